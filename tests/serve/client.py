@@ -12,9 +12,15 @@ class Reply(NamedTuple):
     headers: dict[str, str]
 
 
-def ask(address: str, data: bytes | None = None, kind: str | None = None, method: str | None = None) -> Reply:
+def ask(
+    address: str,
+    data: bytes | None = None,
+    kind: str | None = None,
+    method: str | None = None,
+    headers: dict[str, str] | None = None,
+) -> Reply:
     """A request; GET without data, POST with it."""
-    headers = {"Content-Type": kind} if kind else {}
+    headers = {**({"Content-Type": kind} if kind else {}), **(headers or {})}
     request = urllib.request.Request(address, data=data, headers=headers, method=method)
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
@@ -24,9 +30,9 @@ def ask(address: str, data: bytes | None = None, kind: str | None = None, method
             return _reply(error.code, error.read(), dict(error.headers))
 
 
-def post(address: str, content: Any) -> Reply:
+def post(address: str, content: Any, headers: dict[str, str] | None = None) -> Reply:
     """JSON."""
-    return ask(address, json.dumps(content).encode(), "application/json")
+    return ask(address, json.dumps(content).encode(), "application/json", headers=headers)
 
 
 def _reply(status: int, body: bytes, headers: dict[str, str]) -> Reply:

@@ -75,17 +75,17 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @contextmanager
-def listening(serving: Any) -> Iterator[str]:
+def listening(serving: Any, tls: Any = None) -> Iterator[str]:
     """A server in a thread, drained at the end."""
     from weft.serve.server import Server, bound
 
     place = bound("127.0.0.1", 0)
-    server = Server(serving)
+    server = Server(serving, tls)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    yield f"http://127.0.0.1:{place.getsockname()[1]}"
+    yield f"http{'s' if tls else ''}://127.0.0.1:{place.getsockname()[1]}"
     serving.drain()
     server.should_exit = True
     thread.join(20)

@@ -63,6 +63,7 @@ def test_every_address_is_described(serving: Any) -> None:
         "/index.html",
         "/page.css",
         "/page.js",
+        "/key.js",
         "/draw.js",
         "/edits.js",
         "/curves.js",

@@ -1,15 +1,19 @@
 """weft serve: serve runs over HTTP, with a web page to try them."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
+from weft.commands.access import NAMES, Who, access
 from weft.commands.options import Grouped, device, plugin
 
 HEADINGS = {
     "Address": ("host", "port"),
+    "Who may use it": NAMES,
     "Limits": ("queue", "batch", "deadline", "characters", "tokens"),
 }
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @click.command(cls=Grouped, headings=HEADINGS)
@@ -23,6 +27,7 @@ HEADINGS = {
     default="127.0.0.1",
     help="Address to listen on; 0.0.0.0 accepts connections from other machines.",
 )
+@access
 @click.option(
     "--queue", metavar="N", type=click.IntRange(1), default=512, help="Maximum number of waiting texts."
 )
@@ -56,6 +61,7 @@ def command(
     runs: tuple[Path, ...],
     port: int,
     host: str,
+    who: Who,
     queue: int,
     batch: int,
     deadline: float,
@@ -74,6 +80,8 @@ def command(
     Examples:
       weft serve runs/en-es runs/es-en
       curl -d q="Click the button." -d source=en -d target=es http://127.0.0.1:8000/translate
+      weft serve --new-key alice >> keys.txt
+      weft serve runs/en-es --host 0.0.0.0 --allow-host weft.example.org --api-keys keys.txt
     """  # noqa: D301  click reads the \b
     from weft.errors import ConfigError
 
@@ -89,12 +97,17 @@ def command(
     from weft.serve.limits import Limits
     from weft.serve.served import named
 
-    with bound(host, port) as listening:
+    with ExitStack() as stack:
+        rules, tls, log = who.opened(host, stack)
+        listening = stack.enter_context(bound(host, port))
         limits = Limits(
             queue=queue, batch_rows=batch, deadline_seconds=deadline, characters=characters, tokens=tokens
         )
-        serving = Serving(named(runs, device, plugins), limits)
+        serving = Serving(named(runs, device, plugins), limits, rules, log)
         shown = f"[{host}]" if ":" in host else host
         names = ", ".join(f"{run.name} ({run.kind})" for run in serving.runs.values())
-        click.echo(f"{names}: http://{shown}:{listening.getsockname()[1]}", err=True)
-        serve(serving, listening)
+        scheme = "https" if tls else "http"
+        click.echo(f"{names}: {scheme}://{shown}:{listening.getsockname()[1]}", err=True)
+        if host not in LOOPBACK and not rules.keys:
+            click.echo("Other machines can use this server without a key; --api-keys requires one.", err=True)
+        serve(serving, listening, tls)

@@ -1,24 +1,24 @@
-"""All routes, the Prometheus metrics, and the health of the server.
+"""All routes, and the health of the server.
 
-Read next: translation.py, completions.py, pages.py; server.py starts it.
+Read next: translation.py, completions.py, pages.py; guard.py and counts.py, around them; server.py starts it.
 """
 
-import time
 import traceback
 
 from msgspec import UNSET
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.serve.batcher import Batcher
 from weft.serve.completions import Completions, error_form
+from weft.serve.counts import AccessLog, Counting, Counts
 from weft.serve.forms import Handler, Json, plain, refused
+from weft.serve.guard import Access, sign_in
 from weft.serve.limits import BEAM, Limits
 from weft.serve.openapi import description
 from weft.serve.pages import FILES, Pages
@@ -33,22 +33,32 @@ class Serving:
     Args:
         runs: name to run.
         limits: limits of requests.
+        access: who may use it.
+        log: where each request is noted; None for nowhere.
     """
 
-    def __init__(self, runs: dict[str, Served], limits: Limits) -> None:
+    def __init__(
+        self,
+        runs: dict[str, Served],
+        limits: Limits,
+        access: Access | None = None,
+        log: AccessLog | None = None,
+    ) -> None:
         self.runs = runs
         self.limits = limits
+        self.access = access or Access()
         self.batcher = Batcher("answers", most=limits.queue, rows=limits.batch_rows)
         # A stream takes one place per text; the queue of complete answers does not limit it. It is never cut.
         self.streams = Batcher("streams", most=limits.streams * BEAM, rows=limits.items)
-        self.counts = Counts(self.batcher, self.streams)
-        translation = Translation(runs, self.batcher, limits)
+        self.counts = Counts(self.batcher, self.streams, limits.deadline_seconds)
+        translation = Translation(runs, self.batcher, limits, keyed=self.access.keys is not None)
         completions = Completions(runs, self.batcher, self.streams, limits)
         pages = Pages(runs, self.batcher, self.streams, limits)
         both = ["GET", "POST"]
         routes = [
             _route("/", pages.file),
             *(_route(f"/{name}", _file(pages, name)) for name in FILES),
+            _route("/api/key", self.key, ["POST"]),
             _route("/api/runs", pages.listed),
             _route("/api/curves", pages.curves),
             _route("/api/watch", pages.watch, ["POST"]),
@@ -71,7 +81,7 @@ class Serving:
         self.app = Starlette(
             routes=routes,
             exception_handlers={HTTPException: _unknown, Exception: _failed},
-            middleware=[Middleware(Counting, counts=self.counts)],
+            middleware=[Middleware(Counting, counts=self.counts, log=log), *self.access.layers()],
         )
 
     async def ready(self, request: Request) -> Response:
@@ -84,9 +94,12 @@ class Serving:
 
     async def metrics(self, request: Request) -> Response:
         """Counts and times in Prometheus's format, without client addresses or texts."""
-        return PlainTextResponse(
-            generate_latest(self.counts.registry), media_type="text/plain; version=0.0.4"
-        )
+        encode, kind = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(self.counts.registry), headers={"Content-Type": kind})
+
+    async def key(self, request: Request) -> Response:
+        """Keep the API key of the page in a cookie."""
+        return await sign_in(request, self.access, self.limits)
 
     async def openapi(self, request: Request) -> Response:
         """The OpenAPI description."""
@@ -96,63 +109,6 @@ class Serving:
         """Answer the waiting requests and accept no more."""
         self.batcher.drain()
         self.streams.drain()
-
-
-class Counts:
-    """The metrics of /metrics."""
-
-    def __init__(self, batcher: Batcher, streams: Batcher) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "weft_requests_total", "Requests answered.", ["path", "status"], registry=self.registry
-        )
-        self.seconds = Histogram(
-            "weft_request_seconds", "Seconds until the end of the answer.", ["path"], registry=self.registry
-        )
-        for name, one in (("answers", batcher), ("streams", streams)):
-            waiting = Gauge(f"weft_{name}_waiting", f"Texts waiting ({name}).", registry=self.registry)
-            waiting.set_function(lambda one=one: one.waiting)  # type: ignore[misc]
-            running = Gauge(f"weft_{name}_running", f"Texts being computed ({name}).", registry=self.registry)
-            running.set_function(lambda one=one: one.running)  # type: ignore[misc]
-            batches = Gauge(f"weft_{name}_batches", f"Batches computed ({name}).", registry=self.registry)
-            batches.set_function(lambda one=one: one.batches)  # type: ignore[misc]
-            items = Gauge(f"weft_{name}_items", f"Texts answered ({name}).", registry=self.registry)
-            items.set_function(lambda one=one: one.answered)  # type: ignore[misc]
-
-
-class Counting:
-    """Counts requests by route. Unknown paths count as "other", so that clients cannot create new labels.
-
-    Args:
-        app: the application to call.
-        counts: where to count.
-    """
-
-    def __init__(self, app: ASGIApp, counts: Counts) -> None:
-        self.app = app
-        self.counts = counts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        status = 500
-
-        async def noting(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        begun = time.monotonic()
-        try:
-            await self.app(scope, receive, noting)
-        finally:
-            route = scope.get("route")
-            path = route.path if isinstance(route, Route) else "other"
-            self.counts.requests.labels(path, str(status)).inc()
-            self.counts.seconds.labels(path).observe(time.monotonic() - begun)
 
 
 def _route(path: str, handler: Handler, methods: list[str] | None = None) -> Route:

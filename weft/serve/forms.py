@@ -24,6 +24,8 @@ from weft.serve.responses import Refused
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 Handler = Callable[[Request], Awaitable[Response]]
+ADMIT = "weft.admit"
+"""Name in the scope of a function that checks a request's `api_key`; guard.py sets it."""
 LINGER = 16  # a body that is too large is read up to this multiple of the limit
 LINGER_SECONDS = 30  # and for this long
 
@@ -116,8 +118,15 @@ async def fields(request: Request, limits: Limits) -> dict[str, Any]:
     """The fields of a request, from its query string and its body; the body takes precedence.
 
     Raises:
-        Refusal: the body is too large or does not match its content type.
+        Refusal: the body is too large or does not match its content type, or an API key is required.
     """
+    given = await _fields(request, limits)
+    if ADMIT in request.scope:
+        request.scope[ADMIT](given.get("api_key"))
+    return given
+
+
+async def _fields(request: Request, limits: Limits) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name in request.query_params:
         values = request.query_params.getlist(name)

@@ -60,6 +60,7 @@ ROUTES = {
             (JSON,),
         )
     },
+    "/api/key": {"post": Route("Keep an API key in a cookie.", None, requests.SignIn, (JSON,))},
     "/api/runs": {"get": Route("List the runs.", list[responses.Run])},
     "/api/curves": {"get": Route("Curves of a run's training.", responses.Curves, requests.Chosen)},
     "/inspect": {

@@ -23,13 +23,16 @@ from weft.serve.served import Served, find
 from weft.serve.watching import watch
 
 FILES = {"index.html": "text/html", "page.css": "text/css"}
-FILES |= dict.fromkeys(("page.js", "draw.js", "edits.js", "curves.js"), "text/javascript")
+FILES |= dict.fromkeys(("page.js", "key.js", "draw.js", "edits.js", "curves.js"), "text/javascript")
 SAFE = {
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; media-src data:; "
-    "frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; media-src data:; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'",
 }
+CLOSED = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; media-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+}
+"""For the page of `weft inspect`, one file with its own scripts: it may load and send nothing."""
 
 
 class Pages:
@@ -124,7 +127,7 @@ class Pages:
         run = find(self.runs, given.run)
         _answering(run)
         job = Job(object(), inside(run, given, self.limits), [None], self.limits.deadline_seconds)
-        return HTMLResponse((await answered(request, self.streams, job))[0])
+        return HTMLResponse((await answered(request, self.streams, job))[0], headers=CLOSED)
 
     def _about(self, run: Served) -> Run:
         if not run.ready:

@@ -33,13 +33,23 @@ Looks = Annotated[
 ]
 Zero = Annotated[float, Meta(ge=0, le=0, title="0 or nothing, as it is not supported")]
 Empty = Annotated[dict[str, Any], Meta(max_length=0, title="nothing, as it is not supported")]
+ApiKey = Annotated[
+    str, Meta(description="Needed if the server has keys; or send it as Authorization: Bearer.")
+]
 Files = Annotated[str | list[str], Meta(title="a picture or a recording as base64")]
+
+
+class SignIn(Struct):
+    """A key that the page asks for."""
+
+    key: Annotated[str, Meta(min_length=1, title="an API key")]
 
 
 class Detect(Struct):
     """A text in an unknown language."""
 
     q: Texts
+    api_key: ApiKey | None = None
 
 
 class Translate(Struct):
@@ -50,6 +60,7 @@ class Translate(Struct):
     source: Annotated[Code, Meta(description="A language code, or auto.")] = "auto"
     format: Annotated[Literal["text", "html", ""], Meta(title="text or html")] | None = "text"
     alternatives: Annotated[int, Meta(ge=0, le=BEAM - 1)] = 0
+    api_key: ApiKey | None = None
 
 
 class Complete(Struct):

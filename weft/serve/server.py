@@ -4,9 +4,12 @@ import asyncio
 import contextlib
 import signal
 import socket
+import ssl
 import threading
 import types
 from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import uvicorn
 
@@ -16,10 +19,43 @@ from weft.serve.app import Serving
 GRACE_SECONDS = 30
 
 
-class Server(uvicorn.Server):
-    """On SIGTERM and Ctrl-C, answers waiting requests and tells new ones to retry later."""
+class Tls(NamedTuple):
+    """Files in PEM format.
 
-    def __init__(self, serving: Serving) -> None:
+    Args:
+        certificate: the certificate, followed by those that lead to a known authority.
+        key: its private key, without a password.
+    """
+
+    certificate: Path
+    key: Path
+
+    def check(self) -> None:
+        """Read both files.
+
+        Raises:
+            ConfigError: they are missing, damaged, or do not fit together.
+        """
+        try:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self.certificate, self.key, password=lambda: "")
+        except OSError as error:  # ssl.SSLError is one
+            why = getattr(error, "reason", None) or error.strerror or str(error)
+            raise ConfigError(
+                f"--tls-cert {self.certificate} --tls-key {self.key}: cannot be used ({why}); expected a "
+                "certificate and its private key without a password, both in PEM format"
+            ) from error
+
+
+class Server(uvicorn.Server):
+    """On SIGTERM and Ctrl-C, answers waiting requests and tells new ones to retry later.
+
+    Args:
+        serving: the application.
+        tls: certificate and private key (PEM); None for plain HTTP.
+    """
+
+    def __init__(self, serving: Serving, tls: Tls | None = None) -> None:
         super().__init__(
             uvicorn.Config(
                 serving.app,
@@ -30,6 +66,8 @@ class Server(uvicorn.Server):
                 lifespan="off",
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 timeout_keep_alive=5,
+                ssl_certfile=tls.certificate if tls else None,
+                ssl_keyfile=tls.key if tls else None,
             )
         )
         self.serving = serving
@@ -77,6 +115,6 @@ def bound(host: str, port: int) -> socket.socket:
     return found
 
 
-def serve(serving: Serving, listening: socket.socket) -> None:
+def serve(serving: Serving, listening: socket.socket, tls: Tls | None = None) -> None:
     """Answer until a signal comes and what was begun is finished."""
-    asyncio.run(Server(serving).serve(sockets=[listening]))
+    asyncio.run(Server(serving, tls).serve(sockets=[listening]))

@@ -39,10 +39,12 @@ class Translation:
         runs: name to run.
         batcher: computes translations.
         limits: limits of requests.
+        keyed: whether requests need an API key.
     """
 
-    def __init__(self, runs: dict[str, Served], batcher: Batcher, limits: Limits) -> None:
+    def __init__(self, runs: dict[str, Served], batcher: Batcher, limits: Limits, *, keyed: bool) -> None:
         self.runs = runs
+        self.keyed = keyed
         self.batcher = batcher
         self.limits = limits
         splitter()
@@ -68,6 +70,8 @@ class Translation:
                 SETTLED_MILLISECONDS,
                 Direction(Spoken(AUTO, "Auto Detect"), Spoken(code, NAMES.get(code, code))),
                 supported_files_format=[],
+                api_keys=self.keyed,
+                key_required=self.keyed,
             )
         )
 

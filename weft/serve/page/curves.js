@@ -48,7 +48,7 @@ function chart(lines, caption, across = "") {
 
 async function draw_curves() {
   const some = chosen();
-  const found = await Promise.all(some.map(async (one) => (await fetch(`/api/curves?run=${encodeURIComponent(one.name)}`)).json()));
+  const found = await Promise.all(some.map(async (one) => (await request(`/api/curves?run=${encodeURIComponent(one.name)}`)).json()));
   const charts = found.flatMap((each) => Object.entries(each.curves).filter(([, points]) => points.length > 1)
     .map(([name, points]) => chart([["", points]], `${each.run}, ${name}: ${figure(points.at(-1)[1])} at update ${points.at(-1)[0].toLocaleString("en")}`, "updates")));
   at("training").hidden = !charts.length;

@@ -23,7 +23,7 @@ const run = (name) => runs.find((one) => one.name === name);
 const chosen = () => [...new Set([at("first").value, at("second").value])].filter(Boolean).map(run);
 
 async function list() {
-  const answer = await fetch("/api/runs");
+  const answer = await request("/api/runs");
   runs = await answer.json();
   for (const id of ["first", "second"]) {
     const box = at(id), kept = box.value;
@@ -188,7 +188,7 @@ async function question(one) {
 
 async function reply(one, body, signal, told) {
   const watched = WATCHED.includes(one.task);
-  const came = await fetch(watched ? "/api/watch" : "/predict", { method: "POST", signal,
+  const came = await request(watched ? "/api/watch" : "/predict", { method: "POST", signal,
     headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
   if (!came.ok) throw new Refused((await came.json()).error);
   if (!watched) return (await came.json()).outputs[0];

@@ -1,0 +1,229 @@
+"""API keys: in every form that clients send, wrong, limited, changed while the server runs, in the page."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.commands.shell import refused, weft
+from tests.serve.browser import Browser
+from tests.serve.client import ask, post
+from tests.serve.conftest import listening
+from tests.serve.test_guard import ASKED, served
+from weft.serve.guard import OPEN, Access
+from weft.serve.keys import Keys, new_key
+
+
+class Locked(NamedTuple):
+    """A server with keys."""
+
+    where: str
+    serving: Any
+    key: str  # of alice, without a limit
+    few: str  # of bob, who may send two requests a minute
+    file: Path
+
+    def bearer(self, key: str | None = None) -> dict[str, str]:
+        return {"Authorization": f"Bearer {key or self.key}"}
+
+
+@pytest.fixture
+def locked(library: None, runs: Path, tmp_path: Path) -> Iterator[Locked]:
+    (key, line), (few, second) = new_key("alice"), new_key("bob")
+    file = tmp_path / "keys.txt"
+    file.write_text(f"# who may use it\n{line}\n\n{second}:2\n")
+    serving = served(runs, Access(keys=Keys(file)))
+    with listening(serving) as where:
+        yield Locked(where, serving, key, few, file)
+
+
+def test_no_address_but_the_open_ones_answers_without_a_key(locked: Locked) -> None:
+    assert locked.key not in locked.file.read_text()
+    paths = {route.path: route.methods for route in locked.serving.app.routes}
+    assert set(paths) >= OPEN
+    for path, methods in paths.items():
+        for method in methods - {"HEAD"}:
+            for sent in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eDp5"}):
+                reply = ask(locked.where + path, method=method, headers=sent)
+                if path in OPEN:
+                    assert reply.status not in (401, 403), path
+                else:
+                    assert reply.status == 401, (method, path, sent)
+                    assert reply.headers["www-authenticate"] == "Bearer"
+    assert ask(f"{locked.where}/nowhere").status == 401
+    assert ask(f"{locked.where}/frontend/settings").body["keyRequired"] is True
+    error = ask(f"{locked.where}/v1/models").body["error"]
+    assert "Authorization: Bearer" in error["message"]
+
+
+def test_a_key_is_accepted_as_a_header_and_as_a_field(locked: Locked) -> None:
+    where, fields = f"{locked.where}/translate", {**ASKED, "api_key": locked.key}
+    parts = "".join(
+        f'--e\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields.items()
+    )
+    for reply in (
+        post(where, ASKED, locked.bearer()),
+        ask(f"{where}?{urlencode(ASKED)}", headers=locked.bearer()),
+        post(where, fields),
+        ask(where, urlencode(fields).encode(), "application/x-www-form-urlencoded"),
+        ask(where, f"{parts}--e--\r\n".encode(), "multipart/form-data; boundary=e"),
+        ask(f"{where}?{urlencode(fields)}"),
+    ):
+        assert (reply.status, reply.body) == (200, {"translatedText": "uno"})
+    assert post(where, {**ASKED, "api_key": "wrong"}).status == 403
+    assert post(where, {**ASKED, "api_key": [locked.key]}).status == 401
+    assert post(where, {**ASKED, "api_key": ""}).status == 401
+    assert post(f"{locked.where}/predict", {"inputs": "x", "api_key": locked.key}).status == 401
+    assert ask(f"{locked.where}/metrics", headers=locked.bearer()).status == 200
+
+
+def test_the_libraries_send_keys_that_are_accepted(locked: Locked) -> None:
+    openai = pytest.importorskip("openai", reason="openai is not installed: pip install -e .[serve-tests]")
+    with openai.OpenAI(base_url=f"{locked.where}/v1", api_key=locked.key, max_retries=0) as client:
+        assert list(client.models.list()) == []
+    with (
+        openai.OpenAI(base_url=f"{locked.where}/v1", api_key="wrong", max_retries=0) as client,
+        pytest.raises(openai.AuthenticationError),
+    ):
+        client.models.list()
+    libre = pytest.importorskip("libretranslatepy", reason="libretranslatepy is not installed: [serve-tests]")
+    client = libre.LibreTranslateAPI(locked.where, api_key=locked.key)
+    assert client.translate("alpha", "xx", "yy") == "uno"
+    assert client.detect("alpha")[0]["language"] == "xx"
+    assert client.languages()[0]["targets"] == ["yy"]
+
+
+def test_a_key_may_be_limited_and_the_others_are_not(locked: Locked) -> None:
+    where = f"{locked.where}/translate"
+    assert post(where, ASKED, locked.bearer(locked.few)).status == 200
+    assert post(where, {**ASKED, "api_key": locked.few}).status == 200
+    for reply in (
+        post(where, ASKED, locked.bearer(locked.few)),
+        post(where, {**ASKED, "api_key": locked.few}),
+    ):
+        assert reply.status == 429
+        assert 1 <= int(reply.headers["retry-after"]) <= 30
+        assert "2 requests per minute" in reply.body["error"]
+    assert (
+        ask(f"{locked.where}/api/runs", headers=locked.bearer(locked.few)).status == 200
+    )  # the page asks often
+    assert post(where, ASKED, locked.bearer()).status == 200
+
+
+def test_an_allowance_refills_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from weft.serve import keys
+    from weft.serve.limits import Refusal
+
+    now = [1000.0]
+    monkeypatch.setattr(keys.time, "monotonic", lambda: now[0])
+    key, line = new_key("bob")
+    (tmp_path / "keys.txt").write_text(f"{line}:3\n")
+    found = Keys(tmp_path / "keys.txt")
+    owner = found.owner(key)
+    assert owner is not None
+
+    def spent() -> int:
+        count = 0
+        try:
+            while True:
+                found.spend(owner)
+                count += 1
+        except Refusal as refusal:
+            assert refusal.status == 429
+        return count
+
+    assert spent() == 3
+    now[0] += 19.9  # three a minute are one in 20 seconds
+    assert spent() == 0
+    now[0] += 0.2
+    assert spent() == 1
+    now[0] += 3600
+    assert spent() == 3
+
+
+def test_a_changed_file_counts_at_once_and_a_damaged_one_changes_nothing(
+    locked: Locked, capfd: pytest.CaptureFixture[str]
+) -> None:
+    where = f"{locked.where}/metrics"
+    locked.file.write_text("nonsense " + locked.key)
+    assert ask(where, headers=locked.bearer()).status == 200
+    assert ask(where, headers=locked.bearer()).status == 200
+    said = capfd.readouterr().err
+    assert said.count("keys.txt:1: expected NAME:SHA256") == 1
+    assert locked.key not in said
+    os.unlink(locked.file)
+    assert ask(where, headers=locked.bearer()).status == 200
+    key, line = new_key("carol")
+    locked.file.write_text(line)
+    assert ask(where, headers=locked.bearer()).status == 401
+    assert ask(where, headers=locked.bearer(key)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "expected at least one key"),
+        ("# nobody\n", "expected at least one key"),
+        ("bob:12\n", "keys.txt:1: expected NAME:SHA256 or"),
+        (f"bob:{'a' * 64}:0\n", "keys.txt:1: expected"),
+        (f"b b:{'a' * 64}\n", "keys.txt:1: expected"),
+        (f"bob:{'a' * 64}\nbob:{'b' * 64}\n", "keys.txt:2: a second key of bob"),
+    ],
+)
+def test_a_file_of_keys_is_checked_at_the_start(
+    library: None, runs: Path, tmp_path: Path, text: str, sentence: str
+) -> None:
+    (tmp_path / "keys.txt").write_text(text)
+    said = refused(weft("serve", runs / "toy", "--port", 0, "--api-keys", tmp_path / "keys.txt"))
+    assert sentence in said
+    assert "cannot be read" in refused(weft("serve", runs / "toy", "--api-keys", tmp_path / "none"))
+
+
+def test_the_command_makes_a_key_that_works(library: None, tmp_path: Path) -> None:
+    answer = weft("serve", "--new-key", "dora")
+    assert answer.code == 0
+    assert answer.err.startswith("API key of dora, shown only now: weft_")
+    (tmp_path / "keys.txt").write_text(answer.out)
+    owner = Keys(tmp_path / "keys.txt").owner(answer.err.split()[-1])
+    assert owner is not None and (owner.name, owner.per_minute) == ("dora", 0)
+    assert weft("serve", "--new-key", "dora").out != answer.out
+    assert "expected 1 to 64 letters" in refused(weft("serve", "--new-key", "a:b"))
+
+
+def test_the_key_of_a_page_is_kept_in_a_cookie_that_scripts_cannot_read(locked: Locked) -> None:
+    where = f"{locked.where}/api/key"
+    assert post(where, {"key": "wrong"}).status == 403
+    assert post(where, {"key": locked.key}, {"Origin": "https://evil.example"}).status == 403
+    reply = post(where, {"key": locked.key})
+    assert reply.status == 204
+    cookie, *flags = reply.headers["set-cookie"].lower().split("; ")
+    assert {"httponly", "samesite=strict", "path=/"} <= set(flags)
+    name, _, _ = cookie.partition("=")
+    sent = {"Cookie": f"{name}={locked.key}"}
+    assert ask(f"{locked.where}/inspect?run=toy", headers=sent).status == 200
+    assert ask(f"{locked.where}/api/runs", headers={"Cookie": f"{name}=wrong"}).status == 401
+
+
+def test_the_page_asks_for_the_key_once(locked: Locked, browser: Browser) -> None:
+    browser.screen(1000, 800)
+    browser.open(f"{locked.where}/")
+    browser.wait("!document.getElementById('key-form').hidden")
+    browser.type("wrong")
+    browser.press("Enter", 13, "\r")
+    browser.wait("document.getElementById('status').textContent.startsWith('unknown API key')")
+    browser.run("document.getElementById('key').value = ''")
+    browser.type(locked.key)
+    browser.press("Enter", 13, "\r")
+    browser.wait("document.querySelectorAll('#first option').length === 1")
+    assert browser.run("document.getElementById('key-form').hidden")
+    assert browser.run("document.cookie") == ""
+    browser.open(f"{locked.where}/?again")
+    browser.wait("document.querySelectorAll('#first option').length === 1")
+    browser.run("document.getElementById('text').focus()")
+    browser.type("alpha beta")
+    browser.press("Enter", 13, "\r")
+    browser.wait("document.querySelectorAll('.target .word').length === 2")

@@ -1,0 +1,164 @@
+"""What is measured: the Prometheus metrics of /metrics, and the access log. Neither contains a text.
+
+Read next: app.py.
+"""
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from logging.handlers import WatchedFileHandler
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from weft.errors import ConfigError
+from weft.serve.batcher import Batcher
+from weft.version import __version__
+
+METHODS = ("GET", "HEAD", "POST", "OPTIONS")
+STEPS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000)
+
+
+class Counts:
+    """The metrics of /metrics.
+
+    Args:
+        batcher: computes complete answers.
+        streams: computes streamed answers.
+        deadline_seconds: maximum time of a request, the last bucket of its histogram.
+    """
+
+    def __init__(self, batcher: Batcher, streams: Batcher, deadline_seconds: float) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "weft_requests", "Requests answered.", ["path", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "weft_request_seconds",
+            "Seconds until the end of the answer.",
+            ["path"],
+            buckets=(*(step for step in STEPS if step < deadline_seconds), deadline_seconds),
+            registry=self.registry,
+        )
+        self.registry.register(Queues({"answers": batcher, "streams": streams}))
+        ProcessCollector(registry=self.registry)
+
+
+class Queues(Collector):
+    """The metrics of the batchers, read at each scrape.
+
+    Args:
+        batchers: name in the metrics to batcher.
+    """
+
+    def __init__(self, batchers: dict[str, Batcher]) -> None:
+        self.batchers = batchers
+
+    def collect(self) -> Iterable[Metric]:
+        """All metrics."""
+        build = GaugeMetricFamily("weft_build_info", "Version of Weft.", labels=["version"])
+        build.add_metric([__version__], 1)
+        yield build
+        for name, one in self.batchers.items():
+            yield GaugeMetricFamily(f"weft_{name}_waiting", f"Texts waiting ({name}).", one.waiting)
+            yield GaugeMetricFamily(f"weft_{name}_running", f"Texts being computed ({name}).", one.running)
+            yield CounterMetricFamily(f"weft_{name}_batches", f"Batches computed ({name}).", one.batches)
+            yield CounterMetricFamily(f"weft_{name}_items", f"Texts answered ({name}).", one.answered)
+
+
+class AccessLog:
+    """One JSON line for each request: no text, no query string, no key.
+
+    Args:
+        path: the file to append to, opened again after logrotate has moved it; "-" for standard output.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._handler: logging.Handler = (
+                logging.StreamHandler(sys.stdout) if str(path) == "-" else WatchedFileHandler(path)
+            )
+        except OSError as error:
+            raise ConfigError(f"--access-log {path}: cannot be written ({error.strerror})") from error
+        self._path, self._failed = path, False
+        self._handler.handleError = self._complain  # type: ignore[method-assign]
+
+    def note(self, scope: Scope, path: str, status: int, seconds: float, sent: int) -> None:
+        """Append a line.
+
+        Args:
+            scope: the request.
+            path: its route.
+            status, seconds, sent: HTTP status, time until the end of the answer, bytes of its body.
+        """
+        method = scope["method"]
+        record = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "client": scope["client"][0] if scope.get("client") else None,
+            "key": scope.get("weft.key"),
+            "method": method if method in METHODS else "other",
+            "path": path,
+            "status": status,
+            "seconds": round(seconds, 4),
+            "bytes": sent,
+        }
+        self._handler.handle(logging.makeLogRecord({"msg": json.dumps(record)}))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._handler.close()
+
+    def _complain(self, record: logging.LogRecord) -> None:
+        if not self._failed:  # once, not for every request
+            print(f"--access-log {self._path}: cannot be written ({sys.exc_info()[1]})", file=sys.stderr)
+        self._failed = True
+
+
+class Counting:
+    """Counts requests by route. Unknown paths count as "other", so that clients cannot create new labels.
+
+    Args:
+        app: the application to call.
+        counts: where to count.
+        log: where to note each request; None for nowhere.
+    """
+
+    def __init__(self, app: ASGIApp, counts: Counts, log: AccessLog | None) -> None:
+        self.app = app
+        self.counts = counts
+        self.log = log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status, sent = 500, 0
+
+        async def noting(message: Message) -> None:
+            nonlocal status, sent
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            sent += len(message.get("body", b""))
+            await send(message)
+
+        begun = time.monotonic()
+        try:
+            await self.app(scope, receive, noting)
+        finally:
+            route, seconds = scope.get("route"), time.monotonic() - begun
+            path = route.path if isinstance(route, Route) else "other"
+            self.counts.requests.labels(path, str(status)).inc()
+            self.counts.seconds.labels(path).observe(seconds)
+            if self.log:
+                self.log.note(scope, path, status, seconds, sent)

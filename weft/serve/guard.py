@@ -1,0 +1,230 @@
+"""Who may use the server: host names, origins of web pages, and API keys. Read next: keys.py; app.py.
+
+- Host: a web page can point its own name at 127.0.0.1 (DNS rebinding) and then read a server that listens
+  only there. Its requests carry its name as Host, so unknown names are refused. Addresses cannot be rebound.
+- Origin: a page of another site can send requests without reading the answers (CSRF). Browsers say where a
+  request comes from, in Origin and Sec-Fetch-Site.
+- Keys: as `Authorization: Bearer KEY` everywhere; as the field `api_key` of LibreTranslate; and as a cookie,
+  which /api/key sets for the page.
+"""
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from weft.errors import ConfigError
+from weft.serve.completions import error_form
+from weft.serve.forms import ADMIT, Json, plain, read
+from weft.serve.keys import Keys
+from weft.serve.limits import Limits, Refusal
+from weft.serve.pages import FILES
+from weft.serve.requests import SignIn
+
+COOKIE = "weft_key"
+OPEN = {"/", *(f"/{name}" for name in FILES), "/api/key", "/openapi.json", "/languages"}
+OPEN |= {"/health", "/health/live", "/health/ready", "/spec", "/frontend/settings"}
+"""Addresses that need no key: the page, which asks for it, descriptions and probes."""
+FIELDS = {"/translate", "/detect"}
+"""Addresses where the key may be the field `api_key`, as in LibreTranslate."""
+FREE = {"/api/runs", "/api/curves", "/metrics"}
+"""Addresses that do not count for the rate limit: the page and Prometheus ask them again and again."""
+UNKNOWN = "unknown API key; ask the operator of this server for one"
+COOKIE_SECONDS = 30 * 24 * 3600
+HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/?#@\[\]]+?)\.?(?::\d+)?")
+HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """Who may use the server.
+
+    Args:
+        hosts: host names besides localhost and IP addresses, lower case; "*" allows all.
+        origins: web sites whose pages may use the server, such as https://app.example.org; "*" allows all.
+        keys: the keys, one of which is required; None requires none.
+    """
+
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    keys: Keys | None = None
+
+    def __post_init__(self) -> None:
+        for host in self.hosts:
+            name = HOST.fullmatch(host) and host.isascii() and ":" not in host
+            if not (name or host == "*" or _is_address(host)):
+                raise ConfigError(f"--allow-host {host}: expected a host name such as weft.example.org")
+        for origin in self.origins:
+            parts = urlsplit(origin)
+            if origin != "*" and (
+                not parts.hostname or origin != f"{parts.scheme}://{parts.netloc}" or not origin.isascii()
+            ):
+                raise ConfigError(f"--cors {origin}: expected an origin such as https://app.example.org")
+
+    def layers(self) -> list[Middleware]:
+        """The middleware, outermost first. CORS is outside the keys, so that a page can read a refusal."""
+        cors = Middleware(
+            CORSMiddleware,
+            allow_origins=self.origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type"],
+            expose_headers=["Retry-After"],
+        )
+        keyed = [Middleware(Keyed, keys=self.keys)] if self.keys else []
+        return [Middleware(Guard, access=self), *([cors] if self.origins else []), *keyed]
+
+    def check_host(self, hosts: list[str]) -> str:
+        """The host of a request, with its port.
+
+        Raises:
+            Refusal: it is none of this server's names.
+        """
+        found = HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
+        if not found:
+            raise Refusal(400, "expected one Host header with the name of this server")
+        name = found[1].lower()
+        if "*" not in self.hosts and name not in ("localhost", *self.hosts) and not _is_address(name):
+            raise Refusal(421, "unknown host name; the server accepts those given with --allow-host NAME")
+        return hosts[0].lower()
+
+    def check_origin(self, method: str, headers: Headers, host: str) -> None:
+        """Refuse what a page of another web site sends, except links to a page.
+
+        Raises:
+            Refusal: the site is not one of `origins`.
+        """
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+        if site == "same-origin" or "*" in self.origins or origin in self.origins:
+            return
+        link = method in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
+        from_here = origin.partition("://")[2].lower() == host if origin else site == "none" or link
+        if not from_here:
+            raise Refusal(403, "a page of another web site sent this; --cors ORIGIN allows a site")
+
+
+class Guard:
+    """Checks the host and the origin of each request, and adds headers for browsers to each response.
+
+    Args:
+        app: the application to call.
+        access: who may use the server.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self.app = app
+        self.access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def safer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        headers = Headers(scope=scope)
+        try:
+            host = self.access.check_host(headers.getlist("host"))
+            self.access.check_origin(scope["method"], headers, host)
+        except Refusal as refusal:
+            await _refuse(refusal, scope, receive, safer)
+            return
+        await self.app(scope, receive, safer)
+
+
+async def sign_in(request: Request, access: Access, limits: Limits) -> Response:
+    """Keep the key of a page in a cookie that scripts cannot read and other sites cannot send.
+
+    Raises:
+        Refusal: the server has no keys, or not this one.
+    """
+    given = await read(request, limits, SignIn)
+    if not access.keys:
+        raise Refusal(409, "this server needs no API key")
+    if not access.keys.owner(given.key):
+        raise Refusal(403, UNKNOWN)
+    answer = Response(status_code=204)
+    secure = request.url.scheme == "https"
+    answer.set_cookie(
+        COOKIE, given.key, max_age=COOKIE_SECONDS, httponly=True, samesite="strict", secure=secure
+    )
+    return answer
+
+
+class Keyed:
+    """Requires a key for every address but OPEN. Without a header, `forms.fields` checks it for FIELDS.
+
+    Args:
+        app: the application to call.
+        keys: the keys.
+    """
+
+    def __init__(self, app: ASGIApp, keys: Keys) -> None:
+        self.app = app
+        self.keys = keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http" or scope["path"] in OPEN:
+            await self.app(scope, receive, send)
+            return
+
+        def admit(key: object, status: int = 403) -> None:
+            if not isinstance(key, str) or not key:
+                raise Refusal(401, "an API key is required; send the header Authorization: Bearer KEY")
+            owner = self.keys.owner(key)
+            if not owner:
+                raise Refusal(status, UNKNOWN)
+            scope["weft.key"] = owner.name
+            if scope["path"] not in FREE:
+                self.keys.spend(owner)
+
+        async def asking(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 401:
+                MutableHeaders(scope=message)["WWW-Authenticate"] = "Bearer"
+            await send(message)
+
+        key = _sent(Request(scope))
+        try:
+            if key is None and scope["path"] in FIELDS:
+                scope[ADMIT] = admit
+            else:
+                admit(key, 401)
+        except Refusal as refusal:
+            await _refuse(refusal, scope, receive, asking)
+            return
+        await self.app(scope, receive, asking)
+
+
+def _sent(request: Request) -> str | None:
+    """The key in the header or the cookie."""
+    header = request.headers.get("authorization")
+    if header is None:
+        return request.cookies.get(COOKIE)
+    scheme, _, key = header.partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
+
+
+async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    form = error_form if scope["path"].startswith("/v1/") else plain
+    headers = {"Retry-After": str(refusal.retry_after)} if refusal.retry_after else {}
+    await Json(form(refusal), refusal.status, headers)(scope, receive, send)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(name.strip("[]")))
+    except ValueError:
+        return False

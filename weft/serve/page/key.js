@@ -1,0 +1,33 @@
+"use strict";
+// Requests to the server. If it asks for an API key, the page does too, once: a cookie keeps it. Read next: page.js.
+
+let asked_for_key = null; // a promise, so that several requests ask once
+
+async function request(address, how = {}) {
+  for (;;) {
+    const came = await fetch(address, how);
+    if (came.status !== 401) return came;
+    asked_for_key ||= key_given().finally(() => { asked_for_key = null; });
+    await asked_for_key;
+  }
+}
+
+function key_given() {
+  const form = document.getElementById("key-form"), box = document.getElementById("key");
+  const status = document.getElementById("status");
+  form.hidden = false;
+  box.focus();
+  status.textContent = "an API key is required";
+  return new Promise((done) => {
+    form.onsubmit = async (event) => {
+      event.preventDefault();
+      const came = await fetch("/api/key", { method: "POST", headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ key: box.value.trim() }) });
+      if (!came.ok) { status.textContent = (await came.json()).error; status.classList.add("error"); return; }
+      box.value = "";
+      form.hidden = true;
+      status.classList.remove("error");
+      done();
+    };
+  });
+}
