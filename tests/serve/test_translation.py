@@ -56,8 +56,21 @@ def test_lines_and_tags_stay_where_they_are(address: str) -> None:
     text = "alpha\n\n beta gamma\r\n"
     answer = post(f"{address}/translate", {"q": text, "source": "xx", "target": "yy"}).body
     assert answer["translatedText"] == "uno\n\n due tre\r\n"
-    marked = {"q": "<p>alpha <b>beta</b></p>", "source": "xx", "target": "yy", "format": "html"}
-    assert post(f"{address}/translate", marked).body["translatedText"] == "<p>uno<b>due</b></p>"
+
+
+def test_markup_moves_along_the_attention(address: str) -> None:
+    for source, wanted in {
+        "<p>alpha <b>beta</b> gamma</p>": "<p>uno <b>due</b> tre</p>",
+        "<p>alpha <a href='x'>beta <i>gamma</i></a></p>\n<!-- c --><p>delta</p>": (
+            "<p>uno <a href='x'>due <i>tre</i></a></p>\n<!-- c --><p>quattro</p>"
+        ),
+        "<b>alpha</b> &lt; &amp; <script>beta</script>": None,
+    }.items():
+        marked = {"q": source, "source": "xx", "target": "yy", "format": "html", "alternatives": 1}
+        found = post(f"{address}/translate", marked).body
+        assert wanted is None or found["translatedText"] == wanted
+        assert len(found["alternatives"]) == 1
+    assert "<script>beta</script>" in found["translatedText"] and "<b>uno</b>" in found["translatedText"]
 
 
 def test_each_sentence_is_translated_and_the_spacing_kept(address: str) -> None:

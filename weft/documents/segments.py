@@ -1,50 +1,43 @@
-"""The lines of texts, cut into sentences for a model, and the translations put together again.
+"""Segments, what a document is translated by: lines, paragraphs, cells, each with its inline markup.
 
-Read next: sentences.py.
+Read next: plan.py, which cuts them into sentences; moving.py, which moves their markup; html.py, a
+document.
 """
 
-import re
-from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from weft.documents.sentences import split
-
-_END = re.compile(r"(\r\n|\n|\r)")
+from weft.documents.links import Links
 
 
-class Plan:
-    r"""The sentences of texts; line ends and all white space are kept.
+class Mark(NamedTuple):
+    """Markup from one place of a text to another; a point if these are the same."""
 
-    Args:
-        texts: each of one line or more.
-        source, target: language codes.
+    begin: int
+    end: int
+    what: Any
+    """What the document needs to write it, such as its tags."""
 
-    Raises:
-        ConfigError: no splitter is installed.
+    inner: tuple["Mark", ...] = ()
+    """The marks inside it."""
 
-    Example:
-        >>> plan = Plan([" It was. It is.\n\nEnd.\t", ""], "en", "es")
-        >>> plan.sentences
-        ['It was.', 'It is.', 'End.']
-        >>> plan.joined(["Fue.", "Es.", "Fin."])
-        [' Fue. Es.\n\nFin.\t', '']
-    """
 
-    def __init__(self, texts: Sequence[str], source: str, target: str) -> None:
-        self._target = target
-        self._rows = [_END.split(text) for text in texts]
-        self._cut = [[split(line, source) for line in row[::2]] for row in self._rows]
-        self.sentences = [text for row in self._cut for line in row for text in line.texts]
+class Segment(NamedTuple):
+    """A text and the markup inside it; white space around it is kept."""
 
-    def joined(self, translations: Sequence[str]) -> list[str]:
-        """The translation of each text.
+    text: str
+    marks: tuple[Mark, ...] = ()
 
-        Args:
-            translations: one for each sentence.
-        """
-        rest = iter(translations)
-        found = []
-        for row, cut in zip(self._rows, self._cut, strict=True):
-            parts = list(row)
-            parts[::2] = [line.joined([next(rest) for _ in line.texts], self._target) for line in cut]
-            found.append("".join(parts))
-        return found
+
+class Sentence(NamedTuple):
+    """What a model translates at once."""
+
+    text: str
+    linked: bool = False
+    """Whether the links of its words are needed, because there is markup in its segment."""
+
+
+class Written(NamedTuple):
+    """A translation, with its links if they are needed."""
+
+    text: str
+    links: Links | None = None

@@ -4,11 +4,13 @@ Read next: predicting.py, all other tasks; continuing.py, language models; watch
 translation.
 """
 
+from weft.documents.segments import Sentence, Written
 from weft.models import Generator
 from weft.serve.job import Stopped, Work
 from weft.serve.served import Served, stoppable
 from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.translator import Translation, Translator
+from weft.tasks.shared.writing.linked import written
+from weft.tasks.shared.writing.translator import Translator
 
 
 def translator(
@@ -33,9 +35,14 @@ def translator(
 
 
 def translating(run: Served, target: str, decoding: Decoding) -> Work:
-    """The work that maps lines to their n best translations."""
+    """The work that maps sentences to their n best translations."""
 
-    def work(lines: list[str], stopped: Stopped) -> list[list[Translation]]:
-        return list(translator(run, target, decoding, stopped).translate(lines))
+    def work(sentences: list[Sentence], stopped: Stopped) -> list[list[Written]]:
+        used = translator(run, target, decoding, stopped)
+        found = used.translate([one.text for one in sentences])
+        return [
+            [written(used, sentence, one) for one in best] or [Written("")]
+            for sentence, best in zip(sentences, found, strict=True)
+        ]
 
     return work

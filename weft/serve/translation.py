@@ -4,18 +4,21 @@ A text is translated sentence by sentence. Source: libretranslate.com/docs. Not 
 keys. Read next: answers.py; ../documents/segments.py.
 """
 
-import html
+import asyncio
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
-from weft.documents.segments import Plan
+from weft.documents.html import Html
+from weft.documents.plain import Plain
+from weft.documents.plan import Plan
+from weft.documents.segments import Sentence, Written
 from weft.documents.sentences import splitter
 from weft.serve.answers import translating
 from weft.serve.batcher import Batcher
@@ -29,7 +32,6 @@ from weft.text.languages import NAMES
 
 AUTO = "auto"
 SETTLED_MILLISECONDS = 500  # how long its page waits for another key before it translates
-TAGS = re.compile(r"(<[^<>]*>)")
 
 
 class Translation:
@@ -93,9 +95,9 @@ class Translation:
         detected = self._detected(" ".join(texts)) if given.source.lower() == AUTO else []
         asked = detected[0].language if detected else given.source
         run, source, target = self._direction(asked, given.target)
-        plan: Marked | Plan = (Marked if given.format == "html" else Plan)(texts, source, target)
+        documents, plan = await asyncio.to_thread(_planned, texts, given.format == "html", source, target)
         found = await self._found(request, run, target, plan.sentences, more)
-        ranks = [plan.joined([row[min(rank, len(row) - 1)] for row in found]) for rank in range(more + 1)]
+        ranks = [await asyncio.to_thread(_joined, documents, plan, found, rank) for rank in range(more + 1)]
         best, others = ranks[0], [list(one) for one in zip(*ranks[1:], strict=True)]
         spoken = [detected[0]] * len(texts) if detected else UNSET
         answer = Translated(best, others if more else UNSET, spoken)
@@ -104,8 +106,8 @@ class Translation:
         return Json(answer)
 
     async def _found(
-        self, request: Request, run: Served, target: str, sentences: list[str], more: int
-    ) -> list[list[str]]:
+        self, request: Request, run: Served, target: str, sentences: list[Sentence], more: int
+    ) -> list[list[Written]]:
         """The translation of each sentence and at most `more` alternatives, best first."""
         if len(sentences) > self.limits.queue:
             raise Refusal(
@@ -118,11 +120,12 @@ class Translation:
             decoding = decoding.with_options({"nbest": more + 1})
         decoding = replace(decoding, batch_rows=self.limits.batch_rows)
         work = translating(run, target, decoding)
-        check = partial(self.limits.check_tokens, run.rewriter.source.encode, sentences, "q")
+        check = partial(
+            self.limits.check_tokens, run.rewriter.source.encode, [one.text for one in sentences], "q"
+        )
         key = (run.name, target, decoding)
         job = Job(key, work, sentences, self.limits.deadline_seconds, check=check)
-        found = await answered(request, self.batcher, job) if sentences else []
-        return [[one.text for one in best] or [""] for best in found]
+        return await answered(request, self.batcher, job) if sentences else []
 
     def _directions(self) -> list[tuple[Served, str, str]]:
         return [(run, *pair) for run in self.runs.values() if run.ready for pair in run.directions()]
@@ -156,20 +159,15 @@ class Translation:
         ]
 
 
-class Marked:
-    """The texts between tags, instead of sentences; see Plan."""
+def _planned(texts: Sequence[str], marked: bool, source: str, target: str) -> tuple[list[Html | Plain], Plan]:
+    """The texts as documents, and the sentences of all of them."""
+    documents = [Html(text) if marked else Plain(text) for text in texts]
+    return documents, Plan([segment for one in documents for segment in one.segments], source, target)
 
-    def __init__(self, texts: Sequence[str], source: str, target: str) -> None:
-        self._rows = [TAGS.split(text) for text in texts]
-        self.sentences = [html.unescape(part) for row in self._rows for part in row[::2] if part.strip()]
 
-    def joined(self, translations: Sequence[str]) -> list[str]:
-        """The translation of each text."""
-        rest = iter(translations)
-        return [
-            "".join(
-                html.escape(next(rest), quote=False) if not place % 2 and part.strip() else part
-                for place, part in enumerate(row)
-            )
-            for row in self._rows
-        ]
+def _joined(
+    documents: Sequence[Html | Plain], plan: Plan, found: Sequence[Sequence[Written]], rank: int
+) -> list[str]:
+    """The documents of the translations of this rank, or of the last one of a sentence that has fewer."""
+    rest = iter(plan.joined([row[min(rank, len(row) - 1)] for row in found]))
+    return [one.written(list(islice(rest, len(one.segments)))) for one in documents]

@@ -1,0 +1,198 @@
+"""HTML as segments: block elements separate them, inline elements are their marks.
+
+Whatever is not translated (tags, comments, scripts) stays as it is in the source, character by character.
+Read next: html_events.py, which reads the source; moving.py; segments.py.
+"""
+
+import html
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from weft.documents.html_events import VOID, Event, names, read
+from weft.documents.moving import Laid, laid
+from weft.documents.segments import Mark, Segment, Written
+
+INLINE = names(
+    "a abbr acronym b bdi bdo big blink button cite data del dfn em font i ins label mark nobr output q s "
+    "small span strike strong sub sup time tt u"
+)
+"""Elements inside a sentence."""
+
+KEPT = names("audio canvas code embed iframe kbd math object picture samp select svg textarea var video")
+"""Elements inside a sentence whose content is not translated."""
+
+CLOSED = names("noscript script style template")
+"""Elements between sentences whose content is not translated."""
+
+DEEPEST = 50
+"""Inline elements inside each other; the tags of further ones are points."""
+
+_EMPTY_LINES = re.compile(r"[ \t\r\f]*\n\s*\n[ \t]*")
+
+
+class Tag(NamedTuple):
+    """The tags of an inline element; one of them is empty if it is in another segment."""
+
+    before: str
+    after: str = ""
+
+
+class Html:
+    r"""A page or a part of one.
+
+    Args:
+        text: the source.
+
+    Example:
+        >>> from weft.documents.links import proportional
+        >>> page = Html("<p>Click the <b>Insert</b> tab.</p><!-- c -->")
+        >>> [one.text for one in page.segments]
+        ['Click the Insert tab.']
+        >>> there = "Pulse la ficha Insertar."
+        >>> page.written([Written(there, proportional("Click the Insert tab.", there))])
+        '<p>Pulse la <b>ficha</b> Insertar.</p><!-- c -->'
+    """
+
+    def __init__(self, text: str) -> None:
+        self.segments: list[Segment] = []
+        self._parts: list[str | int] = []  # the page: what stays as it is, and numbers of segments
+        self._run = _Run()
+        self._preformatted = 0
+        events = read(text)
+        place = 0
+        while place < len(events):
+            place = self._take(events, place)
+        self._end()
+
+    def written(self, found: Sequence[Written]) -> str:
+        """The page with the translations of its segments."""
+        return "".join(
+            part if isinstance(part, str) else _tagged(laid(self.segments[part], found[part]))
+            for part in self._parts
+        )
+
+    def _take(self, events: Sequence[Event], place: int) -> int:
+        """Take an event, or all those of an element that is not translated; the number of the next one."""
+        event = events[place]
+        closed = event.name in KEPT or event.name in CLOSED
+        if event.kind == "open" and event.name not in VOID and (event.no or closed):
+            after = _after(events, place)
+            raw = "".join(one.raw for one in events[place:after])
+            if event.name in INLINE or event.name in KEPT:
+                self._run.point(raw)
+            else:
+                self._end(raw)
+            return after
+        if event.kind == "text":
+            self._text(event.raw)
+        elif event.kind == "other" or (event.name in VOID and event.name not in ("br", "hr")):
+            self._run.point(event.raw)
+        elif event.name not in INLINE:
+            self._preformatted += (event.name == "pre") * (1 if event.kind == "open" else -1)
+            self._end(event.raw)
+        elif event.kind == "open":
+            self._run.open(event.raw, event.name)
+        else:
+            self._run.close(event.raw, event.name)
+        return place + 1
+
+    def _text(self, raw: str) -> None:
+        """Text; inside <pre> each line is a segment."""
+        if self._preformatted <= 0:
+            self._run.text(raw, _EMPTY_LINES.sub("\n", html.unescape(raw)))
+            return
+        for number, line in enumerate(raw.split("\n")):
+            if number:
+                self._end("\n")
+            self._run.text(line, html.unescape(line))
+
+    def _end(self, raw: str = "") -> None:
+        """End the segment; this part of the source follows."""
+        text, marks = self._run.ended()
+        if any(sign.isalpha() for sign in text):
+            self._parts += [len(self.segments), raw]
+            self.segments.append(Segment(text, marks))
+        else:
+            self._parts.append("".join(self._run.raw) + raw)
+        self._run = _Run()
+
+
+class _Open(NamedTuple):
+    """An inline element that is not closed yet."""
+
+    raw: str
+    name: str
+    begin: int
+    inner: list[Mark]
+
+
+class _Run:
+    """The text of a segment as it is read."""
+
+    def __init__(self) -> None:
+        self.raw: list[str] = []
+        self._texts: list[str] = []
+        self._length = 0
+        self._open = [_Open("", "", 0, [])]
+
+    def text(self, raw: str, text: str) -> None:
+        self.raw.append(raw)
+        self._texts.append(text)
+        self._length += len(text)
+
+    def point(self, raw: str) -> None:
+        self.raw.append(raw)
+        self._open[-1].inner.append(Mark(self._length, self._length, Tag(raw)))
+
+    def open(self, raw: str, name: str) -> None:
+        if len(self._open) > DEEPEST:
+            self.point(raw)
+            return
+        self.raw.append(raw)
+        self._open.append(_Open(raw, name, self._length, []))
+
+    def close(self, raw: str, name: str) -> None:
+        """Close the innermost element of this name, and those inside it that were left open."""
+        if name in [one.name for one in self._open]:
+            while self._open[-1].name != name:
+                self._close("")
+            self._close(raw)
+        elif len(self._open) == 1:  # opened in an earlier segment
+            self._open.insert(0, _Open("", "", 0, []))
+            self._close(raw)
+        else:
+            self.point(raw)
+            return
+        self.raw.append(raw)
+
+    def ended(self) -> tuple[str, tuple[Mark, ...]]:
+        """The text and its marks; elements that continue in the next segment end here, without a tag."""
+        while len(self._open) > 1:
+            self._close("")
+        return "".join(self._texts), tuple(self._open[0].inner)
+
+    def _close(self, raw: str) -> None:
+        done = self._open.pop()
+        mark = Mark(done.begin, self._length, Tag(done.raw, raw), tuple(done.inner))
+        self._open[-1].inner.append(mark)
+
+
+def _after(events: Sequence[Event], place: int) -> int:
+    """The number of the event after an element."""
+    name, depth = events[place].name, 0
+    for number in range(place, len(events)):
+        if events[number].name == name:
+            depth += 1 if events[number].kind == "open" else -1
+            if depth == 0:
+                return number + 1
+    return len(events)
+
+
+def _tagged(parts: Sequence[str | Laid]) -> str:
+    return "".join(
+        html.escape(part, quote=False)
+        if isinstance(part, str)
+        else part.what.before + _tagged(part.inner) + part.what.after
+        for part in parts
+    )

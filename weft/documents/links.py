@@ -1,0 +1,139 @@
+"""Which words of a translation stand for which words of its source, as places in the two texts.
+
+Read next: segments.py; moving.py, which moves markup along these links.
+"""
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+import numpy as np
+
+Span = tuple[int, int]
+"""Where a word begins and ends in a text."""
+
+# A sign of a script without spaces is a word of its own; so is a mark of punctuation.
+_WORD = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|"
+    r"(?:(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])\w)+|[^\w\s]"
+)
+LONGEST = 2000
+"""Characters of a sentence whose pieces are looked for one by one if they are not the text as it stands."""
+
+
+class Links(NamedTuple):
+    """How much each word of a translation has of each word of its source."""
+
+    weights: np.ndarray
+    """[T, S], each row sums to 1."""
+
+    source: list[Span]
+    target: list[Span]
+
+
+def words(text: str) -> list[Span]:
+    """The words of a text and its marks of punctuation.
+
+    Example:
+        >>> words("Don't go.")
+        [(0, 3), (3, 4), (4, 5), (6, 8), (8, 9)]
+    """
+    return [found.span() for found in _WORD.finditer(text)]
+
+
+def proportional(source: str, target: str) -> Links:
+    """Links by position alone, for a model whose attention cannot be had.
+
+    Example:
+        >>> proportional("a b", "x y z").weights.argmax(1).tolist()
+        [0, 0, 1]
+    """
+    read, written = words(source), words(target)
+    weights = np.zeros((len(written), len(read)), np.float32)
+    if read:
+        places = (2 * np.arange(len(written)) + 1) * len(read) / max(1, 2 * len(written))
+        weights[
+            np.arange(len(written)), np.minimum(np.ceil(places - 1).clip(0), len(read) - 1).astype(int)
+        ] = 1
+    return Links(weights, read, written)
+
+
+def attended(
+    source: str, target: str, pieces: tuple[Sequence[str], Sequence[str]], weights: np.ndarray
+) -> Links:
+    """Links from attention between pieces.
+
+    Args:
+        source, target: the texts.
+        pieces: of both texts, as they are shown: ▁ for a space, symbols by name.
+        weights: [T, S] attention of each target piece over the source pieces.
+    """
+    plain = proportional(source, target)
+    members = [
+        _members(text, spans, shown)
+        for text, spans, shown in zip((source, target), (plain.source, plain.target), pieces, strict=True)
+    ]
+    found = members[1].T @ weights[: len(pieces[1]), : len(pieces[0])] @ members[0]
+    total = found.sum(1, keepdims=True)
+    return plain._replace(weights=np.where(total > 1e-9, found / np.maximum(total, 1e-9), plain.weights))
+
+
+def together(parts: Sequence[tuple[Links, int, int]]) -> Links:
+    """The links of a text of several sentences.
+
+    Args:
+        parts: links of a sentence, and where it begins in the source and in the translation.
+    """
+    source = [(begin + at, end + at) for links, at, _ in parts for begin, end in links.source]
+    target = [(begin + at, end + at) for links, _, at in parts for begin, end in links.target]
+    weights = np.zeros((len(target), len(source)), np.float32)
+    row = column = 0
+    for links, _, _ in parts:
+        height, width = links.weights.shape
+        weights[row : row + height, column : column + width] = links.weights
+        row, column = row + height, column + width
+    return Links(weights, source, target)
+
+
+def _members(text: str, spans: Sequence[Span], pieces: Sequence[str]) -> np.ndarray:
+    """[pieces, words] the share of each piece's characters in each word."""
+    at = np.full(len(text), -1)
+    for number, (begin, end) in enumerate(spans):
+        at[begin:end] = number
+    found = np.zeros((len(pieces), len(spans)))
+    for number, places in enumerate(_places(text, pieces)):
+        held = [at[place] for place in places if at[place] >= 0]
+        for word in held:
+            found[number, word] += 1 / len(held)
+    return found
+
+
+def _places(text: str, pieces: Sequence[str]) -> list[list[int]]:
+    """The characters of a text that each piece stands for."""
+    shown = [_lower(piece.replace("▁", " ")) for piece in pieces]
+    joined = "".join(shown)
+    given = _lower(text)
+    blocks = [(0, 0, 0)]
+    bare = joined.strip()
+    if bare and bare == given.strip():
+        blocks = [(joined.index(bare), given.index(bare), len(bare))]
+    elif len(text) <= LONGEST:
+        blocks = [tuple(one) for one in SequenceMatcher(None, joined, given, False).get_matching_blocks()]  # type: ignore[misc]
+    to = {left + step: right + step for left, right, count in blocks for step in range(count)}
+    places, begin = [], 0
+    for piece in shown:
+        ends = range(begin, begin + len(piece))
+        places.append([to[one] for one in ends if one in to and not text[to[one]].isspace()])
+        begin += len(piece)
+    for number, found in enumerate(places):
+        if not found:  # such as an unknown piece: the characters that no other piece stands for
+            first = max((one[-1] + 1 for one in places[:number] if one), default=0)
+            last = min((one[0] for one in places[number + 1 :] if one), default=len(text))
+            places[number] = list(range(first, last)) if shown[number].strip() else []
+    return places
+
+
+def _lower(text: str) -> str:
+    """In lower case, where that has the same length."""
+    return "".join(one if len(one.lower()) != 1 else one.lower() for one in text)

@@ -1,0 +1,33 @@
+"""Plain text as segments: one for each line. Read next: segments.py."""
+
+import re
+from collections.abc import Sequence
+
+from weft.documents.segments import Segment, Written
+
+_END = re.compile(r"(\r\n|\n|\r)")
+
+
+class Plain:
+    r"""A text; line ends are kept.
+
+    Args:
+        text: of any number of lines.
+
+    Example:
+        >>> text = Plain("one\r\n\ntwo")
+        >>> [one.text for one in text.segments]
+        ['one', '', 'two']
+        >>> text.written([Written("uno"), Written(""), Written("dos")])
+        'uno\r\n\ndos'
+    """
+
+    def __init__(self, text: str) -> None:
+        self._parts = _END.split(text)
+        self.segments = [Segment(line) for line in self._parts[::2]]
+
+    def written(self, found: Sequence[Written]) -> str:
+        """The text with the translations of its lines."""
+        parts = list(self._parts)
+        parts[::2] = [one.text for one in found]
+        return "".join(parts)
