@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from weft.documents.segments import Sentence
 from weft.errors import WeftError
 from weft.serve.limits import Refusal
 
@@ -105,7 +106,8 @@ class Job:
 
 def padded(item: Any) -> int:
     """The characters that a batch is padded to for this item; 0 for other inputs than texts."""
-    return len(item) if isinstance(item, str) else 0
+    text = item.text if isinstance(item, Sentence) else item
+    return len(text) if isinstance(text, str) else 0
 
 
 def refusal(error: WeftError | Refusal) -> Refusal:
