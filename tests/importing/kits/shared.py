@@ -1,12 +1,52 @@
 """What the tests of several toolkits' checkpoints do: log-probabilities of given targets, and searches."""
 
+import json
+import tarfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from weft.run import open_run
 from weft.tasks.shared.writing.batch import collate_pairs
+
+LONGEST: dict[str, Any] = {"max_ratio": 0.0, "max_extra": 12}
+"""Limits of the outputs in the fixtures of OpenNMT-py and Eole."""
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "greedy": {"search": "greedy", **LONGEST},
+    "beam": {"beam": 3, "length_penalty": 0.0, **LONGEST},
+}
+"""The searches of those fixtures."""
+
+TAKEN_OVER = ("smoothing: 0.1", "attention_dropout: 0.2", "tied: true", "scaled: true", "dropout: 0.1")
+"""What the recipe of the model `sinusoidal` in those fixtures says."""
+
+
+def unpacked(archive: Path, folder: Path) -> Path:
+    """The folder with the files of an archive."""
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
+    return folder
+
+
+def expected_of(folder: Path) -> dict[str, Any]:
+    """What the toolkit computed, from the files of a fixture."""
+    found: dict[str, Any] = json.loads((folder / "expected.json").read_text("utf-8"))
+    return found
+
+
+def whole(line: str) -> str:
+    """Pieces joined to words."""
+    return " ".join(f"{line} ".replace("@@ ", "").split())
+
+
+def equal_log_probabilities(run: Path, expected: dict[str, Any], name: str) -> None:
+    """Check that those of a run equal those of a model of the toolkit."""
+    ours = log_probabilities(run, expected["source"], expected["target"])
+    for got, want in zip(ours, expected[name]["logp"], strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-5)
 
 
 def log_probabilities(run: Path, sources: list[str], targets: list[str]) -> list[list[float]]:

@@ -2,27 +2,29 @@
 
 import json
 import shutil
-import tarfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from tests.importing.kits.shared import log_probabilities, translations
+from tests.importing.kits.shared import (
+    SEARCHES,
+    TAKEN_OVER,
+    equal_log_probabilities,
+    expected_of,
+    translations,
+    unpacked,
+    whole,
+)
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.runs import import_run
 
 FIXTURE = Path(__file__).parent / "eole" / "fixture.tar.xz"
 MODELS = ["sinusoidal", "rotary", "learned"]
-LONGEST = {"max_ratio": 0.0, "max_extra": 12}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("eole")
-    with tarfile.open(FIXTURE) as archive:
-        archive.extractall(made, filter="data")
-    return made
+    return unpacked(FIXTURE, tmp_path_factory.mktemp("eole"))
 
 
 def imported(folder: Path, name: str, run: Path) -> Path:
@@ -32,20 +34,16 @@ def imported(folder: Path, name: str, run: Path) -> Path:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_gives_the_log_probabilities_and_outputs_of_eole(tmp_path, folder, name):
-    run = imported(folder, name, tmp_path / "run")
-    expected = json.loads((folder / "expected.json").read_text("utf-8"))
-    ours = log_probabilities(run, expected["source"], expected["target"])
-    for got, want in zip(ours, expected[name]["logp"], strict=True):
-        np.testing.assert_allclose(got, want, atol=1e-5)
-    for search, options in (("greedy", {"search": "greedy"}), ("beam", {"beam": 3, "length_penalty": 0.0})):
-        found = translations(run, expected["source"], options | LONGEST)
-        whole = [" ".join(f"{line} ".replace("@@ ", "").split()) for line in expected[name][search]]
-        assert found == whole and len(set(whole)) > 1
+    run, expected = imported(folder, name, tmp_path / "run"), expected_of(folder)
+    equal_log_probabilities(run, expected, name)
+    for search, options in SEARCHES.items():
+        wanted = [whole(line) for line in expected[name][search]]
+        assert translations(run, expected["source"], options) == wanted and len(set(wanted)) > 1
 
 
 def test_training_continues_with_the_settings_of_the_checkpoint(tmp_path, folder):
     recipe = (imported(folder, "sinusoidal", tmp_path / "run") / "recipe.yaml").read_text("utf-8")
-    for line in ("smoothing: 0.1", "attention_dropout: 0.2", "tied: true", "scaled: true", "dropout: 0.1"):
+    for line in TAKEN_OVER:
         assert line in recipe, line
 
 

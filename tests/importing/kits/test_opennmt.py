@@ -1,35 +1,37 @@
 """Checkpoints of OpenNMT-py 2.3.0 and 3.5.1 give its own log-probabilities and outputs (opennmt/make.py)."""
 
-import json
 import shutil
-import tarfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
-from tests.importing.kits.shared import log_probabilities, translations
+from tests.importing.kits.shared import (
+    LONGEST,
+    SEARCHES,
+    TAKEN_OVER,
+    equal_log_probabilities,
+    expected_of,
+    translations,
+    unpacked,
+    whole,
+)
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.kits.every import KITS
 from weft.importing.runs import import_run
 
 FIXTURE = Path(__file__).parent / "opennmt" / "fixture.tar.xz"
 MODELS = ["sinusoidal", "rotary", "lstm", "gru", "old"]
-LONGEST = {"max_ratio": 0.0, "max_extra": 12}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("opennmt")
-    with tarfile.open(FIXTURE) as archive:
-        archive.extractall(made, filter="data")
-    return made
+    return unpacked(FIXTURE, tmp_path_factory.mktemp("opennmt"))
 
 
 @pytest.fixture(scope="module")
 def expected(folder):
-    return json.loads((folder / "expected.json").read_text("utf-8"))
+    return expected_of(folder)
 
 
 def imported(folder: Path, name: str, run: Path, **others: object) -> Path:
@@ -49,23 +51,15 @@ def changed(folder: Path, made: Path, name: str, change) -> Path:
     return made
 
 
-def whole(line: str) -> str:
-    """Pieces joined to words."""
-    return " ".join(f"{line} ".replace("@@ ", "").split())
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_gives_the_log_probabilities_and_outputs_of_opennmt(tmp_path, folder, expected, name):
     run = imported(folder, name, tmp_path / "run")
-    theirs, sources = expected[name], expected["source"]
-    ours = log_probabilities(run, sources, expected["target"])
-    for got, want in zip(ours, theirs["logp"], strict=True):
-        np.testing.assert_allclose(got, want, atol=1e-5)
-    for search, options in (("greedy", {"search": "greedy"}), ("beam", {"beam": 3, "length_penalty": 0.0})):
-        found = translations(run, sources, options | LONGEST)
-        known = [n for n, line in enumerate(theirs[search]) if "<unk>" not in line]
+    equal_log_probabilities(run, expected, name)
+    for search, options in SEARCHES.items():
+        found, theirs = translations(run, expected["source"], options), expected[name][search]
+        known = [n for n, line in enumerate(theirs) if "<unk>" not in line]
         assert len(known) >= 3, "the fixture says too little"
-        assert [found[n] for n in known] == [whole(theirs[search][n]) for n in known]
+        assert [found[n] for n in known] == [whole(theirs[n]) for n in known]
 
 
 def test_without_subwords_a_run_reads_and_writes_pieces(tmp_path, folder, expected):
@@ -78,7 +72,7 @@ def test_without_subwords_a_run_reads_and_writes_pieces(tmp_path, folder, expect
 
 def test_training_goes_on_with_the_settings_of_the_checkpoint(tmp_path, folder):
     recipe = (imported(folder, "sinusoidal", tmp_path / "run") / "recipe.yaml").read_text("utf-8")
-    for line in ("smoothing: 0.1", "attention_dropout: 0.2", "tied: true", "scaled: true", "dropout: 0.1"):
+    for line in TAKEN_OVER:
         assert line in recipe, line
 
 
