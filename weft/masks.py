@@ -3,11 +3,17 @@
 Read next: nn/attention.py, which applies masks to scores.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import torch
 from torch import Tensor
 
 from weft.errors import ShapeError
 from weft.tracing import exporting
+
+_kept: ContextVar[bool] = ContextVar("kept", default=False)
 
 
 def from_lengths(lengths: Tensor, size: int) -> Tensor:
@@ -63,7 +69,17 @@ def reverse(states: Tensor, mask: Tensor) -> Tensor:
 
 def full(mask: Tensor) -> bool:
     """Whether all positions are real; False in an exported graph, which must hold for padding as well."""
-    return not exporting() and bool(mask.all())
+    return not exporting() and not _kept.get() and bool(mask.all())
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """No mask counts as full in this block, so a state has the same tensors as in an exported graph."""
+    before = _kept.set(True)
+    try:
+        yield
+    finally:
+        _kept.reset(before)
 
 
 def check(mask: Tensor, *, what: str = "mask") -> None:

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
+from tests.commands.exporting import exported, run_program
 from tests.commands.shell import weft
-from tests.commands.test_export_onnx import exported, run_program
 from tests.commands.test_masked import make
 
 TEXTS = [

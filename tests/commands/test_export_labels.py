@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 from tests.commands import labelled
+from tests.commands.exporting import exported, run_program
 from tests.commands.shell import weft
-from tests.commands.test_export_onnx import exported, run_program
 
 ODD = ["a great film", "", "  it   was awful", "zzz qqq", "A GREAT film .", "é\u0301 ﬁ\u00a0x", "film " * 40]
 

@@ -1,6 +1,7 @@
 """`weft export --to onnx`: the program answers as `weft predict` does, without Weft and torch."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,28 +11,14 @@ import pytest
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
-from tests.commands.shell import Answer, refused, weft
+from tests.commands.exporting import exported, run_program
+from tests.commands.shell import refused, weft
 from tests.commands.test_language import GPT, RECIPE, RECURRENT, write
 from tests.commands.test_pointer import make as make_pointer
 from tests.export.runs import TEXTS, translator
+from weft.export.formats.onnx import Onnx
 
 LINES = ["the cat sat", "", "  one dog ran home .", "the <eos> sat", "zebra é\u0301 ﬁ", "on\u00a0a mat", "."]
-WITHOUT = "import sys; sys.modules['weft'] = sys.modules['torch'] = None; import runpy, sys; "
-
-
-def exported(run: Path, output: Path, *options: str) -> Answer:
-    answer = weft("export", run, "--to", "onnx", "--output", output, *options)
-    assert answer.code == 0, answer.err
-    return answer
-
-
-def run_program(folder: Path, text: str, *options: str) -> list[str]:
-    """The program in a process of its own, which can import neither Weft nor torch."""
-    program = str(folder / "weft_onnx.py")
-    call = f"sys.argv[1:] = {list(options)!r}; runpy.run_path({program!r}, run_name='__main__')"
-    line = [sys.executable, "-c", WITHOUT + call]
-    done = subprocess.run(line, input=text, capture_output=True, text=True, check=True, cwd="/")
-    return done.stdout.removesuffix("\n").split("\n")
 
 
 def inputs(run: Path) -> list[str]:
@@ -114,14 +101,48 @@ def test_a_pointer_is_refused(tmp_path: Path) -> None:
     assert "pointer" in said and "weft serve" in said
 
 
-def test_a_search_that_the_program_lacks_is_refused(trained: Path, tmp_path: Path) -> None:
-    import shutil
+def searched(trained: Path, run: Path, old: str, new: str) -> Path:
+    """A copy of a run with another search."""
+    shutil.copytree(trained, run)
+    recipe = run / "recipe.yaml"
+    assert old in recipe.read_text()
+    recipe.write_text(recipe.read_text().replace(old, new))
+    return run
 
-    shutil.copytree(trained, tmp_path / "run")
-    recipe = tmp_path / "run" / "recipe.yaml"
-    recipe.write_text(recipe.read_text().replace("coverage: 0.0", "coverage: 0.2"))
-    said = refused(weft("export", tmp_path / "run", "--to", "onnx", "--output", tmp_path / "out"))
-    assert "coverage" in said and "recipe" in said
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ("no_repeat_ngram: 0", "no_repeat_ngram: 2", "no_repeat_ngram"),
+        ("nbest: 1", "nbest: 2", "nbest"),
+        ("search: beam", "search: sample", "does not sample"),
+    ],
+)
+def test_a_search_that_the_program_lacks_is_refused(
+    trained: Path, tmp_path: Path, old: str, new: str, word: str
+) -> None:
+    run = searched(trained, tmp_path / "run", old, new)
+    said = refused(weft("export", run, "--to", "onnx", "--output", tmp_path / "out"))
+    assert word in said and "recipe" in said
+
+
+@pytest.mark.parametrize("beam", ["1", "4"])
+def test_a_penalty_for_what_was_not_covered(trained: Path, tmp_path: Path, beam: str) -> None:
+    run = searched(trained, tmp_path / "run", "coverage: 0.0", "coverage: 2.5")
+    exported(run, tmp_path / "out")
+    text = "".join(f"{line}\n" for line in inputs(trained))
+    ours = weft("predict", run, "--beam", beam, stdin=text.encode()).lines
+    assert run_program(tmp_path / "out", text, "--beam", beam) == ours
+    plain = weft("predict", trained, "--beam", beam, stdin=text.encode()).lines
+    assert (ours == plain) == (beam == "1")
+    web = ("export", run, "--to", "web", "--output", tmp_path / "web")
+    assert "coverage: the page has no such search" in refused(weft(*web))
+
+
+def test_missing_libraries_are_listed(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Onnx, "packages", ("lack_a", "lack_b", "lack_c"))
+    said = refused(weft("export", trained, "--to", "onnx", "--output", tmp_path / "out"))
+    assert "lack_a, lack_b and lack_c are not installed; pip install lack_a lack_b lack_c" in said
 
 
 def test_the_settings_say_how_to_drive_the_graphs(trained: Path, tmp_path: Path) -> None:

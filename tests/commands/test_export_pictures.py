@@ -1,9 +1,6 @@
 """Classifiers of pictures and clips as ONNX: the program answers as `weft predict` does."""
 
 import json
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +9,8 @@ from PIL import Image
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
+from tests.commands.exporting import answers, exported, odd_pictures
 from tests.commands.shell import refused, unanswered, weft
-from tests.commands.test_export_onnx import WITHOUT, exported
 from tests.commands.test_images import make, train
 
 FRONTS = {
@@ -30,31 +27,6 @@ FRONTS = {
 }
 
 
-def odd(folder: Path) -> list[Path]:
-    """Pictures of other modes, sizes and formats, one in a .zip."""
-    folder.mkdir()
-    draw = np.random.default_rng(3)
-    noise = Image.fromarray(draw.integers(0, 256, (31, 17, 3), dtype=np.uint8))
-    noise.save(folder / "photo.JPG")
-    noise.convert("L").save(folder / "grey.png")
-    noise.convert("P").save(folder / "palette.bmp.png")
-    noise.resize((12, 12)).save(folder / "same size.ppm")
-    Image.fromarray(draw.integers(0, 256, (12, 13, 4), dtype=np.uint8)).save(folder / "see-through.png")
-    Image.fromarray(draw.integers(0, 2**16, (9, 40), dtype=np.uint16)).save(folder / "deep.png")
-    with zipfile.ZipFile(folder / "kept.zip", "w") as kept:
-        kept.write(folder / "photo.JPG", "in/photo.jpg")
-    return [*sorted(folder.glob("*.*g")), folder / "same size.ppm", folder / "kept.zip" / "in" / "photo.jpg"]
-
-
-def answers(folder: Path, names: str, *options: str) -> "subprocess.CompletedProcess[str]":
-    """The program in a process that can import neither Weft, torch nor tokenizers."""
-    program = str(folder / "weft_onnx.py")
-    call = f"sys.modules['tokenizers'] = None; sys.argv[1:] = {list(options)!r}; "
-    call += f"runpy.run_path({program!r}, run_name='__main__')"
-    line = [sys.executable, "-c", WITHOUT + call]
-    return subprocess.run(line, input=names, capture_output=True, text=True, check=False, cwd="/")
-
-
 @pytest.mark.parametrize("changes", FRONTS.values(), ids=FRONTS)
 def test_a_classifier_of_pictures(changes: list[str], tmp_path: Path) -> None:
     recipe = make(tmp_path / "toy")
@@ -63,7 +35,7 @@ def test_a_classifier_of_pictures(changes: list[str], tmp_path: Path) -> None:
     run = recipe.parent / "run"
     said = exported(run, tmp_path / "out").out
     assert "answers equal to Weft's: 20 of 20" in said, said
-    files = [*odd(tmp_path / "odd"), *sorted((recipe.parent / "train").glob("*/*.png"))]
+    files = [*odd_pictures(tmp_path / "odd"), *sorted((recipe.parent / "train").glob("*/*.png"))]
     names = "".join(f"{file}\n" for file in files)
     found = answers(tmp_path / "out", names, "--scores")
     assert found.returncode == 0, found.stderr

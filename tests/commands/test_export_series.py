@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 import weft as package
+from tests.commands.exporting import exported, run_program
 from tests.commands.shell import refused, weft
-from tests.commands.test_export_onnx import exported, run_program
 
 RECIPE = """\
 task: forecast

@@ -20,7 +20,7 @@ from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.tasks.exported import Graph
-from weft.tasks.shared.writing.exported import graphs
+from weft.tasks.shared.writing.exported import EXAMPLES, graphs, tokens
 from weft.tree import leaves
 
 REFUSED = ("orthogonal", "unitary", "size=13, length=1)")
@@ -48,6 +48,18 @@ def written(graph: Graph, tmp_path: Path, part: object = "") -> None:
     assert write_graph(graph, tmp_path / f"{graph.name}.onnx") < NEAR
 
 
+class Failing(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        raise RuntimeError(f"the {'very ' * 99}first line\nand the second")
+
+
+def test_the_first_line_of_a_failure_is_whole(tmp_path: Path) -> None:
+    examples = {"x": torch.zeros(2, 3)}, {"x": torch.zeros(3, 3)}
+    with pytest.raises(ConfigError, match=r"this model's top \(the (very ){99}first line\); serve") as raised:
+        write_graph(Graph("top", Failing(), examples, ["y"]), tmp_path / "top.onnx")
+    assert "second" not in str(raised.value)
+
+
 def source(rows: int, length: int) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(rows)
     mask = torch.arange(length) < torch.arange(length, length - rows, -1)[:, None]
@@ -71,7 +83,8 @@ def check_decoder(make: Any, tmp_path: Path) -> None:
     )
     for parameter in model.parameters():
         parameter.data += 0.1 * torch.randn_like(parameter)
-    for graph in graphs(model.float().eval(), VOCABULARY)[0]:
+    inputs = tokens(*EXAMPLES[0], VOCABULARY), tokens(*EXAMPLES[1], VOCABULARY)
+    for graph in graphs(model.float().eval(), inputs)[0]:
         written(graph, tmp_path, make if graph.name == "step" else "")
 
 

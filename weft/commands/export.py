@@ -81,7 +81,6 @@ def command(
         )
     for line in export_run(run, to, output, Options(int8, library), plugins=plugins):
         click.echo(line)
-    click.echo(f"written: {output}")
 
 
 def _vectors(run: Path, vectors: Path, device: str) -> None:

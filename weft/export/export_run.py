@@ -39,8 +39,9 @@ def export_run(
     form: Format = rooms.find(formats, Format, to)()
     missing = [name for name in form.packages if importlib.util.find_spec(name) is None]
     if missing:
+        names = " and ".join([*filter(None, [", ".join(missing[:-1])]), missing[-1]])
         raise ConfigError(
-            f"--to {to}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed; "
+            f"--to {to}: {names} {'is' if len(missing) == 1 else 'are'} not installed; "
             f"pip install {' '.join(missing)}"
         )
     if output.exists() or output.is_symlink():
@@ -58,4 +59,4 @@ def export_run(
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     flush_directory(parent)
-    return lines
+    return [*lines, f"written: {output}", *form.hints(output)]

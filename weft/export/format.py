@@ -53,3 +53,7 @@ class Format(ABC):
     def result(self, folder: Path) -> Path:
         """What becomes the output: the directory itself, or the one file in it."""
         return folder
+
+    def hints(self, output: Path) -> Sequence[str]:
+        """The last lines of the report: what to do with the output."""
+        return ()

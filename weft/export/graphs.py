@@ -64,8 +64,7 @@ def write_graph(graph: Graph, path: Path) -> float:
             model = _simplified(program.model_proto, path)
         except Exception as error:
             raise ConfigError(
-                f"--to onnx: {_reason(error)}, which this model's {graph.name} needs; "
-                "serve the run with weft serve"
+                f"--to onnx: {_reason(error, graph.name)}; serve the run with weft serve"
             ) from error
     _name_axes(model, graph, dynamic)
     onnx.checker.check_model(model)
@@ -73,13 +72,17 @@ def write_graph(graph: Graph, path: Path) -> float:
     return compare(graph, path)
 
 
-def _reason(error: Exception) -> str:
-    """What ONNX or the exporter lacks."""
-    text = " ".join(str(error).split())
-    operation = re.search(r"No ONNX function found for <OpOverload\(op='([^']+)'", text)
+def _reason(error: Exception, name: str) -> str:
+    """What ONNX lacks, or the first line of torch's own error; the next one too after a colon."""
+    operation = re.search(r"No ONNX function found for <OpOverload\(op='([^']+)'", str(error))
     if operation:
-        return f"ONNX has no operation for {operation[1]}"
-    return f"the exporter fails ({text[:200]})"
+        return f"ONNX has no operation for {operation[1]}, which this model's {name} needs"
+    first: BaseException = error
+    while first.__cause__ is not None and str(first.__cause__).strip():
+        first = first.__cause__
+    lines = [line.strip() for line in str(first).splitlines() if line.strip()]
+    why = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1])
+    return f"torch cannot export this model's {name} ({why or type(first).__name__})"
 
 
 class _Flat(nn.Module):

@@ -42,9 +42,9 @@ class Exported(NamedTuple):
         settings: what a program must know to use them, for weft.json; its key "kind" names the way.
         files: further files by name, such as tokenizer.json.
         examples: gives that many inputs, as a user would type them; the export is compared with Weft on them.
+        program: the file of export/programs that uses the graphs.
         scored: gives validation inputs, and a function from answers to the name and value of a score;
             None where the task has no score of texts.
-        program: the file of export/programs that uses the graphs.
         shown: the text of an answer of Weft, in the form of the program.
         same: whether two texts are the same answer.
         options: of the predictor and of the program when their answers are compared, such as no sampling.
@@ -54,8 +54,8 @@ class Exported(NamedTuple):
     settings: Mapping[str, Json]
     files: Mapping[str, bytes]
     examples: Callable[[int], Sequence[Raw]]
+    program: str
     scored: "Callable[[], tuple[Sequence[Raw], Score | None]] | None" = None
-    program: str = "writing"
     shown: Callable[[Answer], str] = lambda answer: answer.text()
     same: Callable[[str, str], bool] = operator.eq
     options: Mapping[str, Any] = {}

@@ -56,7 +56,7 @@ class Onnx(Format):
             files.write(folder / name, content)
         files.write(folder / "weft.json", files.to_json(dict(form.settings)))
         files.write(folder / PROGRAM, assemble(form.program).encode())
-        lines = [f"largest difference of a number from Weft's: {worst:.1e}"]
+        lines = [f"outputs of the graphs: at most {worst:.1e} from Weft's"]
         lines.append(compared(opened, form, folder))
         if options.int8:
             whole, before = program(folder), stored(paths)

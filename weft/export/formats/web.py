@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,6 +47,12 @@ class Web(Format):
         form = exported(opened.ready, opened.model)
         if form is not None and form.settings["kind"] not in _kinds():
             raise ConfigError(f"--to web: the page cannot run a model of task {opened.name}; use --to onnx")
+        how = {} if form is None else form.settings.get("decoding", {})
+        if isinstance(how, dict) and how.get("coverage"):
+            raise ConfigError(
+                "--to web: decoding: coverage: the page has no such search; remove it from the run's "
+                "recipe.yaml, or use --to onnx"
+            )
         if form is not None and any(map(_is_unknown, form.files.items())):
             raise ConfigError(
                 "--to web: expected a vocabulary of Weft or of a translation toolkit, got a tokenizer.json "
@@ -67,7 +74,10 @@ class Web(Format):
             shutil.copyfile(source, folder / name)
         files.write(folder / "README.txt", ABOUT.encode())
         total = sum(path.stat().st_size for path in folder.iterdir())
-        return [*lines, f"{total:,} bytes in all; next: python -m http.server --directory FOLDER"]
+        return [*lines, f"{total:,} bytes in all"]
+
+    def hints(self, output: Path) -> Sequence[str]:
+        return [f"next: python -m http.server --directory {shlex.quote(str(output))}"]
 
 
 def _kinds() -> list[str]:

@@ -5,19 +5,19 @@ from pathlib import Path
 
 
 def assemble(part: str) -> str:
-    """The program: common.py, the part of the model's kind and main.py in one file.
+    """The program in one file: the part of the model's kind after the parts that it imports, and main.py.
 
     Args:
-        part: such as "writing".
+        part: such as "rewriting".
 
     Example:
-        >>> "from weft.export" in assemble("writing")
+        >>> "from weft.export" in assemble("rewriting")
         False
     """
     imports: set[str] = set()
     bodies, first = [], ""
-    for name in ("common", part, "main"):
-        source = (Path(__file__).parent / f"{name}.py").read_text("utf-8")
+    for name in [*_needed(part), "main"]:
+        source = _source(name)
         tree = ast.parse(source)
         nodes = tree.body[1:]  # without the docstring
         first = ast.get_source_segment(source, tree.body[0]) or ""  # main.py's, at last
@@ -31,6 +31,19 @@ def assemble(part: str) -> str:
     inside = sorted(imports - set(outside), key=lambda line: (line.startswith("from"), line))
     head = [first, "\n".join(inside), "\n".join(outside)]
     return "\n\n".join(head) + "\n\n" + "\n\n\n".join(bodies) + "\n"
+
+
+def _source(part: str) -> str:
+    return (Path(__file__).parent / f"{part}.py").read_text("utf-8")
+
+
+def _needed(part: str) -> list[str]:
+    """A part, after the parts that it imports."""
+    found: list[str] = []
+    for node in ast.parse(_source(part)).body:
+        if isinstance(node, ast.ImportFrom) and _ours(node):
+            found += _needed(str(node.module).rpartition(".")[2])
+    return list(dict.fromkeys([*found, part]))
 
 
 def _ours(node: ast.ImportFrom) -> bool:

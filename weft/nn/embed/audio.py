@@ -57,6 +57,16 @@ def mel_filters(rate: int, points: int, bins: int, *, low: float = 20.0, high: f
     return filters.float()
 
 
+def points_of(length: int) -> int:
+    """Points of the Fourier transform of a window of `length` samples, the next power of 2.
+
+    Example:
+        >>> points_of(400)
+        512
+    """
+    return 2 ** math.ceil(math.log2(length))
+
+
 def log_mel(
     samples: Tensor, rate: int, *, bins: int = 40, window: float = 0.025, hop: float = 0.01
 ) -> Tensor:
@@ -75,7 +85,7 @@ def log_mel(
         torch.Size([98, 40])
     """
     length, step = round(window * rate), round(hop * rate)
-    points = 2 ** math.ceil(math.log2(length))
+    points = points_of(length)
     samples = nn.functional.pad(samples, (0, max(0, length - len(samples))))
     # torch.stft centres a window shorter than `points`; pad both ends so that the first window begins at the
     # first sample.

@@ -27,4 +27,4 @@ class RegionFront(Front):
 
     def forward(self, picture: Tensor) -> Tensor:
         """See Front.forward."""
-        return self.project(picture.reshape(len(picture), self.places, -1))  # type: ignore[no-any-return]
+        return self.project(picture.reshape(picture.shape[0], self.places, -1))  # type: ignore[no-any-return]

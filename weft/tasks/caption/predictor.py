@@ -34,6 +34,9 @@ from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+NUMPY = b"\x93NUMPY"
+"""First bytes of a .npy file."""
+
 
 class Caption(NamedTuple):
     """One caption of a picture."""
@@ -129,10 +132,10 @@ class Captioner(predictor.Predictor[Picture]):
         self.search = Searching([model, *others], vocabulary, self.decoding, (PAD, UNK, SOS))
 
     def parse(self, raw: Raw, place: Place) -> Picture:
-        """The pixels in a file's content, in the shape that the model was trained on."""
+        """The pixels or features in a file's content, in the shape that the model was trained on."""
         if not isinstance(raw, bytes):
             raise place.refuse("expected the bytes of a picture")
-        with held(raw, str(place)) as path:
+        with held(raw, str(place), ".npy" if raw.startswith(NUMPY) else "") as path:
             return Picture(self.read(path))
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[Given[Picture]]:

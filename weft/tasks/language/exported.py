@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,8 @@ def exported(ready: "LanguageReady", model: nn.Module) -> Exported:
         "vocabulary": "tokenizer.json",
     }
     files = {"tokenizer.json": portable(ready.vocabulary)}
-    return Exported([step], settings, files, lambda count: _examples(ready, count), options={"beam": 1})
+    examples = partial(_examples, ready)
+    return Exported([step], settings, files, examples, program="continuing", options={"beam": 1})
 
 
 def _value(leaf: Tensor) -> dict[str, Json]:

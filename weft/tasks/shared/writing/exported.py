@@ -1,15 +1,16 @@
-"""A model that writes a text for a text, as two graphs: `start` reads the source, `step` writes one token.
+"""A model that writes a text for a source, as two graphs: `start` reads the source, `step` writes one token.
 
 The state between the steps is the model's own, one tensor after the other; what a step does not change, such
 as the keys of the source, it only takes. Read next: ../../exported.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from weft import masks
 from weft.errors import ConfigError, DataError
 from weft.metrics.bleu import Bleu
 from weft.models import Generator
@@ -31,17 +32,37 @@ SCORED = 500
 EXAMPLES = ((3, 7), (2, 11))
 """Rows and source tokens of the two examples of a graph."""
 
+Inputs = Mapping[str, Tensor]
+Read = Callable[..., tuple[Tensor, Tensor]]
+"""Turns the inputs of `start` into the source and its mask."""
+
+
+def as_given(source: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """The inputs are the source and its mask."""
+    return source, mask
+
 
 class Start(nn.Module):
-    """The source and its mask to the tensors of the first state."""
+    """The inputs to the tensors of the first state.
 
-    def __init__(self, model: Generator) -> None:
+    Args:
+        model: the trained model.
+        read: see Read.
+    """
+
+    def __init__(self, model: Generator, read: Read) -> None:
         super().__init__()
         self.model = model
+        self.read = read
 
-    def forward(self, source: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
-        """[B, S] int64 and [B, S] bool to each tensor of the state."""
-        return tuple(leaves(self.model.start(source, mask)))
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        """The inputs in order to each tensor of the state."""
+        return tuple(leaves(self.state(*inputs)))
+
+    def state(self, *inputs: Tensor) -> State:
+        """The first state; its masks stay, also where a source has no padding."""
+        with masks.kept():
+            return self.model.start(*self.read(*inputs))
 
 
 class Step(nn.Module):
@@ -74,19 +95,21 @@ class Step(nn.Module):
         return (logp, *attention, *changed)
 
 
-def graphs(model: Generator, vocabulary: int) -> tuple[list[Graph], list[dict[str, Json]]]:
+def graphs(
+    model: Generator, inputs: tuple[Inputs, Inputs], read: Read = as_given
+) -> tuple[list[Graph], list[dict[str, Json]]]:
     """The two graphs, and for each tensor of the state its name and whether a step changes it.
 
     Args:
         model: in evaluation mode, on the CPU.
-        vocabulary: number of source symbols.
+        inputs: two examples of a source, of other sizes.
+        read: see Read.
     """
-    inputs = [_source(rows, length, vocabulary) for rows, length in EXAMPLES]
+    start = Start(model, read)
     with torch.no_grad():
-        states = [model.start(**each) for each in inputs]
+        states = [start.state(*each.values()) for each in inputs]
     step, state = stepping(model, states)
-    start = Graph("start", Start(model), (inputs[0], inputs[1]), [str(one["name"]) for one in state])
-    return [start, step], state
+    return [Graph("start", start, inputs, [str(one["name"]) for one in state]), step], state
 
 
 def stepping(model: Generator, states: Sequence[State]) -> tuple[Graph, list[dict[str, Json]]]:
@@ -153,6 +176,47 @@ def rewriting(
         more: further settings of the program.
 
     Raises:
+        ConfigError: see `written`.
+    """
+    size, shared = len(source), source is target
+    names = ["tokenizer.json"] * 2 if shared else ["tokenizer.source.json", "tokenizer.target.json"]
+    form = written(
+        model,
+        (tokens(*EXAMPLES[0], size), tokens(*EXAMPLES[1], size)),
+        target,
+        decoding,
+        program="rewriting",
+        banned=range(size, size + symbols),
+        more={"kind": "rewrite", "cut": cut, "source": names[0], "target": names[1], **more},
+    )
+    files = {names[0]: portable(source), names[1]: portable(target)}
+    return form._replace(files=files)
+
+
+def written(
+    model: nn.Module,
+    inputs: tuple[Inputs, Inputs],
+    target: Vocabulary,
+    decoding: Decoding,
+    *,
+    program: str,
+    more: Mapping[str, Json],
+    read: Read = as_given,
+    banned: Sequence[int] = (),
+) -> Exported:
+    """The graphs of a model that writes a text for any source, without examples.
+
+    Args:
+        model: in evaluation mode, on the CPU.
+        inputs: two examples of a source by name, of other sizes.
+        target: the vocabulary of the texts.
+        decoding: the recipe's search.
+        program: the file of export/programs that uses the graphs.
+        more: settings of the program beside those of every search; its kind is among them.
+        read: see Read.
+        banned: symbols that are never written, beside the special ones.
+
+    Raises:
         ConfigError: the model copies words of the source, or the program lacks the recipe's kind of search.
     """
     assert isinstance(model, Generator)
@@ -161,25 +225,23 @@ def rewriting(
             "decoder: a pointer adds the source's words to its vocabulary, which a graph cannot; "
             "serve the run with weft serve"
         )
-    size = len(source)
-    found, state = graphs(model, size)
+    how = _decoding(decoding)
+    found, state = graphs(model, inputs, read)
+    most = None if model.encoder is None else most_positions(model.encoder)
     settings: dict[str, Any] = {
-        "kind": "rewrite",
         "sos": SOS,
         "eos": EOS,
-        "banned": [PAD, UNK, SOS, *range(size, size + symbols)],
+        "banned": [PAD, UNK, SOS, *banned],
         "state": state,
-        "cut": cut,
-        "max_source": most_positions(model.encoder) if model.encoder is not None else None,
+        "max_source": None if model.encoder is None or most is None else most * model.encoder.stride,
         "max_output": model.max_output(0),
         "prompted": model.encoder is None,
-        "decoding": _decoding(decoding),
-        "source": "tokenizer.json" if source is target else "tokenizer.source.json",
-        "target": "tokenizer.json" if source is target else "tokenizer.target.json",
+        "decoding": how,
+        "target": "tokenizer.json",
         **more,
     }
-    files = {settings["source"]: portable(source), settings["target"]: portable(target)}
-    return Exported(found, settings, files, lambda count: ())
+    files = {settings["target"]: portable(target)}
+    return Exported(found, settings, files, lambda count: (), program=program)
 
 
 def _scored(ready: PairReady) -> tuple[Sequence[str], Score | None]:
@@ -194,8 +256,12 @@ def _scored(ready: PairReady) -> tuple[Sequence[str], Score | None]:
 
 
 def _decoding(decoding: Decoding) -> dict[str, Any]:
+    if decoding.search == "sample":
+        raise ConfigError(
+            "decoding: search: the exported program does not sample; set it to beam or greedy in the recipe"
+        )
     unsupported: dict[str, Any] = {
-        "coverage": 0.0,
+        "nbest": 1,
         "diverse": 1,
         "prefix": "",
         "require": (),
@@ -207,11 +273,12 @@ def _decoding(decoding: Decoding) -> dict[str, Any]:
             raise ConfigError(
                 f"decoding: {name}: the exported program has no such search; remove it from the recipe"
             )
-    names = ("search", "beam", "length_penalty", "max_ratio", "max_extra", "normalisation")
+    names = ("search", "beam", "length_penalty", "max_ratio", "max_extra", "normalisation", "coverage")
     return {name: getattr(decoding, name) for name in names}
 
 
-def _source(rows: int, length: int, vocabulary: int) -> dict[str, Tensor]:
+def tokens(rows: int, length: int, vocabulary: int) -> Inputs:
+    """Random tokens of a vocabulary of this size and their mask, as an example of a graph."""
     draw = torch.Generator().manual_seed(rows)
     source = torch.randint(EOS + 1, vocabulary, (rows, length), generator=draw)
     mask = torch.arange(length) < torch.arange(length, length - rows, -1)[:, None]

@@ -1,0 +1,49 @@
+"""Models that describe a picture in a sentence."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.export.programs.common import KINDS
+from weft.export.programs.picture_files import Given, picture, read_file
+from weft.export.programs.searching import SourceWriter
+
+
+class Captioner(SourceWriter):
+    """A caption for a picture."""
+
+    def __init__(self, folder: Path, about: dict[str, Any]) -> None:
+        super().__init__(folder, about)
+        self.shape, self.size = about["shape"], about["size"]
+
+    def __call__(self, given: Given, beam: int | None = None) -> str:
+        """The caption.
+
+        Args:
+            given: the name of a file, also inside a .zip (photos.zip/cat.png), or a file's content; a .npy
+                holds features.
+            beam: width of the beam; None for the recipe's search.
+        """
+        source = {"picture": self.read(given)[None]}
+        return self.target.decode(self.write(source, 0, beam)[0])
+
+    def read(self, given: Given) -> np.ndarray:
+        """A file as the model reads it, float32: pixels from -1 to 1, or features."""
+        found = read_file(given, self.shape, self._content)
+        return found.astype(np.float32) / np.float32(127.5) - 1 if found.dtype == np.uint8 else found
+
+    def _content(self, given: Path | bytes) -> np.ndarray:
+        if isinstance(given, bytes) and given.startswith(b"\x93NUMPY"):
+            found = np.array(np.load(io.BytesIO(given)))
+        elif isinstance(given, Path) and given.suffix.lower() == ".npy":
+            found = np.array(np.load(given, mmap_mode="r"))
+        else:
+            return picture(given, self.size)
+        if found.dtype.kind not in "uif" or not np.isfinite(found).all():
+            raise ValueError("expected an array of finite numbers")
+        return found.astype(np.float32)
+
+
+KINDS |= {"captions": Captioner}

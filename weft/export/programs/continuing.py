@@ -1,0 +1,121 @@
+"""Models that continue a text: language models."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.export.programs.common import KINDS, Arrays, Vocabulary
+from weft.export.programs.searching import Writer
+
+
+class Continuer(Writer):
+    """Continues a text: a language model."""
+
+    def __init__(self, folder: Path, about: dict[str, Any]) -> None:
+        super().__init__(folder, about)
+        self.vocabulary = Vocabulary(folder / about["vocabulary"])
+        self.given: list[int] = []
+        self.past = 0
+
+    def __call__(self, text: str, beam: int | None = None, seed: int | None = None) -> str:
+        """The text with its continuation; `beam` and `seed` change the recipe's search."""
+        how = self.about["decoding"]
+        given = [
+            token for line in text.split("\n") for token in (self.about["eos"], *self.vocabulary.encode(line))
+        ]
+        room = None if self.about["max_output"] is None else self.about["max_output"] - len(given) + 1
+        limit = how["max_tokens"] if room is None else min(how["max_tokens"], room)
+        if limit < 1:
+            return text
+        end = self.about["eos"] if how["max_lines"] == 1 else self.about["pad"]
+        window, self.given = self.about["window"], given
+        self.past = len(given) - 1 if window is None else min(len(given), window) - 1
+        state = self.reread([given[len(given) - 1 - self.past : -1]])
+        if beam or how["search"] != "sample":
+            width = beam or (how["beam"] if how["search"] == "beam" else 1)
+            alpha = how["length_penalty"]
+            added = self.beam(given[-1], state, width, limit, end=end, alpha=alpha)[0]
+        else:
+            added = self.sample(given[-1], state, limit, end, how["seed"] if seed is None else seed)
+        ends = [place for place, token in enumerate(added) if token == self.about["eos"]]
+        added = added[: ends[how["max_lines"] - 1]] if len(ends) >= how["max_lines"] else added
+        return text + self.added(text, given[1:], added)
+
+    def reread(self, rows: Sequence[Sequence[int]]) -> Arrays:
+        """The state after tokens, from the beginning; rows have equal lengths."""
+        state = {}
+        for one in self.about["state"]:
+            value = np.zeros(one["shape"]) if one["values"] is None else np.array(one["values"])
+            value = value.reshape(one["shape"]).astype(one["type"])
+            state[one["name"]] = np.repeat(value, len(rows), 0)
+        for tokens in np.array(rows, np.int64).T:
+            out = self.step({"token": tokens, **state})
+            state |= {name: out[f"{name}_out"] for name in self.changing}
+        return state
+
+    def advance(self, tokens: np.ndarray, state: Arrays, paths: list[list[int]]) -> Arrays:
+        """As in Writer; when the window is full, the older half is forgotten."""
+        window = self.about["window"]
+        if window is not None and self.past >= window:
+            self.past = window // 2
+            rows = [[*self.given, *path][:-1] for path in paths]
+            state = self.reread([row[len(row) - self.past :] for row in rows])
+        self.past += 1
+        return super().advance(tokens, state, paths)
+
+    def sample(self, token: int, state: Arrays, limit: int, end: int, seed: int) -> list[int]:
+        """Random tokens by the model's probabilities."""
+        how, draw = self.about["decoding"], np.random.default_rng(seed)
+        found: list[int] = []
+        while len(found) < limit:
+            out = self.advance(np.array([token], np.int64), state, [found])
+            logits = out["logp"][0].astype(np.float64)
+            logits[self.about["banned"]] = -math.inf
+            token = int(draw.choice(len(logits), p=shaped(logits, how)))
+            if token == end:
+                break
+            found.append(token)
+            state = {**state, **{name: out[f"{name}_out"] for name in self.changing}}
+        return found
+
+    def added(self, text: str, given: list[int], added: list[int]) -> str:
+        """The text that tokens append to a text."""
+        known = [5 if token == self.about["unk"] else token for token in given]
+        before = self.lines(known)
+        new = self.lines([*known, *added]).removeprefix(before)
+        if text[-1:].isspace():
+            new = new.removeprefix(" ")
+        for stop in self.about["decoding"]["stop"]:
+            new = new.partition(stop)[0]
+        return new
+
+    def lines(self, tokens: list[int]) -> str:
+        """The text of tokens, with a line end for each end symbol."""
+        rows: list[list[int]] = [[]]
+        for token in tokens:
+            if token == self.about["eos"]:
+                rows.append([])
+            else:
+                rows[-1].append(token)
+        return "\n".join(self.vocabulary.decode(row) for row in rows)
+
+
+def shaped(logits: np.ndarray, how: dict[str, Any]) -> np.ndarray:
+    """Probabilities after temperature, top_k and top_p."""
+    logits = logits / how["temperature"]
+    if how["top_k"]:
+        logits[np.argsort(-logits, kind="stable")[how["top_k"] :]] = -math.inf
+    probs = np.exp(logits - logits.max())
+    probs /= probs.sum()
+    if how["top_p"] < 1:
+        order = np.argsort(-probs, kind="stable")
+        before = np.cumsum(probs[order]) - probs[order]
+        probs[order[before >= how["top_p"]]] = 0.0
+        probs /= probs.sum()
+    return probs
+
+
+KINDS |= {"continue": Continuer}

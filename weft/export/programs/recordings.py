@@ -1,0 +1,122 @@
+"""Models that write what is said in a recording."""
+
+import io
+import math
+import wave
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.export.programs.common import KINDS
+from weft.export.programs.searching import SourceWriter
+
+ZEROS = 16
+"""Zero crossings on each side of the resampling filter."""
+
+BLOCK = 2**16  # samples computed at a time
+MOST_PHASES = 4096
+LOWEST_RATE = 1000
+
+
+class Transcriber(SourceWriter):
+    """The text of a recording."""
+
+    def __init__(self, folder: Path, about: dict[str, Any]) -> None:
+        super().__init__(folder, about)
+        self.sound = about["sound"]
+        self.filters: np.ndarray = np.load(folder / self.sound["filters"])
+
+    def __call__(self, given: str | Path | bytes, beam: int | None = None) -> str:
+        """The text.
+
+        Args:
+            given: the name of a wav file (a tab and what follows are ignored), or a file's content.
+            beam: width of the beam; None for the recipe's search.
+        """
+        if isinstance(given, str):
+            given = given.split("\t")[0].strip()
+            if not given:
+                return ""
+        name = "the recording" if isinstance(given, bytes) else str(given)
+        try:
+            frames = self.frames(*samples_of(given))
+        except (wave.Error, EOFError, OSError, RuntimeError, ZeroDivisionError, ValueError) as error:
+            raise ValueError(f"{name}: no PCM wav file that can be read ({error})") from None
+        most = self.about["max_source"]
+        if most is not None and len(frames) > most:
+            raise ValueError(f"{name}: expected at most {most} frames, got {len(frames)}; cut it to pieces")
+        source = {"frames": frames[None], "mask": np.ones((1, len(frames)), bool)}
+        return self.target.decode(self.write(source, len(frames), beam)[0])
+
+    def frames(self, samples: np.ndarray, rate: int) -> np.ndarray:
+        """[S, F] float32: the logarithm of the power of each band in overlapping windows.
+
+        Args:
+            samples: [N] from -1 to 1.
+            rate: samples per second.
+        """
+        length, hop = self.sound["window"], self.sound["hop"]
+        points = 2 * (self.filters.shape[1] - 1)
+        samples = resample(samples, rate, self.sound["rate"])
+        samples = np.pad(samples, (0, max(0, length - len(samples))))
+        windows = np.lib.stride_tricks.sliding_window_view(samples, length)[::hop]
+        hann = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(length) / length)).astype(np.float32)
+        found = np.empty((len(windows), len(self.filters)))
+        for begin in range(0, len(windows), 1024):
+            part = slice(begin, begin + 1024)
+            power = np.abs(np.fft.rfft(windows[part] * hann, points)) ** 2
+            found[part] = np.log(np.maximum(power @ self.filters.T, self.sound["least"]))
+        if self.sound["normalise"]:
+            found -= found.mean(0)
+            found /= np.maximum(np.sqrt(np.square(found).mean(0)), 1e-2)
+        return found.astype(np.float32)
+
+
+def samples_of(given: str | Path | bytes) -> tuple[np.ndarray, int]:
+    """The samples [N] of a wav file from -1 to 1, the mean of its channels, and their rate."""
+    if not isinstance(given, bytes) and not Path(given).is_file():
+        raise ValueError("no such file")
+    content = given if isinstance(given, bytes) else Path(given).read_bytes()
+    with wave.open(io.BytesIO(content), "rb") as file:
+        channels, width, rate, count = file.getparams()[:4]
+        data = file.readframes(min(count, len(content)))  # a header may promise more than there is
+    if rate < LOWEST_RATE or width not in (1, 2, 3, 4):
+        raise ValueError(f"expected at least {LOWEST_RATE} Hz, got {8 * width} bit at {rate} Hz")
+    if not count or len(data) != count * channels * width:
+        raise ValueError("it is empty or was cut off")
+    if width == 1:  # the only unsigned format
+        numbers = (np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128
+    elif width == 3:
+        padded = np.zeros((len(data) // 3, 4), np.uint8)
+        padded[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)  # the high bytes of 32 bit
+        numbers = (padded.view("<i4")[:, 0] / 2**31).astype(np.float32)
+    else:
+        numbers = np.frombuffer(data, "<i2" if width == 2 else "<i4") / 2.0 ** (8 * width - 1)
+    return numbers.astype(np.float32).reshape(-1, channels).mean(1, dtype=np.float32), rate
+
+
+def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
+    """[N] at another rate, by a windowed sinc with a low-pass at the new Nyquist frequency, as in Weft."""
+    if rate == wanted:
+        return samples
+    divisor = math.gcd(rate, wanted)
+    step, phases = rate // divisor, wanted // divisor
+    if phases > MOST_PHASES:
+        raise ValueError(f"{rate} Hz cannot be converted to {wanted} Hz")
+    cut = 0.97 * min(1.0, wanted / rate)
+    reach = math.ceil(ZEROS / cut)
+    place = np.arange(-reach, reach + 2)[None] - (np.arange(phases) * step % phases / phases)[:, None]
+    place = cut * place
+    window = np.where(np.abs(place) < ZEROS, np.cos(np.pi * place / ZEROS / 2) ** 2, 0.0)
+    filters = (cut * np.sinc(place) * window).astype(np.float32)  # [phases, taps]
+    padded = np.pad(samples, (reach, reach + 2))
+    neighbours = np.lib.stride_tricks.sliding_window_view(padded, filters.shape[1])
+    found = np.empty(-(-len(samples) * wanted // rate), np.float32)
+    for begin in range(0, len(found), BLOCK):
+        n = np.arange(begin, min(begin + BLOCK, len(found)))
+        found[n] = np.einsum("nk,nk->n", neighbours[n * step // phases], filters[n % phases])
+    return found
+
+
+KINDS |= {"recordings": Transcriber}

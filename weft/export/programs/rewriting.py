@@ -1,0 +1,51 @@
+"""Models that write a text for a text: translators, summarisers."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.export.programs.common import KINDS, Vocabulary
+from weft.export.programs.searching import SourceWriter
+
+
+class Rewriter(SourceWriter):
+    """Text to text: a translator or a summariser."""
+
+    def __init__(self, folder: Path, about: dict[str, Any]) -> None:
+        super().__init__(folder, about)
+        self.source = Vocabulary(folder / about["source"])
+
+    def __call__(
+        self, text: str, beam: int | None = None, target: str | None = None, source: str | None = None
+    ) -> str:
+        """The best text for a text; a model of many languages needs the target."""
+        tokens = self.read(text, source, target)
+        return self.target.decode(self.search(tokens, beam)[0]) if tokens else ""
+
+    def read(self, text: str, language: str | None, target: str | None) -> list[int]:
+        """The tokens of a source."""
+        directions = self.about.get("directions")
+        if directions is None:
+            source = self.source.encode(text)[: self.about["cut"]]
+        else:
+            pairs = [pair for pair in directions if pair.split("-")[1] == target]
+            pairs = [pair for pair in pairs if language in (None, pair.split("-")[0])]
+            if not pairs:
+                raise SystemExit(f"--target: expected a language of {', '.join(directions)}, got {target}")
+            way = directions[pairs[0]]
+            if not text.strip():
+                return []
+            source = [*way["first"], *self.source.encode(way["prompt"].replace("{text}", text))]
+        most = self.about["max_source"]
+        if most is not None and len(source) > most:
+            raise ValueError(f"expected at most {most} tokens, got {len(source)}; shorten the text")
+        return source
+
+    def search(self, source: list[int], beam: int | None = None) -> tuple[list[int], float]:
+        """The best token sequence for source tokens, and its score."""
+        row = np.array([source], np.int64)
+        return self.write({"source": row, "mask": np.ones(row.shape, bool)}, len(source), beam)
+
+
+KINDS |= {"rewrite": Rewriter}

@@ -1,0 +1,134 @@
+"""Models that write a text: beam search, one step after the other. Read next: rewriting.py."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.export.programs.common import Arrays, Graph, Vocabulary
+
+
+class Writer:
+    """Searches a sequence with the graph `step`."""
+
+    def __init__(self, folder: Path, about: dict[str, Any]) -> None:
+        self.about = about
+        self.step = Graph(folder / "step.onnx")
+        self.changing = [one["name"] for one in about["state"] if one["changes"]]
+        self.fixed = [one["name"] for one in about["state"] if not one["changes"]]
+
+    def advance(self, tokens: np.ndarray, state: Arrays, paths: list[list[int]]) -> Arrays:
+        """The log-probabilities after one more token of each row, and the next state.
+
+        Args:
+            tokens: [N], the newest token of each row.
+            state: before it.
+            paths: the tokens that each row has written, the newest included.
+        """
+        return self.step({"token": tokens, **state})
+
+    def beam(
+        self,
+        first: int,
+        state: Arrays,
+        width: int,
+        limit: int,
+        *,
+        end: int,
+        alpha: float = 1.0,
+        normalisation: str = "length",
+        coverage: float = 0.0,
+    ) -> tuple[list[int], float]:
+        """Beam search as in Weft: see its search/beam.py for the three rules that end it.
+
+        Args:
+            first: the token fed first.
+            state: of one row.
+            width: of the beam; 1 is greedy.
+            limit: most tokens, the end included.
+            end: the token that ends a sequence.
+            alpha: a score is the log-probability divided by the length to this power.
+            normalisation: "length" or "gnmt".
+            coverage: what little attention to a place of the source costs at the end, as in Weft's
+                search/coverage.py; 0 for nothing.
+
+        Returns:
+            The best tokens without the end, and their score.
+        """
+        norm = norms(limit, alpha, normalisation)
+        sums, tokens, seen = np.zeros(1), np.array([first], np.int64), np.zeros((1, 1), np.float32)
+        paths: list[list[int]] = [[]]
+        best: tuple[float, list[int]] = (-math.inf, [])
+        finished = 0
+        for time in range(1, limit + 1):
+            out = self.advance(tokens, state, paths)
+            logp = out["logp"].astype(np.float64)
+            logp[:, self.about["banned"]] = -math.inf
+            seen = seen + out["attention"] if coverage else seen
+            extra = coverage * np.log(seen.clip(1e-6, 1), dtype=np.float64).sum(1) if coverage else 0 * sums
+            parents, chosen, values = likeliest(sums[:, None] + logp, 2 * width)
+            for parent, token, value in zip(parents[:width], chosen, values, strict=False):
+                if token == end and value > -math.inf:
+                    finished += 1
+                    if value / norm[time] + extra[parent] > best[0]:
+                        best = (value / norm[time] + extra[parent], paths[parent])
+            going = np.flatnonzero(chosen != end)[:width]
+            sums, parents, chosen = values[going], parents[going], chosen[going]
+            paths = [[*paths[parent], int(token)] for parent, token in zip(parents, chosen, strict=True)]
+            scores = sums / norm[time] + extra[parents]
+            if sums[0] / norm[limit] <= best[0] or (finished >= width and scores[0] <= best[0]):
+                break
+            tokens, seen = chosen.astype(np.int64), seen[parents] if coverage else seen
+            rows = {name: out[f"{name}_out"][parents] for name in self.changing}
+            rows |= {name: state[name][parents] for name in self.fixed}
+            state = {**state, **rows}
+        else:
+            if not finished:
+                best = (float(scores.max()), paths[int(scores.argmax())])
+        return best[1], best[0]
+
+
+class SourceWriter(Writer):
+    """Reads a source with the graph `start`, and writes a text for it."""
+
+    def __init__(self, folder: Path, about: dict[str, Any]) -> None:
+        super().__init__(folder, about)
+        self.start = Graph(folder / "start.onnx")
+        self.target = Vocabulary(folder / about["target"])
+
+    def write(self, source: Arrays, length: int, beam: int | None = None) -> tuple[list[int], float]:
+        """The best token sequence for a source, and its score.
+
+        Args:
+            source: the inputs of `start`, of one row.
+            length: of the source; it limits the length of the text.
+            beam: the width; None for the recipe's search.
+        """
+        how = self.about["decoding"]
+        width = beam or (how["beam"] if how["search"] == "beam" else 1)
+        limit = math.ceil(how["max_ratio"] * length) + how["max_extra"]
+        if self.about["max_output"] is not None:
+            limit = min(limit, self.about["max_output"] - length * self.about["prompted"])
+        if limit < 1:
+            raise ValueError(f"{length} tokens leave no positions to write at; shorten the text")
+        names = {"alpha": "length_penalty", "normalisation": "normalisation", "coverage": "coverage"}
+        settings = {ours: how[name] for ours, name in names.items()}
+        state = self.start(source)
+        return self.beam(self.about["sos"], state, width, limit, end=self.about["eos"], **settings)
+
+
+def norms(limit: int, alpha: float, kind: str) -> np.ndarray:
+    """[limit + 1] what a score of each length is divided by; `kind` is "length" or "gnmt"."""
+    lengths = np.arange(limit + 1, dtype=np.float64)
+    return (lengths if kind == "length" else (5 + lengths) / 6) ** alpha
+
+
+def likeliest(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The row, column and value of the largest numbers of [N, V], largest first; the first of equal ones."""
+    flat = values.ravel()
+    count = min(count, len(flat))
+    found = np.flatnonzero(flat >= np.partition(flat, -count)[-count])
+    found = found[np.argsort(-flat[found], kind="stable")][:count]
+    rows, columns = np.divmod(found, values.shape[1])
+    return rows, columns, flat[found]

@@ -1,0 +1,67 @@
+"""A captioner as graphs: `start` reads a picture, `step` writes one word. Read next: ../exported.py."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import DataError
+from weft.metrics.cider import cider_d
+from weft.models import Generator
+from weft.tasks.exported import Exported, Score
+from weft.tasks.shared.pictures.examples import content, encoded, noise, readable
+from weft.tasks.shared.writing.exported import SCORED, written
+
+if TYPE_CHECKING:
+    from weft.tasks.caption.ready import CaptionReady
+
+
+def exported(ready: "CaptionReady", model: nn.Module) -> Exported:
+    """See ../shared/writing/exported.py."""
+    assert isinstance(model, Generator)
+    captioner = ready.predictor(model)
+    places = captioner.front.places
+
+    def read(picture: Tensor) -> tuple[Tensor, Tensor]:
+        return picture, torch.ones(picture.shape[0], places, dtype=torch.bool, device=picture.device)
+
+    two, three = ({"picture": noise(ready.shape, rows).float() / 127.5 - 1} for rows in (2, 3))
+    data = ready.task.data
+    form = written(
+        model,
+        (two, three),
+        ready.vocabulary,
+        captioner.decoding,
+        program="captions",
+        more={
+            "kind": "captions",
+            "shape": list(ready.shape),
+            "size": ready.shape[0] if data.generated else data.size,
+        },
+        read=read,
+    )
+
+    def examples(count: int) -> Sequence[bytes]:
+        return readable(captioner, ready.shape, (one for one, _ in _pairs(ready)), count)
+
+    def scored() -> tuple[Sequence[bytes], Score | None]:
+        pairs = list(islice(_pairs(ready), SCORED))
+        if not pairs:
+            return examples(SCORED), None
+        references = [captions for _, captions in pairs]
+        return [one for one, _ in pairs], lambda answers: ("CIDEr-D", cider_d(answers, references).value)
+
+    return form._replace(examples=examples, scored=scored)
+
+
+def _pairs(ready: "CaptionReady") -> Iterator[tuple[bytes, list[str]]]:
+    """The files of the validation pictures and their captions; nothing where the data is missing."""
+    data = ready.task.data
+    with suppress(DataError, OSError):
+        if data.generated is not None:
+            found = data.load("valid")
+            yield from zip(map(encoded, found.pixels), found.captions, strict=True)
+        yield from ((content(one.path), one.captions) for one in data.find("valid"))
