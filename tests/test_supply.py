@@ -201,7 +201,9 @@ def test_the_long_description_has_no_link_that_leads_nowhere() -> None:
         path, _, place = link.partition("#")
         assert (ROOT / path).exists(), link
         titles = re.findall(r"^#+ (.+)", (ROOT / path).read_text("utf-8"), re.M) if place else []
-        assert not place or place in {re.sub(r"[^\w -]", "", t.lower()).replace(" ", "-") for t in titles}, link
+        assert not place or place in {re.sub(r"[^\w -]", "", t.lower()).replace(" ", "-") for t in titles}, (
+            link
+        )
     plain = module.described(readme, "")
     assert all(link.startswith("http") for link in links.findall(plain))
     assert "![" not in plain and "the course" in plain

@@ -15,7 +15,7 @@ from tests.importing.byte_level import tokenizer
 from tests.laws.members import close
 from weft import cli
 from weft.data.corpora import corpus
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import ConfigError
 from weft.importing.runs import import_run
 from weft.run import open_run
 from weft.tasks.shared.writing.batch import collate_pairs
@@ -228,33 +228,6 @@ def test_it_predicts_and_learns_on(
     assert leave.value.code == 0, capsys.readouterr().err
     for name, tensor in open_run(run, device="cpu").model.state_dict().items():  # starts from the import
         close(tensor, before[name], 1e-6)
-
-
-def test_settings_of_generate_are_taken_over_or_named(tmp_path: Path) -> None:
-    checkpoint(CASES["pegasus"], tmp_path / "checkpoint")
-    settings = {
-        "num_beams": 4,
-        "length_penalty": 0.8,
-        "no_repeat_ngram_size": 3,
-        "min_length": 6,
-        "repetition_penalty": 1.2,
-        "encoder_no_repeat_ngram_size": 2,
-    }
-    (tmp_path / "checkpoint" / "generation_config.json").write_text(json.dumps(settings), "utf-8")
-    said = import_run(tmp_path / "checkpoint", tmp_path / "run", source="text", target="summary")
-    assert said.endswith(
-        "\nnot taken over for the search: repetition_penalty 1.2, encoder_no_repeat_ngram_size 2"
-    )
-    found = open_run(tmp_path / "run", device="cpu").ready.decoding
-    assert (found.beam, found.length_penalty, found.no_repeat_ngram, found.min_length) == (4, 0.8, 3, 5)
-    settings = {"num_beams": 10**6, "length_penalty": -1, "min_new_tokens": 7, "min_length": "x"}
-    (tmp_path / "checkpoint" / "generation_config.json").write_text(json.dumps(settings), "utf-8")
-    said = import_run(tmp_path / "checkpoint", tmp_path / "second", source="text", target="summary")
-    assert said.endswith("for the search: num_beams 1000000, length_penalty -1, min_length x")
-    assert open_run(tmp_path / "second", device="cpu").ready.decoding.min_length == 7
-    (tmp_path / "checkpoint" / "generation_config.json").write_text("[", "utf-8")
-    with pytest.raises(CheckpointError, match=r"generation_config\.json: cannot be read"):
-        import_run(tmp_path / "checkpoint", tmp_path / "other", source="text", target="summary")
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,12 @@ class _Listing(click.Command):
 @click.option(
     "--run", metavar="DIR", type=click.Path(path_type=Path), required=True, help="Run directory to create."
 )
+@click.option(
+    "--task",
+    metavar="TASK",
+    show_default="a translator",
+    help="Encoder-decoders of transformers only: translate or summarise.",
+)
 @click.option("--source", metavar="LANG", help="Translators only: source language, such as en.")
 @click.option("--target", metavar="LANG", help="Translators only: target language, such as de.")
 @click.option(
@@ -52,6 +58,7 @@ class _Listing(click.Command):
 def command(
     checkpoint: Path,
     run: Path,
+    task: str | None,
     source: str | None,
     target: str | None,
     training: str,
@@ -61,10 +68,11 @@ def command(
 ) -> None:
     """Turn a CHECKPOINT of another program into a run that every weft command can use.
 
-    Of transformers: Marian, BART, mBART, Pegasus, M2M100, NLLB, T5 and mT5 become translators; GPT-2, OPT,
-    GPT-NeoX, Llama, Mistral, Qwen2 and Qwen3 language models; BERT, RoBERTa and DistilBERT masked language
-    models. CHECKPOINT is a directory with config.json, the weights (model.safetensors or pytorch_model.bin,
-    or several files and their index) and tokenizer.json (Marian also: source.spm, target.spm and vocab.json).
+    Of transformers: Marian, BART, mBART, Pegasus, M2M100, NLLB, T5 and mT5 become translators, or with
+    --task summarise summarisers; GPT-2, OPT, GPT-NeoX, Llama, Mistral, Qwen2 and Qwen3 language models; BERT,
+    RoBERTa and DistilBERT masked language models. CHECKPOINT is a directory with config.json, the weights
+    (model.safetensors or pytorch_model.bin, or several files and their index) and tokenizer.json (Marian
+    also: source.spm, target.spm and vocab.json).
 
     Of other translation toolkits: the checkpoints in the list below, which become translators. Nothing is
     downloaded, and nothing is unpickled.
@@ -74,6 +82,7 @@ def command(
       weft import opus-mt-en-de --run runs/opus --source en --target de
       weft predict runs/opus < text.en
       weft import nllb --run runs/nllb --source eng_Latn --target spa_Latn
+      weft import bart-large-cnn --run runs/cnn --task summarise
       weft import gpt2 --run runs/gpt2
       weft import models/iwslt14 --run runs/iwslt14
       weft import model.npz --run runs/marian --source en --target de
@@ -89,6 +98,7 @@ def command(
         valid=valid,
         vocabulary=vocabulary,
         subwords=subwords,
+        task=task,
     )
     click.echo(said)
     click.echo(f"next: {typed('predict', run)} < FILE")

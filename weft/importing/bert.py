@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from weft.importing.checkpoint import Foreign, Origin, fill
+from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
 from weft.importing.names import activation, architecture, heads, is_tied, plain, tensor
 from weft.models import Predictor
 from weft.nn.embed.tokens import Tokens
@@ -77,6 +77,8 @@ def bert(foreign: Foreign) -> Predictor:
     Source: Devlin et al. 2019; Liu et al. 2019 (RoBERTa); Sanh et al. 2019 (DistilBERT).
     """
     names = FAMILIES[foreign.setting("model_type")]
+    heads = (names.output.partition(".")[0], names.head[0].partition(".")[0], names.head[1].partition(".")[0])
+    foreign = prefixed(foreign, f"{foreign.setting('model_type')}.", *heads)
     own, tokens, epsilon = settings(foreign), foreign.setting("vocab_size"), epsilon_of(foreign)
     foreign.need("tie_word_embeddings", True)
     is_tied(foreign, f"{names.entry}.word_embeddings.weight", f"{names.output}.weight", default=True)

@@ -112,6 +112,24 @@ def read(path: Path) -> Foreign:
     return Foreign(path, settings, tensors, weights.name)
 
 
+def prefixed(foreign: Foreign, prefix: str, *heads: str) -> Foreign:
+    """The checkpoint with a prefix before its tensors' names, if it was saved without its output layer.
+
+    Such a model (`BartModel`, `GPT2Model`) lacks the prefix that the complete model's names have.
+
+    Args:
+        foreign: the checkpoint.
+        prefix: such as "model.".
+        heads: beginnings of names that have no prefix in the complete model either.
+    """
+    if any(name.startswith(prefix) for name in foreign.tensors):
+        return foreign
+    tensors = {
+        name if name.startswith(heads) else f"{prefix}{name}": one for name, one in foreign.tensors.items()
+    }
+    return foreign._replace(tensors=tensors)
+
+
 def _shards(index: Path) -> dict[str, Tensor]:
     """The tensors of several files, as an index says: {"weight_map": {name of a tensor: file name}}."""
     try:

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from weft.importing.checkpoint import Foreign, Origin, fill
+from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
 from weft.importing.names import activation, constant, is_tied, plain, tensor
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -30,7 +30,8 @@ def gpt2(foreign: Foreign) -> Generator:
     embed = Tokens(tokens, size, dropout=foreign.setting("embd_pdrop", default=0.1), scaled=False)
     decoder = TransformerDecoder(size, None, **settings(foreign))
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table))
-    prefix = "transformer." if any(name.startswith("transformer.") for name in foreign.tensors) else ""
+    prefix = "transformer."
+    foreign = prefixed(foreign, prefix, "lm_head.")
     is_tied(foreign, f"{prefix}wte.weight", "lm_head.weight", default=True)
     origins: dict[str, Origin] = {
         **tensor("embed.table.weight", f"{prefix}wte.weight"),

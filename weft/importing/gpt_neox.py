@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.importing.checkpoint import Foreign, Origin, fill
+from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
 from weft.importing.names import activation, architecture, constant, is_tied, paired, plain, rotation, tensor
 from weft.models import Generator
 from weft.nn.attention import Heads
@@ -30,6 +30,7 @@ def gpt_neox(foreign: Foreign) -> Generator:
     own = settings(foreign)
     decoder = TransformerDecoder(size, None, **own | {"heads": Heads(**own["heads"])})
     embed = Tokens(tokens, size, scaled=False, dropout=own["dropout"])
+    foreign = prefixed(foreign, "gpt_neox.", "embed_out.")
     tied = is_tied(foreign, TABLE, HEAD, default=False)
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table if tied else None))
     origins: dict[str, Origin] = {

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from weft.errors import ConfigError
 from weft.importing.checkpoint import Foreign
-from weft.text.imported import content_of
+from weft.text.imported import after_prefix, content_of
 
 LANGUAGES = ("mbart", "m2m_100")
 """Families whose texts have a symbol of their language."""
@@ -19,6 +19,7 @@ class Frame(NamedTuple):
     source: tuple[list[int], list[int]] | None  # before and after; None for the tokenizer's own
     target: list[int]  # before; the end is added by the task
     start: int | None  # the decoder's first input; None for the one in config.json
+    prefix: str = ""  # the text that the source is read after, such as "summarize:"
 
 
 def frame(foreign: Foreign, source: str, target: str, end: int) -> Frame:
@@ -40,7 +41,10 @@ def frame(foreign: Foreign, source: str, target: str, end: int) -> Frame:
             raise ConfigError(
                 f"{foreign.path}: forced_bos_token_id: expected the number of a token, got {str(forced)[:40]}"
             )
-        return Frame(None, [] if forced is None else [foreign.setting("forced_bos_token_id")], None)
+        written = [] if forced is None else [foreign.setting("forced_bos_token_id")]
+        prefix = foreign.config.get("prefix") or ""
+        around = after_prefix(foreign.path / "tokenizer.json", prefix) if prefix.strip() else None
+        return Frame(around, written, None, prefix.strip() if around else "")
     content = content_of(foreign.path / "tokenizer.json")
     here, there = (_language(foreign, content, *pair) for pair in (("source", source), ("target", target)))
     if not _symbol_is_last(content):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from weft.errors import ConfigError
-from weft.importing.checkpoint import Foreign, Origin, fill
+from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
 from weft.importing.names import architecture, constant, is_tied, paired, rotation, tensor
 from weft.models import Generator
 from weft.nn.attention import Heads
@@ -46,6 +46,7 @@ def llama(foreign: Foreign) -> Generator:
     own = settings(foreign)
     decoder = TransformerDecoder(size, None, **own | {"heads": Heads(**own["heads"])})
     embed = Tokens(tokens, size, scaled=False)
+    foreign = prefixed(foreign, "model.", "lm_head.")
     tied = is_tied(foreign, TABLE, HEAD, default=False)
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table if tied else None))
     origins: dict[str, Origin] = {
@@ -64,7 +65,7 @@ def llama(foreign: Foreign) -> Generator:
 def settings(foreign: Foreign) -> dict[str, Any]:
     """The settings of our decoder, as in a recipe."""
     family = foreign.setting("model_type")
-    architecture(foreign, ARCHITECTURES[family])
+    architecture(foreign, ARCHITECTURES[family], bare=ARCHITECTURES[family].replace("ForCausalLM", "Model"))
     foreign.need("hidden_act", "silu", "swish")
     _check_window(foreign)
     size, num_heads = foreign.setting("hidden_size"), foreign.setting("num_attention_heads")

@@ -80,14 +80,19 @@ def heads(ours: str, query: str, key: str, value: str, out: str) -> dict[str, Or
     }
 
 
-def architecture(foreign: Foreign, known: str) -> None:
+def architecture(foreign: Foreign, known: str, *, bare: str = "") -> None:
     """Check that the checkpoint has the output layer that is imported; an old one may not say.
+
+    Args:
+        foreign: the checkpoint.
+        known: the model with the output layer.
+        bare: the model without it, if its embedding table may serve instead.
 
     Raises:
         ConfigError: it has another one, such as a classifier's.
     """
     found = foreign.config.get("architectures")
-    if isinstance(found, list) and found and known not in found:
+    if isinstance(found, list) and found and not {known, bare} & set(map(str, found)):
         raise ConfigError(
             f"{foreign.path / 'config.json'}: architectures: expected {known}, the only one of this family "
             f"that can be imported, got {', '.join(map(str, found))[:80]}"

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from weft.importing.checkpoint import Foreign, Origin, fill
+from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
 from weft.importing.names import activation, architecture, constant, heads, is_tied, plain, tensor
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -25,7 +25,7 @@ def opt(foreign: Foreign) -> Generator:
     """
     own, tokens = settings(foreign), foreign.setting("vocab_size")
     size, width = own["size"], foreign.setting("word_embed_proj_dim", "hidden_size")
-    prefix = "model.decoder" if any(name.startswith("model.") for name in foreign.tensors) else "decoder"
+    prefix, foreign = "model.decoder", prefixed(foreign, "model.", "lm_head.")
     table = f"{prefix}.embed_tokens.weight"
     embed = Tokens(tokens, width, scaled=False)
     decoder = TransformerDecoder(width, None, **own)
@@ -63,7 +63,7 @@ def opt(foreign: Foreign) -> Generator:
 
 def settings(foreign: Foreign) -> dict[str, Any]:
     """The settings of our decoder, as in a recipe."""
-    architecture(foreign, "OPTForCausalLM")
+    architecture(foreign, "OPTForCausalLM", bare="OPTModel")
     foreign.need("enable_bias", True)
     foreign.need("layer_norm_elementwise_affine", True)
     foreign.need("_remove_final_layer_norm", False)

@@ -38,11 +38,38 @@ class Plan(NamedTuple):
 
 def translate(foreign: Foreign, data: dict[str, Any]) -> Plan:
     """A translator, from an encoder-decoder."""
-    foreign = with_generation(foreign)
+    source, target = data["source"], data["target"]
+    foreign = with_generation(foreign, f"translation_{source}_to_{target}", "translation")
+    return _pair(foreign, data, source, target, task="translate")
+
+
+def summarise(foreign: Foreign, data: dict[str, Any]) -> Plan:
+    """A summariser, from an encoder-decoder; it reads as much of a text as the model has positions for.
+
+    Source and target are the languages of a model whose texts have a symbol of theirs; others have none.
+    """
+    source, target = data["source"] or "", data["target"] or data["source"] or ""
+    foreign = with_generation(foreign, "summarization")
+    columns = {"source": "text", "target": "summary"}
+    plan = _pair(foreign, data | columns, source, target, task="summarise", longest=_positions(foreign))
+    settings = plan.recipe["data"]
+    settings["cut_source"] = settings["max_length"]
+    return plan
+
+
+def _positions(foreign: Foreign) -> int:
+    """Positions of an encoder-decoder; those of T5 are not limited, but it was trained with so many."""
+    return int(foreign.setting("max_position_embeddings", "n_positions", default=512))
+
+
+def _pair(
+    foreign: Foreign, data: dict[str, Any], source: str, target: str, *, task: str, longest: int = 128
+) -> Plan:
     of_t5 = foreign.setting("model_type") in t5.ARCHITECTURES
     parts = t5.sides(foreign) if of_t5 else translators.sides(foreign)
-    most = foreign.setting("max_position_embeddings", default=129) if not of_t5 else 129
-    found, (decoding, without) = of_pair(foreign, data["source"], data["target"]), searched(foreign)
+    found, (decoding, without) = of_pair(foreign, source, target), searched(foreign)
+    if (prefix := foreign.config.get("prefix") or "").strip() and not found.prefix:
+        without.append(f"prefix {prefix[:40]!r}")
     recipe = pair_recipe(
         data,
         {side: {"use": "transformer", **settings} for side, settings in parts.items()},
@@ -52,8 +79,10 @@ def translate(foreign: Foreign, data: dict[str, Any]) -> Plan:
             "tied": not of_t5 or t5.is_tied(foreign),
             "scaled": bool(foreign.config.get("scale_embedding", False)) and not of_t5,
         },
-        most=most,
+        most=_positions(foreign),
         decoding=decoding,
+        task=task,
+        longest=longest,
     )
     return Plan(recipe, found, without=tuple(without))
 
@@ -65,8 +94,10 @@ def pair_recipe(
     *,
     most: int = 129,
     decoding: dict[str, Any] | None = None,
+    task: str = "translate",
+    longest: int = 128,
 ) -> dict[str, Any]:
-    """The recipe of a translator whose two sides have tables and vocabularies of their own.
+    """The recipe of a translator or summariser whose two sides have tables and vocabularies of their own.
 
     Args:
         data: source, target, train and valid.
@@ -74,13 +105,15 @@ def pair_recipe(
         embedding: of both sides.
         most: positions that the model has, if they are limited.
         decoding: search settings.
+        task: translate or summarise.
+        longest: tokens of a text in training, if there are positions for as many.
     """
     recipe = {
-        "task": "translate",
+        "task": task,
         "data": {
             **data,
             "vocabulary": {"shared": False},
-            "max_length": min(128, most - 1),  # tokens; one position is for <sos>
+            "max_length": min(longest, most - 1),  # tokens; one position is for <sos>
         },
         "model": {**model, "embedding": {**embedding, "shared": False}},
         "training": {"max_epochs": 3},
@@ -149,6 +182,9 @@ DECODERS: dict[str, Callable[[Foreign], dict[str, Any]]] = {
     **dict.fromkeys(llama.ARCHITECTURES, llama.settings),
 }
 TRANSLATORS = (*translators.FORMS, *t5.ARCHITECTURES)
+
+PAIRS: dict[str, Callable[[Foreign, dict[str, Any]], Plan]] = {"translate": translate, "summarise": summarise}
+"""The tasks of an encoder-decoder; the first is the usual one."""
 
 PLANS: dict[str, Callable[[Foreign, dict[str, Any]], Plan]] = {
     **dict.fromkeys(TRANSLATORS, translate),

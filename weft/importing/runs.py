@@ -12,8 +12,10 @@ from weft.importing.checkpoint import read
 from weft.importing.families import FAMILIES, built, guarded
 from weft.importing.kits.every import KITS
 from weft.importing.kits.kit import Given
-from weft.importing.plans import PLANS, TRANSLATORS
+from weft.importing.languages import LANGUAGES
+from weft.importing.plans import PAIRS, PLANS, TRANSLATORS, Plan, summarise
 from weft.importing.writing import Parts, write_run
+from weft.tasks.shared.writing.decoding import Decoding
 
 
 def import_run(
@@ -26,6 +28,7 @@ def import_run(
     valid: str = "valid",
     vocabulary: tuple[Path, ...] = (),
     subwords: tuple[Path, ...] = (),
+    task: str | None = None,
 ) -> str:
     """Turn a checkpoint into a run and return a sentence about it.
 
@@ -36,6 +39,7 @@ def import_run(
         train, valid: data files for further training; for a translator, their prefixes.
         vocabulary, subwords: a toolkit's files that are not beside its checkpoint: one for both sides, or
             two.
+        task: what an encoder-decoder becomes, translate or summarise; translate by default.
 
     Raises:
         CheckpointError: files or tensors are missing, extra or damaged.
@@ -48,6 +52,8 @@ def import_run(
     given = Given(path, source, target, train, valid, vocabulary, subwords)
     kit = next((kit for kit in KITS if kit.recognises(given.path)), None)
     if kit is not None:
+        if task is not None:
+            raise ConfigError(f"--task {task}: a checkpoint of {kit.name} becomes a translator; leave it out")
         parts = kit.read(given)
         count = write_run(run, parts, kind=kit.name, place=str(given.path))
         sizes = " and ".join(f"{len(one):,}" for one in parts.vocabularies.values())
@@ -55,11 +61,11 @@ def import_run(
             f"{run}: a model of {kit.name} with {count:,} parameters and {sizes} tokens, "
             f"for the task {parts.recipe['task']}"
         )
-    return _of_transformers(given, run)
+    return _of_transformers(given, run, task)
 
 
-def _of_transformers(given: Given, run: Path) -> str:
-    directory, source, target = given.path, given.source, given.target
+def _of_transformers(given: Given, run: Path, task: str | None) -> str:
+    directory = given.path
     if given.vocabulary or given.subwords:
         raise ConfigError(
             f"{directory}: --vocabulary and --subwords are for checkpoints of {_kits()}, and this is none"
@@ -71,11 +77,12 @@ def _of_transformers(given: Given, run: Path) -> str:
         )
     foreign = read(directory)
     family = foreign.setting("model_type")
-    _check(directory, family, source, target)
+    _check(given, family, task)
     theirs = built(foreign)
-    languages = {"source": source, "target": target} if family in TRANSLATORS else {}
+    languages = {"source": given.source, "target": given.target} if family in TRANSLATORS else {}
+    planned = PLANS[family] if task is None else PAIRS[task]
     with guarded(foreign):
-        plan = PLANS[family](foreign, {**languages, "train": given.train, "valid": given.valid})
+        plan = planned(foreign, {**languages, "train": given.train, "valid": given.valid})
         state = plan.renumbered(theirs.state_dict())
     foreign.tensors.clear()  # frees memory
     parts = Parts(plan.recipe, plan.found.vocabularies, state)
@@ -84,24 +91,41 @@ def _of_transformers(given: Given, run: Path) -> str:
         f"{run}: a {family} of {count:,} parameters and {len(plan.found.order):,} tokens, "
         f"for the task {plan.recipe['task']}"
     )
-    return said + (f"\nnot taken over for the search: {', '.join(plan.without)}" if plan.without else "")
+    return "\n".join([said, *_searched(plan)])
+
+
+def _searched(plan: Plan) -> list[str]:
+    """How the run reads and searches, as lines."""
+    lines = [f"each text is read after {plan.found.prefix!r}"] if plan.found.prefix else []
+    if decoding := plan.recipe.get("decoding"):
+        most = f", at most {decoding['max_extra']} tokens" if decoding.get("max_ratio") == 0 else ""
+        lines.append(f"search: {Decoding(**decoding).describe()}{most}")
+    if plan.without:
+        lines.append(f"not taken over for the search: {', '.join(plan.without)}")
+    return lines
 
 
 def _kits() -> str:
     return ", ".join(kit.name for kit in KITS)
 
 
-def _check(directory: Path, family: str, source: str | None, target: str | None) -> None:
-    """Check that the family can become a run, and that it has languages exactly if it needs them."""
+def _check(given: Given, family: str, task: str | None) -> None:
+    """Check that the family can become a run of the task, and that the needed languages are given."""
+    directory, languages = given.path, (given.source, given.target)
     if not isinstance(family, str) or family not in PLANS:
         raise ConfigError(
             f"{directory / 'config.json'}: model_type: expected one of {', '.join(PLANS)}, "
             f"got {str(family)[:60]}; "
             "from Python, weft.importing.families.import_model reads " + ", ".join(FAMILIES)
         )
-    given = source is not None, target is not None
-    if given != (family in TRANSLATORS,) * 2:
-        need = (
-            "needs --source and --target" if family in TRANSLATORS else "takes neither --source nor --target"
-        )
-        raise ConfigError(f"{directory}: a {family} {need}, got {source} and {target}")
+    if task is not None and (family not in TRANSLATORS or task not in PAIRS):
+        known = f"expected {' or '.join(PAIRS)}" if family in TRANSLATORS else f"a {family} is for one task"
+        raise ConfigError(f"{directory}: --task: {known}, got {task}; leave it out")
+    if task is not None and PAIRS[task] is summarise:
+        needs, fits = "takes neither --source nor --target", family in LANGUAGES or languages == (None, None)
+    elif family in TRANSLATORS:
+        needs, fits = "needs --source and --target", None not in languages
+    else:
+        needs, fits = "takes neither --source nor --target", languages == (None, None)
+    if not fits:
+        raise ConfigError(f"{directory}: a {family} {needs}, got {given.source} and {given.target}")

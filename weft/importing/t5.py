@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from weft.errors import ConfigError
+from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import Foreign, Origin, fill
 from weft.importing.names import ACTIVATIONS, architecture, constant, tensor
 from weft.models import Generator
@@ -71,7 +71,8 @@ def t5(foreign: Foreign) -> Generator:
 
 def sides(foreign: Foreign) -> dict[str, dict[str, Any]]:
     """The settings of our encoder and decoder, as in a recipe."""
-    architecture(foreign, ARCHITECTURES[foreign.setting("model_type")])
+    known = ARCHITECTURES[foreign.setting("model_type")]
+    architecture(foreign, known, bare=known.replace("ForConditionalGeneration", "Model"))
     foreign.need("relative_attention_num_buckets", 32)
     foreign.need("relative_attention_max_distance", 128)
     layers = foreign.setting("num_layers")
@@ -97,8 +98,19 @@ def sides(foreign: Foreign) -> dict[str, dict[str, Any]]:
 
 
 def is_tied(foreign: Foreign) -> bool:
-    """Whether the output layer uses the embedding table; config.json says something else."""
+    """Whether the output layer uses the embedding table; config.json says something else.
+
+    Raises:
+        CheckpointError: the output layer has a table of its own, which is not in the checkpoint.
+    """
     head = foreign.tensors.get(HEAD)
+    known = ARCHITECTURES[foreign.setting("model_type")]
+    bare = known not in (foreign.config.get("architectures") or [known])
+    if head is None and not _is_scaled(foreign) and bare:
+        raise CheckpointError(
+            f"{foreign.path / foreign.weights}: expected {HEAD}, got a model without its output layer; "
+            f"save it as {known}"
+        )
     return head is None or TABLE not in foreign.tensors or torch.equal(head, foreign.tensors[TABLE])
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.importing.checkpoint import Foreign, Origin, fill
+from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
 from weft.importing.names import activation, constant, heads, plain, tensor
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -62,6 +62,7 @@ def translator(foreign: Foreign) -> Generator:
     """
     form = FORMS[foreign.setting("model_type")]
     _check(foreign)
+    foreign = prefixed(foreign, "model.", "lm_head.", "final_logits_bias")
     size, tokens = foreign.setting("d_model"), foreign.setting("vocab_size")
     settings = sides(foreign)
     embed = Tokens(tokens, size, scaled=bool(foreign.config.get("scale_embedding", False)))
@@ -74,7 +75,7 @@ def translator(foreign: Foreign) -> Generator:
         **tensor("head.weight", "model.shared.weight"),
         **(
             tensor("head.bias", "final_logits_bias", _first_row)
-            if form.bias
+            if form.bias and "final_logits_bias" in foreign.tensors
             else constant("head.bias", torch.zeros(tokens))
         ),
     }

@@ -22,6 +22,7 @@ class Found(NamedTuple):
 
     vocabularies: Mapping[str, Vocabulary]  # by the name of their file
     order: list[int]  # the original number of each of Weft's numbers; -1 for a symbol that there was not
+    prefix: str = ""  # the text that every source is read after
 
 
 def vocabulary(foreign: Foreign, name: str) -> Found:
@@ -75,7 +76,7 @@ def of_pair(foreign: Foreign, source: str, target: str) -> Found:
     read = content if around.source is None else framed(content, *around.source)
     written = framed(content, around.target, []) if around.target else content
     texts = Imported(read, order, framed=True), Imported(written, order, framed=bool(around.target))
-    return Found(dict(zip(PAIR, texts, strict=True)), order)
+    return Found(dict(zip(PAIR, texts, strict=True)), order, around.prefix)
 
 
 def _end(foreign: Foreign) -> int:

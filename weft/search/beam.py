@@ -16,7 +16,7 @@ A source is done when any of these holds:
      condition keeps a confident model from ending early: where one word is nearly certain, eos ranks
      second after every word, and W such improbable ends would stop the search before the sentence is
      complete. This is part of the definition of the search: with it, a beam of one is greedy for any length
-     penalty.
+     penalty. `Stop` names the second conditions of other programs.
   3. Its n best can no longer change. Let c <= 0 be the cumulative log-probability of the best
      active hypothesis. Any continuation of it ends with a sum s <= c, since a log-probability is never
      above 0, at a length n <= max_length. norm is positive and non-decreasing, so
@@ -31,7 +31,7 @@ Read `_search` for the loop, then the steps below it. Read next: finished.py, tr
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -47,11 +47,16 @@ from weft.search.finished import (
     nothing_finished,
     write,
 )
-from weft.search.hypotheses import Hypotheses
+from weft.search.hypotheses import Hypotheses, best
 from weft.search.normalisation import Normalisation, norms_for
 from weft.search.step import COMPACT_SHARE, Step, check_best, checked_step, source_limits
 from weft.search.trace import Settings, Trace
 from weft.tree import State, fan, keep_sources, reorder, take
+
+Stop = Literal["best", "full", "worst", "never"]
+"""Which active hypotheses keep a source in the search after W have finished (rule 2): those that score better
+than the best finished one; none (the rule of fairseq); those that score better than the worst of the best W;
+all, so that only rules 1 and 3 end it."""
 
 Penalty = Callable[[State], Tensor]
 """Maps the state to a term for the score of each hypothesis that ends, [N] float64, never above 0."""
@@ -70,6 +75,7 @@ def beam(
     length_penalty: float = 1.0,
     normalisation: Normalisation = "length",
     patience: float = 1.0,
+    stop: Stop = "best",
     banned: Sequence[int] = (),
     trace: Trace | None = None,
     penalty: Penalty | None = None,
@@ -89,8 +95,8 @@ def beam(
         nbest: N, hypotheses returned per source, at most W.
         length_penalty: alpha of the normalisation; 0 is none.
         normalisation: "length" or "gnmt" (normalisation.py).
-        patience: a source is done when patience * W hypotheses have finished and no active one
-            scores better than the best of them; `math.inf`: only when its n best can no longer change.
+        patience: a source may be done when patience * W hypotheses have finished.
+        stop: the second condition of rule 2.
         banned: tokens never chosen; other probabilities are not renormalised.
         trace: a new Trace, which records every expanded candidate and its fate.
         penalty: added to the score of hypotheses that end (coverage.py); not possible with a trace.
@@ -109,9 +115,11 @@ def beam(
         ([[[2]]], 0.3)
     """
     limits = source_limits(max_length, first)
-    enough = _enough(width, nbest, patience, limits)
+    enough = _enough(width, nbest, math.inf if stop == "never" else patience, limits)
+    num_kept = width if stop == "worst" else nbest  # finished hypotheses
     settings = Settings(eos, width, nbest, length_penalty, normalisation, enough, limits.tolist())
-    return _search(step, state, _start(first, limits, nbest), settings, banned, trace, penalty)
+    found = _search(step, state, _start(first, limits, num_kept), settings, stop, banned, trace, penalty)
+    return best(found, nbest)
 
 
 class Beams(NamedTuple):
@@ -131,6 +139,7 @@ def _search(
     state: State,
     beams: Beams,
     settings: Settings,
+    stop: Stop,
     banned: Sequence[int],
     trace: Trace | None,
     penalty: Penalty | None,
@@ -154,7 +163,7 @@ def _search(
         beams, order = _extend(beams, found, is_eos, settings.width)
         steps.append(Added(beams.source, beams.parent, beams.token))
 
-        done = _done(beams, time, norm, settings.enough, extra)
+        done = _done(beams, time, norm, settings, stop, extra)
         if time in stops:
             beams, done = _cut(beams, time, norm, extra), done | (beams.limit == time)
         if trace is not None:
@@ -236,14 +245,18 @@ def _extend(beams: Beams, found: Candidates, is_eos: Tensor, width: int) -> tupl
     return beams._replace(logp=logp, parent=parent, token=token), order
 
 
-def _done(beams: Beams, time: int, norm: Tensor, enough: int, extra: Tensor | None) -> Tensor:
+def _done(
+    beams: Beams, time: int, norm: Tensor, settings: Settings, stop: Stop, extra: Tensor | None
+) -> Tensor:
     """Which sources are done by rule 2 or 3, [B] bool."""
-    score = beams.finished.score
+    score, finished = beams.finished.score, beams.num_finished >= settings.enough
     bound = beams.logp[:, 0] / norm[beams.limit]
     alive = beams.logp[:, 0] / norm[time]
     if extra is not None:
         alive = alive + extra.gather(1, beams.parent)[:, 0]
-    return (bound <= score[:, -1]) | ((beams.num_finished >= enough) & (alive <= score[:, 0]))
+    if stop in ("best", "worst"):
+        finished = finished & (alive <= score[:, 0 if stop == "best" else -1])
+    return (bound <= score[:, settings.nbest - 1]) | finished
 
 
 def _cut(beams: Beams, time: int, norm: Tensor, extra: Tensor | None) -> Beams:

@@ -26,9 +26,12 @@ class Hypotheses(NamedTuple):
     score: Tensor  # [B, N] float64, logp normalised by length
 
 
-def best(hypotheses: Hypotheses) -> Hypotheses:
-    """Only the first hypothesis of each source, N = 1."""
-    return Hypotheses(*(part[:, :1] for part in hypotheses))
+def best(hypotheses: Hypotheses, count: int = 1) -> Hypotheses:
+    """Only the first `count` hypotheses of each source."""
+    if hypotheses.lengths.shape[1] <= count:
+        return hypotheses
+    tokens, lengths, logp, score = (part[:, :count] for part in hypotheses)
+    return Hypotheses(tokens[:, :, : int(lengths.max()) if lengths.numel() else 0], lengths, logp, score)
 
 
 def distinct(hypotheses: Hypotheses, count: int, eos: int) -> Hypotheses:

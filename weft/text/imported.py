@@ -105,8 +105,10 @@ class Imported(Vocabulary):
         """The words between spaces with the positions of their pieces; special symbols are skipped."""
         numbers = listed(ids)
         found: list[list[int]] = []
+        begin = self.begin()
+        first = len(begin) if numbers[: len(begin)] == begin else 0  # a prefix may have words too
         for place, number in enumerate(numbers):
-            if number <= EOS or self._order[number] in self._marks:
+            if place < first or number <= EOS or self._order[number] in self._marks:
                 continue
             if not found or self._begins(number, numbers[found[-1][-1]]):
                 found.append([])
@@ -151,6 +153,30 @@ def numbers_of(path: Path, names: Sequence[str]) -> tuple[list[int], list[int]]:
     tokenizer = _tokenizer_of(path, content_of(path))
     found = [tokenizer.token_to_id(name) for name in names]
     return tokenizer.encode("").ids, [number for number in found if number is not None]
+
+
+def after_prefix(path: Path, prefix: str) -> tuple[list[int], list[int]] | None:
+    """The numbers before and after a text that is read after a prefix, such as "summarize: ".
+
+    Args:
+        path: another program's tokenizer.json.
+        prefix: the words before the text, with a space at the end.
+
+    Returns:
+        None if the prefix changes how the text is cut into pieces.
+
+    Raises:
+        CheckpointError: the file is missing or damaged.
+    """
+    tokenizer = _tokenizer_of(path, content_of(path))
+    found = tokenizer.encode(f"{prefix}a")
+    inner = [n for n, special in enumerate(found.special_tokens_mask) if not special]
+    own = tokenizer.encode(prefix.rstrip(), add_special_tokens=False).ids
+    for text in ("a", _SAMPLE):
+        whole = tokenizer.encode(f"{prefix}{text}", add_special_tokens=False).ids
+        if whole != own + tokenizer.encode(text, add_special_tokens=False).ids:
+            return None
+    return [*found.ids[: inner[0]], *own], found.ids[inner[-1] + 1 :]
 
 
 def renumbered(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from weft.errors import ConfigError
+from weft.search.beam import Stop
 from weft.search.ensemble import Mean
 from weft.search.normalisation import Normalisation
 from weft.search.settings import check
@@ -56,6 +57,9 @@ class Decoding:
         temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 keep every token.
         seed: of sampling.
         batch_rows: sources decoded at once.
+        stop: when a plain beam search ends, once as many hypotheses as the beam is wide have ended: "best",
+            when no unfinished one scores better than the best of them; "full", at once; "worst", when none
+            scores better than the worst of them; "never", when no better one can come.
         normalisation: "length", or "gnmt" for Wu et al.'s gentler one (search/normalisation.py).
         coverage: beta of Wu et al.'s coverage penalty; 0 is none.
         diverse: groups of the beam that avoid each other's tokens (Vijayakumar et al. 2016); 1 is none.
@@ -79,6 +83,7 @@ class Decoding:
     top_p: float = 1.0
     seed: int = 1
     batch_rows: int = 64
+    stop: Stop = "best"
     normalisation: Normalisation = "length"
     coverage: float = 0.0
     diverse: int = 1
@@ -145,7 +150,16 @@ class Decoding:
 
     def _beside(self) -> str:
         """Every other setting that changes the output and is not the default."""
-        names = ("normalisation", "coverage", "diverse", "prefix", "require", "no_repeat_ngram", "min_length")
+        names = (
+            "stop",
+            "normalisation",
+            "coverage",
+            "diverse",
+            "prefix",
+            "require",
+            "no_repeat_ngram",
+            "min_length",
+        )
         plain = {field.name: field.default for field in fields(self)}
         said = [(name, getattr(self, name)) for name in (*names, "precision")]
         return "".join(f", {name} {value}" for name, value in said if value != plain[name])

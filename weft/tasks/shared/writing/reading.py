@@ -58,6 +58,8 @@ class SourceReader:
         self.base = vocabulary
         self.cut = cut
         self.copies = copies
+        # Imported models expect symbols at the end of a text, also of one that is cut.
+        self._end = [] if cut is None else vocabulary.encode("")[len(vocabulary.begin()) :]
 
     def __str__(self) -> str:
         cut = "whole sources" if self.cut is None else f"the first {self.cut} tokens of a source"
@@ -69,7 +71,7 @@ class SourceReader:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of many texts, after cutting."""
-        rows = [row[: self.cut] for row in self.base.encode_batch(texts)]
+        rows = [self._shortened(row) for row in self.base.encode_batch(texts)]
         if self.copies:
             for place, row in enumerate(rows):
                 if UNK in row:
@@ -103,12 +105,19 @@ class SourceReader:
         """The unknown pieces of a text after cutting, each once."""
         if not self.copies:
             return ()
-        row = self.base.encode(text)[: self.cut]
+        row = self._shortened(self.base.encode(text))
         return self._named(row, text)[1] if UNK in row else ()
 
     def extended(self, pieces: Sequence[str]) -> "SourceReader":
         """The same for a text whose unknown pieces are known."""
         return SourceReader(self.base.extended(pieces), cut=self.cut, copies=False)
+
+    def _shortened(self, row: list[int]) -> list[int]:
+        if self.cut is None or len(row) <= self.cut:
+            return row
+        return (
+            [*row[: self.cut - len(self._end)], *self._end] if len(self._end) < self.cut else row[: self.cut]
+        )
 
     def _named(self, row: list[int], text: str) -> tuple[list[int], list[str]]:
         unknown = iter(self.base.unknown(text))

@@ -162,8 +162,8 @@ class Searching:
                 return required(step, state, first, words=self._words, **beams)
             if how.coverage:
                 step, state = covering(step, state, _memory_mask(self._models[0], mask), looked)
-                return beam(step, state, first, penalty=lambda s: coverage_penalty(s, how.coverage), **beams)
-            return beam(step, state, first, trace=trace, **beams)
+                beams["penalty"] = lambda state: coverage_penalty(state, how.coverage)
+            return beam(step, state, first, stop=how.stop, trace=trace, **beams)
 
     def _too_short(self, limit: int) -> None:
         """Raise an error if required words do not fit; a minimum length raises the limit instead."""
