@@ -38,7 +38,7 @@ from weft.nn.scores.scaled import ScaledDot
 from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import to_lists
-from weft.tasks.shared.writing.searching import in_bfloat16
+from weft.tasks.shared.writing.searching import rounded
 from weft.train.optimisers.adam import Adam
 from weft.train.position import Group, Position
 from weft.train.settings import Settings
@@ -106,7 +106,7 @@ class Weft(Engine):
         model = self.model.eval()
         if self.bfloat16:  # weights are rounded once, as `decoding.precision: bfloat16` does
             if self.rounded[0] != self.updates:
-                self.rounded = (self.updates, in_bfloat16(model))
+                self.rounded = (self.updates, rounded(model, "bfloat16"))
             model = self.rounded[1]
         ids = torch.from_numpy(source)
         forced = shortest == longest

@@ -20,6 +20,7 @@ from weft.native.jobs import (
     CALLS,
     CELLS,
     GATES,
+    KINDS,
     LIGHT,
     NORMS,
     PRODUCTS,
@@ -37,13 +38,14 @@ from weft.native.jobs import (
     Product,
     Soften,
 )
-from weft.native.library import NO_TILES, Loaded, loaded, tiles
+from weft.native.library import NO_TILES, Loaded, loaded, narrow, tiles
 
 __all__ = [
     "ACTIVATIONS",
     "CALLS",
     "CELLS",
     "GATES",
+    "KINDS",
     "LIGHT",
     "NORMS",
     "NO_TILES",
@@ -64,6 +66,7 @@ __all__ = [
     "Soften",
     "call",
     "loaded",
+    "narrow",
     "pointer",
     "slabs",
     "tiles",

@@ -15,14 +15,16 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SOURCES = ("cells", "light", "energies", "losses", "decoding", "choosing", "tiles")
-COMMON = tuple(HERE / name for name in ("common.h", "panels.h", "softmax.h", "tiles.h"))
+HEADERS = ("common.h", "panels.h", "softmax.h", "tiles.h", "narrow.h", "dense.h")
+COMMON = tuple(HERE / name for name in HEADERS)
 WIDE = ["-mavx512f", "-mfma", "-mprefer-vector-width=512"]
 SETS = {
     "avx512": WIDE,
     "avx2": ["-mavx2", "-mfma"],
+    "bf16": [*WIDE, "-mavx512bw", "-mavx512vl", "-mavx512bf16", "-mavx512vnni"],
     "amx": [*WIDE, "-mavx512bw", "-mamx-tile", "-mamx-bf16"],
 }
-TILED = ("cells", "decoding", "tiles")  # with AMX code; old compilers may fail on it
+OPTIONAL = {"amx": ("cells", "decoding", "tiles"), "bf16": ("decoding",)}  # old compilers may fail on them
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w"]
 COMPILERS = ("c++", "g++", "clang++")
 
@@ -62,7 +64,7 @@ def build(folder: Path = HERE) -> tuple[list[Path], str]:
 def _compiled(command: list[str], folder: Path, source: str, name: str) -> tuple[Path | None, str]:
     """Compile a source for an instruction set: (library, ""), or (None, reason) if that failed.
 
-    The reason is empty for AMX, which is optional.
+    The reason is empty for an optional instruction set.
     """
     target, file = folder / file_name(name, source), HERE / f"{source}.cpp"
     newest = max(path.stat().st_mtime for path in (file, *COMMON))
@@ -78,14 +80,16 @@ def _compiled(command: list[str], folder: Path, source: str, name: str) -> tuple
         part.unlink(missing_ok=True)
         said = getattr(error, "stderr", b"") or str(error).encode()
         said = said.decode(errors="replace").strip()[-300:]
-        return None, "" if name == "amx" else f"{command[0]} failed: {said}"
+        return None, "" if name in OPTIONAL else f"{command[0]} failed: {said}"
     return target, ""
 
 
 def _targets() -> list[tuple[str, str]]:
     """All (source, instruction set) pairs to compile."""
-    targets = [(source, name) for source in SOURCES for name in SETS if name != "amx" and source != "tiles"]
-    return targets + ([(source, "amx") for source in TILED] if sys.platform == "linux" else [])
+    names = [name for name in SETS if name not in OPTIONAL]
+    targets = [(source, name) for source in SOURCES for name in names if source != "tiles"]
+    optional = [name for name in OPTIONAL if name != "amx" or sys.platform == "linux"]
+    return targets + [(source, name) for name in optional for source in OPTIONAL[name]]
 
 
 if __name__ == "__main__":

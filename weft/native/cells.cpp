@@ -345,7 +345,7 @@ inline void slab(const Backward &f, Int s) {
 
 }  // namespace
 
-API Int weft_cells_version() { return 3; }  // version of the structs above; must equal VERSION in jobs.py
+API Int weft_cells_version() { return 4; }  // version of the structs above; must equal VERSION in jobs.py
 API void weft_forward(const Forward *f, Start start) { run<Forward, slab>(f, start); }
 API void weft_backward(const Backward *f, Start start) { run<Backward, slab>(f, start); }
 

@@ -76,5 +76,5 @@ inline void slab(const Choose &c, Int s) {
 
 }  // namespace
 
-API Int weft_choosing_version() { return 3; }  // version of the struct above; must equal VERSION in jobs.py
+API Int weft_choosing_version() { return 4; }  // version of the struct above; must equal VERSION in jobs.py
 API void weft_choose(const Choose *work, Start start) { run<Choose, slab>(work, start); }

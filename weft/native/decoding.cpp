@@ -7,20 +7,19 @@
 // much as its whole beam wrote. Sources are independent: each thread takes a slab of them.
 //
 // Plain C interface, compiled like cells.cpp; with tiles (tiles.h) for enough rows.
-#include "panels.h"
-#include "softmax.h"
-#include "tiles.h"
+#include "dense.h"
+
+#include <cpuid.h>
 
 enum Activation { RELU, GELU, GELU_TANH, SILU, SWIGLU };
 
-struct Dense { const float *panel, *bias; };  // bias [O] or NULL; with tiles, the panel has the layout of tiles.h
 struct Norm { const float *gain, *shift; };   // [D] each, or NULL
 
 struct Layer {
   Norm attention_norm, cross_norm, network_norm;
   Dense query, key_value, out, cross_query, cross_out, first, second;
-  float *cache;                // [B, 2, H, >= E + W, K]
-  const float *keys, *values;  // [B, H, S, K] with the strides below, or NULL for no source
+  void *cache;                // [B, 2, H, >= E + W, K], float32, or bfloat16 if the kind is not FLOAT
+  const void *keys, *values;  // [B, H, S, K] with the strides below, or NULL for no source; as the cache
   Int cache_source, cache_side, cache_head, keys_source, keys_head, keys_place, values_source, values_head, values_place;
 };
 
@@ -35,7 +34,8 @@ struct Decode {
   float *x;                   // [N, D]: input, overwritten by the result
   float *room;                // buffer [N, D + max(3 D, inner or twice that)], followed by [slabs, max(P, S)]
   Int halves;                 // 16-bit elements of a slab of `cut`
-  unsigned short *cut;        // [slabs, halves]: buffer for rows split for the tiles; or NULL
+  unsigned short *cut;        // [slabs, halves]: buffer for rows split for the tiles or rounded; or NULL
+  Int kind;
 };
 
 namespace {
@@ -58,78 +58,6 @@ template <int KIND> inline V activated(V x) {
     return mul(mul(set(.5f), x), add(set(1.f), tangent(inner)));
   }
   return mul(x, sigmoid(x));
-}
-
-#if defined(__AMX_BF16__)
-typedef Tiles Tiled;
-#else
-struct Tiled { explicit Tiled(bool) {} };
-#endif
-
-// A piece of a panel and a group of rows fit into the L1 cache; the next panel is prefetched meanwhile.
-constexpr Int PIECE = 64, GROUP = 48;
-
-// Add the product of a piece of MR rows and a panel to the sums, which begin as `bias` if it is given; one instantiation
-// for all callers of `dense`.
-template <int MR, int NV>
-NOINLINE void multiply(float *sums, const V *bias, const float *a, Int lda, const float *panel, Int K) {
-  V acc[MR][NV];
-  for (int r = 0; r < MR; r++)
-    for (int v = 0; v < NV; v++) acc[r][v] = bias ? bias[v] : whole(sums + (r * NV + v) * W);
-  product<MR, NV>(acc, a, lda, panel, K);
-  for (int r = 0; r < MR; r++)
-    for (int v = 0; v < NV; v++) store(sums + (r * NV + v) * W, lanes(W), acc[r][v]);
-}
-
-// Call done(row, unit, mask, sum) with W x + b for all rows of a [N, K] and registers of outputs; on tiles if `cut`, the
-// buffer for split rows, is given.
-template <class F>
-inline void dense(const Dense &w, Int n, Int K, Int O, const float *a, Int lda, unsigned short *cut, const F &done) {
-#if defined(__AMX_BF16__)
-  if (cut)
-    return tiled<1>(a, lda, 1, K, n, (const Half *)w.panel, O, false, cut, [&](Int r, Int u, const float *sums) {
-      const M m = lanes(O - u);
-      done(r, u, m, w.bias ? add(whole(sums), load(w.bias + u, m)) : whole(sums));
-    });
-#endif
-  const Blocks blocks(O);
-  auto block = [&](auto vectors, Int from) {
-    constexpr int NV = decltype(vectors)::value;
-    const float *panel = w.panel + from * W * K;
-    M m[NV];
-    V bias[NV];
-    for (int v = 0; v < NV; v++) {
-      const Int unit = (from + v) * W;
-      m[v] = lanes(O - unit), bias[v] = w.bias ? load(w.bias + unit, m[v]) : set(0.f);
-    }
-    for (Int group = 0; group < n; group += GROUP) {
-      const Int end = group + GROUP < n ? group + GROUP : n;
-      float sums[GROUP * NV * W];  // over the pieces of K so far
-      for (Int k = 0; k < K; k += PIECE) {
-        const Int wide = K - k < PIECE + PIECE / 2 ? K - k : PIECE;
-        tiles<max_rows(NV)>(group, end, [&](auto height, Int row) {
-          constexpr int MR = decltype(height)::value;
-          const Int next = K * NV * W * row / n, end = K * NV * W * (row + MR) / n;  // this call's part of the next panel
-          if (!k)
-            for (Int i = next; i < end; i += 16) _mm_prefetch((const char *)(panel + K * NV * W + i), _MM_HINT_T1);
-          float *sum = sums + (row - group) * NV * W;
-          multiply<MR, NV>(sum, k ? nullptr : bias, a + row * lda + k, lda, panel + k * NV * W, wide);
-          if (k + wide == K)  // while they are in the L1 cache
-            for (int i = 0; i < MR * NV; i++) done(row + i / NV, (from + i % NV) * W, m[i % NV], whole(sum + i * W));
-        });
-        if (k + wide == K) break;
-      }
-    }
-  };
-  for (Int j = 0; j < blocks.count; j++) {
-    const Int from = blocks.first(j);
-    switch (blocks.first(j + 1) - from) {
-      case 1: block(std::integral_constant<int, 1>(), from); break;
-      case 2: block(std::integral_constant<int, 2>(), from); break;
-      case 3: block(std::integral_constant<int, 3>(), from); break;
-      case 4: block(std::integral_constant<int, 4>(), from); break;
-    }
-  }
 }
 
 void norm(const Decode &d, const Norm &by, Int n, const float *x, float *y) {
@@ -158,8 +86,8 @@ void norm(const Decode &d, const Norm &by, Int n, const float *x, float *y) {
 }
 
 // softmax(q K^T / sqrt(K)) V of one head of one row; a head has R registers.
-template <int R, class Place>
-inline void head(const float *q, const float *keys, const float *values, Int count, Int size, Int key, Int value,
+template <int R, class T, class Place>
+inline void head(const float *q, const T *keys, const T *values, Int count, Int size, Int key, Int value,
                  const Place &place, const unsigned char *mask, float *energy, float *out) {
   const float scale = 1.f / std::sqrt((float)size);
   M m[R];
@@ -171,7 +99,7 @@ inline void head(const float *q, const float *keys, const float *values, Int cou
       energy[p] = -INFINITY;
       continue;
     }
-    const float *k = keys + place(p) * key;
+    const T *k = keys + place(p) * key;
     V dot = mul(mine[0], load(k, m[0]));
     for (int i = 1; i < R; i++) dot = fma(mine[i], load(k + i * W, m[i]), dot);
     energy[p] = total(dot) * scale;
@@ -187,7 +115,7 @@ inline void head(const float *q, const float *keys, const float *values, Int cou
     store(energy + p, there, share), all = add(all, share);
   }
   for (Int p = 0; p < count; p++) {
-    const float *v = values + place(p) * value;
+    const T *v = values + place(p) * value;
     V share = set(energy[p]);
     for (int i = 0; i < R; i++) sum[i] = fma(share, load(v + i * W, m[i]), sum[i]);
   }
@@ -195,24 +123,24 @@ inline void head(const float *q, const float *keys, const float *values, Int cou
   for (int i = 0; i < R; i++) store(out + i * W, m[i], mul(sum[i], whole_share));
 }
 
-template <int R> void attend(const Decode &d, const Layer &l, bool cross, Int first, Int last, const float *q, float *energy, float *out) {
+template <int R, class T> void attend(const Decode &d, const Layer &l, bool cross, Int first, Int last, const float *q, float *energy, float *out) {
   const Int D = d.size, K = D / d.heads, beam = d.rows / d.sources;
   for (Int n = first; n < last; n++, q += D, out += D) {
     const Int b = n / beam;
     for (Int h = 0; h < d.heads; h++) {
       if (cross) {
-        const float *k = l.keys + b * l.keys_source + h * l.keys_head;
-        const float *v = l.values + b * l.values_source + h * l.values_head;
-        head<R>(q + h * K, k, v, d.places, K, l.keys_place, l.values_place, [](Int p) { return p; },
+        const T *k = (const T *)l.keys + b * l.keys_source + h * l.keys_head;
+        const T *v = (const T *)l.values + b * l.values_source + h * l.values_head;
+        head<R, T>(q + h * K, k, v, d.places, K, l.keys_place, l.values_place, [](Int p) { return p; },
                 d.mask ? d.mask + b * d.places : nullptr, energy, out + h * K);
         continue;
       }
-      const float *k = l.cache + b * l.cache_source + h * l.cache_head, *v = k + l.cache_side;
+      const T *k = (const T *)l.cache + b * l.cache_source + h * l.cache_head, *v = k + l.cache_side;
       if (d.path) {
         const Int *path = d.path + n * d.positions;
-        head<R>(q + h * K, k, v, d.positions, K, K, K, [path](Int p) { return path[p]; }, nullptr, energy, out + h * K);
+        head<R, T>(q + h * K, k, v, d.positions, K, K, K, [path](Int p) { return path[p]; }, nullptr, energy, out + h * K);
       } else {
-        head<R>(q + h * K, k, v, d.positions, K, K, K, [](Int p) { return p; }, nullptr, energy, out + h * K);
+        head<R, T>(q + h * K, k, v, d.positions, K, K, K, [](Int p) { return p; }, nullptr, energy, out + h * K);
       }
     }
   }
@@ -220,16 +148,20 @@ template <int R> void attend(const Decode &d, const Layer &l, bool cross, Int fi
 
 void attend(const Decode &d, const Layer &l, bool cross, Int first, Int last, const float *q, float *energy, float *out) {
   switch ((d.size / d.heads + W - 1) / W) {
-#define HEAD(r) case r: return attend<r>(d, l, cross, first, last, q, energy, out);
+#if defined(NARROW)
+#define HEAD(r) case r: return d.kind ? attend<r, unsigned short>(d, l, cross, first, last, q, energy, out) : attend<r, float>(d, l, cross, first, last, q, energy, out);
+#else
+#define HEAD(r) case r: return attend<r, float>(d, l, cross, first, last, q, energy, out);
+#endif
     HEAD(1) HEAD(2) HEAD(3) HEAD(4) HEAD(5) HEAD(6) HEAD(7) HEAD(8)
 #undef HEAD
   }
 }
 
-template <int KIND> void network(const Decode &d, const Layer &l, Int n, const float *a, float *h, unsigned short *cut) {
+template <int KIND> void network(const Decode &d, const Layer &l, Int n, const float *a, float *h, const How &how) {
   if constexpr (KIND == SWIGLU) {
     const Int I = d.inner;
-    dense(l.first, n, d.size, 2 * I, a, d.size, cut, [&](Int r, Int u, M m, V y) { store(h + r * 2 * I + u, m, y); });
+    dense(l.first, n, d.size, 2 * I, a, d.size, how, [&](Int r, Int u, M m, V y) { store(h + r * 2 * I + u, m, y); });
     for (Int r = 0; r < n; r++)
       for (Int u = 0; u < I; u += W) {
         float *gate = h + r * 2 * I + u;
@@ -237,14 +169,14 @@ template <int KIND> void network(const Decode &d, const Layer &l, Int n, const f
         store(gate, m, mul(activated<SILU>(load(gate, m)), load(gate + I, m)));
       }
   } else {
-    dense(l.first, n, d.size, d.inner, a, d.size, cut,
+    dense(l.first, n, d.size, d.inner, a, d.size, how,
           [&](Int r, Int u, M m, V y) { store(h + r * d.inner + u, m, activated<KIND>(y)); });
   }
 }
 
 inline void slab(const Decode &d, Int s) {
-  const Tiled here(d.cut);
-  unsigned short *cut = d.cut ? d.cut + s * d.halves : nullptr;
+  const Tiled here(d.cut && d.kind == FLOAT);
+  const How how = {d.kind, d.cut ? d.cut + s * d.halves : nullptr};
   const Int D = d.size, K = D / d.heads, beam = d.rows / d.sources, I = d.inner;
   const Int first = d.sources * s / d.slabs * beam, last = d.sources * (s + 1) / d.slabs * beam, n = last - first;
   const Int high = d.activation == SWIGLU ? 2 * I : I, wide = 3 * D > high ? 3 * D : high;
@@ -258,33 +190,40 @@ inline void slab(const Decode &d, Int s) {
   for (Int j = 0; j < d.layers; j++) {
     const Layer &l = d.each[j];
     const float *y = into(l.attention_norm);
-    dense(l.query, n, D, D, y, D, cut, kept);
+    dense(l.query, n, D, D, y, D, how, kept);
     float *made = attended;  // keys and values of the new entries, [n, 2 D]; copied to the cache below
-    dense(l.key_value, n, D, 2 * D, y, D, cut, [&](Int r, Int u, M m, V v) { store(made + r * 2 * D + u, m, v); });
+    dense(l.key_value, n, D, 2 * D, y, D, how, [&](Int r, Int u, M m, V v) { store(made + r * 2 * D + u, m, v); });
     for (Int r = 0; r < n; r++)
       for (Int part = 0; part < 2 * d.heads; part++) {
         const Int row = first + r, side = part / d.heads, h = part % d.heads;
-        float *to = l.cache + row / beam * l.cache_source + side * l.cache_side + h * l.cache_head;
-        memcpy(to + (d.entries + row % beam) * K, made + r * 2 * D + part * K, K * sizeof(float));
+        const Int to = row / beam * l.cache_source + side * l.cache_side + h * l.cache_head + (d.entries + row % beam) * K;
+        const float *from = made + r * 2 * D + part * K;
+#if defined(NARROW)
+        if (d.kind) {
+          for (Int u = 0; u < K; u += W) store((unsigned short *)l.cache + to + u, lanes(K - u), load(from + u, lanes(K - u)));
+          continue;
+        }
+#endif
+        memcpy((float *)l.cache + to, from, K * sizeof(float));
       }
     attend(d, l, false, first, last, q, energy, attended);
-    dense(l.out, n, D, D, attended, D, cut, added);
+    dense(l.out, n, D, D, attended, D, how, added);
     after(l.attention_norm);
     if (l.keys) {
-      dense(l.cross_query, n, D, D, into(l.cross_norm), D, cut, kept);
+      dense(l.cross_query, n, D, D, into(l.cross_norm), D, how, kept);
       attend(d, l, true, first, last, q, energy, attended);
-      dense(l.cross_out, n, D, D, attended, D, cut, added);
+      dense(l.cross_out, n, D, D, attended, D, how, added);
       after(l.cross_norm);
     }
     y = into(l.network_norm);
     switch (d.activation) {
-      case RELU: network<RELU>(d, l, n, y, b, cut); break;
-      case GELU: network<GELU>(d, l, n, y, b, cut); break;
-      case GELU_TANH: network<GELU_TANH>(d, l, n, y, b, cut); break;
-      case SILU: network<SILU>(d, l, n, y, b, cut); break;
-      case SWIGLU: network<SWIGLU>(d, l, n, y, b, cut); break;
+      case RELU: network<RELU>(d, l, n, y, b, how); break;
+      case GELU: network<GELU>(d, l, n, y, b, how); break;
+      case GELU_TANH: network<GELU_TANH>(d, l, n, y, b, how); break;
+      case SILU: network<SILU>(d, l, n, y, b, how); break;
+      case SWIGLU: network<SWIGLU>(d, l, n, y, b, how); break;
     }
-    dense(l.second, n, I, D, b, high, cut, added);
+    dense(l.second, n, I, D, b, high, how, added);
     after(l.network_norm);
   }
   if (d.last.gain) norm(d, d.last, n, x, x);
@@ -299,7 +238,8 @@ struct Predict {
   const float *x;  // [N, D]
   float *logp;     // [N, V]
   Int halves;           // 16-bit elements of a slab of `cut`
-  unsigned short *cut;  // [slabs, halves], by tiles; or NULL
+  unsigned short *cut;  // [slabs, halves], for rows split for the tiles or rounded; or NULL
+  Int kind;
 };
 
 namespace {
@@ -317,8 +257,8 @@ void log_softmax(float *x, Int n) {
 inline void predict_slab(const Predict &p, Int s) {
   const Int first = p.rows * s / p.slabs, n = p.rows * (s + 1) / p.slabs - first;
   float *logp = p.logp + first * p.classes;
-  const Tiled here(p.cut);
-  dense(p.by, n, p.size, p.classes, p.x + first * p.size, p.size, p.cut ? p.cut + s * p.halves : nullptr,
+  const Tiled here(p.cut && p.kind == FLOAT);
+  dense(p.by, n, p.size, p.classes, p.x + first * p.size, p.size, {p.kind, p.cut ? p.cut + s * p.halves : nullptr},
         [&](Int r, Int u, M m, V y) { store(logp + r * p.classes + u, m, y); });
   for (Int r = 0; r < n; r++) log_softmax(logp + r * p.classes, p.classes);
 }
@@ -346,7 +286,17 @@ inline void soften_slab(const Soften &p, Int s) {
 
 }  // namespace
 
-API Int weft_decoding_version() { return 3; }  // version of the structs above; must equal VERSION in jobs.py
+API Int weft_decoding_version() { return 4; }  // version of the structs above; must equal VERSION in jobs.py
+#if defined(NARROW)
+// Whether the processor has AVX512_BF16 (CPUID leaf 7.1, EAX bit 5) and AVX512_VNNI (leaf 7, ECX bit 11).
+API Int weft_narrow_allowed() {
+  unsigned a, b, c, d, more;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c >> 11 & 1 && __get_cpuid_count(7, 1, &more, &b, &c, &d) && more >> 5 & 1;
+}
+API Int weft_narrow_rows(Int kind, Int n, Int K) { return 2 * narrow_rows_size(kind, n, K); }      // 16-bit elements
+API Int weft_narrow_panel(Int kind, Int O, Int K) { return 2 * narrow_panel_size(kind, O, K); }  // 16-bit elements
+API void weft_narrow_pack(Int kind, Int O, Int K, const float *weight, unsigned *out) { narrow_pack(kind, O, K, weight, out); }
+#endif
 API void weft_soften(const Soften *work, Start start) { run<Soften, soften_slab>(work, start); }
 API void weft_predict(const Predict *work, Start start) { run<Predict, predict_slab>(work, start); }
 API void weft_decode(const Decode *work, Start start) { run<Decode, slab>(work, start); }

@@ -62,6 +62,6 @@ inline void backward(const Energies &e, Int s) {
 
 }  // namespace
 
-API Int weft_energies_version() { return 3; }  // version of the struct above; must equal VERSION in jobs.py
+API Int weft_energies_version() { return 4; }  // version of the struct above; must equal VERSION in jobs.py
 API void weft_energies(const Energies *work, Start start) { run<Energies, forward>(work, start); }
 API void weft_energies_back(const Energies *work, Start start) { run<Energies, backward>(work, start); }

@@ -7,11 +7,12 @@ both.
 
 from ctypes import Structure, c_double, c_longlong, c_void_p
 
-VERSION = 3  # of these structs
+VERSION = 4  # of these structs
 CELLS = {"lstm": 0, "peephole": 1, "coupled": 2, "gru": 3, "elman": 4, "relu": 5}
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "elman": 1, "relu": 1}
 LIGHT = {"mingru": 0, "minlstm": 1, "ssru": 2, "sru": 3}
 ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3, "swiglu": 4}
+KINDS = {"float32": 0, "bfloat16": 1, "int8": 2}  # of the weights of a search
 NORMS = ("attention_norm", "cross_norm", "network_norm")
 PRODUCTS = ("query", "key_value", "out", "cross_query", "cross_out", "first", "second")
 
@@ -89,6 +90,7 @@ class Decode(Structure):
         *((name, c_void_p) for name in ["each", "gain", "shift", "path", "mask", "x", "room"]),
         ("halves", c_longlong),
         ("cut", c_void_p),
+        ("kind", c_longlong),
     ]
 
 
@@ -100,6 +102,7 @@ class Predict(Structure):
         *((name, c_void_p) for name in ["panel", "bias", "x", "logp"]),
         ("halves", c_longlong),
         ("cut", c_void_p),
+        ("kind", c_longlong),
     ]
 
 

@@ -16,11 +16,16 @@ from weft.native import openmp
 from weft.native.jobs import CALLS, VERSION
 
 FOLDER = Path(__file__).parent
-SETS = {"AVX512": ("amx", "avx512"), "AVX2": ("avx2",)}
+SETS = {"AVX512": ("amx", "bf16", "avx512"), "AVX2": ("avx2",)}
 """torch's name of the processor's instruction set, and the names in our files, best first."""
 
-WIDTHS = {"amx": 16, "avx512": 16, "avx2": 8}  # floats in a register
-DISPLAY_NAMES = {"amx": "AVX-512 and AMX", "avx512": "AVX-512", "avx2": "AVX2"}
+WIDTHS = {"amx": 16, "bf16": 16, "avx512": 16, "avx2": 8}  # floats in a register
+DISPLAY_NAMES = {
+    "amx": "AVX-512 and AMX",
+    "bf16": "AVX-512 with bfloat16 and int8",
+    "avx512": "AVX-512",
+    "avx2": "AVX2",
+}
 NO_TILES = "the processor has no tiles (AMX), or the system does not allow them"
 
 
@@ -56,15 +61,21 @@ def loaded(source: str = "cells") -> Loaded:
             return Loaded(None, NO_TILES)
     elif "amx" in names and not tiles():
         names = tuple(name for name in names if name != "amx")
-    path = next((path for name in names if (path := FOLDER / f"{source}.{name}.so").exists()), None)
-    if path is None:
-        return Loaded(None, "it was not compiled when Weft was installed (is there a C++ compiler?)")
-    return _load(path, source)
+    found = Loaded(None, "it was not compiled when Weft was installed (is there a C++ compiler?)")
+    for path in (FOLDER / f"{source}.{name}.so" for name in names):
+        if found.library is None and path.exists():
+            found = _load(path, source)
+    return found
 
 
 def tiles() -> bool:
     """Whether tiles (AMX) can be used: processor and system support them and our code was compiled."""
     return loaded("tiles").library is not None
+
+
+def narrow() -> bool:
+    """Whether a search can multiply in bfloat16 and int8 in compiled code (native/narrow.h)."""
+    return hasattr(loaded("decoding").library, "weft_narrow_pack")
 
 
 def _load(path: Path, source: str) -> Loaded:
@@ -78,6 +89,8 @@ def _load(path: Path, source: str) -> Loaded:
         return Loaded(None, f"{path.name} was compiled from other sources; install Weft again")
     if source == "tiles" and not library.weft_tiles_allowed():
         return Loaded(None, NO_TILES)
+    if instructions == "bf16" and not library.weft_narrow_allowed():
+        return Loaded(None, "the processor has no AVX512_BF16 or no VNNI")
     start = openmp.parallel()
     threads = "" if start else ", on one thread: torch's OpenMP was not found"
     return Loaded(library, f"{DISPLAY_NAMES[instructions]}{threads}", WIDTHS[instructions], start)
@@ -94,6 +107,11 @@ def _declare(library: Any, source: str, instructions: str) -> bool:
         library.weft_pack_backward.argtypes = [c_longlong, c_longlong, c_void_p, c_void_p]
         if instructions == "amx":
             library.weft_pack_tiled.argtypes = [*[c_longlong] * 4, c_void_p, c_void_p]
+    if instructions == "bf16":
+        for name in ("rows", "panel"):
+            sized = getattr(library, f"weft_narrow_{name}")
+            sized.argtypes, sized.restype = [c_longlong] * 3, c_longlong
+        library.weft_narrow_pack.argtypes = [*[c_longlong] * 3, c_void_p, c_void_p]
     if source == "tiles":
         library.weft_tiles_room.argtypes = [c_longlong, c_longlong]
         library.weft_tiles_room.restype = library.weft_tiles_group.restype = c_longlong

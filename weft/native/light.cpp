@@ -152,6 +152,6 @@ void slab(const LightBack &w, Int s) {
 
 }  // namespace
 
-API Int weft_light_version() { return 3; }  // version of the structs above; must equal VERSION in jobs.py
+API Int weft_light_version() { return 4; }  // version of the structs above; must equal VERSION in jobs.py
 API void weft_light_forward(const Light *f, Start start) { run<Light, slab>(f, start); }
 API void weft_light_backward(const LightBack *w, Start start) { run<LightBack, slab>(w, start); }

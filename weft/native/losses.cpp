@@ -81,5 +81,5 @@ inline void slab(const Losses &p, Int s) {
 
 }  // namespace
 
-API Int weft_losses_version() { return 3; }  // version of the struct above; must equal VERSION in jobs.py
+API Int weft_losses_version() { return 4; }  // version of the struct above; must equal VERSION in jobs.py
 API void weft_losses(const Losses *work, Start start) { run<Losses, slab>(work, start); }

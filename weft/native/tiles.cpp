@@ -54,7 +54,7 @@ inline bool has_tiles() {
 
 }  // namespace
 
-API Int weft_tiles_version() { return 3; }  // version of the struct above; must equal VERSION in jobs.py
+API Int weft_tiles_version() { return 4; }  // version of the struct above; must equal VERSION in jobs.py
 API Int weft_tiles_allowed() { return has_tiles() && syscall(SYS_arch_prctl, 0x1023, 18) == 0; }  // Linux enables tiles on request
 API Int weft_tiles_room(Int n, Int K) { return packed_size(n, K); }
 API Int weft_tiles_group() { return ROOM; }

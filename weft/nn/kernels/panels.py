@@ -1,30 +1,85 @@
 """Weights packed for the compiled products, once for each module and again when they change.
 
-Read next: attention/decoding.py and output/vocabulary.py, which multiply by them; ../../native/panels.h.
+float32 weights are multiplied in float32; bfloat16 weights in bfloat16 or, in modules given to `use_int8`,
+as bytes. Read next: attention/decoding.py and output/vocabulary.py, which multiply by them;
+../../native/panels.h and narrow.h.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
-from weakref import WeakKeyDictionary
+from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
 
 import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from weft import native
-from weft.native import CELLS, pointer
+from weft.native import CELLS, KINDS, pointer
 from weft.nn.kernels import choice, tiles
 from weft.nn.kernels.ways import why_not_native
 
 Packed = TypeVar("Packed")
-_kept: "WeakKeyDictionary[nn.Module, dict[bool, tuple[object, object]]]" = WeakKeyDictionary()
+_kept: "WeakKeyDictionary[nn.Module, dict[Form, tuple[object, object]]]" = WeakKeyDictionary()
+_int8: "WeakSet[nn.Module]" = WeakSet()
 MANY = 16  # from this many rows on, tiles are faster
 
 
-def why_not_in_search(x: Tensor, dtype: torch.dtype = torch.float32) -> str:
-    """Why compiled code cannot compute a search step over x, which takes one dtype and gives no gradients."""
-    if x.dtype != dtype:
-        return f"compiled code takes {dtype}, not {x.dtype}"
+class Form(NamedTuple):
+    """How weights are packed: a kind of KINDS, and whether for the tiles."""
+
+    kind: str
+    tiled: bool
+
+    def room(self, rows: int, inputs: int, slabs: int) -> Tensor | None:
+        """A buffer in which each slab splits or rounds its rows [rows, inputs]; None if none is needed."""
+        if self.tiled:
+            return tiles.room(rows, inputs, slabs)
+        if self.kind == "float32":
+            return None
+        library = native.loaded("decoding").library
+        return torch.empty(slabs, library.weft_narrow_rows(KINDS[self.kind], rows, inputs), dtype=torch.int16)
+
+    def panels(self, weight: Tensor) -> Tensor:
+        """Weights [O, K] as panels of up to four registers of outputs, zero-padded; for tiles, split."""
+        outputs, inputs = weight.shape
+        weight = weight.detach().float().contiguous()
+        if self.tiled:
+            return tiles.panel(1, outputs, weight)
+        if self.kind == "float32":
+            library = native.loaded()
+            packed = weight.new_empty(-(-outputs // library.width) * library.width * inputs)
+            pack = library.library.weft_pack_forward
+            pack(CELLS["elman"], outputs, inputs, pointer(weight), pointer(packed))
+            return packed
+        library, kind = native.loaded("decoding").library, KINDS[self.kind]
+        packed = torch.empty(library.weft_narrow_panel(kind, outputs, inputs), dtype=torch.int16)
+        library.weft_narrow_pack(kind, outputs, inputs, pointer(weight), pointer(packed))
+        return packed
+
+
+def form(of: nn.Module, weight: Tensor, rows: int) -> Form:
+    """How to pack the weights of a module that multiplies this many rows per thread."""
+    if weight.dtype == torch.float32:
+        return Form("float32", tiled(rows))
+    return Form("int8" if of in _int8 else "bfloat16", tiled=False)
+
+
+def use_int8(of: nn.Module) -> None:
+    """From now on, compiled code multiplies a module's bfloat16 weights as bytes."""
+    _int8.add(of)
+
+
+def why_not_in_search(x: Tensor, dtypes: Sequence[torch.dtype] | None = None) -> str:
+    """Why compiled code cannot compute a search step over x, which gives no gradients.
+
+    Args:
+        x: any shape.
+        dtypes: that the operation takes; by default float32, and bfloat16 where compiled code multiplies it.
+    """
+    if dtypes is None:
+        dtypes = [torch.float32, torch.bfloat16] if native.narrow() else [torch.float32]
+    if x.dtype not in dtypes:
+        return f"compiled code takes {' or '.join(map(str, dtypes))}, not {x.dtype}"
     if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
         return "compiled code of a search runs without gradients and without autocast"
     return why_not_native(x, "decoding")
@@ -36,22 +91,20 @@ def tiled(rows: int) -> bool:
     return native.tiles() and (way == "tiles" or (way == "auto" and rows >= MANY))
 
 
-def kept(
-    of: nn.Module, parameters: Sequence[Tensor], pack: Callable[[], Packed], *, tiled: bool = False
-) -> Packed:
-    """The cached result of `pack` for a module; computed again if one of the parameters may have changed.
+def kept(of: nn.Module, parameters: Sequence[Tensor], pack: Callable[[Form], Packed], form: Form) -> Packed:
+    """The cached result of `pack(form)` for a module; computed again if a parameter may have changed.
 
     torch counts the in-place changes of a tensor, with two exceptions: changes by fused optimisers, whose
     steps are counted here, and tensors created in inference mode, which are packed every time. Changes
     through `.data` are not noticed.
     """
     if any(p.is_inference() for p in parameters):
-        return pack()
+        return pack(form)
     stamp = (_optimised(), *((p.data_ptr(), p._version) for p in parameters))
     forms = _kept.setdefault(of, {})
-    found = forms.get(tiled)
+    found = forms.get(form)
     if found is None or found[0] != stamp:
-        found = forms[tiled] = (stamp, pack())
+        found = forms[form] = (stamp, pack(form))
     return found[1]  # type: ignore[return-value]
 
 
@@ -68,16 +121,3 @@ def _optimised() -> int:
 
 def _step(*_: object) -> None:
     _steps[0] += 1
-
-
-def panels(weight: Tensor, *, tiled: bool = False) -> Tensor:
-    """Weights [O, K] as panels of up to four registers of outputs, zero-padded; or split for the tiles."""
-    library = native.loaded()
-    outputs, inputs = weight.shape
-    if tiled:
-        return tiles.panel(1, outputs, weight.detach().contiguous())
-    units = -(-outputs // library.width) * library.width
-    packed = weight.new_empty(units * inputs)
-    weight = weight.detach().contiguous()
-    library.library.weft_pack_forward(CELLS["elman"], outputs, inputs, pointer(weight), pointer(packed))
-    return packed

@@ -1,4 +1,6 @@
-"""One search step of a Transformer decoder in compiled code (native/decoding.cpp), float32 on the CPU.
+"""One search step of a Transformer decoder in compiled code (native/decoding.cpp) on the CPU.
+
+In float32, or where the processor can with bfloat16 weights; then norms, sums and softmax stay in float32.
 
 Nothing is measured: it computes what the modules compute without about a hundred calls of small operations.
 Its plain twin is `Block.decode`, which runs wherever `suits` is False. `WEFT_FUSED=torch` turns it off.
@@ -12,9 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from weft import native
-from weft.native import ACTIVATIONS, NORMS, PRODUCTS, DecoderLayer, pointer
+from weft.native import ACTIVATIONS, KINDS, NORMS, PRODUCTS, DecoderLayer, pointer
 from weft.nn.kernels import tiles
-from weft.nn.kernels.panels import kept, panels, tiled, why_not_in_search
+from weft.nn.kernels.panels import Form as PanelForm
+from weft.nn.kernels.panels import form as panel_form
+from weft.nn.kernels.panels import kept, why_not_in_search
 from weft.nn.kernels.ways import Way, fused, pick
 from weft.probe import changing, watching
 
@@ -84,29 +88,29 @@ def step(
         form: settings of the layers.
         layers: the modules of each layer.
         last: the norm after the last layer, or a module without weights.
-        x: [N, 1, D].
+        x: [N, 1, D], in the dtype of the weights.
         entries: E, entries of a source before this step; hypothesis w of a source writes entry E + w.
         caches: one per layer, [B, 2, H, E + W, K].
         path: [N, P] int64, the entries that belong to a hypothesis, the new one last; None for 0 .. E.
         source: keys and values for cross-attention; None without a source.
 
     Returns:
-        [N, 1, D].
+        [N, 1, D] in the dtype of x.
     """
     rows, _, size = x.shape
     modules = [module for parts in layers for module in parts.values()]
     parameters = [p for module in modules for p in module._parameters.values() if p is not None]
     slabs = native.slabs(len(caches[0]))
     most = -(-len(caches[0]) // slabs) * (rows // len(caches[0]))
-    by_tiles = tiled(most)
-    packed = kept(of, parameters, lambda: _pack(layers, last, by_tiles), tiled=by_tiles)
+    how = panel_form(of, parameters[0], most)
+    packed = kept(of, parameters, lambda how: _pack(layers, last, how), how)
     each, sources = _with_caches(packed.each, caches, source), len(caches[0])
     positions = entries + 1 if path is None else path.shape[1]
     places = 0 if source is None else source.layers[0][0].shape[2]
     high = form.inner * (2 if form.activation == "swiglu" else 1)
-    room = x.new_empty(rows * (size + max(3 * size, high)) + slabs * max(positions, places))
-    cut = tiles.room(most, max(size, form.inner), slabs) if by_tiles else None
-    y = x[:, 0].clone(memory_format=torch.contiguous_format)
+    room = torch.empty(rows * (size + max(3 * size, high)) + slabs * max(positions, places))
+    cut = how.room(most, max(size, form.inner), slabs)
+    y = torch.empty(rows, size).copy_(x[:, 0])
     path = None if path is None else path.contiguous()
     mask = None if source is None or source.mask is None else source.mask.contiguous()
     job = native.Decode(
@@ -114,10 +118,10 @@ def step(
         positions, places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
         packed.epsilon, addressof(each), pointer(packed.gain), pointer(packed.shift),
         pointer(path), pointer(mask), pointer(y), pointer(room),
-        *tiles.given(cut),
+        *tiles.given(cut), KINDS[how.kind],
     )  # fmt: skip
     native.call("weft_decode", job)
-    return y[:, None]
+    return y[:, None].to(x.dtype)
 
 
 def _with_caches(
@@ -145,7 +149,7 @@ class _Packed(NamedTuple):
     shift: Tensor | None
 
 
-def _pack(layers: Sequence[Parts], last: nn.Module, by_tiles: bool) -> _Packed:
+def _pack(layers: Sequence[Parts], last: nn.Module, how: PanelForm) -> _Packed:
     each = (DecoderLayer * len(layers))()
     held: list[Tensor] = []
 
@@ -158,12 +162,16 @@ def _pack(layers: Sequence[Parts], last: nn.Module, by_tiles: bool) -> _Packed:
     for layer, parts in zip(each, layers, strict=True):
         for name in NORMS:
             if name in parts:
-                setattr(layer, f"{name}_gain", hold(parts[name].weight))  # type: ignore[arg-type]
-                setattr(layer, f"{name}_shift", hold(getattr(parts[name], "bias", None)))
+                setattr(layer, f"{name}_gain", hold(_wide(parts[name].weight)))  # type: ignore[arg-type]
+                setattr(layer, f"{name}_shift", hold(_wide(getattr(parts[name], "bias", None))))
         for name in PRODUCTS:
             if name in parts:
-                setattr(layer, f"{name}_panel", hold(panels(parts[name].weight, tiled=by_tiles)))  # type: ignore[arg-type]
-                setattr(layer, f"{name}_bias", hold(parts[name].bias))  # type: ignore[arg-type]
+                setattr(layer, f"{name}_panel", hold(how.panels(parts[name].weight)))  # type: ignore[arg-type]
+                setattr(layer, f"{name}_bias", hold(_wide(parts[name].bias)))  # type: ignore[arg-type]
     norm = layers[0]["network_norm"]
-    gain, shift = getattr(last, "weight", None), getattr(last, "bias", None)
+    gain, shift = _wide(getattr(last, "weight", None)), _wide(getattr(last, "bias", None))
     return _Packed(each, held, isinstance(norm, nn.RMSNorm), float(norm.eps or 0), gain, shift)  # type: ignore[arg-type]
+
+
+def _wide(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.float()

@@ -1,7 +1,7 @@
 """log softmax(W h + b) over a vocabulary without gradients: the last operation of every search step.
 
-native    product, bias and softmax in compiled code, float32 on the CPU
-softmax   for bfloat16: torch's product, then bias and softmax in compiled code
+native    product, bias and softmax in compiled code on the CPU, in float32; bfloat16 and int8 where possible
+softmax   for bfloat16 elsewhere: torch's product, then bias and softmax in compiled code
 torch     torch's product, then bias and softmax in place
 
 Nothing is measured: compiled code does less work. Read next: ../../heads/categorical.py, which calls it.
@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from weft import native
-from weft.native import pointer
+from weft.native import KINDS, pointer
 from weft.nn.kernels import tiles
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.panels import kept, panels, tiled, why_not_in_search
+from weft.nn.kernels.panels import form, kept, why_not_in_search
 from weft.nn.kernels.ways import Way, fused, pick
 
 
@@ -38,17 +38,17 @@ def _torch(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _native(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    h, bias = h.contiguous(), bias.contiguous()
+    h, bias = h.float().contiguous(), bias.float().contiguous()
     rows, (classes, size) = h.numel() // h.shape[-1], weight.shape
     logp = h.new_empty(*h.shape[:-1], classes)
     slabs = native.slabs(rows)
     each = -(-rows // slabs)
-    by_tiles = tiled(each)
-    packed = kept(of, [weight], lambda: panels(weight, tiled=by_tiles), tiled=by_tiles)
-    cut = tiles.room(each, size, slabs) if by_tiles else None
+    how = form(of, weight, each)
+    packed = kept(of, [weight], lambda how: how.panels(weight), how)
+    cut = how.room(each, size, slabs)
     job = native.Predict(
         rows, size, classes, slabs, pointer(packed), pointer(bias), pointer(h), pointer(logp),
-        *tiles.given(cut),
+        *tiles.given(cut), KINDS[how.kind],
     )  # fmt: skip
     native.call("weft_predict", job)
     return logp
@@ -66,13 +66,13 @@ def _softmax(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _why_not_native(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> str:
-    same = weight.dtype == bias.dtype == torch.float32
-    return why_not_in_search(h) if same else "compiled products take float32"
+    same = weight.dtype == bias.dtype == h.dtype
+    return why_not_in_search(h) if same else "compiled products take rows, weights and bias of one dtype"
 
 
 def _why_not_softmax(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> str:
     same = weight.dtype == torch.bfloat16
-    return why_not_in_search(h, torch.bfloat16) if same else "the weights are not in bfloat16"
+    return why_not_in_search(h, [torch.bfloat16]) if same else "the weights are not in bfloat16"
 
 
 WAYS = (

@@ -69,7 +69,8 @@ class Decoding:
         no_repeat_ngram: length of the n-grams that may not be repeated in a translation; 0 allows all.
         min_length: minimum number of tokens.
         mean: how an ensemble combines its members: mean "probability", or mean "log" probability.
-        precision: "bfloat16" computes with weights that are rounded once.
+        precision: "bfloat16" computes with weights that are rounded once; "int8" also multiplies
+            a Transformer decoder and the output layer in 8-bit integers, where the processor can.
     """
 
     search: Literal["beam", "greedy", "sample"] = "beam"
@@ -93,7 +94,7 @@ class Decoding:
     no_repeat_ngram: int = 0
     min_length: int = 0
     mean: Mean = "probability"
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16", "int8"] = "float32"
 
     def __post_init__(self) -> None:
         check(self, _LEAST)

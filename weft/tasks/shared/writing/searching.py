@@ -5,15 +5,17 @@ Read next: ../../search/beam.py; ../../search/rules.py.
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from weft import masks
+from weft import masks, native
 from weft.errors import ConfigError, ShapeError
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.heads.categorical import Categorical
+from weft.nn.kernels.panels import use_int8
 from weft.search import rules
 from weft.search.beam import beam
 from weft.search.budget import most_rows, most_tokens
@@ -46,7 +48,9 @@ class Searching:
         self, models: Sequence[Generator], target: Vocabulary, how: Decoding, banned: Sequence[int]
     ) -> None:
         self._models = (
-            [in_bfloat16(model) for model in models] if how.precision == "bfloat16" else list(models)
+            list(models)
+            if how.precision == "float32"
+            else [rounded(model, how.precision) for model in models]
         )
         self._how = how
         self._banned = banned
@@ -221,13 +225,20 @@ def looked(seen: dict[str, list[Tensor]]) -> Tensor:
     return layers[max(0, len(layers) - 2)].mean(1)  # Garg et al. 2019: the last layer but one aligns best
 
 
-def in_bfloat16(model: Generator) -> Generator:
+def rounded(model: Generator, precision: Literal["bfloat16", "int8"]) -> Generator:
     """A copy whose weights are bfloat16: they are rounded once and not at every step.
 
-    A Transformer decoder with compiled code stays in float32, which is faster.
+    Args:
+        model: stays as it is.
+        precision: "int8" multiplies the decoder's and the output layer's weights as bytes where compiled code
+            can; a processor that has no such instructions computes in bfloat16.
+
+    A Transformer decoder stays in float32, which is faster, where compiled code does not multiply bfloat16.
     """
     copied = copy.deepcopy(model).to(torch.bfloat16).eval()
     for part in copied.modules():
-        if isinstance(part, TransformerDecoder) and part.compiled():
+        if isinstance(part, TransformerDecoder) and part.compiled() and not native.narrow():
             part.float()
+        if precision == "int8" and isinstance(part, TransformerDecoder | Categorical):
+            use_int8(part)
     return copied

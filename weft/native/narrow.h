@@ -1,0 +1,172 @@
+// Products of rows by weights in bfloat16 (VDPBF16PS) or in bytes (VPDPBUSD). A word of 32 bits holds two or four neighbours
+// of a row, and an instruction multiplies 16 words and adds up each.
+//
+// bfloat16: rows and weights are rounded to nearest. Bytes: a row is divided by its largest magnitude / 127 when it comes,
+// a weight's row once, when it is packed; rows are stored plus 128, as the instruction wants, and what that adds is
+// subtracted from the sums. A row with a number that is not finite becomes NaN.
+#pragma once
+
+#include "panels.h"
+#include "softmax.h"
+
+enum Kind : Int { FLOAT, HALF, BYTE };  // as KINDS in jobs.py
+
+namespace {
+
+inline constexpr Int in_word(Int kind) { return kind == BYTE ? 4 : 2; }
+inline Int words_of(Int kind, Int K) { return (K + in_word(kind) - 1) / in_word(kind); }
+inline Int row_words(Int kind, Int K) { return (words_of(kind, K) + W - 1) / W * W; }
+// 32-bit words of the rounded rows, and of packed weights with their scales and corrections.
+inline Int narrow_rows_size(Int kind, Int n, Int K) { return n * row_words(kind, K) + n; }
+inline Int narrow_panel_size(Int kind, Int O, Int K) {
+  return Blocks(O).registers * W * (words_of(kind, K) + (kind == BYTE ? 2 : 0));
+}
+
+#if defined(__AVX512BF16__) && defined(__AVX512VNNI__)
+#define NARROW
+
+typedef __m512i Words;
+constexpr float BYTES = 127;
+
+inline unsigned short *halves(unsigned *words) { return (unsigned short *)words; }
+
+// 16 numbers in bfloat16, as float32.
+inline V load(const unsigned short *p, M m) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, p)), 16));
+}
+inline void store(unsigned short *p, M m, V v) { _mm256_mask_storeu_epi16(p, m, (__m256i)_mm512_cvtneps_pbh(v)); }
+
+// Largest magnitude of a row / 127: NaN if a number is not finite, 1 if all are next to zero.
+inline float scale_of(const float *a, Int K) {
+  V high = set(0.f), bad = set(0.f);
+  for (Int k = 0; k < K; k += W) {
+    V x = load(a + k, lanes(K - k));
+    high = most(high, without_sign(x)), bad = fma(x, set(0.f), bad);
+  }
+  const float top = largest(high);
+  return (top > 1e-30f ? top / BYTES : 1.f) + total(bad);
+}
+
+// Round n rows of a [N, K] into `rows` [n, row_words], and their scales behind them.
+inline void narrow_rows(Int kind, const float *a, Int lda, Int n, Int K, unsigned *rows) {
+  const Int wide = row_words(kind, K);
+  float *scales = (float *)(rows + n * wide);
+  for (Int r = 0; r < n; r++, a += lda, rows += wide) {
+    if (kind == HALF) {
+      for (Int k = 0; k < K; k += 2 * W)
+        _mm512_storeu_si512(rows + k / 2, (Words)_mm512_cvtne2ps_pbh(load(a + k + W, lanes(K - k - W)), load(a + k, lanes(K - k))));
+      continue;
+    }
+    const float scale = scales[r] = scale_of(a, K);
+    const V less = set(1 / scale);
+    for (Int k = 0; k < wide * 4; k += W) {
+      Words x = _mm512_add_epi32(_mm512_cvtps_epi32(mul(load(a + k, lanes(K - k)), less)), _mm512_set1_epi32(128));
+      _mm_storeu_si128((__m128i *)((unsigned char *)rows + k), _mm512_cvtepi32_epi8(x));
+    }
+  }
+}
+
+template <Int KIND> INLINE V times(V sum, unsigned a, const unsigned *b) {
+  const Words x = _mm512_set1_epi32((int)a), w = _mm512_loadu_si512(b);
+  if constexpr (KIND == HALF) return _mm512_dpbf16_ps(sum, (__m512bh)x, (__m512bh)w);
+  return _mm512_castsi512_ps(_mm512_dpbusd_epi32(bits(sum), x, w));
+}
+
+// sums [MR, NV, W] = a [MR, words] times a panel [words, NV, W]; few sums are split, so that none waits for the one before.
+template <Int KIND, int MR, int NV>
+NOINLINE void narrow_multiply(float *sums, const unsigned *a, Int lda, const unsigned *panel, Int words) {
+  constexpr int S = MR * NV <= 2 ? 4 : MR * NV <= 8 ? 2 : 1;
+  V acc[S][MR][NV];
+  for (int s = 0; s < S; s++)
+    for (int r = 0; r < MR; r++)
+      for (int v = 0; v < NV; v++) acc[s][r][v] = set(0.f);
+  Int k = 0;
+  for (; k + S <= words; k += S)
+    for (int s = 0; s < S; s++)
+      for (int r = 0; r < MR; r++)
+        for (int v = 0; v < NV; v++)
+          acc[s][r][v] = times<KIND>(acc[s][r][v], a[r * lda + k + s], panel + ((k + s) * NV + v) * W);
+  for (; k < words; k++)
+    for (int r = 0; r < MR; r++)
+      for (int v = 0; v < NV; v++) acc[0][r][v] = times<KIND>(acc[0][r][v], a[r * lda + k], panel + (k * NV + v) * W);
+  for (int r = 0; r < MR; r++)
+    for (int v = 0; v < NV; v++) {
+      V sum = acc[0][r][v];
+      for (int s = 1; s < S; s++)
+        if constexpr (KIND == HALF) sum = add(sum, acc[s][r][v]);
+        else sum = _mm512_castsi512_ps(_mm512_add_epi32(bits(sum), bits(acc[s][r][v])));
+      store(sums + (r * NV + v) * W, lanes(W), sum);
+    }
+}
+
+// As `dense` (dense.h); `room`: narrow_rows_size words.
+template <Int KIND, class F>
+inline void narrow_dense(const unsigned *panels, const float *bias, Int n, Int K, Int O, const float *a, Int lda,
+                         unsigned *room, const F &done) {
+  const Int words = words_of(KIND, K), wide = row_words(KIND, K);
+  const Blocks blocks(O);
+  const float *row_scales = (const float *)(room + n * wide);
+  const float *scales = (const float *)(panels + blocks.registers * W * words);
+  const int *extra = (const int *)(scales + blocks.registers * W);
+  narrow_rows(KIND, a, lda, n, K, room);
+  auto block = [&](auto vectors, Int from) {
+    constexpr int NV = decltype(vectors)::value;
+    const unsigned *panel = panels + from * W * words;
+    tiles<max_rows(NV)>(0, n, [&](auto height, Int row) {
+      constexpr int MR = decltype(height)::value;
+      const Int size = NV * W * words, next = size * row / n, end = size * (row + MR) / n;  // this call's part of the next panel
+      for (Int i = next; i < end; i += 16) _mm_prefetch((const char *)(panel + size + i), _MM_HINT_T1);
+      float sums[MR * NV * W];
+      narrow_multiply<KIND, MR, NV>(sums, room + row * wide, wide, panel, words);
+      for (int i = 0; i < MR * NV; i++) {
+        const Int r = row + i / NV, unit = (from + i % NV) * W;
+        const M m = lanes(O - unit);
+        V sum = whole(sums + i * W);
+        if constexpr (KIND == BYTE)
+          sum = mul(_mm512_cvtepi32_ps(_mm512_sub_epi32(bits(sum), _mm512_loadu_si512(extra + unit))),
+                    mul(set(row_scales[r]), whole(scales + unit)));
+        done(r, unit, m, bias ? add(sum, load(bias + unit, m)) : sum);
+      }
+    });
+  };
+  for (Int j = 0; j < blocks.count; j++) {
+    const Int from = blocks.first(j);
+    switch (blocks.first(j + 1) - from) {
+      case 1: block(std::integral_constant<int, 1>(), from); break;
+      case 2: block(std::integral_constant<int, 2>(), from); break;
+      case 3: block(std::integral_constant<int, 3>(), from); break;
+      case 4: block(std::integral_constant<int, 4>(), from); break;
+    }
+  }
+}
+
+// Pack weights [O, K] into panels [blocks, words, NV, W]; for bytes followed by scales and corrections [registers, W].
+inline void narrow_pack(Int kind, Int O, Int K, const float *weight, unsigned *out) {
+  const Blocks blocks(O);
+  const Int words = words_of(kind, K), each = in_word(kind), all = blocks.registers * W;
+  float *scales = (float *)(out + all * words);
+  int *extra = (int *)(scales + all);
+  memset(out, 0, narrow_panel_size(kind, O, K) * 4);
+  for (Int j = 0; j < blocks.count; j++) {
+    const Int from = blocks.first(j) * W, wide = blocks.first(j + 1) * W - from;
+    for (Int o = from; o < from + wide && o < O; o++) {
+      const float *w = weight + o * K;
+      const float scale = kind == BYTE ? scale_of(w, K) : 1;
+      int sum = 0;
+      for (Int k = 0; k < K; k++) {
+        unsigned *word = out + from * words + k / each * wide + o - from;
+        if (kind == HALF) {
+          halves(word)[k % 2] = narrowed(w[k]);
+        } else {
+          const int q = scale == scale ? (int)std::nearbyint(w[k] / scale) : 0;
+          ((signed char *)word)[k % 4] = (signed char)q;
+          sum += q;
+        }
+      }
+      if (kind == BYTE) scales[o] = scale, extra[o] = 128 * sum;
+    }
+  }
+}
+#endif
+
+}  // namespace
