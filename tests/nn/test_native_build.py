@@ -32,9 +32,7 @@ def test_a_compiler_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_old_compiler_compiles_what_it_knows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_old_compiler_compiles_what_it_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = tmp_path / "old"
     compiler.write_text(
         '#!/bin/sh\ncase "$*" in *-mamx*|*-mavx512bf16*) exit 1;; esac\nfor last; do :; done\ntouch "$last"\n'

@@ -2,7 +2,7 @@
 
 float32 weights are multiplied in float32; bfloat16 weights in bfloat16 or, in modules given to `use_int8`,
 as bytes. Read next: attention/decoding.py and output/vocabulary.py, which multiply by them;
-../../native/panels.h and narrow.h.
+../../native/panels.h, ../../native/narrow.h.
 """
 
 from collections.abc import Callable, Sequence
