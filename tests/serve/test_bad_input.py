@@ -1,8 +1,6 @@
 """Whatever comes, a clear answer goes out, never a 5xx, and the next request is answered."""
 
-import contextlib
 import json
-import socket
 from typing import Any
 
 import pytest
@@ -10,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.serve.client import ask, post
-from weft.serve import forms
 from weft.serve.limits import Limits, Refusal
 
 
@@ -77,32 +74,6 @@ def test_a_body_that_is_too_large_is_answered_after_all_is_sent(address: str, si
     reply = ask(f"{address}/translate", b"x" * size, "application/json")
     assert reply.status == 413
     assert "larger than 1,000,000 bytes" in reply.body["error"]
-
-
-@pytest.mark.parametrize(
-    ("head", "parts"),
-    [
-        pytest.param("Content-Length: 1000000000000", [], id="far too large, as it says"),
-        pytest.param("Content-Length: 1500000", [b"x" * 100], id="never sent"),
-        pytest.param("Content-Length: 1500000\r\nExpect: 100-continue", [], id="asks first"),
-        pytest.param("Transfer-Encoding: chunked", [b"10000\r\n" + b"x" * 65536 + b"\r\n"] * 16, id="no end"),
-    ],
-)
-def test_a_large_body_is_not_waited_for_and_its_line_closed(
-    address: str, head: str, parts: list[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(forms, "LINGER_SECONDS", 0.2)
-    host, port = address.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=60) as line:
-        line.sendall(f"POST /translate HTTP/1.1\r\nHost: {host}\r\n{head}\r\n\r\n".encode())
-        for part in parts:
-            line.sendall(part)
-        answer = b""
-        with contextlib.suppress(ConnectionError):  # closed upon what was sent and not read
-            while came := line.recv(1000):
-                answer += came
-        assert answer.startswith(b"HTTP/1.1 413 ")
-        assert b"\r\nconnection: close\r\n" in answer.lower()
 
 
 def test_predictions_are_given_or_refused(address: str) -> None:

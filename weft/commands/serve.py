@@ -11,7 +11,7 @@ from weft.commands.options import Grouped, device, plugin
 HEADINGS = {
     "Address": ("host", "port"),
     "Who may use it": NAMES,
-    "Limits": ("queue", "batch", "deadline", "characters", "tokens"),
+    "Limits": ("queue", "batch", "deadline", "characters", "tokens", "connections"),
 }
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -55,6 +55,13 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
     default=1024,
     help="Maximum number of tokens per text, a sentence for example; a request may have 16 times as many.",
 )
+@click.option(
+    "--connections",
+    metavar="N",
+    type=click.IntRange(1),
+    default=1000,
+    help="Maximum number of open connections; idle ones make room for new ones.",
+)
 @device
 @plugin
 def command(
@@ -67,6 +74,7 @@ def command(
     deadline: float,
     characters: int,
     tokens: int,
+    connections: int,
     device: str,
     plugins: tuple[str, ...],
 ) -> None:
@@ -101,7 +109,12 @@ def command(
         rules, tls, log = who.opened(host, stack)
         listening = stack.enter_context(bound(host, port))
         limits = Limits(
-            queue=queue, batch_rows=batch, deadline_seconds=deadline, characters=characters, tokens=tokens
+            queue=queue,
+            batch_rows=batch,
+            deadline_seconds=deadline,
+            characters=characters,
+            tokens=tokens,
+            connections=connections,
         )
         serving = Serving(named(runs, device, plugins), limits, rules, log)
         shown = f"[{host}]" if ":" in host else host

@@ -27,7 +27,6 @@ Handler = Callable[[Request], Awaitable[Response]]
 ADMIT = "weft.admit"
 """Name in the scope of a function that checks a request's `api_key`; guard.py sets it."""
 LINGER = 16  # a body that is too large is read up to this multiple of the limit
-LINGER_SECONDS = 30  # and for this long
 
 
 class Gone(Exception):
@@ -158,7 +157,7 @@ async def _body(request: Request, limits: Limits) -> bytes:
     Most clients read the response only after they have sent everything, so a body that is too large is
     read and discarded. If it is far too large, or arrives too slowly, the connection is closed instead.
     """
-    most = limits.body_bytes
+    most, seconds = limits.body_bytes, limits.body_seconds
     declared = request.headers.get("content-length", "0")
     comes = int(declared[:18]) if declared.isdigit() else 0
     waits = (
@@ -167,7 +166,7 @@ async def _body(request: Request, limits: Limits) -> bytes:
     body = bytearray()
     received, whole = 0, False
     try:
-        async with asyncio.timeout(LINGER_SECONDS if comes > most else None) as patience:
+        async with asyncio.timeout(seconds):
             parts = request.stream()
             while not whole and comes <= (most if waits else LINGER * most):
                 part = await anext(parts, b"")
@@ -176,12 +175,12 @@ async def _body(request: Request, limits: Limits) -> bytes:
                 comes = max(comes, received)
                 if comes <= most:
                     body += part
-                elif patience.when() is None:
-                    patience.reschedule(asyncio.get_running_loop().time() + LINGER_SECONDS)
     except ClientDisconnect:
         raise Gone from None
     except TimeoutError:
-        pass  # only set for a body that is too large
+        if comes <= most:
+            sentence = f"the body did not arrive within {seconds:g} seconds; send it faster, or send less"
+            raise Refusal(408, sentence, closes=True) from None
     if comes > most:
         sentence = f"the body is larger than {most:,} bytes; send less at once"
         raise Refusal(413, sentence, closes=not whole)

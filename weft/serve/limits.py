@@ -52,6 +52,9 @@ class Limits:
         streams: streamed answers, including waiting ones.
         batch_rows: items per batch.
         deadline_seconds: time until an unanswered request is abandoned.
+        connections: open connections; those without a request make room for new ones.
+        header_seconds: time until the header of a request has arrived.
+        body_seconds: time until its body has arrived, and until a client reads on in its answer.
     """
 
     body_bytes: int = 1_000_000
@@ -62,6 +65,9 @@ class Limits:
     streams: int = 8
     batch_rows: int = 64
     deadline_seconds: float = 60.0
+    connections: int = 1000
+    header_seconds: float = 10.0
+    body_seconds: float = 30.0
 
     def text(self, value: Any, name: str) -> str:
         """A text from a request, checked.

@@ -1,13 +1,14 @@
-"""The server: a socket, uvicorn, and a graceful shutdown. Read next: app.py."""
+"""The server: a socket, uvicorn, and a graceful shutdown. Read next: connections.py; app.py."""
 
 import asyncio
 import contextlib
+import functools
 import signal
 import socket
 import ssl
 import threading
-import types
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,8 +16,10 @@ import uvicorn
 
 from weft.errors import ConfigError
 from weft.serve.app import Serving
+from weft.serve.connections import Connection, room
 
 GRACE_SECONDS = 30
+BACKLOG = 2048  # connections that may wait to be accepted
 
 
 class Tls(NamedTuple):
@@ -48,7 +51,7 @@ class Tls(NamedTuple):
 
 
 class Server(uvicorn.Server):
-    """On SIGTERM and Ctrl-C, answers waiting requests and tells new ones to retry later.
+    """Answers what has been asked before it ends on SIGTERM or Ctrl-C; closes slow connections.
 
     Args:
         serving: the application.
@@ -56,10 +59,14 @@ class Server(uvicorn.Server):
     """
 
     def __init__(self, serving: Serving, tls: Tls | None = None) -> None:
+        limits = replace(serving.limits, connections=room(serving.limits.connections))
         super().__init__(
             uvicorn.Config(
                 serving.app,
-                log_level="warning",
+                http=functools.partial(Connection, limits=limits, idle={}),  # type: ignore[arg-type]
+                ws="none",
+                limit_concurrency=limits.connections + 1,  # beyond it a request is answered with 503
+                log_level="error",  # warnings are about what clients send, and clients can send a lot
                 use_colors=False,  # no escape sequences, see weft/visible.py
                 access_log=False,
                 server_header=False,
@@ -72,10 +79,31 @@ class Server(uvicorn.Server):
         )
         self.serving = serving
 
-    def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
-        """Handle a signal; uvicorn then closes the socket and waits for open requests."""
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen; like uvicorn's, but a time limit holds for TLS handshakes too."""
+        loop, config = asyncio.get_running_loop(), self.config
+        make = functools.partial(
+            config.http_protocol_class,
+            config=config,  # type: ignore[call-arg]
+            server_state=self.server_state,
+            app_state={},
+        )
+        seconds = self.serving.limits.header_seconds if config.ssl else None
+        self.servers = []
+        for one in sockets or []:
+            # One connection in each round of the loop, so that all are counted and no worker takes them all.
+            self.servers.append(
+                await loop.create_server(
+                    make, sock=one, ssl=config.ssl, ssl_handshake_timeout=seconds, backlog=1
+                )
+            )
+            one.listen(BACKLOG)
+        self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, answer what has been asked, and refuse what could still come."""
+        await super().shutdown(sockets)
         self.serving.drain()
-        super().handle_exit(sig, frame)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -103,7 +131,7 @@ def bound(host: str, port: int) -> socket.socket:
         try:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             found.bind(address)
-            found.listen(2048)
+            found.listen(BACKLOG)
         except OSError:
             found.close()
             raise

@@ -1,0 +1,154 @@
+"""Slow, silent and very many clients: each is closed in time, and the server answers the others."""
+
+import contextlib
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.serve.client import ask
+from tests.serve.conftest import listening
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GET = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+@contextlib.contextmanager
+def limited(runs: Path, **limits: Any) -> Iterator[str]:
+    from weft.serve.app import Serving
+    from weft.serve.limits import Limits
+    from weft.serve.served import named
+
+    with listening(Serving(named([runs / "toy"], "cpu", ()), Limits(**limits))) as where:
+        yield where
+
+
+@pytest.fixture(scope="module")
+def hurried(library: None, runs: Path) -> Iterator[str]:
+    """A server with short time limits."""
+    with limited(runs, header_seconds=0.5, body_seconds=0.3) as where:
+        yield where
+
+
+def connected(address: str) -> socket.socket:
+    host, port = address.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=20)
+
+
+def rest(line: socket.socket) -> bytes:
+    """Everything until the server closes the connection."""
+    answer = b""
+    with contextlib.suppress(ConnectionError):  # closed upon what was sent and not read
+        while came := line.recv(100_000):
+            answer += came
+    return answer
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param([], id="silent"),
+        pytest.param([b"GET /health HT"], id="half a line"),
+        pytest.param([bytes([one]) for one in GET[:40]], id="a byte at a time"),
+        pytest.param([GET + b"\r\n", b"", *[b"GET"[:1]] * 9], id="after an answer"),
+    ],
+)
+def test_a_connection_without_a_whole_header_is_closed(hurried: str, parts: list[bytes]) -> None:
+    begun = time.monotonic()
+    with connected(hurried) as line, contextlib.suppress(ConnectionError):
+        for part in parts:
+            line.sendall(part)
+            time.sleep(0.05)
+        assert rest(line).count(b"HTTP/1.1 200") == (b"\r\n\r\n" in b"".join(parts))
+    assert time.monotonic() - begun < 10
+
+
+def test_a_body_that_comes_too_slowly_is_refused(hurried: str) -> None:
+    with connected(hurried) as line:
+        line.sendall(b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{")
+        answer = rest(line)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"the body did not arrive within 0.3 seconds" in answer
+    assert b"\r\nconnection: close\r\n" in answer.lower()
+
+
+@pytest.mark.parametrize(
+    ("head", "parts"),
+    [
+        pytest.param("Content-Length: 1000000000000", [], id="far too large, as it says"),
+        pytest.param("Content-Length: 1500000", [b"x" * 100], id="never sent"),
+        pytest.param("Content-Length: 1500000\r\nExpect: 100-continue", [], id="asks first"),
+        pytest.param("Transfer-Encoding: chunked", [b"10000\r\n" + b"x" * 65536 + b"\r\n"] * 16, id="no end"),
+    ],
+)
+def test_a_large_body_is_not_waited_for_and_its_line_closed(
+    hurried: str, head: str, parts: list[bytes]
+) -> None:
+    with connected(hurried) as line:
+        line.sendall(f"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\n{head}\r\n\r\n".encode())
+        for part in parts:
+            line.sendall(part)
+        answer = rest(line)
+        assert answer.startswith(b"HTTP/1.1 413 ")
+        assert b"\r\nconnection: close\r\n" in answer.lower()
+
+
+def test_a_client_that_does_not_read_its_answers_is_left(hurried: str) -> None:
+    host, port = hurried.removeprefix("http://").split(":")
+    with socket.socket() as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        line.settimeout(20)
+        line.connect((host, int(port)))
+        line.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 600)
+        time.sleep(2)
+        assert 0 < rest(line).count(b"HTTP/1.1 200") < 600
+
+
+def test_silent_connections_make_room_the_oldest_first(library: None, runs: Path) -> None:
+    with limited(runs, connections=5) as address, contextlib.ExitStack() as stack:
+        lines = [stack.enter_context(connected(address)) for _ in range(5)]
+        lines[0].sendall(GET + b"Content-Length: 1\r\n\r\n")  # answered although its body never comes
+        assert lines[0].recv(1000).startswith(b"HTTP/1.1 200")
+        lines.append(stack.enter_context(connected(address)))
+        lines[-1].sendall(GET + b"Connection: close\r\n\r\n")
+        assert rest(lines[-1]).startswith(b"HTTP/1.1 200")
+        assert rest(lines[1]) == b""  # the one that was silent for longest
+        lines[2].sendall(GET + b"\r\n")
+        assert lines[2].recv(1000).startswith(b"HTTP/1.1 200")
+
+
+def test_more_silent_sockets_than_open_files_stop_no_server_and_fill_no_log(
+    library: None, runs: Path
+) -> None:
+    command = [sys.executable, "-m", "weft", "serve", str(runs / "toy"), "--port", "0"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def few_files() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
+
+    with (
+        subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=few_files
+        ) as process,
+        contextlib.ExitStack() as stack,
+    ):
+        assert process.stderr is not None
+        where = re.findall(r"http://\S+", process.stderr.readline())[0]
+        silent = [stack.enter_context(connected(where)) for _ in range(230)]
+        begun = time.monotonic()
+        for _ in range(20):
+            assert ask(f"{where}/health").status == 200
+        assert time.monotonic() - begun < 9  # before the silent ones have reached their time limit
+        assert len(silent) == 230
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        assert process.stderr.read() == ""
