@@ -60,7 +60,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
     metavar="N",
     type=click.IntRange(1),
     default=1000,
-    help="Maximum number of open connections; idle ones make room for new ones.",
+    help="Maximum number of open connections; beyond it idle ones are closed.",
 )
 @device
 @plugin

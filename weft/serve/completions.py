@@ -65,7 +65,7 @@ class Completions:
         if given.stream:
             events = self._stream(about, writer, asks, echo, shows)
             return await _started(events)
-        key = (run.name, "completions")
+        key = (run, "completions")
         work, seconds = _writing(writer, echo and shows), self.limits.deadline_seconds
         job = Job(key, work, asks, seconds, size=sum(map(size_of, asks)), check=self._check(writer, asks))
         rows = await answered(request, self.batcher, job)

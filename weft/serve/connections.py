@@ -1,7 +1,7 @@
 """Connections of slow, silent and very many clients: time limits, and a maximum number.
 
 A connection that does not send the header of a request in time is closed, and so is one that does not read
-its answer. When there are too many, those that have no request open make room for new ones, the oldest first.
+its answer. When there are too many, those without an open request are closed, the oldest first.
 Read next: server.py, which uses it; forms.py, where a body has a time limit.
 """
 

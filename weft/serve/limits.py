@@ -52,7 +52,7 @@ class Limits:
         streams: streamed answers, including waiting ones.
         batch_rows: items per batch.
         deadline_seconds: time until an unanswered request is abandoned.
-        connections: open connections; those without a request make room for new ones.
+        connections: open connections; beyond it those without a request are closed.
         header_seconds: time until the header of a request has arrived.
         body_seconds: time until its body has arrived, and until a client reads on in its answer.
     """

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 
+from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
@@ -18,7 +19,7 @@ from weft.serve.job import Job, Stopped
 from weft.serve.limits import BEAM, Limits, Refusal
 from weft.serve.predicting import inputs_of, predicting
 from weft.serve.requests import Chosen, InspectFile, Predict, Watch
-from weft.serve.responses import Curves, Predicted, Run
+from weft.serve.responses import Curves, Loaded, Predicted, Run
 from weft.serve.served import Served, find
 from weft.serve.watching import watch
 
@@ -77,7 +78,7 @@ class Pages:
         edits = edits_of(run, given.drop)
         work = predicting(run, self.limits, edits)
         check = self._tokens(run, items, "inputs")
-        job = Job((run.name, "predict", edits), work, items, self.limits.deadline_seconds, check=check)
+        job = Job((run, "predict", edits), work, items, self.limits.deadline_seconds, check=check)
         return Json(Predicted(run.name, run.kind, await answered(request, self.batcher, job)))
 
     async def watch(self, request: Request) -> Response:
@@ -142,6 +143,7 @@ class Pages:
             cells=cells_of(run),
             examples=run.examples(),
             parameters=sum(one.numel() for one in run.opened.model.parameters()),
+            version=Loaded(*run.version) if run.version else UNSET,
         )
 
     def _tokens(self, run: Served, texts: list[str], name: str) -> Callable[[], None]:

@@ -156,6 +156,14 @@ class Cell(Struct):
     size: int
 
 
+class Loaded(Struct):
+    """The model that answers: update of its training, digest of its file, time when it was loaded (UTC)."""
+
+    update: int | None
+    digest: str
+    loaded: str
+
+
 class Run(Struct):
     """A run; one without a model has the first four fields only."""
 
@@ -168,6 +176,7 @@ class Run(Struct):
     cells: list[Cell] | UnsetType = UNSET
     examples: list[str] | UnsetType = UNSET
     parameters: int | UnsetType = UNSET
+    version: Loaded | UnsetType = UNSET
 
 
 class Curves(Struct):

@@ -4,33 +4,44 @@ Read next: answers.py.
 """
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
 from weft import jsonfile
-from weft.errors import CheckpointError
 from weft.models import Generator
 from weft.run import Opened, open_run
 from weft.serve.job import Left, Stopped
 from weft.serve.limits import Refusal
 from weft.tasks.abilities import Continues, Rewrites
 from weft.tasks.predictor import Reads
+from weft.train import weights
 from weft.tree import State
 
+MODEL = "model.safetensors"
 POINTS = 400  # maximum per curve, approximately
 EXAMPLES = 3
 LONGEST = 300  # characters of an example
 
 
+class Version(NamedTuple):
+    """Which model of a run answers."""
+
+    update: int | None  # of the training that wrote it; None if it is unknown
+    digest: str  # the first 12 hexadecimal digits of the SHA-256 of model.safetensors
+    loaded: str  # UTC
+
+
 class Served:
-    """A run directory under a name; a run in training has no model before its first validation.
+    """A run directory under a name, with the model that it had when it was opened (see reloading.py).
 
     Args:
-        path: the run directory.
+        path: the run directory; a run in training has no model before its first validation.
         name: its name in the interface.
         device, plugins: as in open_run.
 
@@ -41,11 +52,15 @@ class Served:
     def __init__(self, path: Path, name: str, device: str, plugins: Sequence[str]) -> None:
         self.path = path
         self.name = name
-        self._open: Callable[[], Opened] = lambda: open_run(path, device=device, plugins=plugins)
+        self.again = partial(Served, path, name, device, plugins)
+        """Opens the run again."""
+        self.state = state_of(path)
         self._opened: Opened | None = None
-        if (path / "recipe.yaml").is_file() and not (path / "model.safetensors").is_file():
+        self.version: Version | None = None
+        if (path / "recipe.yaml").is_file() and not (path / MODEL).is_file():
             return
-        self._opened = self._open()
+        self._opened = open_run(path, device=device, plugins=plugins)
+        self.version = _version(path / MODEL)
 
     @property
     def opened(self) -> Opened:
@@ -55,20 +70,12 @@ class Served:
             Refusal: it has none yet.
         """
         if self._opened is None:
-            try:
-                self._opened = self._open()
-            except CheckpointError as error:
-                raise Refusal(409, f"{self.name}: no model yet; it is still in training") from error
+            raise Refusal(409, f"{self.name}: no model yet; it is still in training")
         return self._opened
 
     @property
     def ready(self) -> bool:
-        """Whether it can answer; a run in training is opened once it has a model."""
-        if self._opened is None and (self.path / "model.safetensors").is_file():
-            try:
-                return bool(self.opened)
-            except (Refusal, ValueError):
-                return False
+        """Whether it can answer."""
         return self._opened is not None
 
     @property
@@ -138,6 +145,24 @@ class Served:
             texts = [self.rewriter.typed(text) for text in texts]
         found = [text for text in texts if 0 < len(text.strip()) <= LONGEST]
         return list(dict.fromkeys(found))[:EXAMPLES]
+
+
+def state_of(path: Path) -> tuple[int, ...] | None:
+    """What changes whenever another model is written into a run; None without a model."""
+    try:
+        found = [(path / name).stat() for name in (MODEL, "recipe.yaml")]
+    except OSError:
+        return None
+    return tuple(number for one in found for number in (one.st_ino, one.st_mtime_ns, one.st_size))
+
+
+def _version(model: Path) -> Version:
+    with model.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()[:12]
+    update = str(weights.metadata(model).get("update", ""))
+    return Version(
+        int(update) if update.isdigit() else None, digest, datetime.now(UTC).isoformat(timespec="seconds")
+    )
 
 
 def _table(value: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import uvicorn
 from weft.errors import ConfigError
 from weft.serve.app import Serving
 from weft.serve.connections import Connection, room
+from weft.serve.reloading import Reloading
 
 GRACE_SECONDS = 30
 BACKLOG = 2048  # connections that may wait to be accepted
@@ -145,4 +146,5 @@ def bound(host: str, port: int) -> socket.socket:
 
 def serve(serving: Serving, listening: socket.socket, tls: Tls | None = None) -> None:
     """Answer until a signal comes and what was begun is finished."""
+    Reloading(serving.runs).watch()
     asyncio.run(Server(serving, tls).serve(sockets=[listening]))

@@ -123,7 +123,7 @@ class Translation:
         check = partial(
             self.limits.check_tokens, run.rewriter.source.encode, [one.text for one in sentences], "q"
         )
-        key = (run.name, target, decoding)
+        key = (run, target, decoding)
         job = Job(key, work, sentences, self.limits.deadline_seconds, check=check)
         return await answered(request, self.batcher, job) if sentences else []
 

@@ -1,0 +1,92 @@
+"""A model that changes on disk is taken over, and no request is dropped."""
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.serve.client import Reply, ask, post
+from tests.serve.conftest import listening
+from weft import files
+from weft.train import weights
+
+ASKED = {"q": "alpha beta", "source": "xx", "target": "yy"}
+
+
+def changed(model: Path, update: int) -> bytes:
+    """The model with other weights: it writes something else."""
+    found = weights.load(model)
+    torch.manual_seed(update)
+    return weights.pack({name: torch.randn_like(one) for name, one in found.items()}, update=str(update))
+
+
+def until(true: Callable[[], Any]) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def version(address: str, name: str) -> Any:
+    listed = {one["name"]: one for one in ask(f"{address}/api/runs").body}
+    return listed[name].get("version")
+
+
+def test_a_changed_model_answers_and_no_request_is_dropped(
+    library: None, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    from weft.serve import reloading
+    from weft.serve.app import Serving
+    from weft.serve.limits import Limits
+    from weft.serve.served import named
+
+    monkeypatch.setattr(reloading, "SECONDS", 0.05)
+    path, young = tmp_path / "toy", tmp_path / "young"
+    shutil.copytree(runs / "toy", path)
+    shutil.copytree(runs / "toy", young)
+    os.rename(young / "model.safetensors", young / "later")
+    serving = Serving(named([path, young], "cpu", ()), Limits())
+    reloading.Reloading(serving.runs).watch()
+    replies: list[Reply] = []
+    enough = threading.Event()
+    with listening(serving) as address:
+        before = version(address, "toy")
+        assert (before["update"], len(before["digest"])) == (400, 12)
+        assert version(address, "young") is None
+
+        def ask_on() -> None:
+            while not enough.is_set():
+                replies.append(post(f"{address}/translate", ASKED))
+
+        threads = [threading.Thread(target=ask_on) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        until(lambda: len(replies) > 20)
+        files.replace(path / "model.safetensors", changed(path / "model.safetensors", 401))
+        until(lambda: version(address, "toy")["update"] == 401)
+        count = len(replies)
+        until(lambda: len(replies) > count + 20)
+        enough.set()
+        for thread in threads:
+            thread.join(60)
+        assert {one.status for one in replies} == {200}
+        answers = [one.body["translatedText"] for one in replies]
+        assert answers[0] == "uno due" != answers[-1]
+        after = version(address, "toy")
+        assert after["digest"] != before["digest"]
+        assert after["loaded"] >= before["loaded"]
+
+        (path / "model.safetensors").write_bytes(b"not a model")
+        os.rename(young / "later", young / "model.safetensors")
+        until(lambda: version(address, "young") is not None)
+        assert version(address, "toy") == after
+        assert post(f"{address}/translate", ASKED).body == {"translatedText": answers[-1]}
+    said = capsys.readouterr().err
+    assert said.count("toy: the changed model is not used: ") == 1
+    assert "is damaged" in said

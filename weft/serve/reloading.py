@@ -1,0 +1,52 @@
+"""Take over a model that has changed on disk, from a training that is still running for example.
+
+Requests that have begun are answered by the model that they began with. Read next: served.py.
+"""
+
+import sys
+import threading
+from collections.abc import Iterator
+
+from weft.errors import WeftError
+from weft.serve.limits import Refusal
+from weft.serve.served import Served, state_of
+
+SECONDS = 2.0
+"""How often the files are looked at."""
+
+
+class Reloading:
+    """Looks for runs that have changed.
+
+    Args:
+        runs: name to run.
+    """
+
+    def __init__(self, runs: dict[str, Served]) -> None:
+        self.runs = runs
+        self._failed: dict[str, object] = {}
+
+    def changed(self) -> Iterator[Served]:
+        """The runs that have another model now, opened. One that cannot be opened is reported once."""
+        for run in list(self.runs.values()):
+            state = state_of(run.path)
+            if state in (None, run.state, self._failed.get(run.name)):
+                continue
+            try:
+                fresh = run.again()
+            except (WeftError, Refusal, OSError) as error:
+                self._failed[run.name] = state
+                print(f"{run.name}: the changed model is not used: {error}", file=sys.stderr, flush=True)
+                continue
+            if fresh.ready:
+                yield fresh
+
+    def watch(self) -> None:
+        """Replace changed runs in `runs`, in a thread, until the process ends."""
+
+        def look() -> None:
+            while not threading.Event().wait(SECONDS):
+                for fresh in self.changed():
+                    self.runs[fresh.name] = fresh
+
+        threading.Thread(target=look, name="reloading", daemon=True).start()
