@@ -18,6 +18,7 @@ NAMES_A_TASK = {
     "weft/data/captions.py",
     "weft/data/guess.py",
     "weft/documents/html_events.py",
+    "weft/documents/xliff.py",
     "weft/figures/series.py",
     "weft/importing/kits/eole.py",
     "weft/importing/kits/joeynmt_parts.py",

@@ -22,7 +22,7 @@ HEADINGS = {
     "Sampling": SAMPLING,
     "Output": ("output", "plot", "plot_limit", "alignments", "coco"),
     "Large files": ("processes", "ray"),
-    "Translations only": ("split_sentences",),
+    "Translations only": ("split_sentences", "document"),
     "Multilingual models only": ("source", "target"),
     "Forecasts only": ("series", "future"),
 }
@@ -68,6 +68,13 @@ HEADINGS = {
     is_flag=True,
     help="Split each line into sentences, translate each of them, and keep the white space between and "
     "around them. Needs pip install 'weft[documents]'.",
+)
+@click.option(
+    "--document",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Translate a document and keep its layout: .txt, .html, .md, .srt, .docx, .odt, .po, .xliff or "
+    ".tmx. Needs pip install 'weft[documents]'.",
 )
 @click.option("--source", metavar="LANGUAGE", help="Language of the input, for models whose prompt names it.")
 @click.option("--target", metavar="LANGUAGE", help="Language of the output.")
@@ -121,9 +128,11 @@ def command(**given: Any) -> int:
       weft predict runs/en-es < in.txt > out.txt
       echo "Click the button." | weft predict runs/en-es --nbest 3 --scores
       weft predict runs/en-es in.txt --plot pictures --alignments out.pharaoh
+      weft predict runs/en-es --document page.html --output page.es.html
       weft predict runs/en-es large.txt.gz --output out.txt --processes 2
       weft predict runs/en-es large.txt.gz --output out.txt --processes 64 --ray auto
     """  # noqa: D301  click reads the \b
+    from weft.commands import documents, outputs
     from weft.commands.asked import PREDICTING, asked, with_members
     from weft.errors import ConfigError
     from weft.run import open_run
@@ -131,26 +140,19 @@ def command(**given: Any) -> int:
     file, plot = given["file"], given["plot"]
     if plot and plot.suffix.lower() in (".png", ".svg", ".pdf", ".jpg", ".jpeg"):
         raise ConfigError(f"--plot {plot}: expected a directory for one picture per line")
-    if given["output"] or given["processes"] or given["ray"]:
+    if given["document"]:
+        documents.check(given)
+    elif given["output"] or given["processes"] or given["ray"]:
         _check_bulk(given)
     if (given["processes"] or 1) > 1 and "WORLD_SIZE" not in os.environ and not given["ray"]:
         return _side_by_side(given)
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
     options = with_members(asked(opened, "predict", given, PREDICTING), given["device"], given["plugins"])
+    if given["document"]:
+        return outputs.reported(documents.translate(opened, given, options))
     if given["output"]:
-        from weft.commands import bulk
-
-        if not _several(given) and not bulk.linewise(opened, file):
-            source = sys.stdin.buffer if file is None else file
-            return _kept(opened.ready.predictor(opened.model, options), source, given["output"])
-        if given["ray"]:
-            from weft.commands import ray_job
-
-            ray_job.predict(opened, file, given["output"], given)
-        else:
-            bulk.predict(opened, file, given["output"], options, given)
-        return _joined(file, given["output"]) if "WORLD_SIZE" not in os.environ else 0
+        return _filed(opened, given, options)
     if file is None and sys.stdin.isatty():
         click.echo("type a line and press Enter; Ctrl-D ends", err=True)
     # As the input is read: UTF-8 and LF, whatever the terminal's or the system's own ways are.
@@ -158,6 +160,23 @@ def command(**given: Any) -> int:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     source = sys.stdin.buffer if file is None else file
     return _written(opened.ready.predictor(opened.model, options), source, given)
+
+
+def _filed(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any]) -> int:
+    """Write the answers to --output."""
+    from weft.commands import bulk
+
+    file = given["file"]
+    if not _several(given) and not bulk.linewise(opened, file):
+        source = sys.stdin.buffer if file is None else file
+        return _kept(opened.ready.predictor(opened.model, options), source, given["output"])
+    if given["ray"]:
+        from weft.commands import ray_job
+
+        ray_job.predict(opened, file, given["output"], given)
+    else:
+        bulk.predict(opened, file, given["output"], options, given)
+    return _joined(file, given["output"]) if "WORLD_SIZE" not in os.environ else 0
 
 
 def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapping[str, Any]) -> int:

@@ -53,7 +53,7 @@ def laid(segment: Segment, found: Written) -> list[str | Laid]:
     if found.links is None:
         return [found.text]
     room = _Room(0, len(found.links.target), 0, len(found.text))
-    marks = _moved(segment.marks, found.links, room)
+    marks = [_at_end(one, segment.text, found.text) for one in _moved(segment.marks, found.links, room)]
     return list(_parts(segment, found.text, marks, 0, len(found.text)))
 
 
@@ -162,6 +162,16 @@ def _point(mark: Mark, links: Links, room: _Room) -> int:
     weights = links.weights[room.first : room.last, before if touches else after]
     place = room.first + int(weights.argmax())
     return links.target[place][1] if touches else links.target[place][0]
+
+
+def _at_end(one: _Moved, source: str, text: str) -> _Moved:
+    """A point at an end of the translation; among white space there it is where it is in the source."""
+    before, after = source[: one.mark.begin], source[one.mark.begin :]
+    if one.begin == one.end == 0 and not before.strip() and text.startswith(before):
+        return one._replace(begin=len(before), end=len(before))
+    if one.begin == len(text) and not after.strip() and text.endswith(after):
+        return one._replace(begin=len(text) - len(after), end=len(text) - len(after))
+    return one
 
 
 def _outside(place: int, taken: Sequence[tuple[int, int]]) -> int:

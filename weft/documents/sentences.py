@@ -4,11 +4,10 @@ Where a sentence ends is decided by sentencex (Wikimedia), which knows the abbre
 Read next: segments.py.
 """
 
-import importlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from weft.errors import ConfigError
+from weft.documents.library import library
 
 UNSPACED = {"zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya"}
 """Languages that are written without a space between sentences."""
@@ -97,13 +96,7 @@ def splitter() -> Any:
     Raises:
         ConfigError: it is not installed.
     """
-    try:
-        return importlib.import_module("sentencex")
-    except ImportError as error:
-        raise ConfigError(
-            "splitting a text into sentences needs sentencex; install Weft with its extra: "
-            "pip install 'weft[documents]'"
-        ) from error
+    return library("sentencex", "splitting a text into sentences")
 
 
 def base(code: str) -> str:

@@ -48,7 +48,7 @@ class Multilingual(Task):
     evaluation: ClassVar = ManyEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = BETTER
     options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": (*ALIGNED, "split_sentences", "source", "target"),
+        "predict": (*ALIGNED, "split_sentences", "document", "source", "target"),
         "evaluate": (*EVALUATED, "lowercase"),
     }
     note: ClassVar[str] = (

@@ -24,7 +24,7 @@ class Translate(PairTask):
     """Trains a translator on parallel text."""
 
     options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": (*ALIGNED, "split_sentences"),
+        "predict": (*ALIGNED, "split_sentences", "document"),
         "evaluate": (*EVALUATED, "lowercase"),
     }
     note: ClassVar[str] = (

@@ -3,10 +3,30 @@
 Read next: alignment.py; ../../../documents/links.py.
 """
 
+from collections.abc import Iterator, Sequence
+
 from weft.documents.links import attended, proportional
 from weft.documents.segments import Sentence, Written
-from weft.errors import ConfigError
-from weft.tasks.shared.writing.translator import Translation, Translator
+from weft.errors import ConfigError, DataError, ShapeError
+from weft.tasks.shared.writing.translator import Translated, Translation, Translator
+
+
+def translated(translator: Translator, sentences: Sequence[Sentence], wrong: list[str]) -> Iterator[Written]:
+    """The best translation of each sentence; one that cannot be translated stays as it is.
+
+    Args:
+        translator: the model.
+        sentences: of a document.
+        wrong: gets the sentences that stay as they are, with reasons.
+    """
+    answers = translator.attempts([one.text for one in sentences])
+    for sentence, answer in zip(sentences, answers, strict=True):
+        if isinstance(answer, DataError | ShapeError):
+            wrong.append(f"{sentence.text[:60]!r}: {answer}")
+            yield Written(sentence.text, proportional(sentence.text, sentence.text))
+        else:
+            assert isinstance(answer, Translated)
+            yield written(translator, sentence, answer.found[0])
 
 
 def written(translator: Translator, sentence: Sentence, found: Translation) -> Written:

@@ -1,0 +1,62 @@
+"""weft predict --document: a file in, the same file in the other language out; options and errors."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import refused, weft
+
+for _name in ("sentencex", "lxml", "polib"):
+    pytest.importorskip(_name, reason=f"{_name} is not installed: pip install -e .[documents]")
+
+PAGE = "<h1>alpha</h1>\n<p>beta <b>gamma</b> delta</p><!-- eta -->\n"
+THERE = "<h1>uno</h1>\n<p>due <b>tre</b> quattro</p><!-- eta -->\n"
+
+
+def test_a_page_is_translated_and_its_markup_moves(trained: Path, tmp_path: Path) -> None:
+    page, out = tmp_path / "page.html", tmp_path / "out.html"
+    page.write_text(PAGE)
+    assert weft("predict", trained, "--document", page).out == THERE
+    answer = weft("predict", trained, "--document", page, "--output", out)
+    assert (answer.code, answer.out, out.read_text()) == (0, "", THERE)
+    assert "2 sentences" in answer.err
+
+
+def test_a_model_without_attention_places_markup_in_proportion(blind: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(PAGE)
+    found = weft("predict", blind, "--document", page).out
+    assert found.startswith("<h1>") and found.endswith("</p><!-- eta -->\n")
+    (marked,) = [part.partition("</b>")[0] for part in found.split("<b>")[1:]]
+    assert marked.strip()
+
+
+def test_a_memory_gets_what_it_lacks(trained: Path, tmp_path: Path) -> None:
+    memory = tmp_path / "a.tmx"
+    memory.write_text('<tmx><body><tu><tuv xml:lang="xx"><seg>zeta eta</seg></tuv></tu></body></tmx>')
+    found = weft("predict", trained, "--document", memory).out
+    assert '<tuv xml:lang="yy"><seg>sei sette</seg></tuv>' in found
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--nbest", 2), "--document: cannot be combined with --nbest"),
+        (("--split-sentences",), "cannot be combined with --split-sentences"),
+        (("--processes", 2), "cannot be combined with --processes"),
+        (("in.txt",), "cannot be combined with FILE"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    trained: Path, tmp_path: Path, options: tuple[object, ...], sentence: str
+) -> None:
+    assert sentence in refused(weft("predict", trained, *options, "--document", tmp_path / "a.txt"))
+
+
+def test_files_that_cannot_be_read_are_refused_with_their_place(trained: Path, tmp_path: Path) -> None:
+    assert "cannot be read" in refused(weft("predict", trained, "--document", tmp_path / "no.txt"))
+    broken = tmp_path / "a.tmx"
+    broken.write_text("<tmx>\n<body>\n</tmx>")
+    assert f"{broken}:3: expected well-formed XML" in refused(weft("predict", trained, "--document", broken))
+    broken.write_text('<tmx><body><tu><tuv xml:lang="de"><seg>x</seg></tuv></tu></body></tmx>')
+    assert "expected texts in 'xx'" in refused(weft("predict", trained, "--document", broken))

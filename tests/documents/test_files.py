@@ -1,0 +1,262 @@
+"""Files: layout survives, markup moves with its words, damaged and hostile files are refused."""
+
+import io
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from weft.documents import archive
+from weft.documents.files import Document, opened
+from weft.documents.links import Links, words
+from weft.documents.segments import Written
+from weft.errors import ConfigError, DataError, WeftError
+
+for _name in ("lxml", "polib"):
+    pytest.importorskip(_name, reason=f"{_name} is not installed: pip install -e .[documents]")
+
+
+def shouted(document: Document) -> bytes:
+    """The document with each text in capitals, each word linked with itself."""
+    found = []
+    for one in document.segments:
+        spans = words(one.text)
+        found.append(Written(one.text.upper(), Links(np.eye(len(spans)), spans, spans)))
+    return document.written(found)
+
+
+def translated(text: str, name: str) -> str:
+    return shouted(opened(text.encode(), name, "en", "es")).decode()
+
+
+def zipped(files: dict[str, str | bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as found:
+        for name, content in files.items():
+            found.writestr(name, content)
+    return out.getvalue()
+
+
+def part(data: bytes, name: str) -> str:
+    return zipfile.ZipFile(io.BytesIO(data)).read(name).decode()
+
+
+def test_text_keeps_its_lines_and_byte_order_mark() -> None:
+    data = b"\xef\xbb\xbfOne.\r\n\r\n  two\r\n"
+    assert shouted(opened(data, "a.TXT", "en", "es")) == b"\xef\xbb\xbfONE.\r\n\r\n  TWO\r\n"
+
+
+def test_a_page_keeps_the_encoding_that_it_names() -> None:
+    page = '<meta charset="iso-8859-1"><p>é <b>x</b></p>'
+    found = shouted(opened(page.encode("latin-1"), "a.htm", "en", "es"))
+    assert found.decode("latin-1") == '<meta charset="iso-8859-1"><p>É <b>X</b></p>'
+
+
+MARKDOWN = {
+    "# The *first* one #\n": "# THE *FIRST* ONE #\n",
+    'One **b** [link](http://x/a_b "T")\nand `c`.  \n> not\n': None,
+    "- [ ] task\n  more\n\n1. one\n": "- [ ] TASK MORE\n\n1. ONE\n",
+    "> a\n> > b\n": "> A\n> > B\n",
+    "| a | b \\| c |\n|---|:-:|\n| **x** | 7 |\n": "| A | B \\| C |\n|---|:-:|\n| **X** | 7 |\n",
+    "---\ntitle: x\n---\nSet\n===\n\n```\ncode\n```\n\n    more code\n\n<div>x</div>\n": (
+        "---\ntitle: x\n---\nSET\n===\n\n```\ncode\n```\n\n    more code\n\n<div>x</div>\n"
+    ),
+    "one  \ntwo\\\nthree ![alt](p.png) <http://x>\n": "ONE  \nTWO\\\nTHREE ![alt](p.png) <http://x>\n",
+    "2 \\* 3 &amp; a_b\n": "2 \\* 3 & A_B\n",
+}
+
+
+@pytest.mark.parametrize("text", MARKDOWN)
+def test_markdown_keeps_everything_but_its_texts(text: str) -> None:
+    found = translated(text, "a.md")
+    assert MARKDOWN[text] is None or found == MARKDOWN[text]
+    again = translated(found, "a.md")
+    assert again == found
+
+
+def test_subtitles_keep_times_lines_and_speakers() -> None:
+    text = (
+        "1\r\n00:00:01,000 --> 00:00:02,000\r\nOpen the <i>file</i> &\r\nsave it.\r\n\r\n"
+        "2\r\n00:00:03,000 --> 00:00:04,000\r\n{\\an8}- Hi.\r\n- Bye < you.\r\n\r\n"
+        "3\r\n0:0:5.0 --> 0:0:6.0\r\n\r\n"
+    )
+    document = opened(text.encode(), "film.srt", "en", "es")
+    assert [one.text for one in document.segments] == ["Open the file & save it.", "- Hi.", "- Bye < you."]
+    assert shouted(document).decode() == (
+        text.replace("Open the <i>file</i> &\r\nsave it.", "OPEN THE <i>FILE</i>\r\n& SAVE IT.")
+        .replace("Hi", "HI")
+        .replace("Bye < you", "BYE < YOU")
+    )
+
+
+def test_a_catalogue_gets_what_it_lacks_and_marks_it() -> None:
+    head = 'msgid ""\nmsgstr ""\n"Language: es\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+    text = f'{head}#: a.c:1\nmsgid "Open"\nmsgstr ""\n\nmsgid "Done"\nmsgstr "Hecho"\n\n'
+    plural = 'msgid "a file"\nmsgid_plural "files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    assert translated(text + plural, "a.po") == (
+        f'{head}#: a.c:1\n#, fuzzy\nmsgid "Open"\nmsgstr "OPEN"\n\nmsgid "Done"\nmsgstr "Hecho"\n\n'
+        '#, fuzzy\nmsgid "a file"\nmsgid_plural "files"\nmsgstr[0] "A FILE"\nmsgstr[1] "FILES"\n'
+    )
+
+
+XLIFF = """<?xml version='1.0' encoding='UTF-8'?>
+<xliff xmlns="urn:oasis:names:tc:xliff:document:1.2" version="1.2">
+  <file source-language="en-US" target-language="es" datatype="x" original="y"><body>
+    <trans-unit id="1">
+      <source>Click <g id="1">Insert</g><x id="2"/> now.</source>{target}
+    </trans-unit>
+    <trans-unit id="2"><source>Done</source><target>Hecho</target></trans-unit>
+    <trans-unit id="3" translate="no"><source>Weft</source></trans-unit>
+  </body></file>
+</xliff>
+"""
+
+
+def test_xliff_gets_targets_with_the_inline_elements_of_the_source() -> None:
+    target = (
+        '\n      <target state="needs-review-translation">CLICK <g id="1">INSERT</g><x id="2"/> NOW.</target>'
+    )
+    assert translated(XLIFF.format(target=""), "a.xlf") == XLIFF.format(target=target).rstrip("\n")
+
+
+def test_xliff_2_gets_targets() -> None:
+    text = (
+        '<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="en" trgLang="es">'
+        '<file id="f"><unit id="u"><segment{state}><source>One <pc id="1">two</pc></source>{target}'
+        "</segment></unit></file></xliff>"
+    )
+    found = translated(text.format(state="", target=""), "a.xliff").split("\n", 1)[1]
+    there = text.format(state=' state="translated"', target='<target>ONE <pc id="1">TWO</pc></target>')
+    assert found == there
+
+
+def test_a_memory_gets_the_variants_it_lacks() -> None:
+    text = """<?xml version='1.0' encoding='UTF-8'?>
+<!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header srclang="en"/><body>
+  <tu>
+    <tuv xml:lang="EN-us"><seg>Open <hi>it</hi>.</seg></tuv>{new}
+  </tu>
+  <tu><tuv xml:lang="en"><seg>A</seg></tuv><tuv xml:lang="es"><seg>B</seg></tuv></tu>
+</body></tmx>"""
+    new = '\n    <tuv xml:lang="es"><seg>OPEN <hi>IT</hi>.</seg></tuv>'
+    assert translated(text.format(new=""), "a.tmx") == text.format(new=new)
+
+
+W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+def docx(body: str) -> bytes:
+    return zipped({"[Content_Types].xml": "<a/>", "word/document.xml": f'<w:d xmlns:w="{W}">{body}</w:d>'})
+
+
+def test_word_keeps_formats_breaks_links_and_fields() -> None:
+    bold = "<w:r><w:rPr><w:b/></w:rPr>{}</w:r>"
+    field = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
+    body = (
+        "<w:p><w:pPr><w:jc/></w:pPr><w:r><w:t>Click the </w:t></w:r>"
+        + bold.format("<w:t>Ins</w:t>")
+        + bold.format("<w:t>ert</w:t>")
+        + "<w:r><w:t> tab</w:t><w:br/><w:t>Now </w:t></w:r>"
+        + "<w:hyperlink w:id='1'><w:r><w:t>go</w:t></w:r></w:hyperlink>"
+        + field.format("begin")
+        + "<w:r><w:t>left alone</w:t></w:r>"
+        + field.format("end")
+        + "</w:p>"
+    )
+    document = opened(docx(body), "a.docx", "en", "es")
+    assert [one.text for one in document.segments] == ["Click the Insert tab", "Now go"]
+    found = part(shouted(document), "word/document.xml").replace(' xml:space="preserve"', "")
+    assert (
+        "<w:p><w:pPr><w:jc/></w:pPr><w:r><w:t>CLICK THE </w:t></w:r>"
+        "<w:r><w:rPr><w:b/></w:rPr><w:t>INSERT</w:t></w:r><w:r><w:t> TAB</w:t></w:r><w:r><w:br/></w:r>"
+        '<w:r><w:t>NOW </w:t></w:r><w:hyperlink w:id="1"><w:r><w:t>GO</w:t></w:r></w:hyperlink>'
+    ) in found
+    assert "left alone" in found and found.count("fldChar ") == 2
+
+
+def test_a_text_box_of_word_is_translated_inside_its_paragraph() -> None:
+    box = "<w:r><w:pict><w:txbxContent><w:p><w:r><w:t>inner</w:t></w:r></w:p></w:txbxContent></w:pict></w:r>"
+    document = opened(docx(f"<w:p><w:r><w:t>outer</w:t></w:r>{box}</w:p>"), "a.docx", "en", "es")
+    assert sorted(one.text for one in document.segments) == ["inner", "outer"]
+    found = part(shouted(document), "word/document.xml")
+    assert "OUTER" in found and "INNER" in found and "inner" not in found
+
+
+def test_opendocument_keeps_spans_notes_and_line_breaks() -> None:
+    space = 'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
+    body = (
+        '<text:p>One <text:span text:style-name="B">two</text:span>'
+        "<text:note><text:p>note</text:p></text:note>."
+        "<text:line-break/>Three</text:p><text:h>Four</text:h>"
+    )
+    files = {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": f"<o {space}>{body}</o>"}
+    data = shouted(opened(zipped(files), "a.odt", "en", "es"))
+    wanted = body
+    for word in ("One", "two", "note<", "Three", "Four"):
+        wanted = wanted.replace(word, word.upper())
+    assert wanted in part(data, "content.xml")
+    first = zipfile.ZipFile(io.BytesIO(data)).infolist()[0]
+    assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
+
+
+BOMB = (
+    "<!DOCTYPE tmx [<!ENTITY a 'x'>"
+    + "".join(f"<!ENTITY a{n} '&a;&a;'>" for n in range(9))
+    + "]><tmx>&a8;</tmx>"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "sentence"),
+    [
+        ("a.txt", b"one\ntw\xffo\n", r"a\.txt:2: expected text in utf-8, got the byte 0xff"),
+        ("a.txt", b"one\n\0\n", r"a\.txt:2: .*NUL"),
+        ("a.md", b"one\n\n\xff", r"a\.md:3: "),
+        ("a.srt", b"1\n00:00:01,000 --> 00:00:02,000\nx\n\ntwo\n", r"a\.srt:5: expected the number"),
+        ("a.srt", b"1\nsoon\nx\n", r"a\.srt:2: expected times"),
+        ("a.po", b'msgid "a"\nmsgstr "b"\n\nfoo bar\n', r"a\.po:4: expected gettext"),
+        ("a.po", b"/etc/passwd", r"a\.po:1: expected entries"),
+        ("a.tmx", b"<tmx>\n<body>\n</tmx>", r"a\.tmx:3: expected well-formed XML"),
+        ("a.tmx", b"<tmx><body>\n<tu><tuv><seg>x</seg></tuv></tu></body></tmx>", r"a\.tmx:2: expected a tuv"),
+        ("a.tmx", b"<html/>", r"a\.tmx:1: expected an element tmx, got html"),
+        ("a.tmx", b"<tmx><tu><tuv lang='de'><seg>x</seg></tuv></tu></tmx>", "expected texts in 'en'"),
+        ("a.xlf", b"<xliff>\n<trans-unit/></xliff>", r"a\.xlf:2: expected a source"),
+        ("a.xlf", b"<xliff>\n<file source-language='de'/></xliff>", r"a\.xlf:2: .*'en' as .* got 'de'"),
+        ("a.tmx", BOMB.encode(), "declares some|well-formed"),
+        ("a.tmx", b"<!DOCTYPE t [<!ENTITY a SYSTEM 'file:///etc/passwd'>]><tmx>&a;</tmx>", "declares some"),
+        ("a.tmx", b"<!DOCTYPE t [<!ENTITY % p SYSTEM 'http://127.0.0.1:9/'> %p;]><tmx/>", "declares some"),
+        ("a.docx", b"PK\x03\x04", "not a readable archive"),
+        ("a.docx", zipped({"x": "y"}), "expected a Word document"),
+        ("a.docx", zipped({"word/document.xml": "<a>\n<b>"}), r"a\.docx:2: word/document.xml: exp"),
+        ("a.odt", zipped({"x": "y"}), "expected an OpenDocument text"),
+        ("a.pdf", b"%PDF", r"expected a file that ends in \.txt, .* got \.pdf"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_refused_with_its_place(name: str, data: bytes, sentence: str) -> None:
+    with pytest.raises(WeftError, match=sentence):
+        opened(data, name, "en", "es")
+
+
+def test_a_zip_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "LARGEST", 100_000)
+    bomb = zipped({"word/document.xml": b"0" * 60_000, "x": b"0" * 60_000})
+    with pytest.raises(DataError, match=r"more than .* unpacked"):
+        opened(bomb, "a.docx", "en", "es")
+    monkeypatch.setattr(archive, "MOST", 3)
+    with pytest.raises(DataError, match="at most 3 files"):
+        opened(zipped(dict.fromkeys("abcd", b"")), "a.odt", "en", "es")
+
+
+def test_a_missing_library_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "polib", None)
+    with pytest.raises(ConfigError, match=r"needs polib; .* pip install 'weft\[documents\]'"):
+        opened(b'msgid "a"\nmsgstr ""\n', "a.po", "en", "es")
+
+
+def test_every_ending_is_read_by_name(tmp_path: Path) -> None:
+    from weft.documents.files import ENDINGS
+
+    assert set(ENDINGS) >= {".txt", ".html", ".md", ".srt", ".docx", ".odt", ".po", ".xliff", ".tmx"}

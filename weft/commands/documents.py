@@ -1,0 +1,88 @@
+"""weft predict --document: a file in, the same file in another language out.
+
+Read next: ../documents/files.py.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from weft.commands import outputs
+from weft.errors import ConfigError, DataError
+
+OTHERS = ("file", "nbest", "scores", "plot", "alignments", "split_sentences", "processes", "ray")
+"""Options that do not go together with --document."""
+
+
+def check(given: Mapping[str, Any]) -> None:
+    """Check the options that go with --document.
+
+    Raises:
+        ConfigError: an option does not.
+        DataError: --output cannot be written.
+    """
+    for name in OTHERS:
+        if given[name]:
+            option = "FILE" if name == "file" else f"--{name.replace('_', '-')}"
+            raise ConfigError(f"--document: cannot be combined with {option}; leave out one of them")
+    outputs.check(given["output"])
+
+
+def translate(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:
+    """Translate the document and write it to --output or standard output.
+
+    Args:
+        opened: the run.
+        given: all options of the command.
+        options: those of the predictor.
+
+    Returns:
+        The sentences that could not be translated, with reasons; they stay as they are.
+
+    Raises:
+        ConfigError: an option that does not apply, or a library is missing.
+        DataError: the file cannot be read, or is damaged.
+    """
+    from weft.documents.files import opened as document_of
+    from weft.documents.plan import Plan
+    from weft.tasks.shared.writing.linked import translated
+
+    file: Path = given["document"]
+    source, target = _languages(opened, options)
+    document = document_of(_read(file), str(file), source, target)
+    plan = Plan(document.segments, source, target)
+    predictor = opened.ready.predictor(opened.model, options)
+    wrong: list[str] = []
+    data = document.written(plan.joined(list(translated(predictor, plan.sentences, wrong))))
+    if given["output"]:
+        outputs.write_bytes(given["output"], data)
+        click.echo(f"{len(plan.sentences):,} sentences: {given['output']}", err=True)
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    return [f"{file}: {one}" for one in wrong]
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror}); check the name", path=file) from error
+
+
+def _languages(opened: Any, options: Mapping[str, Any]) -> tuple[str, str]:
+    """The direction of the translation."""
+    pairs = [
+        pair
+        for pair in opened.ready.directions()
+        if options.get("source", pair[0]) == pair[0] and options.get("target", pair[1]) == pair[1]
+    ]
+    if len(pairs) != 1:
+        offered = ", ".join(f"{source} to {target}" for source, target in opened.ready.directions())
+        raise ConfigError(f"--document: name one direction with --source and --target, of {offered}")
+    source, target = pairs[0]
+    return source, target

@@ -1,0 +1,131 @@
+"""Files as documents, by the ending of their name.
+
+Read next: html.py, a short one; archive.py and xml.py, what is refused.
+"""
+
+import codecs
+import re
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+from typing import Any, Protocol
+
+from weft.documents.docx import Docx
+from weft.documents.html import Html
+from weft.documents.markdown import Markdown
+from weft.documents.odt import Odt
+from weft.documents.plain import Plain
+from weft.documents.po import Po
+from weft.documents.segments import Segment, Written
+from weft.documents.srt import Srt
+from weft.documents.tmx import Tmx
+from weft.documents.xliff import Xliff
+from weft.errors import ConfigError, DataError
+
+_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+
+
+class Document(Protocol):
+    """A file that can be translated."""
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """What is to be translated."""
+
+    def written(self, found: Sequence[Written]) -> bytes:
+        """The file with the translations of its segments; call it once."""
+
+
+class TextFile:
+    """A document that is text, as bytes.
+
+    Args:
+        data: the file, with or without a byte order mark.
+        name: its name, for errors.
+        read: makes the document of the text.
+        encoding: of the text.
+
+    Raises:
+        DataError: it has other bytes, or the document is damaged.
+    """
+
+    def __init__(self, data: bytes, name: str, read: Callable[[str], Any], encoding: str = "utf-8") -> None:
+        self._mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        self._encoding = "utf-8" if self._mark else encoding
+        self._document = read(_decoded(data.removeprefix(self._mark), name, self._encoding))
+        self.segments: Sequence[Segment] = self._document.segments
+
+    def written(self, found: Sequence[Written]) -> bytes:
+        """The file with the translations of its segments."""
+        text: str = self._document.written(found)
+        return self._mark + text.encode(self._encoding, "xmlcharrefreplace")
+
+
+_Opening = Callable[[bytes, str, str, str], Document]
+_KINDS: dict[str, _Opening] = {
+    ".txt": lambda data, name, source, target: TextFile(data, name, Plain),
+    ".html": lambda data, name, source, target: TextFile(data, name, Html, _charset(data)),
+    ".md": lambda data, name, source, target: TextFile(data, name, Markdown),
+    ".srt": lambda data, name, source, target: TextFile(data, name, lambda text: Srt(text, name)),
+    ".po": lambda data, name, source, target: TextFile(data, name, lambda text: Po(text, name)),
+    ".docx": lambda data, name, source, target: Docx(data, name),
+    ".odt": lambda data, name, source, target: Odt(data, name),
+    ".xliff": Xliff,
+    ".tmx": Tmx,
+}
+_SAME = {".htm": ".html", ".xhtml": ".html", ".markdown": ".md", ".pot": ".po", ".xlf": ".xliff"}
+ENDINGS = (*_KINDS, *_SAME)
+"""The endings of names that `opened` reads."""
+
+
+def opened(data: bytes, name: str, source: str, target: str) -> Document:
+    r"""A file as a document.
+
+    Args:
+        data: its content.
+        name: its name; the ending says what it is.
+        source, target: the languages of the translation.
+
+    Raises:
+        DataError: the file is damaged.
+        ConfigError: another ending, or a library is not installed.
+
+    Example:
+        >>> file = opened(b"One.\n", "a.txt", "en", "es")
+        >>> file.written([Written("Uno."), Written("")])
+        b'Uno.\n'
+    """
+    ending = PurePath(name).suffix.lower()
+    kind = _SAME.get(ending, ending)
+    if kind not in _KINDS:
+        raise ConfigError(
+            f"{name}: expected a file that ends in {', '.join(ENDINGS)}, got {ending or 'no ending'}"
+        )
+    return _KINDS[kind](data, name, source, target)
+
+
+def _charset(data: bytes) -> str:
+    """The encoding that an HTML page names, if Python knows it."""
+    found = _CHARSET.search(data[:2048])
+    name = found[1].decode("ascii") if found else "utf-8"
+    try:
+        "".encode(name)  # raises for what is not an encoding of text
+    except LookupError:
+        return "utf-8"
+    return name
+
+
+def _decoded(data: bytes, name: str, encoding: str) -> str:
+    try:
+        text = data.decode(encoding)
+    except UnicodeError as error:
+        place = error.start if isinstance(error, UnicodeDecodeError) else 0
+        raise DataError(
+            f"expected text in {encoding}, got the byte 0x{data[place : place + 1].hex()}; "
+            "save the file as UTF-8",
+            path=name,
+            line=data.count(b"\n", 0, place) + 1,
+        ) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise DataError("expected text, got a NUL byte; save the file as UTF-8", path=name, line=line)
+    return text

@@ -1,0 +1,182 @@
+"""Markdown as segments: paragraphs, headings and cells of tables. markdown-it-py reads it.
+
+Everything else (code, HTML, the signs before and after a paragraph) stays as it is in the source. A
+paragraph of several lines becomes one line. Read next: moving.py; html.py, the same for HTML.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from weft.documents.library import library
+from weft.documents.moving import Laid, laid
+from weft.documents.segments import Mark, Segment, Written
+
+_FRONT = re.compile(r"---[ \t]*\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|$)")
+_SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|^(?:[#>]|[-+](?=\s))|(?<=^\d)[.)](?=\s)")
+_TASK = re.compile(r"\[[ xX]\]\s+")
+
+
+class Signs(NamedTuple):
+    """What is written around the content of a mark; a point has only the first."""
+
+    before: str
+    after: str = ""
+
+
+class _Part(NamedTuple):
+    """A segment in the source."""
+
+    begin: int
+    end: int
+    segment: Segment
+    cell: bool
+
+
+class Markdown:
+    r"""A text in Markdown (CommonMark, tables and ~~deletions~~).
+
+    Args:
+        text: the source.
+
+    Raises:
+        ConfigError: markdown-it-py is not installed.
+
+    Example:
+        >>> text = Markdown("# The *first*\n\n- Run `weft`\n  now.\n")
+        >>> [one.text for one in text.segments]
+        ['The first', 'Run  now.']
+        >>> text.written([Written("X"), Written("Y")])
+        '# X\n\n- Y\n'
+    """
+
+    def __init__(self, text: str) -> None:
+        self._end = "\r\n" if "\r\n" in text else "\n"
+        self._text = text.replace("\r\n", "\n")
+        front = _FRONT.match(self._text)
+        skipped = self._text[: front.end()].count("\n") if front else 0
+        self._starts = [0, *accumulate(len(line) + 1 for line in self._text.split("\n"))][skipped:]
+        self._parts: list[_Part] = []
+        tables = 0
+        for token in _parser().parse(self._text[self._starts[0] :]):
+            tables += {"table_open": 1, "table_close": -1}.get(token.type, 0)
+            if token.type == "inline":
+                self._take(token, tables > 0)
+
+    @property
+    def segments(self) -> list[Segment]:
+        """One for each paragraph, heading and cell, or for each part of it up to a hard line break."""
+        return [part.segment for part in self._parts]
+
+    def written(self, found: Sequence[Written]) -> str:
+        """The text with the translations of its segments."""
+        whole, at = [], 0
+        for part, one in zip(self._parts, found, strict=True):
+            there = _signed(laid(part.segment, one)).replace("\n", " ")
+            whole += [self._text[at : part.begin], there.replace("|", "\\|") if part.cell else there]
+            at = part.end
+        return "".join([*whole, self._text[at:]]).replace("\n", self._end)
+
+    def _take(self, token: Any, cell: bool) -> None:
+        """Add the segments of a paragraph."""
+        lines = token.content.split("\n")
+        at = max(self._starts[token.map[0]], self._parts[-1].end if self._parts else 0)
+        for nodes, count in _groups(token.children):
+            held, lines = lines[:count], lines[count:]
+            begin = None
+            for number, line in enumerate(held, 1):
+                bare = line.strip().replace("|", "\\|") if cell else line.strip()
+                if number == count and lines:  # a hard line break, which stays
+                    bare = bare.removesuffix("\\")
+                place = self._text.index(bare, at)
+                begin, at = place if begin is None else begin, place + len(bare)
+            box = _TASK.match(nodes[0].content) if nodes and nodes[0].type == "text" else None
+            if box and begin is not None:
+                nodes[0].content = nodes[0].content[box.end() :]
+                begin += box.end()
+            texts: list[str] = []
+            marks = tuple(_marks(iter(nodes), texts))
+            if begin is not None and any(sign.isalpha() for sign in "".join(texts)):
+                self._parts.append(_Part(begin, at, Segment("".join(texts), marks), cell))
+
+
+def _parser() -> Any:
+    parser = library("markdown_it").MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser.normalizeLink = parser.normalizeLinkText = str  # addresses stay as they are
+    parser.validateLink = bool
+    return parser
+
+
+def _groups(nodes: Sequence[Any]) -> list[tuple[list[Any], int]]:
+    """The nodes between hard line breaks, and the number of their lines."""
+    found: list[tuple[list[Any], int]] = [([], 1)]
+    for node in nodes:
+        held, count = found[-1]
+        if node.type == "hardbreak" and not node.level:
+            found.append(([], 1))
+            continue
+        held.append(node)
+        breaks = node.content.count("\n") if node.type in ("code_inline", "html_inline") else 0
+        found[-1] = held, count + breaks + (node.type in ("softbreak", "hardbreak"))
+    return found
+
+
+def _marks(nodes: Iterator[Any], texts: list[str]) -> Iterator[Mark]:
+    """The marks up to the end of the element that surrounds these nodes; their texts are added."""
+    for node in nodes:
+        begin = sum(map(len, texts))
+        if node.nesting == -1:
+            return
+        if node.type in ("text", "text_special"):
+            texts.append(node.content)
+        elif node.type in ("softbreak", "hardbreak"):
+            texts.append(" ")
+        elif node.type == "link_open" and node.markup == "autolink":
+            inside = "".join(one.content for one in _inside(nodes))
+            yield Mark(begin, begin, Signs(f"<{inside}>"))
+        elif node.nesting == 1:
+            inner = tuple(_marks(nodes, texts))
+            signs = Signs("[", f"]({_address(node, 'href')})") if node.type == "link_open" else _around(node)
+            yield Mark(begin, sum(map(len, texts)), signs, inner)
+        else:
+            yield Mark(begin, begin, Signs(_point(node)))
+
+
+def _inside(nodes: Iterator[Any]) -> Iterator[Any]:
+    for node in nodes:
+        if node.nesting == -1:
+            return
+        yield node
+
+
+def _around(node: Any) -> Signs:
+    return Signs(node.markup, node.markup)
+
+
+def _point(node: Any) -> str:
+    if node.type == "code_inline":
+        pad = " " if node.content.startswith("`") or node.content.endswith("`") else ""
+        return f"{node.markup}{pad}{node.content}{pad}{node.markup}"
+    if node.type == "image":
+        return f"![{node.content}]({_address(node, 'src')})"
+    return str(node.content)
+
+
+def _address(node: Any, name: str) -> str:
+    """The address and the title of a link or picture."""
+    address, title = node.attrGet(name), node.attrGet("title")
+    if re.search(r"[\s()]", address) or not address:
+        address = f"<{address}>"
+    shown = title.replace("\\", "\\\\").replace('"', '\\"') if title else ""
+    return f'{address} "{shown}"' if title else address
+
+
+def _signed(parts: Sequence[str | Laid]) -> str:
+    """A translation with its signs; those in its texts are escaped."""
+    return "".join(
+        _SPECIAL.sub(lambda found: f"\\{found[0]}", part)
+        if isinstance(part, str)
+        else part.what.before + _signed(part.inner) + part.what.after
+        for part in parts
+    )

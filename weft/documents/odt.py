@@ -1,0 +1,50 @@
+"""OpenDocument texts (.odt): paragraphs and headings as segments. Read next: markup.py."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.documents.archive import packed, unpacked
+from weft.documents.markup import Role, Texts
+from weft.documents.segments import Segment, Written
+from weft.documents.xml import parsed, written
+from weft.errors import DataError
+
+_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_PARTS = ("content.xml", "styles.xml")  # headers and footers are in the second
+
+
+class Odt:
+    """A text document.
+
+    Args:
+        data: the file.
+        name: its name, for errors.
+
+    Raises:
+        DataError: it is another kind of file.
+        ConfigError: lxml is not installed.
+    """
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self._files = unpacked(data, name)
+        if "content.xml" not in self._files:
+            raise DataError("expected an OpenDocument text with content.xml, got another archive", path=name)
+        self._roots = {part: parsed(self._files[part], name, part) for part in _PARTS if part in self._files}
+        elements = [one for root in self._roots.values() for one in root.iter(f"{_TEXT}p", f"{_TEXT}h")]
+        self._texts = Texts(elements, _role)
+
+    @property
+    def segments(self) -> list[Segment]:
+        """One for each paragraph, or for each line of it."""
+        return self._texts.segments
+
+    def written(self, found: Sequence[Written]) -> bytes:
+        """The document with the translations of its segments."""
+        self._texts.fill(found)
+        return packed({**self._files, **{part: written(root) for part, root in self._roots.items()}})
+
+
+def _role(element: Any) -> Role:
+    if element.tag in (f"{_TEXT}span", f"{_TEXT}a", f"{_TEXT}ruby-base"):
+        return "inline"
+    return "break" if element.tag in (f"{_TEXT}line-break", f"{_TEXT}tab") else "point"

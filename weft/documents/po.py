@@ -1,0 +1,79 @@
+"""gettext catalogues (.po, .pot): entries without a translation as segments. Read next: plain.py."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from weft.documents.library import library
+from weft.documents.plain import Plain
+from weft.documents.segments import Segment, Written
+from weft.errors import DataError
+
+_LINE = re.compile(r"\(line (\d+)\)|:(\d+):")
+
+
+class Po:
+    """A catalogue; entries that have a translation already stay as they are.
+
+    Args:
+        text: the file.
+        name: its name, for errors.
+
+    Raises:
+        DataError: it is another kind of file.
+        ConfigError: polib is not installed.
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        self._file = entries(text, name)
+        self._waiting = [
+            one for one in self._file if one.msgid and not one.obsolete and not one.fuzzy and not _done(one)
+        ]
+        self._texts = [[Plain(text) for text in _sources(one)] for one in self._waiting]
+
+    @property
+    def segments(self) -> list[Segment]:
+        """One for each line of each text."""
+        return [segment for texts in self._texts for text in texts for segment in text.segments]
+
+    def written(self, found: Sequence[Written]) -> str:
+        """The catalogue with the new translations, marked as fuzzy: to be reviewed."""
+        rest: Iterator[Written] = iter(found)
+        for one, texts in zip(self._waiting, self._texts, strict=True):
+            there = [text.written(list(islice(rest, len(text.segments)))) for text in texts]
+            if one.msgid_plural:
+                one.msgstr_plural = {n: there[min(n, 1)] for n in sorted(one.msgstr_plural) or (0, 1)}
+            else:
+                one.msgstr = there[0]
+            if "fuzzy" not in one.flags:
+                one.flags.append("fuzzy")
+        text = str(self._file).rstrip("\n") + "\n"
+        return text if self._file.header else text.removeprefix("#\n")
+
+
+def entries(text: str, name: str) -> Any:
+    """The entries of a catalogue.
+
+    Raises:
+        DataError: it is another kind of file.
+        ConfigError: polib is not installed.
+    """
+    polib = library("polib")
+    if "msgid" not in text or "\n" not in text:  # polib would take a short text for the name of a file
+        raise DataError("expected entries with msgid, got none; give a gettext catalogue", path=name, line=1)
+    try:
+        return polib.pofile(text)
+    except (OSError, ValueError, IndexError) as error:
+        found = _LINE.search(str(error))
+        line = int(next(filter(None, found.groups()))) if found else None
+        why = "expected gettext's entries (msgid, msgstr), got something else; correct the line"
+        raise DataError(why, path=name, line=line) from None
+
+
+def _done(entry: Any) -> bool:
+    return any(entry.msgstr_plural.values()) if entry.msgid_plural else bool(entry.msgstr)
+
+
+def _sources(entry: Any) -> list[str]:
+    return [entry.msgid, entry.msgid_plural] if entry.msgid_plural else [entry.msgid]

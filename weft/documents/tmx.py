@@ -1,0 +1,99 @@
+"""Translation memories (.tmx): units without the target language as segments. Read next: markup.py."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from weft.documents.markup import Role, Texts
+from weft.documents.segments import Segment, Written
+from weft.documents.sentences import base
+from weft.documents.xml import parsed, written
+from weft.errors import DataError
+
+_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+
+
+class Variants(NamedTuple):
+    """A unit: the `seg` elements of both languages, or None."""
+
+    line: int
+    unit: Any
+    source: Any
+    target: Any
+
+
+class Tmx:
+    """A memory; units that have the target language already stay as they are.
+
+    Args:
+        data: the file.
+        name: its name, for errors.
+        source, target: language codes.
+
+    Raises:
+        DataError: it is another kind of file, or has no text in the source language.
+        ConfigError: lxml is not installed.
+    """
+
+    def __init__(self, data: bytes, name: str, source: str, target: str) -> None:
+        self._root = parsed(data, name)
+        found = list(variants(self._root, name, source, target))
+        if all(one.source is None for one in found):
+            raise DataError(
+                f"expected texts in {source!r}, got none; give a memory of this language", path=name
+            )
+        waiting = [one for one in found if one.source is not None and one.target is None]
+        self._texts = Texts([_added(one, target) for one in waiting], _role)
+
+    @property
+    def segments(self) -> list[Segment]:
+        """One for each unit without a translation."""
+        return self._texts.segments
+
+    def written(self, found: Sequence[Written]) -> bytes:
+        """The memory with the new translations."""
+        self._texts.fill(found)
+        return written(self._root)
+
+
+def variants(root: Any, name: str, source: str, target: str) -> Iterator[Variants]:
+    """The units of a memory.
+
+    Raises:
+        DataError: it is not TMX, or a variant has no language or no text.
+    """
+    if root.tag != "tmx":
+        raise DataError(
+            f"expected an element tmx, got {root.tag.rpartition('}')[2]}", path=name, line=root.sourceline
+        )
+    for unit in root.iter("tu"):
+        found: dict[str, Any] = {}
+        for variant in unit.iter("tuv"):
+            code, text = variant.get(_LANG) or variant.get("lang"), variant.find("seg")
+            if not code or text is None:
+                raise DataError(
+                    "expected a tuv with xml:lang and seg, got one without; repair or remove it",
+                    path=name,
+                    line=variant.sourceline,
+                )
+            for wanted in (source, target):
+                if code.lower().replace("_", "-") == wanted.lower().replace("_", "-"):
+                    found[wanted] = text
+                elif base(code) == base(wanted):
+                    found.setdefault(wanted, text)
+        yield Variants(unit.sourceline, unit, found.get(source), found.get(target))
+
+
+def _added(one: Variants, target: str) -> Any:
+    """The text of a new variant, with the content of the source's."""
+    variant = one.source.getparent().makeelement("tuv", {_LANG: target})
+    new = copy.deepcopy(one.source)
+    variant.append(new)
+    variant.tail = one.unit[-1].tail
+    one.unit[-1].tail = one.unit.text
+    one.unit.append(variant)
+    return new
+
+
+def _role(element: Any) -> Role:
+    return "inline" if element.tag == "hi" else "point"

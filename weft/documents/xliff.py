@@ -1,0 +1,146 @@
+"""XLIFF 1.2 and 2: units without a translation as segments. Read next: markup.py."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from weft.documents.markup import Role, Texts
+from weft.documents.segments import Segment, Written
+from weft.documents.sentences import base
+from weft.documents.xml import parsed, written
+from weft.errors import DataError
+
+_OLD = "{urn:oasis:names:tc:xliff:document:1.2}"
+_XML = "{http://www.w3.org/XML/1998/namespace}"
+
+
+class Unit(NamedTuple):
+    """A text and its translation."""
+
+    line: int
+    source: Any
+    target: Any  # None if it is missing
+    parent: Any
+
+
+class Xliff:
+    """A file of translation units; those that have a translation already stay as they are.
+
+    Args:
+        data: the file.
+        name: its name, for errors.
+        source, target: language codes.
+
+    Raises:
+        DataError: it is another kind of file, or is about other languages.
+        ConfigError: lxml is not installed.
+    """
+
+    def __init__(self, data: bytes, name: str, source: str, target: str) -> None:
+        self._root = parsed(data, name)
+        _check(self._root, name, source, target)
+        waiting = []
+        for unit in units(self._root, name):
+            if not _full(unit.source) or (unit.target is not None and _full(unit.target)):
+                continue
+            if _untranslated(unit.parent):
+                continue
+            waiting.append(_target(unit, target))
+        self._texts = Texts(waiting, _role)
+
+    @property
+    def segments(self) -> list[Segment]:
+        """One for each unit without a translation."""
+        return self._texts.segments
+
+    def written(self, found: Sequence[Written]) -> bytes:
+        """The file with the new translations, marked as such."""
+        self._texts.fill(found)
+        return written(self._root)
+
+
+def units(root: Any, name: str) -> Iterator[Unit]:
+    """The units of a file.
+
+    Raises:
+        DataError: it is not XLIFF, or a unit has no source.
+    """
+    space, _, tag = root.tag.rpartition("}")
+    if tag != "xliff":
+        raise DataError(f"expected an element xliff, got {tag}", path=name, line=root.sourceline)
+    space = f"{space}}}" if space else ""
+    for parent in root.iter(f"{space}trans-unit", f"{space}segment"):
+        source = parent.find(f"{space}source")
+        if source is None:
+            raise DataError(
+                f"expected a source in the element {parent.tag.rpartition('}')[2]}, got none",
+                path=name,
+                line=parent.sourceline,
+            )
+        yield Unit(parent.sourceline, source, parent.find(f"{space}target"), parent)
+
+
+def _check(root: Any, name: str, source: str, target: str) -> None:
+    """Refuse a file about other languages; add the target language where it is missing."""
+    new = root.get("srcLang") is not None or root.get("version", "").startswith("2")
+    places = [root] if new else [one for one in root if isinstance(one.tag, str) and one.tag.endswith("file")]
+    wanted = {"srcLang": source, "trgLang": target}
+    if not new:
+        wanted = {"source-language": source, "target-language": target}
+    for place in places:
+        for key, code in wanted.items():
+            given = place.get(key)
+            if given is not None and code and base(given) != base(code):
+                raise DataError(
+                    f"expected {key} {code!r} as the model has it, got {given!r}; "
+                    "give a file of the model's languages",
+                    path=name,
+                    line=place.sourceline,
+                )
+        key = list(wanted)[1]
+        if place.get(key) is None and target:
+            place.set(key, target)
+
+
+def _full(element: Any) -> bool:
+    return bool("".join(element.itertext()).strip())
+
+
+def _untranslated(element: Any) -> bool:
+    """Whether the unit or a group around it says translate="no"."""
+    while element is not None:
+        if element.get("translate") is not None:
+            return bool(element.get("translate") == "no")
+        element = element.getparent()
+    return False
+
+
+def _target(unit: Unit, language: str) -> Any:
+    """The target of a unit, with the content of its source."""
+    new = copy.deepcopy(unit.source)
+    new.tag = unit.source.tag.replace("source", "target")
+    new.tail = unit.source.tail
+    for key in list(new.attrib):
+        del new.attrib[key]
+    if unit.source.get(f"{_XML}lang") is not None and language:
+        new.set(f"{_XML}lang", language)
+    if unit.source.get(f"{_XML}space") is not None:
+        new.set(f"{_XML}space", unit.source.get(f"{_XML}space"))
+    if unit.target is not None:
+        new.tail = unit.target.tail
+        unit.parent.replace(unit.target, new)
+    else:
+        after = [one for one in unit.parent if isinstance(one.tag, str) and one.tag.endswith("source")][-1]
+        tail, after.tail = after.tail, unit.parent.text
+        after.addnext(new)
+        new.tail = tail
+    if unit.parent.tag.endswith("segment"):
+        unit.parent.set("state", "translated")
+    else:
+        new.set("state", "needs-review-translation")
+    return new
+
+
+def _role(element: Any) -> Role:
+    tag = element.tag.rpartition("}")[2]
+    return "inline" if tag in ("g", "mrk", "pc") else "point"

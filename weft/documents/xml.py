@@ -1,0 +1,53 @@
+"""XML of strangers, read safely: no entities, no other files, errors with their line.
+
+Read next: markup.py.
+"""
+
+from typing import Any
+
+from weft.documents.library import library
+from weft.errors import DataError
+
+
+def parsed(data: bytes, name: str, part: str = "") -> Any:
+    """The root element.
+
+    Args:
+        data: the file.
+        name: of the file, for errors.
+        part: its name inside an archive, for errors.
+
+    Raises:
+        DataError: it is not well formed, too deep, or declares entities.
+        ConfigError: lxml is not installed.
+    """
+    etree = library("lxml.etree")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    where = f"{part}: " if part else ""
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        why = error.msg.partition(", line ")[0]
+        raise DataError(
+            f"{where}expected well-formed XML ({why}); repair the file or export it again",
+            path=name,
+            line=error.lineno or None,
+        ) from None
+    types = root.getroottree().docinfo
+    if types.internalDTD is not None and any(True for _ in types.internalDTD.iterentities()):
+        raise DataError(
+            f"{where}expected no entities of its own, got a DOCTYPE that declares some; remove it",
+            path=name,
+            line=1,
+        )
+    return root
+
+
+def written(root: Any) -> bytes:
+    """The document of a root element, as UTF-8 with its declaration."""
+    etree = library("lxml.etree")
+    alone = root.getroottree().docinfo.standalone or None
+    found: bytes = etree.tostring(
+        root.getroottree(), xml_declaration=True, encoding="UTF-8", standalone=alone
+    )
+    return found
