@@ -5,12 +5,18 @@ translation.
 """
 
 from weft.documents.segments import Sentence, Written
+from weft.errors import DataError
 from weft.models import Generator
 from weft.serve.job import Stopped, Work
 from weft.serve.served import Served, stoppable
+from weft.tasks.each import Failure
+from weft.tasks.predictor import Answer
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.linked import written
-from weft.tasks.shared.writing.translator import Translator
+from weft.tasks.shared.writing.translator import Best, Translator
+
+SHOWN = 40
+"""Characters of a sentence in an error."""
 
 
 def translator(
@@ -39,10 +45,19 @@ def translating(run: Served, target: str, decoding: Decoding) -> Work:
 
     def work(sentences: list[Sentence], stopped: Stopped) -> list[list[Written]]:
         used = translator(run, target, decoding, stopped)
-        found = used.translate([one.text for one in sentences])
-        return [
-            [written(used, sentence, one) for one in best] or [Written("")]
-            for sentence, best in zip(sentences, found, strict=True)
-        ]
+        answers = used.attempts([one.text for one in sentences])
+        return [_written(used, sentence, answer) for sentence, answer in zip(sentences, answers, strict=True)]
 
     return work
+
+
+def _written(used: Translator, sentence: Sentence, answer: Answer | Failure) -> list[Written]:
+    """The n best translations of a sentence.
+
+    Raises:
+        DataError: it cannot be translated; the error says which sentence it is.
+    """
+    if not isinstance(answer, Best):
+        shown = sentence.text if len(sentence.text) <= SHOWN else f"{sentence.text[:SHOWN]}…"
+        raise DataError(f"the sentence {shown!r}: {answer}")
+    return [written(used, sentence, one) for one in answer.found] or [Written("")]
