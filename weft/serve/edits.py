@@ -52,13 +52,13 @@ def edits_of(run: Served, drop: list[list[int]] | None, looks: list[list[int]] |
     cells = cells_of(run) if drop else []
     for number, unit in drop or ():
         if number >= len(cells):
-            raise Refusal(400, f"drop: expected a layer from 0 to {len(cells) - 1}, got {number}")
+            raise Refusal(404, f"drop: expected a layer from 0 to {len(cells) - 1}, got {number}")
         cell = cells[number]
         if unit >= cell.size:
-            raise Refusal(400, f"drop: expected a unit of {cell.name} from 0 to {cell.size - 1}, got {unit}")
+            raise Refusal(404, f"drop: expected a unit of {cell.name} from 0 to {cell.size - 1}, got {unit}")
     for step, _ in looks or ():
         if not 1 <= step <= STEPS:
-            raise Refusal(400, f"looks: expected a step from 1 to {STEPS}, got {step}")
+            raise Refusal(404, f"looks: expected a step from 1 to {STEPS}, got {step}")
     return Edits(*(tuple((first, second) for first, second in pairs or ()) for pairs in (drop, looks)))
 
 
@@ -89,7 +89,7 @@ def moved(model: Generator, edits: Edits, words: Sequence[Word], size: int) -> G
     looks: dict[int, Tensor] = {}
     for step, number in edits.looks:
         if number >= len(words):
-            raise Refusal(400, f"looks: expected a word from 0 to {len(words) - 1}, got {number}")
+            raise Refusal(404, f"looks: expected a word from 0 to {len(words) - 1}, got {number}")
         weights = looks.setdefault(step, torch.zeros(size))
         weights[list(words[number].positions)] = 1.0
     return steered(model, {step: one / one.sum() for step, one in looks.items()}) if looks else model

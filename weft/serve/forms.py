@@ -26,6 +26,7 @@ Form = TypeVar("Form", bound=msgspec.Struct)
 Handler = Callable[[Request], Awaitable[Response]]
 ADMIT = "weft.admit"
 """Name in the scope of a function that checks a request's `api_key`; guard.py sets it."""
+FORM_KINDS = ("application/x-www-form-urlencoded", "multipart/form-data")
 LINGER = 16  # a body that is too large is read up to this multiple of the limit
 
 
@@ -49,8 +50,8 @@ def dumped(content: Any) -> bytes:
 async def read(request: Request, limits: Limits, form: type[Form]) -> Form:
     """A request as one of the types of requests.py.
 
-    Forms and query strings contain only text, so numbers may be given as text. An empty or null number counts
-    as missing.
+    Forms and query strings contain only text, so numbers may be given as text there, but not in JSON. An
+    empty or null number counts as missing.
 
     Raises:
         Refusal: as `fields`; or a field has another type or is outside its range.
@@ -62,7 +63,7 @@ async def read(request: Request, limits: Limits, form: type[Form]) -> Form:
         if name in given and not (given[name] in (None, "") and _numeric(schema))
     }
     try:
-        return msgspec.convert(known, form, strict=False)
+        return msgspec.convert(_whole(known), form, strict=_is_json(request))
     except UnicodeEncodeError:
         raise Refusal(400, "the request contains half of a surrogate pair; send valid Unicode") from None
     except msgspec.ValidationError as error:
@@ -134,11 +135,25 @@ async def _fields(request: Request, limits: Limits) -> dict[str, Any]:
         return given
     body = await _body(request, limits)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+    if kind in FORM_KINDS:
         given |= await _form(request)
     elif body.strip():
         given |= _json(body)
     return given
+
+
+def _is_json(request: Request) -> bool:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return request.method not in ("GET", "HEAD") and kind not in FORM_KINDS and not request.query_params
+
+
+def _whole(value: Any) -> Any:
+    """The same value with 1 in place of 1.0, which JSON does not distinguish."""
+    if isinstance(value, dict):
+        return {name: _whole(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
 def _json(body: bytes) -> dict[str, Any]:

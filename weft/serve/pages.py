@@ -159,7 +159,7 @@ class Pages:
         targets = sorted({target for _, target in run.directions()})
         target = given.target or (targets[0] if targets else "")
         if targets and target not in targets:
-            raise Refusal(400, f"target: expected {' or '.join(targets)}, got {target!r}")
+            raise Refusal(404, f"target: expected {' or '.join(targets)}, got {target!r}")
         decoding = getattr(run.opened.task, "decoding", None)
         return {
             "text": text,

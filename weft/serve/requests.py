@@ -31,6 +31,11 @@ Looks = Annotated[
         description="Attention that is moved: [step from 1, source word from 0].",
     ),
 ]
+Stop = Annotated[str, Meta(min_length=1)]
+Stops = Annotated[
+    Stop | Annotated[list[Stop], Meta(min_length=1, max_length=4)],
+    Meta(title="a text or at most 4, none of them empty"),
+]
 Zero = Annotated[float, Meta(ge=0, le=0, title="0 or nothing, as it is not supported")]
 Empty = Annotated[dict[str, Any], Meta(max_length=0, title="nothing, as it is not supported")]
 ApiKey = Annotated[
@@ -73,7 +78,7 @@ class Complete(Struct):
     top_p: Annotated[float, Meta(ge=0, le=1)] = 1.0
     n: Beam = 1
     best_of: Annotated[Beam, Meta(description="Equal to n, or left out.")] | None = None
-    stop: Annotated[Texts, Meta(description="At most 4.")] | None = None
+    stop: Stops | None = None
     seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None = None
     logprobs: Annotated[int, Meta(ge=0, le=LOGPROBS)] | None = None
     echo: bool | None = False

@@ -4,7 +4,7 @@ Read next: openapi.py.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -177,6 +177,15 @@ class Run(Struct):
     examples: list[str] | UnsetType = UNSET
     parameters: int | UnsetType = UNSET
     version: Loaded | UnsetType = UNSET
+
+
+class Watched(Struct):
+    """A part of a streamed answer: a draft, the answer with details of its task, or an error."""
+
+    event: Literal["draft", "done", "error"]
+    text: str | UnsetType = UNSET
+    kind: str | UnsetType = UNSET
+    error: str | UnsetType = UNSET
 
 
 class Curves(Struct):
