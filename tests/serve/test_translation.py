@@ -38,6 +38,12 @@ def test_every_form_of_a_request_is_answered_alike(address: str) -> None:
     assert all(one.body == {"translatedText": "uno due"} for one in answers)
 
 
+def test_an_empty_text_has_its_place_in_a_list_of_json_alone(address: str) -> None:
+    where, fields = f"{address}/translate", {"q": ["alpha", ""], "source": "xx", "target": "yy"}
+    assert post(where, fields).body == {"translatedText": ["uno", ""]}
+    assert ask(f"{where}?{urlencode(fields, doseq=True)}").status == 400
+
+
 def test_a_list_is_answered_like_its_members_and_like_the_command_line(address: str, runs: Path) -> None:
     asked = lines(64)
     together = post(f"{address}/translate", {"q": asked, "source": "xx", "target": "yy"}).body[

@@ -63,7 +63,7 @@ async def read(request: Request, limits: Limits, form: type[Form]) -> Form:
         if name in given and not (given[name] in (None, "") and _numeric(schema))
     }
     try:
-        return msgspec.convert(_whole(known), form, strict=_is_json(request))
+        return msgspec.convert(_whole(known), form, strict=is_json(request))
     except UnicodeEncodeError:
         raise Refusal(400, "the request contains half of a surrogate pair; send valid Unicode") from None
     except msgspec.ValidationError as error:
@@ -142,7 +142,8 @@ async def _fields(request: Request, limits: Limits) -> dict[str, Any]:
     return given
 
 
-def _is_json(request: Request) -> bool:
+def is_json(request: Request) -> bool:
+    """Whether all fields of a request are JSON, so that they have types."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return request.method not in ("GET", "HEAD") and kind not in FORM_KINDS and not request.query_params
 

@@ -22,7 +22,7 @@ from weft.documents.segments import Sentence, Written
 from weft.documents.sentences import splitter
 from weft.serve.answers import translating
 from weft.serve.batcher import Batcher
-from weft.serve.forms import Json, answered, read
+from weft.serve.forms import Json, answered, is_json, read
 from weft.serve.job import Job
 from weft.serve.limits import Limits, Refusal
 from weft.serve.requests import Detect, Translate
@@ -90,7 +90,7 @@ class Translation:
         """Translate one text or a list."""
         given = await read(request, self.limits, Translate)
         texts, more = self.limits.texts(given.q, "q"), given.alternatives
-        if not given.q:
+        if not given.q or not (all(texts) or is_json(request)):
             raise Refusal(400, "q: expected some text, got an empty text")
         detected = self._detected(" ".join(texts)) if given.source.lower() == AUTO else []
         asked = detected[0].language if detected else given.source
