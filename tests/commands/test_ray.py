@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,21 @@ def test_a_wrong_line_is_told_as_without_ray(trained: Path, tmp_path: Path) -> N
 def test_without_ray_it_says_what_to_install(trained: Path, large: Path, tmp_path: Path) -> None:
     said = refused(weft("predict", trained, large, "--output", tmp_path / "out.txt", "--ray", "local"))
     assert "--ray: ray is not installed; pip install 'weft[ray]'" in said
+
+
+def test_a_cluster_that_does_not_start_is_told_in_one_sentence(
+    trained: Path, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def init(*args: object, **settings: object) -> None:
+        raise Exception("The current node timed out during startup")  # as Ray 2.60 on a busy machine
+
+    ray, data = types.ModuleType("ray"), types.ModuleType("ray.data")
+    monkeypatch.setattr(ray, "init", init, raising=False)
+    monkeypatch.setattr(ray, "data", data, raising=False)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setitem(sys.modules, "ray.data", data)
+    said = refused(weft("predict", trained, large, "--output", tmp_path / "out.txt", "--ray", "local"))
+    assert "--ray local: the cluster does not answer (The current node timed out during startup)" in said
 
 
 def test_it_needs_an_output(trained: Path, large: Path) -> None:
