@@ -55,6 +55,7 @@ for _room in ("tasks", "train", "config", "run", "card"):
     ALLOWED[_room] = ALLOWED[_room] | {"figures"}
 ALLOWED |= {room: GROUND | SIDE | {"figures", "documents"} | set(ORDER) for room in LEAVES}
 ALLOWED["serve"] = ALLOWED["serve"] | {"inspect"}  # its page opens the page of `weft inspect`
+ALLOWED["serve"] = ALLOWED["serve"] | {"parent"}  # its workers end with their parent
 ALLOWED["commands"] = GROUND | SIDE | {"figures", "documents"} | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
 ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}

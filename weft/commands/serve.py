@@ -1,15 +1,22 @@
 """weft serve: serve runs over HTTP, with a web page to try them."""
 
+import os
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
 from weft.commands.access import NAMES, Who, access
 from weft.commands.options import Grouped, device, plugin
 
+if TYPE_CHECKING:
+    from weft.serve.limits import Limits
+
 HEADINGS = {
-    "Address": ("host", "port"),
+    "Address": ("host", "port", "workers"),
     "Who may use it": NAMES,
     "Limits": ("queue", "batch", "deadline", "characters", "tokens", "connections"),
 }
@@ -62,6 +69,13 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
     default=1000,
     help="Maximum number of open connections; beyond it idle ones are closed.",
 )
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(1),
+    default=1,
+    help="Number of processes that answer; they share the weights. On the CPU only.",
+)
 @device
 @plugin
 def command(
@@ -75,6 +89,7 @@ def command(
     characters: int,
     tokens: int,
     connections: int,
+    workers: int,
     device: str,
     plugins: tuple[str, ...],
 ) -> None:
@@ -91,36 +106,100 @@ def command(
       weft serve --new-key alice >> keys.txt
       weft serve runs/en-es --host 0.0.0.0 --allow-host weft.example.org --api-keys keys.txt
     """  # noqa: D301  click reads the \b
+    from weft.serve.limits import Limits
+
+    limits = Limits(
+        queue=queue,
+        batch_rows=batch,
+        deadline_seconds=deadline,
+        characters=characters,
+        tokens=tokens,
+        connections=connections,
+    )
+    _serve(runs, device, plugins, host, port, who, limits, workers)
+
+
+def _serve(
+    runs: tuple[Path, ...],
+    device: str,
+    plugins: tuple[str, ...],
+    host: str,
+    port: int,
+    who: Who,
+    limits: "Limits",
+    workers: int,
+) -> None:
+    with ExitStack() as stack:
+        if workers > 1:
+            device = _cpu(device)
+            _share_counts(stack)
+        _check_installed()
+        from weft.serve.app import Serving
+        from weft.serve.reloading import Reloading
+        from weft.serve.served import Served, named
+        from weft.serve.server import GRACE_SECONDS, bound, serve
+        from weft.serve.workers import Workers
+
+        rules, tls, log = who.opened(host, stack)
+        listening = stack.enter_context(bound(host, port))
+        place = f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}"
+        place += f":{listening.getsockname()[1]}"
+        keyless = host not in LOOPBACK and not rules.keys
+
+        def answer(served: dict[str, Served], listens: Callable[[], None] = lambda: None) -> None:
+            serve(Serving(served, limits, rules, log), listening, tls, listens=listens)
+
+        if workers > 1:
+            several = Workers(lambda: named(runs, device, plugins), workers, answer)
+            _announce([(run.name, run.kind) for run in several.runs.values()], place, keyless)
+            several.run(GRACE_SECONDS + 5)
+        else:
+            served = named(runs, device, plugins)
+            _announce([(run.name, run.kind) for run in served.values()], place, keyless)
+            Reloading(served).watch()
+            answer(served)
+
+
+def _announce(runs: list[tuple[str, str]], place: str, keyless: bool) -> None:
+    names = ", ".join(f"{name} ({kind})" for name, kind in runs)
+    click.echo(f"{names}: {place}", err=True)
+    if keyless:
+        click.echo("Other machines can use this server without a key; --api-keys requires one.", err=True)
+
+
+def _check_installed() -> None:
     from weft.errors import ConfigError
 
     try:
-        from weft.serve.app import Serving
-        from weft.serve.server import bound, serve
+        import weft.serve.server  # noqa: F401  it and app.py import all libraries of the extra
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("weft"):
             raise
         raise ConfigError(
             f"weft serve needs {error.name}; install Weft with its extra: pip install 'weft[serve]'"
         ) from error
-    from weft.serve.limits import Limits
-    from weft.serve.served import named
 
-    with ExitStack() as stack:
-        rules, tls, log = who.opened(host, stack)
-        listening = stack.enter_context(bound(host, port))
-        limits = Limits(
-            queue=queue,
-            batch_rows=batch,
-            deadline_seconds=deadline,
-            characters=characters,
-            tokens=tokens,
-            connections=connections,
-        )
-        serving = Serving(named(runs, device, plugins), limits, rules, log)
-        shown = f"[{host}]" if ":" in host else host
-        names = ", ".join(f"{run.name} ({run.kind})" for run in serving.runs.values())
-        scheme = "https" if tls else "http"
-        click.echo(f"{names}: {scheme}://{shown}:{listening.getsockname()[1]}", err=True)
-        if host not in LOOPBACK and not rules.keys:
-            click.echo("Other machines can use this server without a key; --api-keys requires one.", err=True)
-        serve(serving, listening, tls)
+
+def _share_counts(stack: ExitStack) -> None:
+    """Let the workers count together; prometheus_client reads the variable when it is imported."""
+    name = "PROMETHEUS_MULTIPROC_DIR"
+    os.environ[name] = stack.enter_context(TemporaryDirectory(prefix="weft-counts-"))
+    stack.callback(os.environ.pop, name)
+
+
+def _cpu(device: str) -> str:
+    """The device of several workers.
+
+    Raises:
+        ConfigError: it is a GPU, whose memory processes cannot share after a fork.
+    """
+    import torch
+
+    from weft.errors import ConfigError
+
+    if device == "cpu" or (device == "auto" and not torch.cuda.is_available()):
+        return "cpu"
+    raise ConfigError(
+        f"--workers: expected 1 with --device {device}, since one process uses a GPU best; add --device cpu "
+        "to answer on the CPU"
+    )

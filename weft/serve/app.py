@@ -95,7 +95,7 @@ class Serving:
     async def metrics(self, request: Request) -> Response:
         """Counts and times in Prometheus's format, without client addresses or texts."""
         encode, kind = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(self.counts.registry), headers={"Content-Type": kind})
+        return Response(encode(self.counts.scraped), headers={"Content-Type": kind})
 
     async def key(self, request: Request) -> Response:
         """Keep the API key of the page in a cookie."""

@@ -5,6 +5,7 @@ Read next: app.py.
 
 import json
 import logging
+import os
 import sys
 import time
 from collections.abc import Iterable
@@ -12,8 +13,9 @@ from datetime import UTC, datetime
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,6 +23,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from weft.errors import ConfigError
 from weft.serve.batcher import Batcher
 from weft.version import __version__
+
+SEVERAL = "PROMETHEUS_MULTIPROC_DIR"
+"""Environment variable of prometheus_client: where several processes count together."""
 
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 STEPS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000)
@@ -47,8 +52,60 @@ class Counts:
             buckets=(*(step for step in STEPS if step < deadline_seconds), deadline_seconds),
             registry=self.registry,
         )
-        self.registry.register(Queues({"answers": batcher, "streams": streams}))
-        ProcessCollector(registry=self.registry)
+        batchers = {"answers": batcher, "streams": streams}
+        self.scraped, self._together = self.registry, None
+        """What /metrics shows."""
+        if SEVERAL in os.environ:
+            self.scraped, self._together = CollectorRegistry(), Together(batchers, self.registry)
+            MultiProcessCollector(self.scraped)
+            self.scraped.register(Queues({}))
+        else:
+            self.registry.register(Queues(batchers))
+            ProcessCollector(registry=self.registry)
+
+    def note(self) -> None:
+        """Called at the beginning and the end of each request."""
+        if self._together:
+            self._together.note()
+
+
+class Together:
+    """The metrics of the batchers in several processes, which share files: noted instead of read.
+
+    Args:
+        batchers: name in the metrics to batcher.
+        registry: where they belong.
+    """
+
+    def __init__(self, batchers: dict[str, Batcher], registry: CollectorRegistry) -> None:
+        self._batchers = batchers
+        self._gauges: dict[tuple[str, str], Gauge] = {}
+        self._counters: dict[tuple[str, str], Counter] = {}
+        self._counted: dict[tuple[str, str], int] = {}
+        for name in batchers:
+            for what, about in (("waiting", "waiting"), ("running", "being computed")):
+                self._gauges[name, what] = Gauge(
+                    f"weft_{name}_{what}",
+                    f"Texts {about} ({name}).",
+                    registry=registry,
+                    multiprocess_mode="livesum",
+                )
+            for what, source, about in (
+                ("batches", "batches", "Batches computed"),
+                ("items", "answered", "Texts answered"),
+            ):
+                self._counters[name, source] = Counter(
+                    f"weft_{name}_{what}", f"{about} ({name}).", registry=registry
+                )
+
+    def note(self) -> None:
+        """Write what the batchers of this process have now."""
+        for (name, what), gauge in self._gauges.items():
+            gauge.set(getattr(self._batchers[name], what))
+        for (name, source), counter in self._counters.items():
+            now = getattr(self._batchers[name], source)
+            counter.inc(now - self._counted.get((name, source), 0))
+            self._counted[name, source] = now
 
 
 class Queues(Collector):
@@ -153,6 +210,7 @@ class Counting:
             await send(message)
 
         begun = time.monotonic()
+        self.counts.note()
         try:
             await self.app(scope, receive, noting)
         finally:
@@ -160,5 +218,6 @@ class Counting:
             path = route.path if isinstance(route, Route) else "other"
             self.counts.requests.labels(path, str(status)).inc()
             self.counts.seconds.labels(path).observe(seconds)
+            self.counts.note()
             if self.log:
                 self.log.note(scope, path, status, seconds, sent)

@@ -7,7 +7,8 @@ import signal
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+import types
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +18,6 @@ import uvicorn
 from weft.errors import ConfigError
 from weft.serve.app import Serving
 from weft.serve.connections import Connection, room
-from weft.serve.reloading import Reloading
 
 GRACE_SECONDS = 30
 BACKLOG = 2048  # connections that may wait to be accepted
@@ -57,9 +57,12 @@ class Server(uvicorn.Server):
     Args:
         serving: the application.
         tls: certificate and private key (PEM); None for plain HTTP.
+        listens: called once it listens.
     """
 
-    def __init__(self, serving: Serving, tls: Tls | None = None) -> None:
+    def __init__(
+        self, serving: Serving, tls: Tls | None = None, *, listens: Callable[[], None] = lambda: None
+    ) -> None:
         limits = replace(serving.limits, connections=room(serving.limits.connections))
         super().__init__(
             uvicorn.Config(
@@ -79,6 +82,7 @@ class Server(uvicorn.Server):
             )
         )
         self.serving = serving
+        self._listens = listens
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen; like uvicorn's, but a time limit holds for TLS handshakes too."""
@@ -100,11 +104,17 @@ class Server(uvicorn.Server):
             )
             one.listen(BACKLOG)
         self.started = True
+        self._listens()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, answer what has been asked, and refuse what could still come."""
         await super().shutdown(sockets)
         self.serving.drain()
+
+    def retire(self, sig: int, frame: types.FrameType | None) -> None:
+        """Another worker takes over: as at a shutdown, but no answer is given up before its deadline."""
+        self.config.timeout_graceful_shutdown = int(self.serving.limits.deadline_seconds) + 1
+        self.handle_exit(sig, frame)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -113,6 +123,8 @@ class Server(uvicorn.Server):
             yield  # in tests; only the main thread receives signals
             return
         before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        if hasattr(signal, "SIGUSR1"):
+            before[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, self.retire)
         try:
             yield
         finally:
@@ -144,7 +156,12 @@ def bound(host: str, port: int) -> socket.socket:
     return found
 
 
-def serve(serving: Serving, listening: socket.socket, tls: Tls | None = None) -> None:
-    """Answer until a signal comes and what was begun is finished."""
-    Reloading(serving.runs).watch()
-    asyncio.run(Server(serving, tls).serve(sockets=[listening]))
+def serve(
+    serving: Serving,
+    listening: socket.socket,
+    tls: Tls | None = None,
+    *,
+    listens: Callable[[], None] = lambda: None,
+) -> None:
+    """Answer until a signal comes and what was begun is finished; `listens` is called once it listens."""
+    asyncio.run(Server(serving, tls, listens=listens).serve(sockets=[listening]))
