@@ -83,7 +83,9 @@ def test_a_worker_that_dies_is_started_again_and_a_signal_ends_all(library: None
             assert post(f"{address}/translate", ASKED).status == 200
 
         def counted(line: str) -> bool:  # by all workers, whoever answers
-            return re.search(rf"^{re.escape(line)} [67]\.0$", ask(f"{address}/metrics").body, re.M) is not None
+            return (
+                re.search(rf"^{re.escape(line)} [67]\.0$", ask(f"{address}/metrics").body, re.M) is not None
+            )
 
         until(lambda: counted('weft_requests_total{path="/translate",status="200"}'))
         until(lambda: counted("weft_answers_items_total"))
