@@ -46,7 +46,7 @@ def test_both_sides_are_numbered_as_the_library_does(name: str, legacy: bool, tm
     theirs.save_pretrained(tmp_path / "checkpoint")
     import_run(tmp_path / "checkpoint", tmp_path / "run", source=source, target=target)
     ready = open_run(tmp_path / "run", device="cpu").ready
-    order = ready.target._order
+    order = ready.target.order
     for text in ("Click the button.", "the  oat", "e", "中"):
         want = theirs(text)["input_ids"]
         assert [order[number] for number in ready.source.encode(text)] == want

@@ -108,7 +108,7 @@ def test_a_gap_is_filled_like_by_the_library(imported: Any) -> None:
     theirs, made, mask, there = imported
     opened = open_run(there / "run", device="cpu")
     filler = opened.ready.predictor(opened.model)
-    order = torch.tensor([*filler.vocabulary._order, made.convert_tokens_to_ids(mask)])
+    order = torch.tensor([*filler.vocabulary.order, made.convert_tokens_to_ids(mask)])
     assert sorted(order.tolist()) == list(range(317))
     for text in TEXTS:
         ids = made(text.replace("[MASK]", mask)).input_ids

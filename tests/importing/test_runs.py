@@ -78,7 +78,7 @@ def test_it_gives_each_piece_the_same_probability(imported: Any) -> None:
     theirs, made, run = imported
     opened = open_run(run, device="cpu")
     source, target = opened.ready.source, opened.ready.target
-    order = torch.tensor(target._order)
+    order = torch.tensor(target.order)
     for line in LINES:
         ids = torch.tensor([made.encode(line).ids])
         written = torch.tensor([frame(theirs, made, "Abrir la ventana")])
@@ -110,7 +110,7 @@ def test_it_writes_what_the_library_writes(imported: Any) -> None:
         state = opened.model.start(here, torch.ones_like(here, dtype=torch.bool))
         first = torch.tensor([2])
         found = greedy(opened.model.step, state, first, eos=3, max_length=13, banned=(0, 1, 2))
-        got = [opened.ready.target._order[number] for number in to_lists(found, 3)[0][0]]
+        got = [opened.ready.target.order[number] for number in to_lists(found, 3)[0][0]]
         assert got == [number for number in want if number != 2]
 
 
@@ -164,7 +164,7 @@ def test_gpt2_becomes_a_language_model(tmp_path: Path, capsys: pytest.CaptureFix
         cli.main(["import", str(tmp_path / "checkpoint"), "--run", str(tmp_path / "run")])
     assert leave.value.code == 0
     opened = open_run(tmp_path / "run", device="cpu")
-    order = torch.tensor(opened.ready.vocabulary._order)
+    order = torch.tensor(opened.ready.vocabulary.order)
     for line in LINES:
         ids = made.encode(line).ids
         want = theirs(torch.tensor([[2, *ids]])).logits.log_softmax(-1)[0]

@@ -164,7 +164,7 @@ def test_it_reads_as_the_tokenizer_and_gives_each_piece_the_same_probability(imp
     case, theirs, made, run = imported
     opened = open_run(run, device="cpu")
     source, target = opened.ready.source, opened.ready.target
-    order = torch.tensor(target._order)
+    order = torch.tensor(target.order)
     for line in LINES:
         ids, here = made.encode(line).ids, source.encode(line)
         assert order[here].tolist() == ids
@@ -185,7 +185,7 @@ def test_it_writes_what_the_library_writes(imported: Imported, beam: int, penalt
     settings = {"search": "beam" if beam > 1 else "greedy", "length_penalty": penalty}
     options = settings | ({"beam": beam} if beam > 1 else {})
     translator = opened.ready.predictor(opened.model, options)
-    order, end = opened.ready.target._order, case.settings["eos_token_id"]
+    order, end = opened.ready.target.order, case.settings["eos_token_id"]
     banned = sorted({case.settings["pad_token_id"], 3, case.settings["decoder_start_token_id"]} - {end})
     for line in LINES:
         ids = torch.tensor([made.encode(line).ids])

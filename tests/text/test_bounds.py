@@ -11,7 +11,8 @@ import pytest
 from tests.text.forged import forged, replace, split
 from weft.errors import CheckpointError, DataError
 from weft.text import bounds
-from weft.text.imported import KEY, Imported, renumbered
+from weft.text.foreign import renumbered
+from weft.text.imported import KEY, Imported
 from weft.text.loading import load_vocabulary
 
 PUBLISHED = {

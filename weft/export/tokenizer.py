@@ -112,6 +112,25 @@ def check_numbers(vocabulary: Vocabulary, content: dict[str, Any], texts: list[s
     return len(every)
 
 
+def settings(*, begins: bool) -> dict[str, Any]:
+    """The content of tokenizer_config.json.
+
+    Args:
+        begins: whether <eos>, the end of a line, is read before a text, as a language model does.
+    """
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "pad_token": "<pad>",
+        "unk_token": "<unk>",
+        "bos_token": "<eos>" if begins else "<sos>",
+        "eos_token": "<eos>",
+        "split_special_tokens": True,
+        "clean_up_tokenization_spaces": False,
+        "padding_side": "left" if begins else "right",
+        "model_input_names": ["input_ids", "attention_mask"],
+    }
+
+
 def _normalizers(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same steps with Python's idea of white space, letter case and blank texts."""
     found: list[dict[str, Any]] = []

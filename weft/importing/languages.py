@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from weft.errors import ConfigError
 from weft.importing.checkpoint import Foreign
-from weft.text.imported import after_prefix, content_of
+from weft.text.foreign import after_prefix, content_of
 
 LANGUAGES = ("mbart", "m2m_100")
 """Families whose texts have a symbol of their language."""

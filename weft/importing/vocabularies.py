@@ -9,7 +9,8 @@ from typing import NamedTuple
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import Foreign
 from weft.importing.languages import frame, framed
-from weft.text.imported import Imported, numbers_of, renumbered
+from weft.text.foreign import numbers_of, renumbered
+from weft.text.imported import Imported
 from weft.text.sentencepiece import SentencePieces, read_model, read_numbers
 from weft.text.vocabulary import Vocabulary
 

@@ -15,14 +15,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from weft.serve.batcher import Batcher
-from weft.serve.completions import Completions, error_form
+from weft.serve.completions import Completions
 from weft.serve.counts import AccessLog, Counting, Counts
-from weft.serve.forms import Handler, Json, plain, refused
+from weft.serve.forms import Handler, Json, error_form, refused
 from weft.serve.guard import Access, sign_in
-from weft.serve.limits import BEAM, Limits
+from weft.serve.limits import BEAM, Limits, Refusal
 from weft.serve.openapi import description
 from weft.serve.pages import FILES, Pages
-from weft.serve.responses import Health, Refused
+from weft.serve.responses import Health
 from weft.serve.served import Served
 from weft.serve.translation import Translation
 
@@ -74,9 +74,9 @@ class Serving:
             _route("/metrics", self.metrics),
             _route("/openapi.json", self.openapi),
             _route("/spec", self.openapi),
-            Route("/v1/models", refused(error_form, completions.models)),
-            Route("/v1/models/{name}", refused(error_form, completions.model)),
-            Route("/v1/completions", refused(error_form, completions.completions), methods=["POST"]),
+            _route("/v1/models", completions.models),
+            _route("/v1/models/{name}", completions.model),
+            _route("/v1/completions", completions.completions, ["POST"]),
         ]
         self.app = Starlette(
             routes=routes,
@@ -112,7 +112,7 @@ class Serving:
 
 
 def _route(path: str, handler: Handler, methods: list[str] | None = None) -> Route:
-    return Route(path, refused(plain, handler), methods=methods)
+    return Route(path, refused(error_form(path), handler), methods=methods)
 
 
 def _file(pages: Pages, name: str) -> Handler:
@@ -127,9 +127,12 @@ async def _unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     sentences = {404: "unknown address; GET /openapi.json lists all addresses"}
     sentences[405] = "this address does not support the method; GET /openapi.json lists the supported ones"
-    return Json(Refused(sentences.get(error.status_code, error.detail)), error.status_code, error.headers)
+    code = "unknown_url" if error.status_code == 404 else None
+    refusal = Refusal(error.status_code, sentences.get(error.status_code, error.detail), code=code)
+    return Json(error_form(request.url.path)(refusal), error.status_code, error.headers)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     traceback.print_exception(error)
-    return Json(Refused("internal error; see the log of the server"), 500)
+    refusal = Refusal(500, "internal error; see the log of the server")
+    return Json(error_form(request.url.path)(refusal), 500)

@@ -1,15 +1,15 @@
 """OpenAI's completions interface for language models: /v1/models, /v1/completions.
 
 Source: platform.openai.com/docs/api-reference/completions. Greedy and sampled requests for the same model
-share batches. Not supported, and refused: suffix, best_of above n, penalties, logit_bias, chat.
-Read next: continuing.py.
+share batches. Not supported, and refused: suffix, best_of above n, penalties, logit_bias, chat, and unknown
+parameters. Read next: continuing.py.
 """
 
 import asyncio
 import dataclasses
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,13 +17,14 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from weft.errors import DataError
 from weft.serve.batcher import Batcher
-from weft.serve.continuing import Ask, Continued, How, Token, go_on, size_of, spaced, writer_of
-from weft.serve.forms import Json, answered, dumped, read
-from weft.serve.job import Job, Stopped
+from weft.serve.continuing import Ask, Continued, How, Token, go_on, size_of, writer_of
+from weft.serve.forms import Json, answered, dumped, of_openai, read
+from weft.serve.job import Job, Stopped, Work
 from weft.serve.limits import Limits, Refusal
 from weft.serve.requests import Complete
-from weft.serve.responses import Choice, Completion, Failure, Logprobs, Mistake, Model, Models, Usage
+from weft.serve.responses import Choice, Completion, Logprobs, Model, Models, Usage
 from weft.serve.served import Served, find
 from weft.tasks.abilities import Continuer
 
@@ -61,18 +62,20 @@ class Completions:
         writer = writer_of(run)
         asks = self._asks(given, writer)
         about = Completion(f"cmpl-{time.time_ns():x}", int(time.time()), run.name, [])
-        echo, shows = bool(given.echo), given.logprobs is not None
+        if given.stream_options is not None and not given.stream:
+            raise Refusal(400, "stream_options: expected stream: true beside it", param="stream_options")
         if given.stream:
-            events = self._stream(about, writer, asks, echo, shows)
-            return await _started(events)
-        key = (run, "completions")
-        work, seconds = _writing(writer, echo and shows), self.limits.deadline_seconds
-        job = Job(key, work, asks, seconds, size=sum(map(size_of, asks)), check=self._check(writer, asks))
+            return await _started(self._stream(about, writer, asks, given))
+        key, size = (run, "completions"), sum(map(size_of, asks))
+        seconds, check = self.limits.deadline_seconds, self._check(writer, asks)
+        job = Job(key, _writing(writer), asks, seconds, size=size, check=check)
         rows = await answered(request, self.batcher, job)
-        choices = [_choice(n, row, echo, shows, past) for n, (row, past) in enumerate(rows)]
-        prompt = sum(len(row.given) for row, _ in rows[:: given.n])
-        wrote = sum(len(row.added) for row, _ in rows)
-        return Json(replace(about, choices=choices, usage=Usage(prompt, wrote, prompt + wrote)))
+        echo, shows = bool(given.echo), given.logprobs is not None
+        choices = [
+            _choice(n, row.prompt * echo + row.text, [*row.past, *row.tokens], row, echo, shows)
+            for n, row in enumerate(rows)
+        ]
+        return Json(replace(about, choices=choices, usage=_usage(rows, given.n)))
 
     def _fitting(self) -> dict[str, Served]:
         return {name: run for name, run in self.runs.items() if run.continues}
@@ -82,45 +85,70 @@ class Completions:
         return Model(run.name, made)
 
     def _asks(self, given: Complete, writer: Continuer) -> list[Ask]:
-        prompts, limits, count = self.limits.texts(given.prompt, "prompt"), self.limits, given.n
+        prompts, limits, count = self.limits.prompts(given.prompt, "prompt"), self.limits, given.n
         if given.best_of not in (None, count):
-            raise Refusal(400, f"best_of: expected {count}, the value of n, got {given.best_of}")
+            sentence = f"best_of: expected {count}, the value of n, got {given.best_of}"
+            raise Refusal(400, sentence, param="best_of")
         if count * len(prompts) > limits.items:
-            raise Refusal(400, f"n: expected at most {limits.items} choices, got {count * len(prompts)}")
+            sentence = f"n: expected at most {limits.items} choices, got {count * len(prompts)}"
+            raise Refusal(400, sentence, param="n")
+        for prompt in prompts:
+            if not isinstance(prompt, str):
+                _check_numbers(writer, prompt)
         seed = (writer.decoding.seed if given.seed is None else given.seed) % 2**62
         how = How(
             max_tokens=given.max_tokens,
             temperature=given.temperature,
             top_p=max(given.top_p, 1e-6),
             stop=_stops(given.stop, limits),
-            max_lines=writer.decoding.max_lines,
+            ends=writer.ends,
             logprobs=given.logprobs or 0,
+            scored=bool(given.echo) and given.logprobs is not None,
         )
         return [
-            Ask(text, dataclasses.replace(how, seed=seed + number))
-            for text in prompts
+            Ask(
+                prompt if isinstance(prompt, str) else tuple(prompt),
+                dataclasses.replace(how, seed=seed + number),
+            )
+            for prompt in prompts
             for number in range(count)
         ]
 
     def _check(self, writer: Continuer, asks: list[Ask]) -> Callable[[], None]:
-        prompts = list(dict.fromkeys(ask.text for ask in asks))
-        return partial(self.limits.check_tokens, writer.tokens, prompts, "prompt")
+        prompts = list(dict.fromkeys(ask.prompt for ask in asks))
+
+        def read(prompt: str | Sequence[int]) -> Sequence[int]:
+            return writer.reading.tokens(prompt) if isinstance(prompt, str) else prompt
+
+        return partial(self.limits.check_tokens, read, prompts, "prompt")
 
     async def _stream(
-        self, about: Completion, writer: Continuer, asks: list[Ask], echo: bool, shows: bool
+        self, about: Completion, writer: Continuer, asks: list[Ask], given: Complete
     ) -> AsyncIterator[bytes]:
+        echo, shows = bool(given.echo), given.logprobs is not None
+        counts = given.stream_options is not None and given.stream_options.include_usage
+        about = replace(about, usage=None) if counts else about
         events: asyncio.Queue[Any] = asyncio.Queue()
         loop = asyncio.get_running_loop()
+        usage: list[Usage] = []
 
         def work(items: list[Any], stopped: Stopped) -> list[Any]:
             sent = [(0, 0)] * len(items)
+            begun = not echo
             for rows in go_on(writer, items, stopped):
                 for number, row in enumerate(rows):
+                    if not begun:
+                        part = _choice(number, row.prompt, row.past, None, echo, shows)
+                        loop.call_soon_threadsafe(events.put_nowait, part)
                     text, tokens = sent[number]
                     if row.sure > text or len(row.tokens) > tokens or row.reason:
-                        part = row.text[text : row.sure], row.tokens[tokens:], row.reason
-                        loop.call_soon_threadsafe(events.put_nowait, (number, *part))
+                        part = _choice(
+                            number, row.text[text : row.sure], row.tokens[tokens:], row, echo, shows
+                        )
+                        loop.call_soon_threadsafe(events.put_nowait, part)
                         sent[number] = max(text, row.sure), len(row.tokens)
+                begun = True
+            usage.append(_usage(rows, given.n))
             return [None] * len(items)
 
         seconds, size = self.limits.deadline_seconds, sum(map(size_of, asks))
@@ -129,23 +157,15 @@ class Completions:
         job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
         ended = [False] * len(asks)
         try:
-            if echo:
-                for number, ask in enumerate(asks):
-                    yield _event(replace(about, choices=[Choice(number, ask.text, None, None)]))
-            while isinstance(event := await events.get(), tuple):
-                number, text, tokens, reason = event
-                if not ended[number]:
-                    ended[number] = bool(reason)
-                    shown = _logprobs(tokens, 0) if shows else None
-                    yield _event(replace(about, choices=[Choice(number, text, shown, reason or None)]))
+            while isinstance(event := await events.get(), Choice):
+                if not ended[event.index]:
+                    ended[event.index] = event.finish_reason is not None
+                    yield _event(replace(about, choices=[event]))
             if event is not None:
-                yield _event(
-                    error_form(
-                        event
-                        if isinstance(event, Refusal)
-                        else Refusal(500, "the model failed on this input; see the log of the server")
-                    )
-                )
+                failed = Refusal(500, "the model failed on this input; see the log of the server")
+                yield _event(of_openai(event if isinstance(event, Refusal) else failed))
+            elif counts:
+                yield _event(replace(about, usage=usage[0]))
             yield b"data: [DONE]\n\n"
         finally:
             job.gone.set()
@@ -168,37 +188,49 @@ async def _started(events: AsyncIterator[bytes]) -> Response:
     )
 
 
-def _writing(writer: Continuer, scored: bool) -> Any:
-    def work(asks: list[Ask], stopped: Stopped) -> list[tuple[Continued, list[Token]]]:
+def _writing(writer: Continuer) -> Work:
+    def work(asks: list[Ask], stopped: Stopped) -> list[Continued]:
         (rows,) = deque(go_on(writer, asks, stopped), maxlen=1)
-        return [(row, _past(writer, row.ask.text) if scored else []) for row in rows]
+        return rows
 
     return work
 
 
-def _past(writer: Continuer, text: str) -> list[Token]:
-    """The tokens of the prompt with their log-probabilities."""
-    pieces, logps = writer.score(text)
-    return [Token(spaced(piece), logp, {}) for piece, logp in zip(pieces[:-1], logps[:-1], strict=True)]
+def _check_numbers(writer: Continuer, numbers: list[int]) -> None:
+    """Check them before they share a batch with other requests."""
+    try:
+        writer.reading.numbered(numbers)
+    except DataError as error:
+        raise Refusal(400, f"prompt: {error}", param="prompt") from error
 
 
-def _choice(number: int, row: Continued, echo: bool, shows: bool, past: list[Token]) -> Choice:
-    text = (row.ask.text if echo else "") + row.text
-    shown = _logprobs([*past, *row.tokens], 0) if shows else None
-    return Choice(number, text, shown, row.reason)
+def _usage(rows: list[Continued], count: int) -> Usage:
+    """The tokens of the prompts, each counted once for its `count` choices, and those written."""
+    prompt = sum(len(row.given) for row in rows[::count])
+    wrote = sum(len(row.added) for row in rows)
+    return Usage(prompt, wrote, prompt + wrote)
 
 
-def _logprobs(tokens: list[Token], start: int) -> Logprobs:
-    offsets = []
-    for token in tokens:
-        offsets.append(start)
-        start += len(token.piece)
-    return Logprobs(
+def _choice(
+    number: int, text: str, tokens: list[Token], row: Continued | None, echo: bool, shows: bool
+) -> Choice:
+    """A choice, or a part of one.
+
+    Args:
+        number: its place among the choices.
+        text, tokens: of this part.
+        row: the continuation, whose end may have been reached; None for the prompt.
+        echo: whether the text begins with the prompt.
+        shows: whether log-probabilities were asked for.
+    """
+    before = 0 if echo or row is None else len(row.prompt)
+    shown = Logprobs(
         tokens=[token.piece for token in tokens],
         token_logprobs=[token.logp for token in tokens],
-        top_logprobs=[token.top or {token.piece: token.logp} for token in tokens],
-        text_offset=offsets,
+        top_logprobs=[token.top for token in tokens],
+        text_offset=[token.begin - before for token in tokens],
     )
+    return Choice(number, text, shown if shows else None, row.reason or None if row else None)
 
 
 def _stops(value: str | list[str] | None, limits: Limits) -> tuple[str, ...]:
@@ -206,15 +238,9 @@ def _stops(value: str | list[str] | None, limits: Limits) -> tuple[str, ...]:
         return ()
     stops = limits.texts(value, "stop")
     if len(stops) > 4 or not all(stops):
-        raise Refusal(400, "stop: expected at most 4 texts, none of them empty")
+        raise Refusal(400, "stop: expected at most 4 texts, none of them empty", param="stop")
     return tuple(stops)
 
 
 def _event(content: Any) -> bytes:
     return b"data: " + dumped(content) + b"\n\n"
-
-
-def error_form(refusal: Refusal) -> Failure:
-    """An error in OpenAI's format."""
-    kind = "invalid_request_error" if refusal.status < 429 else "server_error"
-    return Failure(Mistake(refusal.sentence, kind))

@@ -5,7 +5,7 @@ other rows. The model reads texts with the same number of tokens together. Read 
 the same loop without output between the steps; completions.py.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,12 +17,18 @@ from weft.search.candidates import best_candidates
 from weft.search.sampling import invert
 from weft.serve.job import Left, Stopped
 from weft.serve.served import Served
-from weft.tasks.abilities import Continuer, Continues
+from weft.tasks.abilities import Continuer, Continues, Expected
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 from weft.tree import keep_sources
 
 BANNED = (PAD, UNK, SOS)
 CHARACTERS = 4  # of a token, roughly
+AT_ONCE = 8  # prompts scored before other requests get a turn
+HALF = "\ufffd"
+"""What a tokenizer writes for a character whose last bytes are still missing."""
+
+LEAST = -9999.0
+"""Reported for what is impossible, as OpenAI does: JSON has no infinity."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,52 +40,60 @@ class How:
         temperature: 0 takes the most probable token.
         top_p: as in search/filters.py.
         seed: seed of the row's random generator.
-        max_lines: number of line ends after which the text ends.
+        ends: number of </s> after which the text ends.
         stop: strings before which the text ends.
         logprobs: number of alternatives to report per token.
+        scored: report the tokens of the prompt too.
     """
 
     max_tokens: int
     temperature: float = 1.0
     top_p: float = 1.0
     seed: int = 1
-    max_lines: int = 1
+    ends: int = 1
     stop: tuple[str, ...] = ()
     logprobs: int = 0
+    scored: bool = False
 
 
 class Ask(NamedTuple):
-    """A text and the settings of its continuation."""
+    """A prompt and the settings of its continuation."""
 
-    text: str
+    prompt: str | tuple[int, ...]  # a text, or numbers of the run's tokenizer.json, read exactly as given
     how: How
 
 
 class Token(NamedTuple):
-    """A generated token."""
+    """A token of a prompt or of its continuation."""
 
     piece: str
-    logp: float
-    top: dict[str, float]  # piece to log-probability, for the most probable ones
+    begin: int  # place in prompt and continuation
+    logp: float | None  # None for the first token of a prompt
+    top: dict[str, float] | None  # piece to log-probability, best first, with that of the token itself
 
 
 @dataclass
 class Continued:
-    """The continuation of one text so far."""
+    """The continuation of one prompt so far."""
 
     ask: Ask
-    given: list[int]
+    prompt: str  # as text
+    given: list[int]  # its tokens, after those that are read before every text
+    row: list[int]  # what the model reads
+    spelling: Callable[[int], tuple[int, str]]  # of the row, ready for the next token
+    end: int  # length of what it has spelled
+    past: list[Token] = field(default_factory=list)  # tokens of the prompt, if asked for
     added: list[int] = field(default_factory=list)
-    tokens: list[Token] = field(default_factory=list)
+    tokens: list[Token] = field(default_factory=list)  # `added`, and the end that was written
     text: str = ""  # the generated text, up to a stop string
     sure: int = 0  # number of characters that can no longer change
     reason: str = ""  # "stop" or "length" once it has ended
-    most: int = 0  # maximum number of new tokens
 
 
 def size_of(ask: Ask) -> int:
     """The characters that are read and written, roughly, for the choice of a lane."""
-    return len(ask.text) + CHARACTERS * ask.how.max_tokens
+    tokens = ask.how.max_tokens + (0 if isinstance(ask.prompt, str) else len(ask.prompt))
+    return (len(ask.prompt) if isinstance(ask.prompt, str) else 0) + CHARACTERS * tokens
 
 
 def writer_of(run: Served, model: nn.Module | None = None) -> Continuer:
@@ -94,14 +108,15 @@ def go_on(writer: Continuer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[
 
     Raises:
         Left: no client is waiting any more.
+        DataError: a token does not exist.
     """
-    rows = [Continued(ask, writer.tokens(ask.text)) for ask in asks]
+    rows = [_begun(writer, ask) for ask in asks]
+    _score(writer, [row for row in rows if row.ask.how.scored], stopped)
     groups: dict[int, list[Continued]] = {}
     for row in rows:
-        row.most = _most(writer, row)
-        row.reason = "" if row.most else "length"
+        row.reason = "" if row.ask.how.max_tokens else "length"
         if not row.reason:
-            groups.setdefault(len(row.given), []).append(row)
+            groups.setdefault(len(row.row), []).append(row)
     if not groups:
         yield rows
     for group in groups.values():
@@ -109,14 +124,78 @@ def go_on(writer: Continuer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[
             yield rows
 
 
-def _most(writer: Continuer, row: Continued) -> int:
-    room, wanted = writer.room(len(row.given)), row.ask.how.max_tokens
-    return wanted if room is None else min(wanted, room)
+def _begun(writer: Continuer, ask: Ask) -> Continued:
+    reading = writer.reading
+    if isinstance(ask.prompt, str):
+        row = reading.row(ask.prompt)
+        given = row[len(reading.opening) :] if ask.prompt else []
+    else:
+        row = given = reading.numbered(ask.prompt)
+    spelling = reading.spelling()
+    read = "".join([spelling(token)[1] for token in row])
+    prompt = ask.prompt if isinstance(ask.prompt, str) else read
+    return Continued(ask, prompt, given, row, spelling, len(read))
+
+
+def _score(writer: Continuer, rows: Sequence[Continued], stopped: Stopped) -> None:
+    """Fill in the tokens of the prompts; equal ones are computed once."""
+    most = max((row.ask.how.logprobs for row in rows), default=0)
+    different = sorted({tuple(row.row) for row in rows}, key=len)
+    found: dict[tuple[int, ...], Sequence[Expected]] = {}
+    for at in range(0, len(different), AT_ONCE):
+        if stopped():
+            raise Left
+        some = different[at : at + AT_ONCE]
+        found |= dict(zip(some, writer.expected(some, most), strict=True))
+    for row in rows:
+        if isinstance(row.ask.prompt, str):
+            begins = writer.reading.begins(row.prompt)
+        else:
+            spelling = writer.reading.spelling()
+            begins = [spelling(token)[0] for token in row.given]
+        known = found[tuple(row.row)]
+        after = known[len(known) + 1 - len(row.given) :] if row.given else []
+        for begin, token in zip(begins[:1], row.given[:1], strict=True):
+            first = _token(writer, row.ask.how, begin, row.prompt, token, 0.0, [])
+            row.past.append(first._replace(logp=None, top=None))
+        for begin, (token, logp, best) in zip(begins[1:], after, strict=True):
+            rest = row.prompt[begin : begin + 1]
+            row.past.append(_token(writer, row.ask.how, begin, rest, token, logp, best))
+
+
+def _token(
+    writer: Continuer,
+    how: How,
+    begin: int,
+    rest: str,
+    number: int,
+    logp: float,
+    best: Sequence[tuple[int, float]],
+) -> Token:
+    """A token with its alternatives.
+
+    Args:
+        writer: the model.
+        how: of the request.
+        begin: where it begins.
+        rest: the text from there on, so far as it is known.
+        number, logp, best: see Continuer.expected.
+    """
+    best = best[: how.logprobs]
+    numbers = [number, *(other for other, _ in best)]
+    pieces = writer.reading.shown(numbers)
+    if pieces[0].startswith(" ") and rest and not rest[0].isspace():  # the beginning of a text has no space
+        pieces = [piece.removeprefix(" ") for piece in pieces]
+    top: dict[str, float] = {}
+    for piece, (_, value) in zip(pieces[1:], best, strict=True):
+        top.setdefault(piece, max(value, LEAST))  # of pieces that look the same, the likeliest
+    top.setdefault(pieces[0], max(logp, LEAST))
+    return Token(pieces[0], begin, max(logp, LEAST), top)
 
 
 @torch.inference_mode()
 def _together(writer: Continuer, rows: list[Continued], stopped: Stopped) -> Iterator[None]:
-    state, token = writer.reader.start([row.given for row in rows])
+    state, token = writer.reader.start([row.row for row in rows])
     chances = [torch.Generator().manual_seed(row.ask.how.seed) for row in rows]
     while rows:
         if stopped():
@@ -145,27 +224,26 @@ def _choose(logp: Tensor, how: How, chance: torch.Generator) -> int:
 
 
 def _add(writer: Continuer, row: Continued, number: int, logp: Tensor) -> None:
-    how = row.ask.how
-    lines = row.added.count(EOS) + (number == EOS)
-    if number == EOS and lines >= how.max_lines:
+    how, prompt = row.ask.how, row.prompt
+    ends = row.added.count(EOS) + (number == EOS)
+    if number == EOS and ends >= how.ends:
         row.reason = "stop"
     else:
         row.added.append(number)
-        if len(row.added) >= row.most:
+        if len(row.added) >= how.max_tokens:
             row.reason = "length"
-    count = min(how.logprobs, len(logp))
-    best = logp.topk(count) if count else None
-    pieces = [spaced(piece) for piece in writer.vocabulary.pieces([number])]
-    top = {}
-    if best is not None:
-        names = map(spaced, writer.vocabulary.pieces(best.indices.tolist()))
-        top = dict(zip(names, best.values.tolist(), strict=True))
-    if row.reason != "stop":
-        row.tokens.append(Token(pieces[0], float(logp[number]), top))
-    text = writer.added(row.ask.text, row.given, row.added)
-    ends = [place for stop in how.stop if (place := text.find(stop)) >= 0]
-    if ends:
-        text, row.reason = text[: min(ends)], "stop"
+    text = writer.added(prompt, row.row, row.added)
+    begin, new = row.spelling(number)
+    row.end += len(new) if row.reason != "stop" else 0
+    # The text may differ from what the tokens spell: it was normalised, or ends in a space.
+    begin = max(len(prompt), begin + len(prompt) + len(text.rstrip(HALF)) - row.end)
+    best = logp.topk(min(how.logprobs, len(logp)))
+    likeliest = list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
+    rest = text[begin - len(prompt) :]
+    row.tokens.append(_token(writer, how, begin, rest, number, float(logp[number]), likeliest))
+    stops = [place for stop in how.stop if (place := text.find(stop)) >= 0]
+    if stops:
+        text, row.reason = text[: min(stops)], "stop"
     row.text = text
     row.sure = len(text) if row.reason else len(text) - _held(text, how.stop)
 
@@ -176,8 +254,9 @@ def spaced(piece: str) -> str:
 
 
 def _held(text: str, stops: Sequence[str]) -> int:
-    """Number of characters at the end that may be the beginning of a stop string."""
-    return max(
+    """Number of characters at the end that may be the beginning of a stop string, or half a character."""
+    begun = max(
         (n for stop in stops for n in range(1, min(len(stop), len(text) + 1)) if text.endswith(stop[:n])),
         default=0,
     )
+    return max(begun, len(text) - len(text.rstrip(HALF)))

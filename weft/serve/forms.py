@@ -20,7 +20,7 @@ from weft.errors import WeftError
 from weft.serve.batcher import Batcher
 from weft.serve.job import Job
 from weft.serve.limits import Limits, Refusal, kind_of
-from weft.serve.responses import Refused
+from weft.serve.responses import Failure, Mistake, Refused
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 Handler = Callable[[Request], Awaitable[Response]]
@@ -54,9 +54,15 @@ async def read(request: Request, limits: Limits, form: type[Form]) -> Form:
     empty or null number counts as missing.
 
     Raises:
-        Refusal: as `fields`; or a field has another type or is outside its range.
+        Refusal: as `fields`; or a field has another type, is outside its range, or is unknown to a form that
+            forbids unknown fields.
     """
     given, schemas = await fields(request, limits), properties(form)
+    unknown = next((name for name in given if name not in schemas), None)
+    if unknown is not None and form.__struct_config__.forbid_unknown_fields:
+        name = unknown[:40].encode("ascii", "backslashreplace").decode()
+        sentence = f"{name}: unknown parameter; supported: {', '.join(schemas)}"
+        raise Refusal(400, sentence, param=name, code="unknown_parameter")
     known = {
         name: given[name]
         for name, schema in schemas.items()
@@ -72,9 +78,8 @@ async def read(request: Request, limits: Limits, form: type[Form]) -> Form:
         value: Any = known.get(found[1])
         for place in re.findall(r"\[(\d+)\]", found[2]):
             value = value[int(place)]
-        raise Refusal(
-            400, f"{found[1]}: expected {_expected(schemas[found[1]])}, got {_shown(value)}"
-        ) from None
+        sentence = f"{found[1]}: expected {_expected(schemas[found[1]])}, got {_shown(value)}"
+        raise Refusal(400, sentence, param=found[1]) from None
 
 
 @functools.cache
@@ -93,6 +98,8 @@ def _expected(schema: dict[str, Any]) -> str:
     """The allowed values of a field, as text for people."""
     if "title" in schema:
         return str(schema["title"])
+    if "$ref" in schema:
+        return "an object as in /openapi.json"
     if "anyOf" in schema:
         return " or ".join(_expected(one) for one in schema["anyOf"] if one != {"type": "null"})
     if "enum" in schema:
@@ -266,3 +273,17 @@ def refused(form: Callable[[Refusal], msgspec.Struct], handler: Handler) -> Hand
 def plain(refusal: Refusal) -> Refused:
     """An error in LibreTranslate's format, used by all addresses except /v1."""
     return Refused(refusal.sentence)
+
+
+def of_openai(refusal: Refusal) -> Failure:
+    """An error in OpenAI's format, used by all addresses below /v1."""
+    kind = "invalid_request_error" if refusal.status < 500 else "server_error"
+    code = refusal.code
+    if refusal.status == 429:
+        kind, code = "rate_limit_error", code or "rate_limit_exceeded"
+    return Failure(Mistake(refusal.sentence, kind, refusal.param, code))
+
+
+def error_form(path: str) -> Callable[[Refusal], Refused | Failure]:
+    """The format of the errors of an address, also of one that does not exist."""
+    return of_openai if path == "/v1" or path.startswith("/v1/") else plain

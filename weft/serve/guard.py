@@ -21,8 +21,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.errors import ConfigError
-from weft.serve.completions import error_form
-from weft.serve.forms import ADMIT, Json, plain, read
+from weft.serve.forms import ADMIT, Json, error_form, read
 from weft.serve.keys import Keys
 from weft.serve.limits import Limits, Refusal
 from weft.serve.pages import FILES
@@ -218,7 +217,7 @@ def _sent(request: Request) -> str | None:
 
 
 async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-    form = error_form if scope["path"].startswith("/v1/") else plain
+    form = error_form(scope["path"])
     headers = {"Retry-After": str(refusal.retry_after)} if refusal.retry_after else {}
     await Json(form(refusal), refusal.status, headers)(scope, receive, send)
 

@@ -19,6 +19,9 @@ LINES = 16
 LOGPROBS = 20
 """Maximum number of alternatives per token."""
 
+PROMPTS = "a text, a list of texts, a list of token numbers, or a list of such lists"
+"""What a prompt may be."""
+
 
 class Refusal(Exception):
     """An error response: a status and a sentence for the client.
@@ -28,14 +31,27 @@ class Refusal(Exception):
         sentence: what was expected and what was found.
         retry_after: seconds after which a new try may succeed; 0 if it cannot.
         closes: whether to close the connection, because the body was not read to its end.
+        param: the field that is wrong, for the routes below /v1.
+        code: a word for programs, for the same routes.
     """
 
-    def __init__(self, status: int, sentence: str, *, retry_after: int = 0, closes: bool = False) -> None:
+    def __init__(
+        self,
+        status: int,
+        sentence: str,
+        *,
+        retry_after: int = 0,
+        closes: bool = False,
+        param: str | None = None,
+        code: str | None = None,
+    ) -> None:
         super().__init__(sentence)
         self.status = status
         self.sentence = sentence
         self.retry_after = retry_after
         self.closes = closes
+        self.param = param
+        self.code = code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,15 +92,20 @@ class Limits:
             Refusal: it is not valid text, or too long.
         """
         if not isinstance(value, str):
-            raise Refusal(400, f"{name}: expected text, got {kind_of(value)}")
+            raise Refusal(400, f"{name}: expected text, got {kind_of(value)}", param=name)
         if len(value) > self.characters:
-            raise Refusal(400, f"{name}: expected at most {self.characters:,} characters, got {len(value):,}")
+            raise Refusal(
+                400,
+                f"{name}: expected at most {self.characters:,} characters, got {len(value):,}",
+                param=name,
+            )
         for place, character in enumerate(value):
             if "\ud800" <= character <= "\udfff":
                 raise Refusal(
                     400,
                     f"{name}: character {place + 1} is half of a surrogate pair (U+{ord(character):04X}); "
                     "send valid Unicode",
+                    param=name,
                 )
         return value
 
@@ -95,19 +116,12 @@ class Limits:
             Refusal: no texts, too many texts, or too many characters.
         """
         found = value if isinstance(value, list) else [value]
-        if not found:
-            raise Refusal(400, f"{name}: expected at least one text, got an empty list")
-        if len(found) > self.items:
-            raise Refusal(400, f"{name}: expected at most {self.items} texts, got {len(found):,}")
+        self._count(found, name)
         texts = [self.text(one, name) for one in found]
-        if sum(map(len, texts)) > self.characters:
-            raise Refusal(
-                400,
-                f"{name}: expected at most {self.characters:,} characters, got {sum(map(len, texts)):,}",
-            )
+        self._length(sum(map(len, texts)), name)
         return texts
 
-    def check_tokens(self, encode: Callable[[str], Sequence[int]], texts: Sequence[str], name: str) -> None:
+    def check_tokens(self, encode: Callable[[Any], Sequence[int]], texts: Sequence[Any], name: str) -> None:
         """Check the numbers of tokens of the texts of a request.
 
         Raises:
@@ -121,13 +135,44 @@ class Limits:
                     400,
                     f"{name}: expected at most {self.tokens:,} tokens per text, got {count:,}{which}; "
                     "split it into sentences",
+                    param=name,
                 )
         if sum(counts) > LINES * self.tokens:
             raise Refusal(
                 400,
                 f"{name}: expected at most {LINES * self.tokens:,} tokens per request, got {sum(counts):,}; "
                 "send less at once",
+                param=name,
             )
+
+    def prompts(self, value: Any, name: str) -> list[str | list[int]]:
+        """Texts or lists of token numbers, one or several of either, checked; a number counts as a character.
+
+        Raises:
+            Refusal: none, too many, too long, or a mixture.
+        """
+        if isinstance(value, list) and value and all(isinstance(one, int) for one in value):
+            value = [value]
+        if not isinstance(value, list) or not any(isinstance(one, list) for one in value):
+            return [*self.texts(value, name)]
+        self._count(value, name)
+        for one in value:
+            if not isinstance(one, list) or not one or not all(type(number) is int for number in one):
+                raise Refusal(400, f"{name}: expected {PROMPTS}, got {kind_of(one)} among them", param=name)
+        self._length(sum(map(len, value)), name)
+        return [*value]
+
+    def _count(self, found: list[Any], name: str) -> None:
+        if not found:
+            raise Refusal(400, f"{name}: expected at least one text, got an empty list", param=name)
+        if len(found) > self.items:
+            sentence = f"{name}: expected at most {self.items} texts, got {len(found):,}"
+            raise Refusal(400, sentence, param=name)
+
+    def _length(self, count: int, name: str) -> None:
+        if count > self.characters:
+            sentence = f"{name}: expected at most {self.characters:,} characters, got {count:,}"
+            raise Refusal(400, sentence, param=name)
 
 
 def kind_of(value: Any) -> str:

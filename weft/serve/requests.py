@@ -1,7 +1,8 @@
 """The requests of every route: the names, types and ranges of their fields.
 
-A handler reads its request with `forms.asked`; openapi.py describes the same classes. Unknown fields are
-ignored, so that clients may send those of newer servers. `title` completes the sentence "expected …".
+A handler reads its request with `forms.read`; openapi.py describes the same classes. Unknown fields are
+ignored, so that clients may send those of newer servers, except where an ignored one would change what an
+evaluation measures (`forbid_unknown_fields`). `title` completes the sentence "expected …".
 Read next: responses.py; forms.py.
 """
 
@@ -9,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from weft.serve.limits import BEAM, LOGPROBS, MAX_TOKENS
+from weft.serve.limits import BEAM, LOGPROBS, MAX_TOKENS, PROMPTS
 
 Texts = Annotated[str | Annotated[list[str], Meta(min_length=1)], Meta(title="text or a list of texts")]
 Code = Annotated[str, Meta(min_length=1, title="a language code; GET /languages lists them")]
@@ -41,6 +42,10 @@ Empty = Annotated[dict[str, Any], Meta(max_length=0, title="nothing, as it is no
 ApiKey = Annotated[
     str, Meta(description="Needed if the server has keys; or send it as Authorization: Bearer.")
 ]
+Prompt = Annotated[
+    str | Annotated[list[str | int | Annotated[list[int], Meta(min_length=1)]], Meta(min_length=1)],
+    Meta(title=PROMPTS, description="Token numbers are those of the run's tokenizer.json, read as given."),
+]
 Files = Annotated[str | list[str], Meta(title="a picture or a recording as base64")]
 
 
@@ -68,11 +73,17 @@ class Translate(Struct):
     api_key: ApiKey | None = None
 
 
-class Complete(Struct):
+class Streaming(Struct, forbid_unknown_fields=True):
+    """Options of a stream."""
+
+    include_usage: bool = False
+
+
+class Complete(Struct, forbid_unknown_fields=True):
     """Prompts to continue; a seed is by default that of the run."""
 
     model: str | None = None
-    prompt: Texts = ""
+    prompt: Prompt = ""
     max_tokens: Annotated[int, Meta(ge=0, le=MAX_TOKENS)] = 16
     temperature: Temperature = 1.0
     top_p: Annotated[float, Meta(ge=0, le=1)] = 1.0
@@ -83,6 +94,8 @@ class Complete(Struct):
     logprobs: Annotated[int, Meta(ge=0, le=LOGPROBS)] | None = None
     echo: bool | None = False
     stream: bool | None = False
+    stream_options: Streaming | None = None
+    user: Annotated[str, Meta(description="Changes nothing.")] | None = None
     suffix: Annotated[None, Meta(title="nothing, as it is not supported")] = None
     frequency_penalty: Zero | None = None
     presence_penalty: Zero | None = None

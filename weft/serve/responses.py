@@ -105,11 +105,14 @@ class Models(Struct):
 
 
 class Logprobs(Struct):
-    """Natural logarithms of probabilities, one entry for each token."""
+    """Natural logarithms of probabilities, one entry for each token, of the end that was written too.
+
+    The first token of a prompt has none. `text_offset` is the place in `text`, in characters.
+    """
 
     tokens: list[str]
-    token_logprobs: list[float]
-    top_logprobs: list[dict[str, float]]
+    token_logprobs: list[float | None]
+    top_logprobs: list[dict[str, float] | None]
     text_offset: list[int]
 
 
@@ -131,13 +134,13 @@ class Usage(Struct):
 
 
 class Completion(Struct):
-    """Continuations of all prompts; a stream has no usage."""
+    """Continuations of all prompts; in a stream, usage comes in an event of its own, if asked for."""
 
     id: str
     created: int
     model: str
     choices: list[Choice]
-    usage: Usage | UnsetType = UNSET
+    usage: Usage | UnsetType | None = UNSET
     object: str = "text_completion"
 
 

@@ -210,5 +210,6 @@ def find(runs: Mapping[str, Served], name: Any, what: str = "run") -> Served:
             raise Refusal(404, f"no {what} is served")
         return next(iter(runs.values()))
     if not isinstance(name, str) or name not in runs:
-        raise Refusal(404, f"unknown {what}; available: {', '.join(runs) or 'none'}")
+        sentence = f"unknown {what}; available: {', '.join(runs) or 'none'}"
+        raise Refusal(404, sentence, param="model", code="model_not_found")
     return runs[name]

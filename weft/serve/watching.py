@@ -252,7 +252,7 @@ def _continue(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) 
         max_tokens=given["max_tokens"],
         temperature=given["temperature"],
         seed=given["seed"],
-        max_lines=writer.decoding.max_lines,
+        ends=writer.ends,
         logprobs=ALTERNATIVES,
     )
     row = None
@@ -267,13 +267,13 @@ def _continue(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) 
             "steps": [
                 {
                     "piece": token.piece,
-                    "prob": round(float(np.exp(token.logp)), 4),
+                    "prob": round(float(np.exp(token.logp or 0.0)), 4),
                     "choices": [
                         {"piece": piece, "prob": round(float(np.exp(logp)), 4)}
-                        for piece, logp in token.top.items()
+                        for piece, logp in list((token.top or {}).items())[:ALTERNATIVES]
                     ],
                 }
-                for token in row.tokens
+                for token, _ in zip(row.tokens, row.added, strict=False)  # without the end
             ],
         }
     )

@@ -3,7 +3,7 @@
 Read next: ready.py and predictor.py, what every task has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -43,6 +43,10 @@ class Rewrites(Protocol):
         """The source of a validation sample as a user would type it, without its direction."""
 
 
+Expected = tuple[int, float, Sequence[tuple[int, float]]]
+"""A token, its log-probability in nats, and the likeliest tokens in its place with theirs, best first."""
+
+
 class Continuer(Protocol):
     """Continues texts, token by token."""
 
@@ -55,27 +59,61 @@ class Continuer(Protocol):
         """The model as the search sees it."""
 
     @property
+    def reading(self) -> "Reading":
+        """Texts as tokens and back."""
+
+    @property
     def decoding(self) -> "Continued":
         """The recipe's settings for continuing a text."""
 
-    def tokens(self, text: str) -> list[int]:
-        """The tokens of a text; a line end becomes </s>."""
-
-    def room(self, read: int) -> int | None:
-        """How many tokens can be written after `read` tokens; None for any number."""
+    @property
+    def ends(self) -> int:
+        """Number of </s> after which writing stops."""
 
     def added(self, text: str, given: list[int], added: list[int]) -> str:
-        """The text that the tokens `added` append to a text with the tokens `given`."""
+        """The text that the tokens `added` append to a text that was read as the tokens `given`."""
 
-    def score(self, text: str) -> tuple[list[str], list[float]]:
-        """The pieces of a text and its end symbol, and the log-probability of each, in nats."""
+    def expected(self, rows: Sequence[Sequence[int]], k: int) -> Sequence[Sequence[Expected]]:
+        """How much each token of the rows after the first was expected, with k alternatives."""
+
+
+class Reading(Protocol):
+    """How a model reads a text; see language/reading.py."""
+
+    @property
+    def opening(self) -> Sequence[int]:
+        """Tokens read before a text."""
+
+    def row(self, text: str) -> list[int]:
+        """What the model reads for a text: at least one token."""
+
+    def tokens(self, text: str) -> list[int]:
+        """The tokens of a text, without those read before it."""
+
+    def begins(self, text: str) -> list[int]:
+        """The place in a text where each of its tokens begins."""
+
+    def spelling(self) -> Callable[[int], tuple[int, str]]:
+        """A function that is given tokens in order; returns where each begins in their text, and the text it
+        completes.
+        """
+
+    def shown(self, tokens: Sequence[int]) -> list[str]:
+        """Each token as text."""
+
+    def numbered(self, ids: Sequence[int]) -> list[int]:
+        """Numbers of the run's tokenizer.json as tokens.
+
+        Raises:
+            DataError: there is no such number.
+        """
 
 
 class Reader(Protocol):
     """A model as a search sees it: the state after a text, and one step from a state."""
 
     def start(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Tensor]:
-        """The state after texts of equal length without their last token, and that token [B]."""
+        """The state after rows of equal length without their last token, and that token [B]."""
 
     def step(self, token: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Log-probabilities [B, V] of the next token, and the next state."""
@@ -87,10 +125,6 @@ class Continued(Protocol):
     @property
     def seed(self) -> int:
         """The seed of sampling."""
-
-    @property
-    def max_lines(self) -> int:
-        """Number of line ends after which writing stops."""
 
 
 @runtime_checkable

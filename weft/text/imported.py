@@ -2,61 +2,75 @@
 
 The file is the `tokenizers` library's with one more key, `weft`: the original number of each of Weft's
 numbers (-1 for a symbol that the tokenizer lacks), and whether texts are encoded with the tokenizer's own
-special symbols around them. Normalisation and segmentation are the file's own; nothing is trained here.
-Read next: vocabulary.py.
+special symbols around them, or as whole texts of a language model. Normalisation and segmentation are the
+file's own; nothing is trained here. Read next: foreign.py, which reads the file; vocabulary.py.
 """
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
+from tokenizers.decoders import DecodeStream
 
 from weft import jsonfile
-from weft.errors import CheckpointError, DataError
+from weft.errors import DataError
 from weft.text import bounds
+from weft.text.foreign import built
 from weft.text.vocabulary import EOS, UNK, Vocabulary, Word, listed
 
 KEY = "weft"
 _SPACES = {"Ġ": " ", "▁": " "}  # how byte-level and SentencePiece tokenizers write the space before a word
-_SAMPLE = "Ångström, İ: “½” \u1f82 ① 中文 ﷺ"
 
 
 class Imported(Vocabulary):
     """A Vocabulary on top of another program's tokenizer.
 
     Args:
-        content: the tokenizer.json without the key `weft`.
+        content: the tokenizer.json without the key `weft`, kept as an attribute, like `order`.
         order: the original number of each number; -1 if there is none.
         framed: encode with the special symbols that the tokenizer puts before and after a text.
         known: pieces with this number or a larger one are the tokenizer's alone and unknown to the model;
             None for an error there.
+        opening: numbers read before a whole text, line ends included; None if texts are lines.
 
     Raises:
         ValueError: the content is damaged or could use unbounded time or memory (bounds.py).
     """
 
     def __init__(
-        self, content: dict[str, Any], order: Sequence[int], *, framed: bool, known: int | None = None
+        self,
+        content: dict[str, Any],
+        order: Sequence[int],
+        *,
+        framed: bool,
+        known: int | None = None,
+        opening: Sequence[int] | None = None,
     ) -> None:
         self.kind, self.form, self.lowercase = "imported", "none", False
-        self._content = content
-        self._order = list(order)
+        self.content = content
+        self.order = list(order)
         self._framed = framed
         self._limit = known
         model = content.get("model") or {}
         self._ending = model.get("end_of_word_suffix") or ""
         self._whole = model.get("type") == "WordLevel" and not content.get("decoder")  # pieces are words
-        self._tokenizer = _built(content)
+        self._tokenizer = built(content)
         self._growth = bounds.Growth(content.get("normalizer"))
         added = self._tokenizer.get_added_tokens_decoder().items()
         self._marks = {number for number, token in added if token.special}
-        self._number = {there: here for here, there in reversed(list(enumerate(order))) if there >= 0}
+        self._opening = None if opening is None else list(opening)
+        # Of a symbol with two roles, a language model predicts the last one, the end.
+        numbers = list(enumerate(order)) if opening is not None else reversed(list(enumerate(order)))
+        self._number = {there: here for here, there in numbers if there >= 0}
+        self._texts: dict[int, str] = {}  # see `spelled`
         if known is not None:
             for there in self._tokenizer.get_vocab().values():
                 if there >= known:
                     self._number[there] = UNK
+
+    @property
+    def opening(self) -> list[int] | None:
+        return self._opening
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of many texts.
@@ -93,9 +107,57 @@ class Imported(Vocabulary):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the pieces; special symbols are left out."""
-        there = [self._order[number] for number in listed(ids) if number > EOS]
+        there = [self.order[number] for number in listed(ids) if number > EOS]
         with bounds.guarded("the tokenizer's decoder"):
             return self._tokenizer.decode([number for number in there if number >= 0]).strip()
+
+    def exact(self, ids: Iterable[int]) -> str:
+        """Like `decode`, with the white space at the ends."""
+        there = [self.order[number] for number in listed(ids) if number > EOS]
+        with bounds.guarded("the tokenizer's decoder"):
+            return self._tokenizer.decode([number for number in there if number >= 0])
+
+    def growing(self) -> Callable[[int], str]:
+        """A function that is given numbers in order and returns the characters they complete."""
+        stream = DecodeStream(skip_special_tokens=True)
+
+        def feed(number: int) -> str:
+            there = self.order[number] if number > EOS else -1
+            with bounds.guarded("the tokenizer's decoder"):
+                return (stream.step(self._tokenizer, there) or "") if there >= 0 else ""
+
+        return feed
+
+    def spelled(self, ids: Iterable[int]) -> list[str]:
+        """The text of each piece; one that is only part of a character is as in the file."""
+        numbers = listed(ids)
+        new = set(numbers) - self._texts.keys()
+        before = self._tokenizer.encode("a", add_special_tokens=False).ids if new else []
+        for number in new:
+            there = self.order[number]
+            with bounds.guarded("the tokenizer's decoder"):
+                start = self._tokenizer.decode(before)
+                both = self._tokenizer.decode([*before, max(there, 0)], skip_special_tokens=False)
+            text = both.removeprefix(start)
+            whole = there >= 0 and text and "\ufffd" not in text
+            self._texts[number] = text if whole else self._piece(number)
+        return [self._texts[number] for number in numbers]
+
+    def begins(self, text: str) -> list[int]:
+        self._growth.check(text)
+        with bounds.guarded("the tokenizer"):
+            places = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        found, end = [], 0
+        for begin, stop in places:  # some tokenizers leave out the space before a word
+            found.append(min(begin, end))
+            end = max(end, stop)
+        return found
+
+    def numbered(self, ids: Iterable[int]) -> list[int]:
+        numbers = listed(ids)
+        if wrong := [number for number in numbers if number not in self._number]:
+            raise DataError(f"expected numbers of tokens from 0 to {max(self._number)}, got {wrong[0]}")
+        return [self._number[number] for number in numbers]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The pieces for display, with ▁ for a space."""
@@ -108,7 +170,7 @@ class Imported(Vocabulary):
         begin = self.begin()
         first = len(begin) if numbers[: len(begin)] == begin else 0  # a prefix may have words too
         for place, number in enumerate(numbers):
-            if place < first or number <= EOS or self._order[number] in self._marks:
+            if place < first or number <= EOS or self.order[number] in self._marks:
                 continue
             if not found or self._begins(number, numbers[found[-1][-1]]):
                 found.append([])
@@ -117,12 +179,13 @@ class Imported(Vocabulary):
 
     def save(self, path: str | Path) -> None:
         """Write the file atomically."""
-        about: dict[str, Any] = {"order": self._order, "framed": self._framed}
+        about: dict[str, Any] = {"order": self.order, "framed": self._framed}
         about |= {} if self._limit is None else {"known": self._limit}
-        jsonfile.save(Path(path), {**self._content, KEY: about})
+        about |= {} if self._opening is None else {"opening": self._opening}
+        jsonfile.save(Path(path), {**self.content, KEY: about})
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self.order)
 
     def _begins(self, number: int, before: int) -> bool:
         """Whether a piece begins a word, behind another piece."""
@@ -131,7 +194,7 @@ class Imported(Vocabulary):
         return self._whole or self._piece(number).startswith(" ")
 
     def _piece(self, number: int) -> str:
-        there = self._order[number]
+        there = self.order[number]
         piece = self._tokenizer.id_to_token(there) if there >= 0 else None
         if piece is None:
             return f"<{number}>"
@@ -140,115 +203,14 @@ class Imported(Vocabulary):
         return _SPACES.get(piece[:1], piece[:1]) + piece[1:]
 
 
-def numbers_of(path: Path, names: Sequence[str]) -> tuple[list[int], list[int]]:
-    """The symbols that another program's tokenizer puts around a text, and the numbers of those it has.
-
-    Args:
-        path: its tokenizer.json.
-        names: symbols to look for.
-
-    Raises:
-        CheckpointError: the file is missing or damaged.
-    """
-    tokenizer = _tokenizer_of(path, content_of(path))
-    found = [tokenizer.token_to_id(name) for name in names]
-    return tokenizer.encode("").ids, [number for number in found if number is not None]
-
-
-def after_prefix(path: Path, prefix: str) -> tuple[list[int], list[int]] | None:
-    """The numbers before and after a text that is read after a prefix, such as "summarize: ".
-
-    Args:
-        path: another program's tokenizer.json.
-        prefix: the words before the text, with a space at the end.
-
-    Returns:
-        None if the prefix changes how the text is cut into pieces.
-
-    Raises:
-        CheckpointError: the file is missing or damaged.
-    """
-    tokenizer = _tokenizer_of(path, content_of(path))
-    found = tokenizer.encode(f"{prefix}a")
-    inner = [n for n, special in enumerate(found.special_tokens_mask) if not special]
-    own = tokenizer.encode(prefix.rstrip(), add_special_tokens=False).ids
-    for text in ("a", _SAMPLE):
-        whole = tokenizer.encode(f"{prefix}{text}", add_special_tokens=False).ids
-        if whole != own + tokenizer.encode(text, add_special_tokens=False).ids:
-            return None
-    return [*found.ids[: inner[0]], *own], found.ids[inner[-1] + 1 :]
-
-
-def renumbered(
-    path: Path, size: int, *, pad: int | None, start: int, end: int
-) -> tuple[dict[str, Any], list[int]]:
-    """Read another program's tokenizer and renumber it so that Weft's special symbols come first.
-
-    Args:
-        path: its tokenizer.json.
-        size: rows of the model's embedding table.
-        pad, start, end: the model's numbers for padding and for the beginning and end of a text.
-
-    Returns:
-        The file's content, and the original number of each of Weft's numbers; -1 for a symbol that the
-        tokenizer lacks. A symbol with two roles, such as start and end, appears twice.
-
-    Raises:
-        CheckpointError: the file is missing or damaged, or has more pieces than the model.
-    """
-    content = content_of(path)
-    tokenizer = _tokenizer_of(path, content)
-    if tokenizer.get_vocab_size() > size:
-        raise CheckpointError(
-            f"{path}: has {tokenizer.get_vocab_size()} pieces, the model {size}; is it the one of this model?"
-        )
-    names = ("<unk>", "[UNK]", "<|unk|>")
-    unknown = next((number for name in names if (number := tokenizer.token_to_id(name)) is not None), -1)
-    special = [-1 if pad is None else pad, unknown, start, end]
-    return content, special + [number for number in range(size) if number not in special]
-
-
 def restored(content: dict[str, Any], about: dict[str, Any]) -> Imported:
     """The vocabulary of a file that `Imported.save` wrote, from its content and what stands under KEY."""
     order = [int(number) for number in about["order"]]
-    known = about.get("known")
-    return Imported(content, order, framed=bool(about["framed"]), known=None if known is None else int(known))
-
-
-def _built(content: dict[str, Any]) -> Tokenizer:
-    """The library's tokenizer, built only after its cost has been checked."""
-    bounds.check(content)
-    bounds.Growth(content.get("normalizer")).check(_SAMPLE)
-    with bounds.guarded("the tokenizer"):
-        tokenizer = Tokenizer.from_str(json.dumps(content))
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        if tokenizer.normalizer is not None:
-            tokenizer.normalizer.normalize_str(_SAMPLE)  # a damaged table panics on the first text
-    return tokenizer
-
-
-def _tokenizer_of(path: Path, content: dict[str, Any]) -> Tokenizer:
-    try:
-        return _built(content)
-    except Exception as error:
-        raise CheckpointError(f"{path}: cannot be used ({str(error)[:200]}); fetch it again") from error
-
-
-def content_of(path: Path) -> dict[str, Any]:
-    """The content of a tokenizer.json.
-
-    Raises:
-        CheckpointError: the file is missing, or no JSON object.
-    """
-    try:
-        content = jsonfile.read(path)
-        if not isinstance(content, dict):
-            raise ValueError("it is no table")
-        return content
-    except FileNotFoundError:
-        raise CheckpointError(
-            f"{path}: is missing; the fast tokenizer of the transformers library writes one (save_pretrained)"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: cannot be read ({error}); fetch it again") from error
+    known, opening = about.get("known"), about.get("opening")
+    return Imported(
+        content,
+        order,
+        framed=bool(about["framed"]),
+        known=None if known is None else int(known),
+        opening=None if opening is None else [int(number) for number in opening],
+    )

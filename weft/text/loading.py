@@ -6,7 +6,7 @@ Read next: saved.py, Weft's own file; imported.py and sentencepiece.py.
 from pathlib import Path
 
 from weft.errors import CheckpointError
-from weft.text import imported, sentencepiece
+from weft.text import foreign, imported, sentencepiece
 from weft.text.saved import read
 from weft.text.vocabulary import Vocabulary
 
@@ -21,7 +21,7 @@ def load_vocabulary(path: str | Path) -> Vocabulary:
     if not _is_imported(path):
         model, settings = read(path)
         return Vocabulary(model, **settings)
-    content = imported.content_of(path)
+    content = foreign.content_of(path)
     try:
         about = content.pop(imported.KEY)
         if "sentencepiece" in about:
@@ -35,6 +35,6 @@ def load_vocabulary(path: str | Path) -> Vocabulary:
 
 def _is_imported(path: Path) -> bool:
     try:
-        return imported.KEY in imported.content_of(path)
+        return imported.KEY in foreign.content_of(path)
     except CheckpointError:
         return False

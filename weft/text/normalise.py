@@ -38,13 +38,14 @@ def normalise(text: str, *, form: str = "nfc", lowercase: bool = False) -> str:
 
 def words_of(text: str, *, form: str, lowercase: bool) -> list[str]:
     """normalise(text).split(" "), or [] for an empty text; the form must be valid."""
-    text = _in_form(text, form)
+    text = in_form(text, form)
     if lowercase:
-        text = _in_form(text.lower(), form)  # lower-casing İ with a cedilla breaks the form
+        text = in_form(text.lower(), form)  # lower-casing İ with a cedilla breaks the form
     return text.split()
 
 
-def _in_form(text: str, form: str) -> str:
+def in_form(text: str, form: str) -> str:
+    """The text in a Unicode form."""
     if form == "nfc":
         return unicodedata.normalize("NFC", text)
     return unicodedata.normalize("NFKC", text) if form == "nfkc" else text

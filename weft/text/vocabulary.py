@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 from tokenizers import Tokenizer, models
 
 from weft import jsonfile
+from weft.errors import DataError
+from weft.text import places
 from weft.text.bounds import guarded, half_pair
 from weft.text.learn import learn
 from weft.text.normalise import normalise, words_of
@@ -57,6 +59,11 @@ class Vocabulary:
         self._pieces = sorted(numbers, key=numbers.__getitem__)
         self._known: dict[str, Sequence[int]] = {}
         self._more: dict[str, int] = {}
+
+    @property
+    def opening(self) -> list[int] | None:
+        """Tokens before a whole text, line ends included; None if texts are lines, each with its end."""
+        return None
 
     @property
     def base(self) -> "Vocabulary":
@@ -134,6 +141,38 @@ class Vocabulary:
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The pieces for display, with ▁ for a space and special symbols by name."""
         return [self._pieces[number].replace(" ", "▁") for number in listed(ids)]
+
+    def spelled(self, ids: Iterable[int]) -> list[str]:
+        """The text of each piece, with its space; special symbols by name."""
+        return [self._pieces[number] for number in listed(ids)]
+
+    def begins(self, text: str) -> list[int]:
+        """The place in a text where each of its pieces begins; spaces belong to the piece after them.
+
+        Example:
+            >>> words = Vocabulary.train(["a cat sat, a cat ran"], kind="word", size=None)
+            >>> words.begins("a cat,  sat")
+            [0, 1, 5, 6]
+        """
+        words = []
+        for number, word in enumerate(self._words(text)):
+            with guarded("the vocabulary"):
+                found = [begin - 1 for begin, _ in self._segment.encode(" " + word).offsets]
+            # A character vocabulary has no space before the first word.
+            words.append(found[1:] if self.kind == "character" and not number else found)
+        return places.begins(text, words, form=self.form, lowercase=self.lowercase)
+
+    def numbered(self, ids: Iterable[int]) -> list[int]:
+        """Numbers of the file tokenizer.json as numbers of this vocabulary; the same unless imported.
+
+        Raises:
+            DataError: there is no such number.
+        """
+        found = listed(ids)
+        wrong = next((number for number in found if not 0 <= number < len(self)), None)
+        if wrong is not None:
+            raise DataError(f"expected numbers of tokens from 0 to {len(self) - 1}, got {wrong}")
+        return found
 
     def words(self, ids: Iterable[int], text: str | None = None) -> list[Word]:
         """The words between spaces with the positions of their pieces; pad, sos and eos are skipped.

@@ -44,7 +44,7 @@ def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 def original(vocabulary: Any, numbers: list[int]) -> list[int]:
     """The toolkit's numbers, if the vocabulary keeps them."""
-    return [vocabulary._order[number] for number in numbers]
+    return [vocabulary.order[number] for number in numbers]
 
 
 @torch.no_grad()

@@ -102,7 +102,7 @@ def test_words_of_a_yml_are_read_as_marian_vocab_writes_them(tmp_path: Path) -> 
     path = saved(tmp_path / "model", settings, drawn(settings))
     imported(path, tmp_path / "run", vocabulary=(tmp_path / "vocab.yml",))
     source = open_run(tmp_path / "run", device="cpu").ready.source
-    assert [source._order[number] for number in source.encode("casa 1 \" : ' \u00e9 no casa nada")] == [
+    assert [source.order[number] for number in source.encode("casa 1 \" : ' \u00e9 no casa nada")] == [
         *(words.index(word) for word in ("casa", "1", '"', ":", "'", "\u00e9", "no", "casa")),
         1,
         0,

@@ -17,7 +17,7 @@ from weft.export.agreement import COUNT, compare
 from weft.export.format import Format, Options
 from weft.export.network import Network, network
 from weft.export.sources import sources
-from weft.export.tokenizer import ODD, check_numbers, tokenizer_json
+from weft.export.tokenizer import ODD, check_numbers, settings, tokenizer_json
 from weft.export.transformers_decoders import bert, causal
 from weft.export.transformers_models import Written, family, pair
 from weft.models import Predictor
@@ -183,18 +183,7 @@ def _save(
     begin = "<sos>" if framed else "<eos>" if begins else None
     content = tokenizer_json(vocabulary, TO, symbols=True, begin=begin, end="<eos>" if framed else None)
     length = config.get("max_position_embeddings") or config["n_positions"]
-    about: dict[str, Any] = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "pad_token": "<pad>",
-        "unk_token": "<unk>",
-        "bos_token": "<eos>" if begins else "<sos>",
-        "eos_token": "<eos>",
-        "model_max_length": cut or length,
-        "split_special_tokens": True,
-        "clean_up_tokenization_spaces": False,
-        "padding_side": "left" if begins else "right",
-        "model_input_names": ["input_ids", "attention_mask"],
-    }
+    about = settings(begins=begins) | {"model_max_length": cut or length}
     if framed:  # not declared as mask_token, which would be split like the other symbols
         content["added_tokens"].append(
             {

@@ -161,8 +161,7 @@ class Continuer extends Writer {
   async answer(text, { beam } = {}) {
     const how = this.about.decoding, eos = this.about.eos, window = this.about.window;
     const given = text.split('\n').flatMap((line) => [eos, ...this.vocabulary.encode(line)]);
-    let limit = how.max_tokens;
-    if (this.about.max_output !== null) limit = Math.min(limit, this.about.max_output - given.length + 1);
+    const limit = how.max_tokens;
     if (limit < 1) return { text };
     this.given = given;
     this.past = window === null ? given.length - 1 : Math.min(given.length, window) - 1;

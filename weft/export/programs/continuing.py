@@ -26,8 +26,7 @@ class Continuer(Writer):
         given = [
             token for line in text.split("\n") for token in (self.about["eos"], *self.vocabulary.encode(line))
         ]
-        room = None if self.about["max_output"] is None else self.about["max_output"] - len(given) + 1
-        limit = how["max_tokens"] if room is None else min(how["max_tokens"], room)
+        limit = how["max_tokens"]
         if limit < 1:
             return text
         end = self.about["eos"] if how["max_lines"] == 1 else self.about["pad"]

@@ -51,7 +51,6 @@ def exported(ready: "LanguageReady", model: nn.Module) -> Exported:
         "banned": [PAD, UNK, SOS],
         "state": [{**one, **value} for one, value in zip(state, first, strict=True)],
         "window": writer.reader.window,
-        "max_output": writer.room(0),
         "decoding": {**asdict(how), "stop": list(how.stop)},
         "vocabulary": "tokenizer.json",
     }

@@ -41,7 +41,7 @@ def inspected(
     text = checked(examples.middle() if text is None else text)
     writer = ready.predictor(model)
     vocabulary, device = writer.vocabulary, next(model.parameters()).device
-    tokens = writer.tokens(text)
+    tokens = writer.reading.tokens(text)
     tokens = tokens[: writer.length - 1] if writer.batching == "windows" else tokens
     batch = collate_lines([tokens]).to(device)
     model = writer.model
@@ -51,7 +51,7 @@ def inspected(
     pieces = ["</s>" if piece == "<eos>" else piece for piece in vocabulary.pieces([EOS, *tokens])]
     trace = Trace()
     with torch.inference_mode():
-        state, first = writer.reader.start([tokens])
+        state, first = writer.reader.start([[EOS, *tokens]])
         found = beam(
             writer.reader.step,
             state,
@@ -71,7 +71,7 @@ def inspected(
     if table is not None and tokens:
 
         def context(line: str) -> tuple[list[str], np.ndarray] | None:
-            read = writer.tokens(line)[: writer.length - 1]
+            read = writer.reading.tokens(line)[: writer.length - 1]
             with torch.no_grad():
                 states = model.features(collate_lines([read]).to(device))[0, 1:]
             return (vocabulary.pieces(read), states.float().cpu().numpy()) if read else None

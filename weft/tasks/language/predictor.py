@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from weft.errors import DataError, ShapeError
@@ -18,10 +17,9 @@ from weft.search.hypotheses import Hypotheses
 from weft.search.settings import search
 from weft.tasks.each import Failure, each
 from weft.tasks.language.answer import Continuation, Generated
-from weft.tasks.language.mixture import mixed, ngram_logp
-from weft.tasks.language.scoring import token_logp
+from weft.tasks.language.expected import Expected, expected
+from weft.tasks.language.reading import known, reading_of
 from weft.tasks.language.step import Mixed, Reader
-from weft.tasks.language.stream import Stream
 from weft.tasks.language.writing import Writing
 from weft.tasks.predictor import Answer, Place, Predictor, Raw
 from weft.tasks.shared.running_text import Batching
@@ -83,7 +81,9 @@ class Writer(Predictor[str]):
         self.mixed = mixed
         self.lines = decoding.nbest
         self.scores = scores
-        self.reader = Reader(model, length if batching == "windows" else None, mixed)
+        window = length if batching == "windows" else most_positions(model.decoder)
+        self.reader = Reader(model, window, mixed)
+        self.reading = reading_of(vocabulary)
         self._random = self._seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
@@ -144,7 +144,7 @@ class Writer(Predictor[str]):
         found: list[list[Generated] | Failure] = [[] for _ in some]
         rows: dict[int, list[int]] = {}
         lengths: dict[int, list[int]] = {}
-        for number, row in enumerate(each(some, lambda part: map(self.tokens, part))):
+        for number, row in enumerate(each(some, lambda part: map(self.reading.row, part))):
             if isinstance(row, DataError | ShapeError):
                 found[number] = row
                 continue
@@ -158,8 +158,8 @@ class Writer(Predictor[str]):
                 for n, row in zip(numbers, written, strict=True)
             ]
 
-        for length, numbers in lengths.items():
-            size = min(self.decoding.batch_rows, most_rows(self._width, self._most(length)))
+        for numbers in lengths.values():
+            size = min(self.decoding.batch_rows, most_rows(self._width, self._most))
             for at in range(0, len(numbers), size):
                 part = numbers[at : at + size]
                 for number, one in zip(part, each(part, continued), strict=True):
@@ -167,43 +167,41 @@ class Writer(Predictor[str]):
         return found
 
     def score(self, text: str) -> Scored:
-        """The probability of each token of a text, read after a line end, and of the line end after it."""
-        tokens = self.tokens(text)
-        stream = Stream(np.array([EOS, *tokens, EOS], np.int32), 1, 0, 0)
-        logp = token_logp(self.model, stream, self.batching, length=self.length, stride=self.decoding.stride)
-        if self.mixed is not None:
-            logp = mixed(logp, ngram_logp(self.mixed.counted, stream), self.mixed.weight)
-        return Scored(self._pieces([*tokens, EOS]), logp.tolist())
+        """The probability of each token of a text, and of the end after it.
+
+        Weft's own models read a line end before the text; without anything before it, the first token has
+        none.
+        """
+        row = self.reading.row(text)
+        found = self.expected([[*row, EOS]], 0)[0]
+        return Scored(self._pieces([one.token for one in found]), [one.logp for one in found])
+
+    def expected(self, rows: Sequence[Sequence[int]], k: int) -> list[list[Expected]]:
+        """Each token of the rows after the first: its log-probability, and the k likeliest in its place."""
+        return expected(self.reader, rows, k, stride=self.decoding.stride)
 
     def next(self, text: str, k: int = 10) -> list[Alternative]:
         """The k likeliest tokens after a text, best first."""
         with torch.inference_mode():
-            state, first = self.reader.start([self.tokens(text)])
+            state, first = self.reader.start([self.reading.row(text)])
             logp, _ = self.reader.step(first, state)
         best = logp[0].topk(min(k, logp.shape[1]))
         pieces = self._pieces(best.indices.tolist())
         return [Alternative(*pair) for pair in zip(pieces, best.values.exp().tolist(), strict=True)]
 
-    def tokens(self, text: str) -> list[int]:
-        """The tokens of a text; a line end in it is </s>."""
-        rows = self.vocabulary.encode_batch(text.split("\n"))
-        return [token for row in rows for token in (EOS, *row)][1:]
-
-    def room(self, read: int) -> int | None:
-        """How many tokens the model has positions for after `read` tokens; None for any number."""
-        # The line end before a text takes one more; windows start again before they are full.
-        most = None if self.reader.window is not None else most_positions(self.model.decoder)
-        return None if most is None else max(0, most - read)
+    @property
+    def ends(self) -> int:
+        """Number of </s> after which writing stops: each ends a line, or the whole text."""
+        return self.decoding.max_lines if self.vocabulary.opening is None else 1
 
     @property
     def _width(self) -> int:
         return {"beam": self.decoding.beam, "greedy": 1}.get(self.decoding.search, self.decoding.nbest)
 
-    def _most(self, read: int) -> int:
-        """Tokens that are written at most after so many."""
-        room = self.room(read)
-        most = min(self.decoding.max_tokens, most_tokens(self._width))
-        return max(1, most if room is None else min(most, room))
+    @property
+    def _most(self) -> int:
+        """Tokens that are written at most."""
+        return max(1, min(self.decoding.max_tokens, most_tokens(self._width)))
 
     @property
     def _device(self) -> torch.device:
@@ -213,7 +211,7 @@ class Writer(Predictor[str]):
         return ["</s>" if piece == "<eos>" else piece for piece in self.vocabulary.pieces(tokens)]
 
     def _written(self, text: str, given: list[int], added: list[int], logp: float) -> Generated:
-        new = self.added(text, given, added)
+        new = "\n".join(self.added(text, given, added).split("\n")[: self.decoding.max_lines])
         return Generated(text + new, new, logp)
 
     def added(self, text: str, given: list[int], added: list[int]) -> str:
@@ -221,27 +219,19 @@ class Writer(Predictor[str]):
 
         Args:
             text: that was given.
-            given: its tokens.
+            given: its row of tokens.
             added: the tokens that were written.
         """
-        # The text itself is not decoded; a known word replaces an unknown one to see where spaces go.
-        given = [min(5, len(self.vocabulary) - 1) if token == UNK else token for token in given]
-        whole, before = self._decoded([*given, *added]), self._decoded(given)
+        given = known(given, len(self.vocabulary))  # the text itself is not decoded
+        whole, before = self.reading.decoded([*given, *added]), self.reading.decoded(given)
+        if not whole.startswith(before):  # it ends within a character
+            before = before.rstrip("\ufffd")
         new = whole.removeprefix(before)
-        if text[-1:].isspace():
+        if text[-1:].isspace() and self.vocabulary.opening is None:
             new = new.removeprefix(" ")
         for stop in self.decoding.stop:
             new = new.partition(stop)[0]
         return new
-
-    def _decoded(self, tokens: list[int]) -> str:
-        lines: list[list[int]] = [[]]
-        for token in tokens:
-            if token == EOS:
-                lines.append([])
-            else:
-                lines[-1].append(token)
-        return "\n".join(self.vocabulary.decode(line) for line in lines)
 
     def _search(
         self, rows: list[list[int]], generator: torch.Generator
@@ -250,7 +240,7 @@ class Writer(Predictor[str]):
         if not how.max_tokens:
             return [[([], 0.0)] for _ in rows]
         # With several lines to write, no line end ends the search: padding, which is never chosen, would.
-        end = EOS if how.max_lines == 1 else PAD
+        end = EOS if self.ends == 1 else PAD
         banned = (PAD, UNK, SOS)
         with torch.inference_mode():
             state, first = self.reader.start(rows)
@@ -260,7 +250,7 @@ class Writer(Predictor[str]):
                 state,
                 first,
                 eos=end,
-                max_length=self._most(len(rows[0])),
+                max_length=self._most,
                 banned=banned,
                 chance=generator,
             )
@@ -273,7 +263,7 @@ class Writer(Predictor[str]):
             row = []
             for tokens, length, logp in zip(texts, lengths, logps, strict=True):
                 ends = [place for place, token in enumerate(tokens[:length]) if token == EOS]
-                stop = ends[self.decoding.max_lines - 1] if len(ends) >= self.decoding.max_lines else length
+                stop = ends[self.ends - 1] if len(ends) >= self.ends else length
                 row.append((tokens[:stop], logp))
             made.append(row)
         return made

@@ -48,7 +48,8 @@ class Reader:
 
     Args:
         model: in evaluation mode.
-        window: maximum number of tokens that it can read; None for no limit.
+        window: maximum number of tokens that it can read; None for no limit. When it is full, the older half
+            is forgotten; of a longer text, the last window is read.
         mixed: an n-gram model, or None.
     """
 
@@ -61,18 +62,16 @@ class Reader:
         """The state after texts of equal length without their last token, and that token.
 
         Args:
-            rows: tokens; a line end is read before each row.
+            rows: at least one token each, with those that are read before a text.
         """
         device = next(self.model.parameters()).device
-        tokens = torch.tensor([[EOS, *row] for row in rows], device=device)
+        tokens = torch.tensor(rows, device=device)
         past, first = tokens[:, :-1], tokens[:, -1]
         if self.window is not None:
             past = past[:, -(self.window - 1) :] if self.window > 1 else past[:, :0]
         recent = None
         if self.mixed is not None:
-            recent = past.new_full((len(rows), max(1, self.mixed.counted.model.order - 1)), NONE)
-            for place in range(tokens.shape[1] - 1):
-                recent = self._newer(recent, tokens[:, place])
+            recent = torch.tensor([self.recent(row[:-1]) for row in rows], device=device)
         texts = Texts(first.new_zeros(len(rows)))
         kept = past if self.window is not None else None
         return Read(self._read(past, len(rows)), kept, recent, texts), first
@@ -88,8 +87,27 @@ class Reader:
         logp, inner = self.model.step(token, inner)
         if recent is not None and self.mixed is not None:
             recent = self._newer(recent, token)
-            logp = self._with_ngrams(logp, recent, self.mixed)
+            logp = self.with_ngrams(logp, recent)
         return logp, Read(inner, past, recent, texts)
+
+    def recent(self, row: Sequence[int]) -> list[int]:
+        """The newest tokens of a row as the n-grams' context."""
+        assert self.mixed is not None
+        size = max(1, self.mixed.counted.model.order - 1)
+        if self.mixed.counted.bound and EOS in row:
+            row = [SOS, *row[len(row) - list(row)[::-1].index(EOS) :]]
+        kept = list(row[-size:])
+        return [NONE] * (size - len(kept)) + kept
+
+    def with_ngrams(self, logp: Tensor, recent: Tensor) -> Tensor:
+        """Log-probabilities [N, V], mixed with the n-grams' after `recent` [N, n-1]."""
+        assert self.mixed is not None
+        model, weight = self.mixed.counted.model, self.mixed.weight
+        rows = recent[:, recent.shape[1] - (model.order - 1) :] if model.order > 1 else recent[:, :0]
+        other = torch.from_numpy(model.distribution(rows.cpu().numpy())).to(logp)
+        if weight >= 1:
+            return other
+        return torch.logaddexp(logp + math.log1p(-weight), other + math.log(weight))
 
     def _read(self, past: Tensor, texts: int) -> State:
         """The state after tokens [N, P], N / `texts` hypotheses of each text."""
@@ -106,11 +124,3 @@ class Reader:
             fresh[:, -1] = SOS
             newer = torch.where((token == EOS)[:, None], fresh, newer)
         return newer
-
-    def _with_ngrams(self, logp: Tensor, recent: Tensor, mixed: Mixed) -> Tensor:
-        model = mixed.counted.model
-        rows = recent[:, recent.shape[1] - (model.order - 1) :] if model.order > 1 else recent[:, :0]
-        other = torch.from_numpy(model.distribution(rows.cpu().numpy())).to(logp)
-        if mixed.weight >= 1:
-            return other
-        return torch.logaddexp(logp + math.log1p(-mixed.weight), other + math.log(mixed.weight))
