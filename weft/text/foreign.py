@@ -1,4 +1,4 @@
-"""Another program's tokenizer.json, read once to import a model. Read next: imported.py, what a run has of it."""
+"""Another program's tokenizer.json, read to import a model. Read next: imported.py, what a run has of it."""
 
 import json
 from collections.abc import Sequence
