@@ -221,7 +221,7 @@ def _choice(
         text, tokens: of this part.
         row: the continuation, whose end may have been reached; None for the prompt.
         echo: whether the text begins with the prompt.
-        shows: whether log-probabilities were asked for.
+        shows: whether to show log-probabilities.
     """
     before = 0 if echo or row is None else len(row.prompt)
     shown = Logprobs(
