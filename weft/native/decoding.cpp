@@ -1,5 +1,5 @@
-// One search step on the CPU: all layers of a Transformer decoder in one call, and an output layer, in float32. For
-// bfloat16, torch computes the products of the output layer, and this file its softmax.
+// One search step on the CPU: all layers of a Transformer decoder in one call, and an output layer; and all layers of an
+// encoder. Without instructions for bfloat16, torch computes the output layer's products in it, and this file its softmax.
 //
 // A step has about thirty small products and twice as many smaller operations; called one by one, the calls cost more
 // than the work. Here a row stays in the L1 cache from its first norm to its last. A hypothesis reads only the entries
@@ -36,6 +36,7 @@ struct Decode {
   Int halves;                 // 16-bit elements of a slab of `cut`
   unsigned short *cut;        // [slabs, halves]: buffer for rows split for the tiles or rounded; or NULL
   Int kind;
+  Int whole;  // encoder: the rows of a source are its positions, and each attends to all of them; no cache
 };
 
 namespace {
@@ -146,16 +147,30 @@ template <int R, class T> void attend(const Decode &d, const Layer &l, bool cros
   }
 }
 
+template <class T>
 void attend(const Decode &d, const Layer &l, bool cross, Int first, Int last, const float *q, float *energy, float *out) {
   switch ((d.size / d.heads + W - 1) / W) {
-#if defined(NARROW)
-#define HEAD(r) case r: return d.kind ? attend<r, unsigned short>(d, l, cross, first, last, q, energy, out) : attend<r, float>(d, l, cross, first, last, q, energy, out);
-#else
-#define HEAD(r) case r: return attend<r, float>(d, l, cross, first, last, q, energy, out);
-#endif
+#define HEAD(r) case r: return attend<r, T>(d, l, cross, first, last, q, energy, out);
     HEAD(1) HEAD(2) HEAD(3) HEAD(4) HEAD(5) HEAD(6) HEAD(7) HEAD(8)
 #undef HEAD
   }
+}
+
+void attend(const Decode &d, const Layer &l, bool cross, Int first, Int last, const float *q, float *energy, float *out) {
+#if defined(NARROW)
+  if (d.kind) return attend<unsigned short>(d, l, cross, first, last, q, energy, out);
+#endif
+  attend<float>(d, l, cross, first, last, q, energy, out);
+}
+
+// The positions of each source attend to one another; their keys and values are side by side in made [n, 2 D].
+void within(const Decode &d, Int first, Int last, const float *q, const float *made, float *energy, float *out) {
+  const Int D = d.size, S = d.places;
+  Layer l = {};
+  l.keys_source = l.values_source = S * 2 * D, l.keys_place = l.values_place = 2 * D;
+  l.keys_head = l.values_head = D / d.heads;
+  l.keys = made - first * S * 2 * D, l.values = made - first * S * 2 * D + D;
+  attend<float>(d, l, true, first * S, last * S, q, energy, out);
 }
 
 template <int KIND> void network(const Decode &d, const Layer &l, Int n, const float *a, float *h, const How &how) {
@@ -174,11 +189,11 @@ template <int KIND> void network(const Decode &d, const Layer &l, Int n, const f
   }
 }
 
-inline void slab(const Decode &d, Int s) {
-  const Tiled here(d.cut && d.kind == FLOAT);
+// All layers for the rows of sources `from` to `to`, in thread s.
+inline void sources(const Decode &d, Int s, Int from, Int to) {
   const How how = {d.kind, d.cut ? d.cut + s * d.halves : nullptr};
   const Int D = d.size, K = D / d.heads, beam = d.rows / d.sources, I = d.inner;
-  const Int first = d.sources * s / d.slabs * beam, last = d.sources * (s + 1) / d.slabs * beam, n = last - first;
+  const Int first = from * beam, last = to * beam, n = last - first;
   const Int high = d.activation == SWIGLU ? 2 * I : I, wide = 3 * D > high ? 3 * D : high;
   const Int longest = d.positions > d.places ? d.positions : d.places;
   float *x = d.x + first * D, *a = d.room + first * (D + wide), *b = a + n * D, *q = b, *attended = b + n * D;
@@ -193,7 +208,7 @@ inline void slab(const Decode &d, Int s) {
     dense(l.query, n, D, D, y, D, how, kept);
     float *made = attended;  // keys and values of the new entries, [n, 2 D]; copied to the cache below
     dense(l.key_value, n, D, 2 * D, y, D, how, [&](Int r, Int u, M m, V v) { store(made + r * 2 * D + u, m, v); });
-    for (Int r = 0; r < n; r++)
+    for (Int r = 0; r < n && !d.whole; r++)
       for (Int part = 0; part < 2 * d.heads; part++) {
         const Int row = first + r, side = part / d.heads, h = part % d.heads;
         const Int to = row / beam * l.cache_source + side * l.cache_side + h * l.cache_head + (d.entries + row % beam) * K;
@@ -206,8 +221,11 @@ inline void slab(const Decode &d, Int s) {
 #endif
         memcpy((float *)l.cache + to, from, K * sizeof(float));
       }
-    attend(d, l, false, first, last, q, energy, attended);
-    dense(l.out, n, D, D, attended, D, how, added);
+    if (d.whole)
+      within(d, from, to, q, made, energy, a);
+    else
+      attend(d, l, false, first, last, q, energy, attended);
+    dense(l.out, n, D, D, d.whole ? a : attended, D, how, added);
     after(l.attention_norm);
     if (l.keys) {
       dense(l.cross_query, n, D, D, into(l.cross_norm), D, how, kept);
@@ -227,6 +245,14 @@ inline void slab(const Decode &d, Int s) {
     after(l.network_norm);
   }
   if (d.last.gain) norm(d, d.last, n, x, x);
+}
+
+constexpr Int AT_ONCE = 96;  // rows of an encoder whose numbers stay in the L2 cache
+
+inline void slab(const Decode &d, Int s) {
+  const Tiled here(d.cut && d.kind == FLOAT);
+  const Int last = d.sources * (s + 1) / d.slabs, some = AT_ONCE / d.places, step = d.whole ? (some ? some : 1) : d.sources;
+  for (Int from = d.sources * s / d.slabs; from < last; from += step) sources(d, s, from, from + step < last ? from + step : last);
 }
 
 }  // namespace

@@ -91,6 +91,7 @@ class Decode(Structure):
         ("halves", c_longlong),
         ("cut", c_void_p),
         ("kind", c_longlong),
+        ("whole", c_longlong),
     ]
 
 

@@ -108,12 +108,15 @@ class TransformerDecoder(Decoder):
             heads=heads,
         )
 
+        self._parts: list[dict[str, nn.Module]] | None = None  # of the search that is going on
+
     def compiled(self) -> bool:
         """Whether compiled code runs its search steps in float32 on this machine."""
         return self.usual and decoding.there(self)
 
     def start(self, memory: Memory | None, rows: int) -> TransformerState:
         """An empty cache, and the source's keys and values for every layer."""
+        self._parts = None
         like = self.blocks[0].attention.out.weight
         source = None
         if memory is not None:
@@ -185,8 +188,9 @@ class TransformerDecoder(Decoder):
         network = self.blocks[0].network
         form = decoding.Form(self.num_heads, network.second.in_features, network.activation, self.before)
         layers = state.cache.opened(width)
-        parts = [block.parts() for block in self.blocks]
-        y = decoding.step(self, form, parts, self.last_norm, x, entries, layers, path, source)
+        if self._parts is None:  # looking them up took a seventh of a step of one row
+            self._parts = [block.parts() for block in self.blocks]
+        y = decoding.step(self, form, self._parts, self.last_norm, x, entries, layers, path, source)
         return y, TransformerState(state.cache.grown(layers), path, None, state.source)
 
 

@@ -4,7 +4,9 @@ from torch import Tensor, nn
 
 from weft import masks
 from weft.nn.attention import USUAL, Heads
+from weft.nn.distances import Distance
 from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.attention import decoding
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.norms import NormKind, norm_of
@@ -62,11 +64,16 @@ class TransformerEncoder(Encoder):
     ) -> None:
         super().__init__()
         self.size = size
+        self.num_heads = num_heads
+        self.before = norm == "before"
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.positions = positions_of(positions, size, max_length, base=position_base)
         self.distance = distance_of(
             positions, heads.rotated(size, num_heads), num_heads, both_ways=True, base=position_base
         )
+        # compiled code has the usual blocks only
+        usual = norm != "parallel" and activation != "geglu"
+        self.usual = usual and type(self.distance) is Distance and heads == USUAL
         self.entry_norm = norm_of(size, norm_kind, epsilon=norm_epsilon) if entry_norm else nn.Identity()
         self.dropout = Dropout(dropout)
         self.blocks, self.last_norm = blocks_of(
@@ -90,9 +97,19 @@ class TransformerEncoder(Encoder):
         x = self.project(x)
         places = counted(0, x.shape[1], x)
         x = self.dropout(self.entry_norm(self.positions(x, places)))
+        if not self.training and self.usual and decoding.suits_whole(x, self.num_heads):
+            return self._compiled(x, mask)
         seen = None if masks.full(mask) else mask[:, None, None]  # [B, 1, 1, S]
         order = self.distance(places, places, x)
         for block in self.blocks:
             x = recomputed(block.encode, x, seen, order)
         x = self.last_norm(x)
+        return Memory(x, mask, masks.mean(x, mask))
+
+    def _compiled(self, x: Tensor, mask: Tensor) -> Memory:
+        """All blocks in one compiled call."""
+        network = self.blocks[0].network
+        form = decoding.Form(self.num_heads, network.second.in_features, network.activation, self.before)
+        parts = [block.parts() for block in self.blocks]
+        x = decoding.whole(self, form, parts, self.last_norm, x, None if masks.full(mask) else mask)
         return Memory(x, mask, masks.mean(x, mask))

@@ -25,6 +25,11 @@ from weft.probe import changing, watching
 MOST_REGISTERS = 8
 """Maximum width of a head in registers: 128 features with AVX-512, 64 with AVX2."""
 
+LONGEST = 256
+"""Positions of an encoder up to which attention row by row is as fast as torch's."""
+
+AT_ONCE = 96  # as in native/decoding.cpp
+
 Parts = Mapping[str, nn.Module]
 """A layer's norms and products by their names in weft/native; those with `cross` only with a source."""
 
@@ -56,6 +61,17 @@ def suits(x: Tensor, num_heads: int) -> bool:
     return pick("decoder step", WAYS, (x, num_heads), asked=fused()).run()
 
 
+def suits_whole(x: Tensor, num_heads: int) -> bool:
+    """Whether to use the compiled layers for x [B, S, D] of an encoder, rather than its modules."""
+    return pick("encoder", WHOLE, (x, num_heads), asked=fused()).run()
+
+
+def _why_not_whole(x: Tensor, num_heads: int) -> str:
+    if x.shape[1] > LONGEST or not x.numel():
+        return f"compiled attention within a text is fast up to {LONGEST} positions"
+    return _why_not(x[:, :1], num_heads)
+
+
 def _why_not(x: Tensor, num_heads: int) -> str:
     if x.shape[1] != 1:
         return "the compiled step takes one position at a time"
@@ -67,7 +83,8 @@ def _why_not(x: Tensor, num_heads: int) -> str:
 
 
 WAYS = Way("native", lambda: True, _why_not), Way("torch", lambda: False, plain=True)
-"""Each way tells whether the step is compiled; the decoder itself runs its modules."""
+WHOLE = Way("native", lambda: True, _why_not_whole), Way("torch", lambda: False, plain=True)
+"""Each way tells whether the layers are compiled; the decoder or encoder itself runs its modules."""
 
 
 def step(
@@ -97,31 +114,85 @@ def step(
     Returns:
         [N, 1, D] in the dtype of x.
     """
-    rows, _, size = x.shape
+    sources = len(caches[0])
+    most = -(-sources // native.slabs(sources)) * (len(x) // sources)
+    packed, how = _packed(of, layers, last, most)
+    call = _Call(
+        form,
+        packed,
+        how,
+        _with_caches(packed.each, caches, source),
+        sources,
+        entries,
+        positions=entries + 1 if path is None else path.shape[1],
+        places=0 if source is None else source.layers[0][0].shape[2],
+        path=None if path is None else path.contiguous(),
+        mask=None if source is None or source.mask is None else source.mask.contiguous(),
+    )
+    return call.run(x[:, 0], most)[:, None]
+
+
+def whole(
+    of: nn.Module, form: Form, layers: Sequence[Parts], last: nn.Module, x: Tensor, mask: Tensor | None
+) -> Tensor:
+    """All layers of an encoder, whose positions attend to one another, for x [B, S, D]; gives [B, S, D].
+
+    Args:
+        of, form, layers, last: as in `step`.
+        x: in the dtype of the weights.
+        mask: [B, S] bool; None for no padding.
+    """
+    sources, places, size = x.shape
+    rows = max(places, min(AT_ONCE, sources * places))
+    packed, how = _packed(of, layers, last, rows)
+    mask = None if mask is None else mask.contiguous()
+    call = _Call(form, packed, how, packed.each, sources, 0, 0, places, None, mask, whole=True)
+    return call.run(x.reshape(-1, size), rows).view(x.shape)
+
+
+class _Call(NamedTuple):
+    """The arguments of weft_decode, as struct Decode in native/decoding.cpp has them."""
+
+    form: Form
+    packed: "_Packed"
+    how: PanelForm
+    each: "Array[DecoderLayer]"
+    sources: int
+    entries: int
+    positions: int
+    places: int
+    path: Tensor | None
+    mask: Tensor | None
+    whole: bool = False
+
+    def run(self, x: Tensor, most: int) -> Tensor:
+        """x [N, D] through all layers; `most` rows are computed at a time."""
+        (rows, size), form, packed = x.shape, self.form, self.packed
+        slabs = native.slabs(self.sources)
+        high = form.inner * (2 if form.activation == "swiglu" else 1)
+        longest = max(self.positions, self.places)
+        room = torch.empty(rows * (size + max(3 * size, high)) + slabs * longest)
+        cut = self.how.room(most, max(size, form.inner), slabs)
+        y = torch.empty(rows, size).copy_(x)
+        job = native.Decode(
+            len(self.each), rows, self.sources, size, form.num_heads, form.inner, self.entries,
+            self.positions, self.places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
+            packed.epsilon, addressof(self.each), pointer(packed.gain), pointer(packed.shift),
+            pointer(self.path), pointer(self.mask), pointer(y), pointer(room),
+            *tiles.given(cut), KINDS[self.how.kind], self.whole,
+        )  # fmt: skip
+        native.call("weft_decode", job)
+        return y.to(x.dtype)
+
+
+def _packed(
+    of: nn.Module, layers: Sequence[Parts], last: nn.Module, most: int
+) -> "tuple[_Packed, PanelForm]":
+    """The weights of all layers, packed for products of at most this many rows per thread."""
     modules = [module for parts in layers for module in parts.values()]
     parameters = [p for module in modules for p in module._parameters.values() if p is not None]
-    slabs = native.slabs(len(caches[0]))
-    most = -(-len(caches[0]) // slabs) * (rows // len(caches[0]))
     how = panel_form(of, parameters[0], most)
-    packed = kept(of, parameters, lambda how: _pack(layers, last, how), how)
-    each, sources = _with_caches(packed.each, caches, source), len(caches[0])
-    positions = entries + 1 if path is None else path.shape[1]
-    places = 0 if source is None else source.layers[0][0].shape[2]
-    high = form.inner * (2 if form.activation == "swiglu" else 1)
-    room = torch.empty(rows * (size + max(3 * size, high)) + slabs * max(positions, places))
-    cut = how.room(most, max(size, form.inner), slabs)
-    y = torch.empty(rows, size).copy_(x[:, 0])
-    path = None if path is None else path.contiguous()
-    mask = None if source is None or source.mask is None else source.mask.contiguous()
-    job = native.Decode(
-        len(layers), rows, sources, size, form.num_heads, form.inner, entries,
-        positions, places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
-        packed.epsilon, addressof(each), pointer(packed.gain), pointer(packed.shift),
-        pointer(path), pointer(mask), pointer(y), pointer(room),
-        *tiles.given(cut), KINDS[how.kind],
-    )  # fmt: skip
-    native.call("weft_decode", job)
-    return y[:, None].to(x.dtype)
+    return kept(of, parameters, lambda how: _pack(layers, last, how), how), how
 
 
 def _with_caches(
