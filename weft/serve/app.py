@@ -103,7 +103,7 @@ class Serving:
 
     async def openapi(self, request: Request) -> Response:
         """The OpenAPI description."""
-        return Json(description(self.runs, keyed=self.access.keys is not None))
+        return Json(description(self.runs, self.limits, keyed=self.access.keys is not None))
 
     def drain(self) -> None:
         """Answer the waiting requests and accept no more."""

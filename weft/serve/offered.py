@@ -3,9 +3,12 @@
 A client that reads the description then knows what this server answers. Read next: openapi.py.
 """
 
+import bisect
 from collections.abc import Mapping
 from typing import Any
 
+from weft.errors import DataError
+from weft.serve.continuing import writer_of
 from weft.serve.files import WANTED
 from weft.serve.limits import BEAM
 from weft.serve.served import Served
@@ -18,12 +21,13 @@ REQUESTS = ("Translate", "Complete", "Watch")
 NUMBERS = {"anyOf": [{"type": "array", "items": {"type": "number"}, "minItems": 1}, WORDS]}
 
 
-def narrowed(components: dict[str, Any], runs: Mapping[str, Served]) -> None:
+def narrowed(components: dict[str, Any], runs: Mapping[str, Served], items: int) -> None:
     """Limit the fields of requests to what the runs accept, in place.
 
     Args:
         components: schemas by name.
         runs: name to run.
+        items: maximum number of texts or choices of a request.
     """
     for form in (components[one] for one in REQUESTS if one in components):
         _nullable(form)
@@ -34,7 +38,7 @@ def narrowed(components: dict[str, Any], runs: Mapping[str, Served]) -> None:
         _languages(components["Translate"], directions)
     _watched(components["Watch"], ready)
     _inspected(components["InspectFile"], ready)
-    _best_of(components["Complete"])
+    _completed(components["Complete"], [run for run in ready if run.continues], items)
     predicting = [run for run in ready if run.predicts]
     if predicting:
         _inputs(components["Predict"], predicting)
@@ -90,14 +94,40 @@ def _inspected(form: dict[str, Any], runs: list[Served]) -> None:
         form["anyOf"] = cases
 
 
-def _best_of(form: dict[str, Any]) -> None:
-    """`best_of` is `n`, or left out."""
+def _completed(form: dict[str, Any], runs: list[Served], items: int) -> None:
+    """All choices together are limited; `best_of` is `n`, or left out; `stream_options` are for streams."""
     form["anyOf"] = [
         _fields(n={"const": count}, best_of={"enum": [count, None]}) for count in range(1, BEAM + 1)
     ]
-    for case in form["anyOf"]:
-        case["required"] = ["n"]
     form["anyOf"][0] = {"properties": {key: {"enum": [1, None]} for key in ("n", "best_of")}}
+    for number, case in enumerate(form["anyOf"], 1):
+        case["required"] = ["n"] if number > 1 else []
+        one = {"type": "array", "items": {"type": "integer"}}
+        case["properties"]["prompt"] = {"anyOf": [{"type": "string"}, one, {"maxItems": items // number}]}
+    options = {"properties": {"stream_options": NULL}}
+    form["allOf"] = [{"anyOf": [options, _fields(stream={"const": True})]}]
+    text: dict[str, Any] = {"type": "string"}
+    if runs:
+        token = {"type": "integer", "minimum": 0, "maximum": min(map(_last_number, runs))}
+        kinds = [text, _list_of(text), _list_of(token), _list_of(_list_of(token))]
+        form["properties"]["prompt"]["anyOf"] = kinds
+
+
+def _last_number(run: Served) -> int:
+    """The largest number of a token."""
+    reading = writer_of(run).reading
+
+    def unknown(number: int) -> bool:
+        try:
+            return not reading.numbered([number])
+        except DataError:
+            return True
+
+    return bisect.bisect_left(range(2**24), True, key=unknown) - 1
+
+
+def _list_of(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": schema, "minItems": 1}
 
 
 def _languages(form: dict[str, Any], directions: list[tuple[str, str]]) -> None:
@@ -124,7 +154,7 @@ def _inputs(form: dict[str, Any], runs: list[Served]) -> None:
 
 def _input(run: Served) -> dict[str, Any]:
     one = FILE if run.reads in WANTED else NUMBERS if run.reads == "numbers" else WORDS
-    return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
+    return {"anyOf": [one, _list_of(one)]}
 
 
 def _fields(**schemas: Any) -> dict[str, Any]:

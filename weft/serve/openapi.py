@@ -11,6 +11,7 @@ import msgspec
 from weft.serve import requests, responses
 from weft.serve.forms import FORM_KINDS
 from weft.serve.guard import COOKIE, FIELDS, FREE, OPEN
+from weft.serve.limits import Limits
 from weft.serve.offered import as_text, narrowed
 from weft.serve.served import Served
 from weft.version import __version__
@@ -109,11 +110,14 @@ ROUTES = {
 }
 
 
-def description(runs: Mapping[str, Served] | None = None, *, keyed: bool = False) -> dict[str, Any]:
+def description(
+    runs: Mapping[str, Served] | None = None, limits: Limits | None = None, *, keyed: bool = False
+) -> dict[str, Any]:
     """OpenAPI 3.1.
 
     Args:
         runs: the served runs, which limit what some fields may contain.
+        limits: limits of requests.
         keyed: whether requests need an API key.
     """
     routes = [route for methods in ROUTES.values() for route in methods.values()]
@@ -122,7 +126,7 @@ def description(runs: Mapping[str, Served] | None = None, *, keyed: bool = False
     types += [responses.Refused, responses.Failure]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     refs = dict(zip(map(str, types), schemas, strict=True))
-    narrowed(components, runs or {})
+    narrowed(components, runs or {}, (limits or Limits()).items)
     found: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "Weft", "version": __version__, "description": "Trained runs over HTTP."},
