@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from weft.documents.segments import Sentence
 from weft.serve.answers import translating
 from weft.serve.job import Left
 from weft.serve.limits import Limits
@@ -24,12 +25,12 @@ def test_every_step_of_a_translation_pauses(library: None, runs: Path, precision
         return len(pauses) > 100
 
     work = translating(run, "yy", decoding)
-    found = work(["alpha beta gamma delta"], stopped)
+    found = work([Sentence("alpha beta gamma delta")], stopped)
     assert found[0][0].text == "uno due tre quattro"
     assert len(pauses) >= 5
     pauses += [1] * 100
     with pytest.raises(Left):
-        work(["alpha beta gamma delta"], stopped)
+        work([Sentence("alpha beta gamma delta")], stopped)
 
 
 def test_every_step_of_an_answer_of_predict_pauses(library: None, runs: Path) -> None:
