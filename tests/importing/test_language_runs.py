@@ -23,6 +23,7 @@ from weft.data.corpora import corpus
 from weft.errors import WeftError
 from weft.importing.runs import import_run
 from weft.run import open_run
+from weft.serve.continuing import Ask, How, go_on
 
 LINES = ["Click the button.", "In 2024, we'll pay 1234567 €", "x", "中文 and ünicode 🙂", "The  file is open"]
 LLAMA_3 = (
@@ -179,15 +180,62 @@ def test_a_run_reads_and_continues_like_the_library(
         close(got[:, kept], want[:, order[kept]], 1e-5)
         assert sorted(order[kept].tolist()) == list(range(len(want[0])))  # every piece, each once
         unseen = [int(order[number]) for number in (0, 1, 2) if order[number] not in (-1, end)]
+        given = torch.tensor([made(line).input_ids])  # with what the tokenizer puts before a text
         written = theirs.generate(
-            text, do_sample=False, max_new_tokens=9, suppress_tokens=unseen or None, pad_token_id=end
-        )[0, 1:].tolist()
+            given, do_sample=False, max_new_tokens=9, suppress_tokens=unseen or None, pad_token_id=end
+        )[0].tolist()
         written = written[: written.index(end)] if end in written else written
-        text = made.decode(written, skip_special_tokens=True).strip()
+        text = made.decode(written, skip_special_tokens=True)
         expected.append(text.split("\n")[0])  # decoding.max_lines is 1
     capsys.readouterr()
     weft("predict", there / "run", there / "prompts", "--set", "max_tokens=9", "--set", "search=greedy")
     assert capsys.readouterr().out == "".join(text + "\n" for text in expected)
+
+
+@torch.no_grad()
+def test_line_ends_are_the_tokenizers_and_nothing_else_is_put_before_a_text(imported: Any) -> None:
+    theirs, made, there = imported
+    opened = open_run(there / "run", device="cpu")
+    writer = opened.ready.writer(opened.model)
+    order, end = opened.ready.vocabulary.order, theirs.config.eos_token_id
+    for text in ("Click the button.\n\nOpen a file\n", "\n x", "中文\n\t🙂"):
+        ids, row = made(text).input_ids, writer.reading.row(text)
+        assert [order[number] for number in row] == ids
+        assert writer.reading.numbered(ids) == row
+        found = writer.expected([row], 3)[0]
+        want = theirs(torch.tensor([ids])).logits.log_softmax(-1)[0].double()
+        logps = want[:-1].gather(1, torch.tensor(ids)[1:, None])[:, 0]
+        close(torch.tensor([one.logp for one in found]).double(), logps, 1e-5)
+        for one, logp in zip(found, want[:-1], strict=True):
+            close(torch.tensor([value for _, value in one.best]).double(), logp.topk(3).values, 1e-5)
+        own = made(text, add_special_tokens=False).input_ids
+        assert len(writer.reading.begins(text)) == len(own)
+    assert writer.reading.numbered([end]) == [3]
+    empty = writer.reading.row("")
+    assert empty == (list(writer.reading.opening) or [2])
+
+
+def test_the_server_continues_it_with_exact_offsets(imported: Any) -> None:
+    _, made, there = imported
+    opened = open_run(there / "run", device="cpu")
+    writer = opened.ready.writer(opened.model)
+    how = How(max_tokens=9, temperature=0.0, logprobs=2, scored=True)
+    text = "中文 and\n\nünicode 🙂"
+    asks = [Ask(text, how), Ask(tuple(made(text).input_ids), how), Ask("", how)]
+    *_, (row, numbers, empty) = go_on(writer, asks, lambda: False)
+    for one in (row, numbers, empty):
+        assert one.reason in ("stop", "length") and len(one.tokens) >= len(one.added) > 0
+        places = [token.begin for token in (*one.past, *one.tokens)]
+        assert places == sorted(places) and places[0] == 0 and places[-1] <= len(one.prompt + one.text)
+        whole = one.prompt + one.text
+        for token, begin, end in zip((*one.past, *one.tokens), places, places[1:], strict=False):
+            if end > begin + 1:  # more than a part of a character
+                assert whole[begin:end].strip() == token.piece.strip() or "\ufffd" in whole[begin:end]
+    assert numbers.prompt == text and numbers.text == row.text
+    opening = len(writer.reading.opening)
+    assert len(row.past) == len(numbers.past) - opening and not empty.past
+    logps = [token.logp for token in row.past[1:]]
+    assert logps == pytest.approx([token.logp for token in numbers.past[1 + opening :]], abs=1e-5)
 
 
 def test_a_run_is_evaluated_and_trains_on(imported: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import Foreign
 from weft.importing.languages import frame, framed
-from weft.text.foreign import numbers_of, renumbered
+from weft.text.foreign import before_text, numbers_of, renumbered
 from weft.text.imported import Imported
 from weft.text.sentencepiece import SentencePieces, read_model, read_numbers
 from weft.text.vocabulary import Vocabulary
@@ -29,6 +29,8 @@ class Found(NamedTuple):
 def vocabulary(foreign: Foreign, name: str) -> Found:
     """The vocabulary of a language model, numbered like all vocabularies of Weft.
 
+    A text is read whole, with its line ends, after what the tokenizer puts before it.
+
     Args:
         foreign: the checkpoint.
         name: of the file.
@@ -41,7 +43,9 @@ def vocabulary(foreign: Foreign, name: str) -> Found:
     start = foreign.setting("decoder_start_token_id", "bos_token_id", default=end)
     size, pad = foreign.setting("vocab_size"), foreign.config.get("pad_token_id")
     content, order = renumbered(foreign.path / "tokenizer.json", size, pad=pad, start=start, end=end)
-    return Found({name: Imported(content, order, framed=False)}, order)
+    last = {there: here for here, there in enumerate(order)}
+    opening = [last[number] for number in before_text(foreign.path / "tokenizer.json")]
+    return Found({name: Imported(content, order, framed=False, opening=opening)}, order)
 
 
 def of_pair(foreign: Foreign, source: str, target: str) -> Found:

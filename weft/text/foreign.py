@@ -29,6 +29,19 @@ def numbers_of(path: Path, names: Sequence[str]) -> tuple[list[int], list[int]]:
     return tokenizer.encode("").ids, [number for number in found if number is not None]
 
 
+def before_text(path: Path) -> list[int]:
+    """The numbers that another program's tokenizer puts before a text.
+
+    Args:
+        path: its tokenizer.json.
+
+    Raises:
+        CheckpointError: the file is missing or damaged.
+    """
+    found = _tokenizer_of(path, content_of(path)).encode("a")
+    return found.ids[: found.special_tokens_mask.index(0)]
+
+
 def after_prefix(path: Path, prefix: str) -> tuple[list[int], list[int]] | None:
     """The numbers before and after a text that is read after a prefix, such as "summarize: ".
 

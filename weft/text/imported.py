@@ -123,9 +123,14 @@ class Imported(Vocabulary):
         stream = DecodeStream(skip_special_tokens=True)
 
         def feed(number: int) -> str:
+            nonlocal stream
             there = self.order[number] if number > EOS else -1
-            with bounds.guarded("the tokenizer's decoder"):
-                return (stream.step(self._tokenizer, there) or "") if there >= 0 else ""
+            try:
+                with bounds.guarded("the tokenizer's decoder"):
+                    return (stream.step(self._tokenizer, there) or "") if there >= 0 else ""
+            except DataError:  # a byte that makes those before it invalid
+                stream = DecodeStream(skip_special_tokens=True)
+                return ""
 
         return feed
 

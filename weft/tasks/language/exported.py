@@ -33,6 +33,11 @@ def exported(ready: "LanguageReady", model: nn.Module) -> Exported:
         ConfigError: the recipe mixes in n-grams.
     """
     assert isinstance(model, Generator)
+    if ready.vocabulary.opening is not None:
+        raise ConfigError(
+            "vocabulary: expected one that was learnt by Weft, got the tokenizer of an imported language "
+            "model, whose texts the exported program would cut at line ends; serve the run with weft serve"
+        )
     how = ready.task.decoding
     if how.mixture:
         raise ConfigError(

@@ -224,9 +224,10 @@ class Writer(Predictor[str]):
         """
         given = known(given, len(self.vocabulary))  # the text itself is not decoded
         whole, before = self.reading.decoded([*given, *added]), self.reading.decoded(given)
-        if not whole.startswith(before):  # it ends within a character
-            before = before.rstrip("\ufffd")
-        new = whole.removeprefix(before)
+        # Bytes that follow may change the last characters: they complete one, or make it invalid.
+        pairs = enumerate(zip(whole, before, strict=False))
+        same = next((place for place, (one, other) in pairs if one != other), min(len(whole), len(before)))
+        new = whole[same:]
         if text[-1:].isspace() and self.vocabulary.opening is None:
             new = new.removeprefix(" ")
         for stop in self.decoding.stop:
