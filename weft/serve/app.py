@@ -17,6 +17,7 @@ from starlette.routing import Route
 from weft.serve.batcher import Batcher
 from weft.serve.completions import Completions
 from weft.serve.counts import AccessLog, Counting, Counts
+from weft.serve.documents import Documents
 from weft.serve.forms import Handler, Json, error_form, refused
 from weft.serve.guard import Access, sign_in
 from weft.serve.limits import BEAM, Limits, Refusal
@@ -24,6 +25,7 @@ from weft.serve.openapi import description
 from weft.serve.pages import FILES, Pages
 from weft.serve.responses import Health
 from weft.serve.served import Served
+from weft.serve.shelf import Shelf
 from weft.serve.translation import Translation
 
 
@@ -52,6 +54,7 @@ class Serving:
         self.streams = Batcher("streams", most=limits.streams * BEAM, rows=limits.items)
         self.counts = Counts(self.batcher, self.streams, limits.deadline_seconds)
         translation = Translation(runs, self.batcher, limits, keyed=self.access.keys is not None)
+        documents = Documents(translation, limits, Shelf())
         completions = Completions(runs, self.batcher, self.streams, limits)
         pages = Pages(runs, self.batcher, self.streams, limits)
         both = ["GET", "POST"]
@@ -65,6 +68,8 @@ class Serving:
             _route("/inspect", pages.inside, both),
             _route("/predict", pages.predict, ["POST"]),
             _route("/translate", translation.translate, both),
+            _route("/translate_file", documents.translate_file, ["POST"]),
+            _route("/download_file/{name}", documents.download_file),
             _route("/detect", translation.detect, both),
             _route("/languages", translation.languages),
             _route("/frontend/settings", translation.settings),

@@ -7,10 +7,11 @@ import asyncio
 import functools
 import json
 import re
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -28,6 +29,13 @@ ADMIT = "weft.admit"
 """Name in the scope of a function that checks a request's `api_key`; guard.py sets it."""
 FORM_KINDS = ("application/x-www-form-urlencoded", "multipart/form-data")
 LINGER = 16  # a body that is too large is read up to this multiple of the limit
+
+
+class Upload(NamedTuple):
+    """A file in a form."""
+
+    name: str
+    data: bytes
 
 
 class Gone(Exception):
@@ -54,10 +62,20 @@ async def read(request: Request, limits: Limits, form: type[Form]) -> Form:
     empty or null number counts as missing.
 
     Raises:
-        Refusal: as `fields`; or a field has another type, is outside its range, or is unknown to a form that
-            forbids unknown fields.
+        Refusal: as `fields` and `typed`.
     """
-    given, schemas = await fields(request, limits), properties(form)
+    given = await fields(request, limits)
+    return typed(given, form, strict=is_json(request))
+
+
+def typed(given: Mapping[str, Any], form: type[Form], *, strict: bool = False) -> Form:
+    """The fields of a request as one of the types of requests.py; see `read`.
+
+    Raises:
+        Refusal: a field has another type, is outside its range, or is unknown to a form that forbids unknown
+            fields.
+    """
+    schemas = properties(form)
     unknown = next((name for name in given if name not in schemas), None)
     if unknown is not None and form.__struct_config__.forbid_unknown_fields:
         name = unknown[:40].encode("ascii", "backslashreplace").decode()
@@ -69,7 +87,7 @@ async def read(request: Request, limits: Limits, form: type[Form]) -> Form:
         if name in given and not (given[name] in (None, "") and _numeric(schema))
     }
     try:
-        return msgspec.convert(_whole(known), form, strict=is_json(request))
+        return msgspec.convert(_whole(known), form, strict=strict)
     except UnicodeEncodeError:
         raise Refusal(400, "the request contains half of a surrogate pair; send valid Unicode") from None
     except msgspec.ValidationError as error:
@@ -213,14 +231,19 @@ async def _body(request: Request, limits: Limits) -> bytes:
 
 async def _form(request: Request) -> dict[str, Any]:
     try:
-        form = await request.form(max_files=0, max_fields=200)
-        given: dict[str, Any] = {}
-        for name in form:
-            values = form.getlist(name)
-            given[name] = values if len(values) > 1 else values[0]
-        return given
+        async with request.form(max_files=1, max_fields=200) as form:
+            given: dict[str, Any] = {}
+            for name in form:
+                values = [
+                    Upload(one.filename or "", await one.read()) if isinstance(one, UploadFile) else one
+                    for one in form.getlist(name)
+                ]
+                given[name] = values if len(values) > 1 else values[0]
+            return given
     except (HTTPException, ValueError):
-        raise Refusal(400, "the form cannot be read; send text fields only, encoded as UTF-8") from None
+        raise Refusal(
+            400, "the form cannot be read; send text fields and at most one file, encoded as UTF-8"
+        ) from None
 
 
 async def answered(request: Request, batcher: Batcher, job: Job) -> list[Any]:

@@ -31,14 +31,21 @@ COOKIE = "weft_key"
 OPEN = {"/", *(f"/{name}" for name in FILES), "/api/key", "/openapi.json", "/languages"}
 OPEN |= {"/health", "/health/live", "/health/ready", "/spec", "/frontend/settings"}
 """Addresses that need no key: the page, which asks for it, descriptions and probes."""
-FIELDS = {"/translate", "/detect"}
+FIELDS = {"/translate", "/translate_file", "/detect"}
 """Addresses where the key may be the field `api_key`, as in LibreTranslate."""
+SECRET = "/download_file/"
+"""The names below this address are keys themselves."""
 FREE = {"/api/runs", "/api/curves", "/metrics"}
 """Addresses that do not count for the rate limit: the page and Prometheus ask them again and again."""
 UNKNOWN = "unknown API key; ask the operator of this server for one"
 COOKIE_SECONDS = 30 * 24 * 3600
 HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/?#@\[\]]+?)\.?(?::\d+)?")
 HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+
+
+def is_open(path: str) -> bool:
+    """Whether an address needs no key."""
+    return path in OPEN or path.startswith(SECRET)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +183,7 @@ class Keyed:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
-        if scope["type"] != "http" or scope["path"] in OPEN:
+        if scope["type"] != "http" or is_open(scope["path"]):
             await self.app(scope, receive, send)
             return
 

@@ -61,6 +61,7 @@ class Limits:
     Args:
         body_bytes: bytes of a request body.
         characters: characters of all texts of a request.
+        document_bytes: bytes of a file to translate.
         tokens: tokens that a model reads of one text before it writes; a request may have `LINES` times as
             many.
         items: texts or lines per request.
@@ -75,6 +76,7 @@ class Limits:
 
     body_bytes: int = 1_000_000
     characters: int = 20_000
+    document_bytes: int = 10_000_000
     tokens: int = 1024
     items: int = 128
     queue: int = 512
@@ -84,6 +86,11 @@ class Limits:
     connections: int = 1000
     header_seconds: float = 10.0
     body_seconds: float = 30.0
+
+    @property
+    def document_characters(self) -> int:
+        """Characters of a file to translate."""
+        return 10 * self.characters
 
     def text(self, value: Any, name: str) -> str:
         """A text from a request, checked.

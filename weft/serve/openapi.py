@@ -10,13 +10,14 @@ import msgspec
 
 from weft.serve import requests, responses
 from weft.serve.forms import FORM_KINDS
-from weft.serve.guard import COOKIE, FIELDS, FREE, OPEN
+from weft.serve.guard import COOKIE, FIELDS, FREE, is_open
 from weft.serve.limits import Limits
 from weft.serve.offered import as_text, narrowed
 from weft.serve.served import Served
 from weft.version import __version__
 
 JSON, HTML, EVENTS = "application/json", "text/html", "text/event-stream"
+BINARY = "application/octet-stream"
 PLAIN, OPENMETRICS = "text/plain", "application/openmetrics-text"
 FORMS = (JSON, *FORM_KINDS)
 REFUSALS = {
@@ -69,6 +70,16 @@ ROUTES = {
         "get": Route(_TRANSLATE, responses.Translated, requests.Translate, refusals=COMPUTED),
         "post": Route(_TRANSLATE, responses.Translated, requests.Translate, FORMS, refusals=COMPUTED),
     },
+    "/translate_file": {
+        "post": Route(
+            "Translate a document.",
+            responses.TranslatedFile,
+            requests.TranslateFile,
+            ("multipart/form-data",),
+            refusals=COMPUTED,
+        )
+    },
+    "/download_file/{name}": {"get": Route("A translated document.", kinds=(BINARY,), refusals=("404",))},
     "/detect": {
         "get": Route(_DETECT, _DETECTED, requests.Detect),
         "post": Route(_DETECT, _DETECTED, requests.Detect, FORMS),
@@ -155,7 +166,7 @@ def _operation(
         "responses": _responses(path, method, route, refs, keyed),
     }
     if keyed:  # an empty requirement: the key may be the field api_key
-        found["security"] = [] if path in OPEN else [{"key": []}, {"cookie": []}]
+        found["security"] = [] if is_open(path) else [{"key": []}, {"cookie": []}]
         found["security"] += [{}] if path in FIELDS else []
     if "{name}" in path:
         found["parameters"] = [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}]
@@ -167,8 +178,10 @@ def _operation(
         ]
     elif route.request:
         body = components[route.request.__name__]
-        content = {JSON: {"schema": refs[str(route.request)]}}
-        content |= {kind: {"schema": as_text(body)} for kind in route.accepts[1:]}
+        content = {
+            kind: {"schema": refs[str(route.request)] if kind == JSON else as_text(body)}
+            for kind in route.accepts
+        }
         required = bool(body.get("required"))
         found["requestBody"] = {"required": required, "content": content}
     return found
@@ -177,7 +190,7 @@ def _operation(
 def _responses(path: str, method: str, route: Route, refs: dict[str, Any], keyed: bool) -> dict[str, Any]:
     """The responses of an operation by status."""
     statuses = {*EVERYWHERE, *route.refusals, *(SENT if method == "post" else ())}
-    if keyed and path not in OPEN:
+    if keyed and not is_open(path):
         statuses |= {"401"} if path in FREE else {"401", "429"}
     error = refs[str(responses.Failure if path.startswith("/v1/") else responses.Refused)]
     found: dict[str, Any] = {}

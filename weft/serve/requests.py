@@ -73,6 +73,16 @@ class Translate(Struct):
     api_key: ApiKey | None = None
 
 
+class TranslateFile(Struct):
+    """A document to translate."""
+
+    file: Annotated[
+        str, Meta(min_length=1, extra_json_schema={"format": "binary"}, title="a file with a name")
+    ]
+    source: Code
+    target: Code
+
+
 class Streaming(Struct, forbid_unknown_fields=True):
     """Options of a stream."""
 

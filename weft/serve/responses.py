@@ -61,6 +61,12 @@ class Translated(Struct, rename="camel"):
     detected_language: Detected | list[Detected] | UnsetType = UNSET
 
 
+class TranslatedFile(Struct, rename="camel"):
+    """Where the translation of a document is for some minutes."""
+
+    translated_file_url: str
+
+
 class Spoken(Struct):
     """A language by code and name."""
 
@@ -82,7 +88,7 @@ class Settings(Struct, rename="camel"):
     frontend_timeout: int
     language: Direction
     supported_files_format: list[str]
-    files_translation: bool = False
+    files_translation: bool = True
     api_keys: bool = False
     key_required: bool = False
     suggestions: bool = False

@@ -1,7 +1,7 @@
 """LibreTranslate's interface for translators: /translate, /languages, /detect, /frontend/settings, /health.
 
 A text is translated sentence by sentence. Source: libretranslate.com/docs. Not supported: files, suggestions,
-keys. Read next: answers.py; ../documents/segments.py.
+Read next: answers.py; documents.py, files; ../documents/segments.py.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
+from weft.documents.files import ENDINGS
 from weft.documents.html import Html
 from weft.documents.plain import Plain
 from weft.documents.plan import Plan
@@ -71,7 +72,7 @@ class Translation:
                 self.limits.characters,
                 SETTLED_MILLISECONDS,
                 Direction(Spoken(AUTO, "Auto Detect"), Spoken(code, NAMES.get(code, code))),
-                supported_files_format=[],
+                supported_files_format=list(ENDINGS),
                 api_keys=self.keyed,
                 key_required=self.keyed,
             )
@@ -94,9 +95,9 @@ class Translation:
             raise Refusal(400, "q: expected some text, got an empty text")
         detected = self._detected(" ".join(texts)) if given.source.lower() == AUTO else []
         asked = detected[0].language if detected else given.source
-        run, source, target = self._direction(asked, given.target)
+        run, source, target = self.direction(asked, given.target)
         documents, plan = await asyncio.to_thread(_planned, texts, given.format == "html", source, target)
-        found = await self._found(request, run, target, plan.sentences, more)
+        found = await self.found(request, run, target, plan.sentences, more)
         ranks = [await asyncio.to_thread(_joined, documents, plan, found, rank) for rank in range(more + 1)]
         best, others = ranks[0], [list(one) for one in zip(*ranks[1:], strict=True)]
         spoken = [detected[0]] * len(texts) if detected else UNSET
@@ -105,7 +106,7 @@ class Translation:
             answer = Translated(best[0], others[0] if more else UNSET, detected[0] if detected else UNSET)
         return Json(answer)
 
-    async def _found(
+    async def found(
         self, request: Request, run: Served, target: str, sentences: list[Sentence], more: int
     ) -> list[list[Written]]:
         """The translation of each sentence and at most `more` alternatives, best first."""
@@ -130,7 +131,7 @@ class Translation:
     def _directions(self) -> list[tuple[Served, str, str]]:
         return [(run, *pair) for run in self.runs.values() if run.ready for pair in run.directions()]
 
-    def _direction(self, source: str, target: str) -> tuple[Served, str, str]:
+    def direction(self, source: str, target: str) -> tuple[Served, str, str]:
         """The run that translates so, and the languages as it names them; letter case is ignored."""
         every = self._directions()
         for run, reads, writes in every:

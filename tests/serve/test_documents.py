@@ -1,0 +1,72 @@
+"""Files as LibreTranslate takes them: sent, translated, fetched; damaged, large and unknown ones refused."""
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.serve.client import Reply, ask, post
+from weft.serve.limits import Refusal
+from weft.serve.shelf import Shelf
+
+PAGE = b"<h1>alpha</h1>\n<p>beta <b>gamma</b> delta. Eta</p><!-- eta -->\n"
+
+
+def sent(address: str, data: bytes, name: str, **fields: str) -> Reply:
+    parts = [
+        f'--e\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'.encode()
+        for key, value in {"source": "xx", "target": "yy", **fields}.items()
+    ]
+    head = f'--e\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'.encode()
+    body = b"".join([*parts, head, data, b"\r\n--e--\r\n"])
+    return ask(f"{address}/translate_file", body, "multipart/form-data; boundary=e")
+
+
+def test_a_file_is_translated_and_fetched(address: str) -> None:
+    answer = sent(address, PAGE, "../my page.html")
+    assert answer.status == 200
+    where = answer.body["translatedFileUrl"]
+    assert where.startswith(f"{address}/download_file/") and where.endswith(".my_page.yy.html")
+    found = ask(where)
+    assert found.body.startswith("<h1>uno</h1>\n<p>due <b>tre</b> quattro") and "<!-- eta -->" in found.body
+    assert found.headers["content-disposition"] == 'attachment; filename="my_page.yy.html"'
+    settings = ask(f"{address}/frontend/settings").body
+    assert settings["filesTranslation"] and ".docx" in settings["supportedFilesFormat"]
+
+
+def test_what_does_not_fit_is_refused_with_its_reason(address: str) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("x", "y")
+    for data, name, fields, sentence in (
+        (b"<tmx>\n<a>\n</tmx>", "a.tmx", {}, "a.tmx:3: expected well-formed XML"),
+        (out.getvalue(), "a.docx", {}, "expected a Word document"),
+        (b"%PDF", "a.pdf", {}, "expected a file that ends in .txt"),
+        (b"x", "", {}, "file: expected"),
+        (b"alpha\n" * 4001, "a.txt", {}, "expected at most 20,000 characters, got 20,005"),
+        (b"x", "a.txt", {"target": "zz"}, "available: xx to yy"),
+        (b"<!DOCTYPE t [<!ENTITY a 'b'>]><tmx>&a;</tmx>", "a.tmx", {}, "declares some"),
+    ):
+        answer = sent(address, data, name, **fields)
+        assert answer.status == 400 and sentence in answer.body["error"], (name, answer)
+    assert "file: expected a file" in post(f"{address}/translate_file", {"source": "xx"}).body["error"]
+    assert sent(address, b"x" * 10_020_000, "a.txt").status == 413
+    for name in ("x", "..%2Fetc%2Fpasswd", "a" * 32 + ".html"):
+        assert ask(f"{address}/download_file/{name}").status == 404
+
+
+def test_a_shelf_forgets_and_is_bounded(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path / "shelf", largest=10)
+    first = shelf.put("a b.html", b"12345")
+    assert first.endswith(".a_b.html") and shelf.get(first) == b"12345"
+    assert (tmp_path / "shelf").stat().st_mode & 0o077 == 0
+    with pytest.raises(Refusal, match="too many"):
+        shelf.put("c.html", b"123456")
+    shelf.seconds = -1
+    assert shelf.get(first) is None
+    shelf.put("c.html", b"1234567890")
+    assert len(list((tmp_path / "shelf").iterdir())) == 1
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(Refusal, match="another user"):
+        Shelf(tmp_path / "link").put("a", b"")

@@ -1,0 +1,90 @@
+"""LibreTranslate's files: /translate_file takes a document, /download_file gives its translation.
+
+Source: libretranslate.com/docs. Read next: shelf.py, where translations are kept; translation.py;
+../documents/files.py.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePath
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from weft.documents.files import Document, opened
+from weft.documents.plan import Plan
+from weft.documents.segments import Written
+from weft.serve.forms import Json, Upload, fields, typed
+from weft.serve.limits import Limits, Refusal, kind_of
+from weft.serve.requests import TranslateFile
+from weft.serve.responses import TranslatedFile
+from weft.serve.shelf import Shelf
+from weft.serve.translation import Translation
+
+AT_ONCE = 2
+"""Documents that are read or written at the same time."""
+
+FIELDS = 10_000
+"""Bytes of a request besides its file."""
+
+
+class Documents:
+    """The handlers.
+
+    Args:
+        translation: translates sentences.
+        limits: limits of requests.
+        shelf: keeps the translations.
+    """
+
+    def __init__(self, translation: Translation, limits: Limits, shelf: Shelf) -> None:
+        self.translation = translation
+        self.limits = limits
+        self.shelf = shelf
+        self._reading = asyncio.Semaphore(AT_ONCE)
+
+    async def translate_file(self, request: Request) -> Response:
+        """Translate a document, batch by batch, so that others are answered in between."""
+        limits = replace(self.limits, body_bytes=self.limits.document_bytes + FIELDS)
+        fields_given = await fields(request, limits)
+        upload = fields_given.get("file")
+        if not isinstance(upload, Upload):
+            raise Refusal(400, f"file: expected a file as multipart/form-data, got {kind_of(upload)}")
+        given = typed({**fields_given, "file": upload.name}, TranslateFile)
+        name = PurePath(given.file.replace("\\", "/")).name
+        run, source, target = self.translation.direction(given.source, given.target)
+        async with self._reading:
+            document, plan = await asyncio.to_thread(self._planned, upload.data, name, source, target)
+        found: list[Written] = []
+        for at in range(0, len(plan.sentences), self.limits.batch_rows):
+            part = plan.sentences[at : at + self.limits.batch_rows]
+            found += [best[0] for best in await self.translation.found(request, run, target, part, 0)]
+        async with self._reading:
+            kept = await asyncio.to_thread(
+                self._kept, document, plan, found, f"{PurePath(name).stem}.{target}{PurePath(name).suffix}"
+            )
+        return Json(TranslatedFile(f"{request.base_url}download_file/{kept}"))
+
+    async def download_file(self, request: Request) -> Response:
+        """A translated document, for some minutes."""
+        name = request.path_params["name"]
+        data = await asyncio.to_thread(self.shelf.get, name)
+        if data is None:
+            minutes = self.shelf.seconds // 60
+            raise Refusal(404, f"unknown file; a translation is kept for {minutes} minutes, so send it again")
+        shown = name.partition(".")[2]
+        headers = {"Content-Disposition": f'attachment; filename="{shown}"'}
+        return Response(data, media_type="application/octet-stream", headers=headers)
+
+    def _planned(self, data: bytes, name: str, source: str, target: str) -> tuple[Document, Plan]:
+        document = opened(data, name, source, target)
+        count, most = sum(len(one.text) for one in document.segments), self.limits.document_characters
+        if count > most:
+            raise Refusal(
+                400, f"file: expected at most {most:,} characters, got {count:,}; send a part of it"
+            )
+        return document, Plan(document.segments, source, target)
+
+    def _kept(self, document: Document, plan: Plan, found: Sequence[Written], name: str) -> str:
+        return self.shelf.put(name, document.written(plan.joined(found)))
