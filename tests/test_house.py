@@ -47,6 +47,7 @@ LEAVES = {"inspect", "serve", "export", "importing"}
 
 ALLOWED = dict.fromkeys(SIDE, GROUND)
 ALLOWED["documents"] = GROUND
+ALLOWED["data"] = GROUND | {"documents"}
 ALLOWED |= {room: GROUND | set(ORDER[:place]) for place, room in enumerate(ORDER)}
 for _room in ("tasks", "train", "config", "run", "card"):
     ALLOWED[_room] = ALLOWED[_room] | SIDE | {"documents"}

@@ -3,7 +3,8 @@
 `ParallelText("data/train", "en", "de")` reads data/train.en and data/train.de (also .gz, .xz, .zst).
 `ParallelText("data/train.tsv", "en", "de")` reads two columns of a TSV file: those named by its header, or
 the only two if it has no header. `ParallelText("english.txt,german.txt", "en", "de")` reads two files with
-any names. Read next: corpora.py, the corpus included in Weft; store.py.
+any names. `ParallelText("memory.tmx", "en", "de")` reads a translation memory, and so .po and .xliff.
+Read next: corpora.py, the corpus included in Weft; store.py.
 """
 
 import re
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 from weft.data.files import COMPRESSED, file_bytes, unreadable
 from weft.data.lines import read_lines
+from weft.documents.pairs import ENDINGS, pairs
 from weft.errors import DataError
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
@@ -33,7 +35,8 @@ class ParallelText:
     """Pairs of lines; each iteration reads the files again, and nothing is kept in memory.
 
     Args:
-        path: the part of two file names before the language, a .tsv file, or two file names with a comma.
+        path: the part of two file names before the language, a .tsv file, two file names with a comma, or a
+            memory: .tmx, .po, .xliff or .xlf.
         source, target: languages, as file extensions or column names.
         complete: leave out pairs with an empty side.
         name: the text's name in messages; the path by default.
@@ -50,6 +53,7 @@ class ParallelText:
         self.name = name or str(path)
         two = both(path)
         self._table = two is None and is_table(path)
+        self._memory = two is None and is_memory(path)
         self._header = 0
         self._columns = (0, 1)
         self._width = 2
@@ -60,11 +64,14 @@ class ParallelText:
         elif self._table:
             self.files = [Path(path)]
             self._read_header()
+        elif self._memory:
+            self.files = [Path(path)]
+            next(self._units())
         else:
             self.files = [find_side(path, source), find_side(path, target)]
 
     def __iter__(self) -> Iterator[Pair]:
-        pairs = self._rows() if self._table else self._lines()
+        pairs = self._rows() if self._table else self._units() if self._memory else self._lines()
         if self.complete:
             return (pair for pair in pairs if pair.source.strip() and pair.target.strip())
         return pairs
@@ -104,6 +111,15 @@ class ParallelText:
                 )
             yield Pair(number, cells[left], cells[right])
 
+    def _units(self) -> Iterator[Pair]:
+        (file,) = self.files
+        bare = file.with_suffix("") if file.suffix in COMPRESSED else file
+        try:
+            for found in pairs(file_bytes(file), str(bare), self.source, self.target):
+                yield Pair(*found)
+        except DataError as error:
+            raise DataError(error.why, path=file, line=error.line) from error
+
     def _read_header(self) -> None:
         """Find the columns by the names in the first line, or take the only two."""
         (file,) = self.files
@@ -141,6 +157,12 @@ def is_table(path: str | Path) -> bool:
     """Whether a path names a TSV file."""
     name = Path(path).name
     return any(name.endswith(f".tsv{end}") for end in ("", *COMPRESSED))
+
+
+def is_memory(path: str | Path) -> bool:
+    """Whether a path names a translation memory, a catalogue or XLIFF."""
+    path = Path(path)
+    return (path.with_suffix("") if path.suffix in COMPRESSED else path).suffix.lower() in ENDINGS
 
 
 def both(path: str | Path) -> tuple[Path, Path] | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from weft.data.files import COMPRESSED, file_bytes
 from weft.data.lines import blocks
-from weft.data.parallel import is_table
+from weft.data.parallel import is_memory, is_table
 from weft.errors import DataError
 
 _PART = re.compile(r"(?<![a-z])(train(ing)?|valid(ation)?|val|dev|test)(?![a-z])", re.IGNORECASE)
@@ -103,6 +103,14 @@ def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[Text |
     tables: list[str] = []
     groups: dict[str, dict[str, str]] = {}
     for path in paths:
+        if is_memory(path):
+            yield Finding(
+                str(path),
+                0,
+                "file",
+                "expected text, got a memory, which is checked as it is read; name it in data.train",
+            )
+            continue
         if is_table(path):
             tables.append(str(path))
             continue

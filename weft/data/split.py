@@ -5,7 +5,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from weft import files
-from weft.data.parallel import ParallelText, both, is_table
+from weft.data.parallel import ParallelText, both, is_memory, is_table
 from weft.errors import ConfigError, DataError
 
 SEED = 1
@@ -44,7 +44,7 @@ def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Pa
     total = sum(1 for _ in text)
     if count < 1 or total < 10 * count:
         raise ConfigError(f"{path}: cannot hold out {count:,} of {total:,} pairs; hold out at most a tenth")
-    stem = path.with_suffix("") if is_table(path) else path
+    stem = path.with_suffix("") if is_table(path) or is_memory(path) else path
     if (two := both(path)) is not None:
         stem = two[0].with_name(f"{source}-{target}")
     rest, held = stem.with_name(f"{stem.name}.rest"), stem.with_name(f"{stem.name}.held")

@@ -51,7 +51,7 @@ class TextFile:
     def __init__(self, data: bytes, name: str, read: Callable[[str], Any], encoding: str = "utf-8") -> None:
         self._mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
         self._encoding = "utf-8" if self._mark else encoding
-        self._document = read(_decoded(data.removeprefix(self._mark), name, self._encoding))
+        self._document = read(decoded(data.removeprefix(self._mark), name, self._encoding))
         self.segments: Sequence[Segment] = self._document.segments
 
     def written(self, found: Sequence[Written]) -> bytes:
@@ -114,7 +114,12 @@ def _charset(data: bytes) -> str:
     return name
 
 
-def _decoded(data: bytes, name: str, encoding: str) -> str:
+def decoded(data: bytes, name: str, encoding: str) -> str:
+    """The text of a file.
+
+    Raises:
+        DataError: its bytes do not fit the encoding.
+    """
     try:
         text = data.decode(encoding)
     except UnicodeError as error:

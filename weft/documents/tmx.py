@@ -67,21 +67,30 @@ def variants(root: Any, name: str, source: str, target: str) -> Iterator[Variant
             f"expected an element tmx, got {root.tag.rpartition('}')[2]}", path=name, line=root.sourceline
         )
     for unit in root.iter("tu"):
-        found: dict[str, Any] = {}
-        for variant in unit.iter("tuv"):
-            code, text = variant.get(_LANG) or variant.get("lang"), variant.find("seg")
-            if not code or text is None:
-                raise DataError(
-                    "expected a tuv with xml:lang and seg, got one without; repair or remove it",
-                    path=name,
-                    line=variant.sourceline,
-                )
-            for wanted in (source, target):
-                if code.lower().replace("_", "-") == wanted.lower().replace("_", "-"):
-                    found[wanted] = text
-                elif base(code) == base(wanted):
-                    found.setdefault(wanted, text)
-        yield Variants(unit.sourceline, unit, found.get(source), found.get(target))
+        yield variant(unit, name, source, target)
+
+
+def variant(unit: Any, name: str, source: str, target: str) -> Variants:
+    """A unit; the code of a language also fits one with a region, but the same code fits better.
+
+    Raises:
+        DataError: a variant has no language or no text.
+    """
+    found: dict[str, Any] = {}
+    for one in unit.iter("tuv"):
+        code, text = one.get(_LANG) or one.get("lang"), one.find("seg")
+        if not code or text is None:
+            raise DataError(
+                "expected a tuv with xml:lang and seg, got one without; repair or remove it",
+                path=name,
+                line=one.sourceline,
+            )
+        for wanted in (source, target):
+            if code.lower().replace("_", "-") == wanted.lower().replace("_", "-"):
+                found[wanted] = text
+            elif base(code) == base(wanted):
+                found.setdefault(wanted, text)
+    return Variants(unit.sourceline, unit, found.get(source), found.get(target))
 
 
 def _added(one: Variants, target: str) -> Any:

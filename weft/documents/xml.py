@@ -23,24 +23,37 @@ def parsed(data: bytes, name: str, part: str = "") -> Any:
     """
     etree = library("lxml.etree")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    where = f"{part}: " if part else ""
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        why = error.msg.partition(", line ")[0]
+        raise damaged(error, name, part) from None
+    check_entities(root, name, part)
+    return root
+
+
+def damaged(error: Any, name: str, part: str = "") -> DataError:
+    """The refusal of a file that lxml cannot read; see `parsed`."""
+    why = error.msg.partition(", line ")[0]
+    return DataError(
+        f"{_where(part)}expected well-formed XML ({why}); repair the file or export it again",
+        path=name,
+        line=error.lineno or None,
+    )
+
+
+def check_entities(element: Any, name: str, part: str = "") -> None:
+    """Refuse a document that declares entities; see `parsed`."""
+    types = element.getroottree().docinfo.internalDTD
+    if types is not None and any(True for _ in types.iterentities()):
         raise DataError(
-            f"{where}expected well-formed XML ({why}); repair the file or export it again",
-            path=name,
-            line=error.lineno or None,
-        ) from None
-    types = root.getroottree().docinfo
-    if types.internalDTD is not None and any(True for _ in types.internalDTD.iterentities()):
-        raise DataError(
-            f"{where}expected no entities of its own, got a DOCTYPE that declares some; remove it",
+            f"{_where(part)}expected no entities of its own, got a DOCTYPE that declares some; remove it",
             path=name,
             line=1,
         )
-    return root
+
+
+def _where(part: str) -> str:
+    return f"{part}: " if part else ""
 
 
 def written(root: Any) -> bytes:

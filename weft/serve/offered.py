@@ -36,6 +36,9 @@ def narrowed(components: dict[str, Any], runs: Mapping[str, Served], items: int)
     directions = sorted({pair for run in ready for pair in run.directions()})
     if directions:
         _languages(components["Translate"], directions)
+        file = components["TranslateFile"]["properties"]
+        file["source"]["enum"] = sorted({source for source, _ in directions})
+        file["target"]["enum"] = sorted({target for _, target in directions})
     _watched(components["Watch"], ready)
     _inspected(components["InspectFile"], ready)
     _completed(components["Complete"], [run for run in ready if run.continues], items)

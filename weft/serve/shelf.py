@@ -1,6 +1,6 @@
 """Files that a client fetches later, in a folder that all processes of a user's servers share.
 
-The name of a file is secret: whoever has it may read the file. Read next: documents.py.
+The name of a file is secret: a client that has it may read the file. Read next: documents.py.
 """
 
 import os

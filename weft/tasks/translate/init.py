@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from weft.data.parallel import ParallelText, both, is_table
+from weft.data.parallel import ParallelText, both, is_memory, is_table
 from weft.data.sides import side_name
 from weft.data.split import hold_out
 from weft.errors import ConfigError, DataError
@@ -74,7 +74,7 @@ class Translate(Init):
             say(f"split into {train}.* and {valid}.* ({given['hold_out']:,} pairs held out)")
         text = recipe(train, valid, test, source, target)
         files = dict.fromkeys(map(str, ParallelText(train, source, target).files))
-        return NewRecipe(text, [("data", "check", *files)])
+        return NewRecipe(text, [] if is_memory(train) else [("data", "check", *files)])
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, source: str, target: str) -> str:
@@ -94,7 +94,9 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     if not seen.pairs:
         raise DataError("expected at least a few thousand pairs, got none", path=train)
     if valid is None:
-        example = train.name.replace("train", "valid") + ("" if is_table(train) else f".{source}")
+        example = train.name.replace("train", "valid") + (
+            "" if is_table(train) or is_memory(train) else f".{source}"
+        )
         shown = f" (such as {example})" if "train" in train.name and both(train) is None else ""
         raise ConfigError(
             f"no validation files next to {train}{shown}; name them with --valid, or split some "
@@ -140,6 +142,8 @@ decoding:
 def _meaning(train: Path, source: str, target: str) -> str:
     if is_table(train):
         return f"its columns {source} and {target}"
+    if is_memory(train):
+        return f"its texts in {source} and {target}"
     if both(train) is not None:
         return f"two files, {source} and {target}, line by line"
     return f"{train.name}.{source} and {train.name}.{target}; or a .tsv"

@@ -43,7 +43,8 @@ class PairData:
         source, target: language codes: the files' suffixes, or the columns of a TSV file.
         folder: folder of train, valid and test; by default the current one.
         train, valid, test: prefixes (path/train means path/train.en and path/train.de, also compressed),
-            .tsv files, or two files of any names with a comma between them (english.txt,german.txt).
+            .tsv files, memories (.tmx, .po, .xliff), or two files of any names with a comma between them
+            (english.txt,german.txt).
         corpus: an embedded corpus instead of files.
         mixed: more training texts, named as train is, and their weights, such as {"path/more": 2.0}; the
             first text has the weight 1.

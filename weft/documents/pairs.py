@@ -1,0 +1,150 @@
+"""Pairs of texts in translation memories (.tmx), catalogues (.po) and XLIFF, for training data.
+
+A memory is read unit by unit, so that it may be larger than the computer's memory.
+Read next: tmx.py; ../data/parallel.py, which uses it.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from weft.documents.files import decoded
+from weft.documents.library import library
+from weft.documents.po import entries
+from weft.documents.sentences import base
+from weft.documents.tmx import variant
+from weft.documents.xliff import units
+from weft.documents.xml import check_entities, damaged, parsed
+from weft.errors import DataError
+
+ENDINGS = (".tmx", ".po", ".xliff", ".xlf")
+"""The endings of files that `pairs` reads."""
+
+_INLINE = ("hi", "g", "mrk", "pc")
+_WAITING = ("new", "needs-translation", "initial")
+
+
+class Found(NamedTuple):
+    """A text and its translation, each without line ends and markup."""
+
+    line: int
+    source: str
+    target: str
+
+
+def pairs(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[Found]:
+    """The pairs of a file in two languages; units without one of them are left out.
+
+    Args:
+        parts: the bytes of the file, split anywhere.
+        name: its name; the ending says what it is.
+        source, target: languages. A file in the other direction is turned around, and a code without a region
+            also fits a text with one.
+
+    Raises:
+        DataError: the file is damaged, or has no pair in these languages.
+        ConfigError: a library is not installed.
+
+    Example:
+        >>> unit = b"<tuv xml:lang='en-GB'><seg>A <ph/>b</seg></tuv><tuv xml:lang='es'><seg>C</seg></tuv>"
+        >>> list(pairs([b"<tmx><body><tu>", unit, b"</tu></body></tmx>"], "a.tmx", "es", "en"))
+        [Found(line=1, source='C', target='A b')]
+    """
+    ending = PurePath(name).suffix.lower()
+    read = {".tmx": _memory, ".po": _catalogue}.get(ending, _xliff)
+    found = False
+    for pair in read(parts, name, source, target):
+        if pair.source and pair.target:
+            found = True
+            yield pair
+    if not found:
+        raise DataError(
+            f"expected texts in {source!r} and {target!r}, got none; name the languages as the file does",
+            path=name,
+        )
+
+
+def _memory(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[Found]:
+    etree = library("lxml.etree")
+    parser = etree.XMLPullParser(("start", "end"), tag=("tmx", "tu"), resolve_entities=False, no_network=True)
+    seen = False
+    try:
+        for part in parts:
+            parser.feed(part)
+            for event, element in parser.read_events():
+                if not seen:
+                    check_entities(element, name)
+                    seen = True
+                if event == "end" and element.tag == "tu":
+                    one = variant(element, name, source, target)
+                    if one.source is not None and one.target is not None:
+                        yield Found(element.sourceline, _plain(one.source), _plain(one.target))
+                    element.clear()
+                    while element.getprevious() is not None:
+                        del element.getparent()[0]
+        root = parser.close()
+    except etree.XMLSyntaxError as error:
+        raise damaged(error, name) from None
+    if root.tag != "tmx":
+        raise DataError(f"expected an element tmx, got {root.tag.rpartition('}')[2]}", path=name, line=1)
+
+
+def _xliff(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[Found]:
+    for unit in units(parsed(b"".join(parts), name), name):
+        if unit.target is None or _state(unit) in _WAITING:
+            continue
+        given = _languages(unit.parent)
+        sides = _plain(unit.source), _plain(unit.target)
+        if not _fits(given, (source, target)) and _fits(given, (target, source)):
+            sides = sides[::-1]
+        elif not _fits(given, (source, target)):
+            raise DataError(
+                f"expected a file in {source!r} and {target!r}, got {' and '.join(map(repr, given))}",
+                path=name,
+                line=unit.line,
+            )
+        yield Found(unit.line, *sides)
+
+
+def _catalogue(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[Found]:
+    file = entries(decoded(b"".join(parts), name, "utf-8"), name)
+    turned = base(file.metadata.get("Language", target)) == base(source)
+    for entry in file:
+        if entry.obsolete or entry.fuzzy:
+            continue
+        written = [text for _, text in sorted(entry.msgstr_plural.items())] or [entry.msgstr]
+        read = [entry.msgid, entry.msgid_plural] if entry.msgid_plural else [entry.msgid]
+        for left, right in zip(read, written, strict=False):  # a language may have one form, or many
+            sides = " ".join(left.split()), " ".join(right.split())
+            yield Found(entry.linenum, *(sides[::-1] if turned else sides))
+
+
+def _plain(element: Any) -> str:
+    """The text of an element without the codes in it."""
+    return " ".join(_text(element).split())
+
+
+def _text(element: Any) -> str:
+    parts = [element.text or ""]
+    for child in element:
+        inline = isinstance(child.tag, str) and child.tag.rpartition("}")[2] in _INLINE
+        parts += [_text(child) if inline else "", child.tail or ""]
+    return "".join(parts)
+
+
+def _state(unit: Any) -> str:
+    return str(unit.target.get("state") or unit.parent.get("state") or "")
+
+
+def _languages(element: Any) -> tuple[str, str]:
+    """The languages of the file around a unit; empty if it does not name them."""
+    while element is not None:
+        for source, target in (("source-language", "target-language"), ("srcLang", "trgLang")):
+            if element.get(source) is not None:
+                return element.get(source), element.get(target) or ""
+        element = element.getparent()
+    return "", ""
+
+
+def _fits(given: tuple[str, str], wanted: tuple[str, str]) -> bool:
+    return all(not one or base(one) == base(other) for one, other in zip(given, wanted, strict=True))
