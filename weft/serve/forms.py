@@ -19,8 +19,9 @@ from starlette.responses import JSONResponse, Response
 from weft import jsonfile
 from weft.errors import WeftError
 from weft.serve.batcher import Batcher
+from weft.serve.expected import expected, shown
 from weft.serve.job import Job
-from weft.serve.limits import Limits, Refusal, kind_of
+from weft.serve.limits import Limits, Refusal
 from weft.serve.responses import Failure, Mistake, Refused
 
 Form = TypeVar("Form", bound=msgspec.Struct)
@@ -96,7 +97,7 @@ def typed(given: Mapping[str, Any], form: type[Form], *, strict: bool = False) -
         value: Any = known.get(found[1])
         for place in re.findall(r"\[(\d+)\]", found[2]):
             value = value[int(place)]
-        sentence = f"{found[1]}: expected {_expected(schemas[found[1]])}, got {_shown(value)}"
+        sentence = f"{found[1]}: expected {expected(schemas[found[1]])}, got {shown(value)}"
         raise Refusal(400, sentence, param=found[1]) from None
 
 
@@ -110,33 +111,6 @@ def properties(form: type[msgspec.Struct]) -> dict[str, Any]:
 
 def _numeric(schema: dict[str, Any]) -> bool:
     return any(one.get("type") in ("integer", "number") for one in schema.get("anyOf", [schema]))
-
-
-def _expected(schema: dict[str, Any]) -> str:
-    """The allowed values of a field, as text for people."""
-    if "title" in schema:
-        return str(schema["title"])
-    if "$ref" in schema:
-        return "an object as in /openapi.json"
-    if "anyOf" in schema:
-        return " or ".join(_expected(one) for one in schema["anyOf"] if one != {"type": "null"})
-    if "enum" in schema:
-        return " or ".join(sorted(schema["enum"], reverse=True))
-    kind = {"integer": "a whole number", "number": "a number", "boolean": "true or false", "string": "text"}
-    bounds = f" from {schema['minimum']} to {schema['maximum']}" if "minimum" in schema else ""
-    return kind[schema["type"]] + bounds
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)[:40]
-    if isinstance(value, str) and 0 < len(value) <= 40:
-        return json.dumps(value)
-    return (
-        {"a text": "an empty text", "a list": "an empty list"}[kind_of(value)]
-        if value in ("", [])
-        else kind_of(value)
-    )
 
 
 async def fields(request: Request, limits: Limits) -> dict[str, Any]:
