@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,29 @@ def write(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def status(path: Path) -> os.stat_result | None:
+    """What the system says about a path; None if nothing is there.
+
+    Other errors, such as a missing permission, are raised; from Python 3.14 on, Path.is_file hides them.
+    """
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path is a file; raises OSError if the system does not say."""
+    found = status(path)
+    return found is not None and stat.S_ISREG(found.st_mode)
+
+
+def is_dir(path: Path) -> bool:
+    """Whether a path is a directory; raises OSError if the system does not say."""
+    found = status(path)
+    return found is not None and stat.S_ISDIR(found.st_mode)
 
 
 def flush_directory(path: Path) -> None:

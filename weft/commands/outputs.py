@@ -33,9 +33,9 @@ def check(*paths: Path | None) -> None:
         if path is None:
             continue
         try:
-            if path.is_dir():
+            if files.is_dir(path):
                 raise DataError("expected a file, got a directory; name a file in it", path=path)
-            if not path.absolute().parent.is_dir():
+            if not files.is_dir(path.absolute().parent):
                 raise DataError(
                     f"no such directory {path.parent}; create it, or choose another name", path=path
                 )

@@ -17,6 +17,7 @@ from weft.data.files import COMPRESSED, file_bytes, unreadable
 from weft.data.lines import read_lines
 from weft.documents.pairs import ENDINGS, pairs
 from weft.errors import DataError
+from weft.files import status
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
 
@@ -187,7 +188,7 @@ def find_side(prefix: str | Path, language: str) -> Path:
     """
     forms = [Path(f"{prefix}.{language}{end}") for end in ("", *COMPRESSED)]
     try:
-        found = [form for form in forms if form.exists()]
+        found = [form for form in forms if status(form) is not None]
     except OSError as error:
         raise unreadable(forms[0], error) from error
     if len(found) > 1:

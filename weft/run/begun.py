@@ -49,7 +49,8 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
             raise
         raise recipe.section(section).refuse(sentence) from error
     try:
-        if path.is_dir() and not (path / "recipe.yaml").exists() and any(map(_foreign, path.iterdir())):
+        unknown = files.is_dir(path) and not files.is_file(path / "recipe.yaml")
+        if unknown and any(map(_foreign, path.iterdir())):
             raise ConfigError(f"{path}: is not empty and no run directory; choose another one with --run")
         claim.alone(path)
         with claim.claim(path):

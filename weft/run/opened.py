@@ -8,6 +8,7 @@ from torch import nn
 
 from weft.config import Table, read_recipe
 from weft.errors import CheckpointError
+from weft.files import is_file
 from weft.run import form
 from weft.run.checked import Begun, checked
 from weft.tasks.predictor import Predictor
@@ -56,7 +57,7 @@ def open_run(
     """
     path = Path(path)
     try:
-        is_run, is_trained = (path / "recipe.yaml").is_file(), (path / "model.safetensors").is_file()
+        is_run, is_trained = is_file(path / "recipe.yaml"), is_file(path / "model.safetensors")
     except OSError as error:
         raise CheckpointError(
             f"{path}: cannot be read ({error.strerror or error}); check its permissions"
@@ -81,7 +82,7 @@ def open_run(
 
 def _untrained(path: Path, plugins: Collection[str]) -> Opened:
     """A run whose weights are not there: recipe and vocabularies alone, and a new model."""
-    if not (path / "recipe.yaml").is_file():
+    if not is_file(path / "recipe.yaml"):
         raise CheckpointError(f"{path}: is missing or damaged; train the run anew")
     form.check(path)
     recipe = read_recipe(path / "recipe.yaml")
