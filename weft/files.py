@@ -4,6 +4,7 @@ New content is written under a temporary name, flushed to disk and renamed; then
 Names that begin with a dot are leftovers. Read next: jsonfile.py.
 """
 
+import errno
 import json
 import os
 import secrets
@@ -33,8 +34,10 @@ def status(path: Path) -> os.stat_result | None:
     """
     try:
         return path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
 
 
 def is_file(path: Path) -> bool:

@@ -176,7 +176,7 @@ def test_a_step_mixes_what_scoring_mixes(bound: bool, order: int) -> None:
     more, row = [5, EOS, 6, 7, EOS], [8, 9]
     text = Stream(np.array([EOS, *row, *more], np.int32), 2, 0, 0)
     want = mixed(token_logp(model(), text, "stream", length=5), ngram_logp(made, text), 0.3)
-    seen = walked(Reader(model(), None, Mixed(made, 0.3)), [row], more)
+    seen = walked(Reader(model(), None, Mixed(made, 0.3)), [[EOS, *row]], more)
     got = [float(logp[0, token]) for logp, token in zip(seen, more, strict=False)]
     np.testing.assert_allclose(got, want[len(row) :], atol=1e-10)
     np.testing.assert_allclose(np.exp(seen[2].numpy()).sum(1), 1.0, atol=1e-10)
@@ -185,7 +185,7 @@ def test_a_step_mixes_what_scoring_mixes(bound: bool, order: int) -> None:
 def test_a_full_window_forgets_its_older_half() -> None:
     net, limit = model("transformer", limit=6), 6
     more = [4, 5, 6, 7, 8, 9, 10, 11]
-    seen = walked(Reader(net, limit), [[12], [4]], more)
+    seen = walked(Reader(net, limit), [[EOS, 12], [EOS, 4]], more)
     read = [EOS, 12, *more]
     kept = 0
     for place, logp in enumerate(seen):
