@@ -136,7 +136,7 @@ async def _fields(request: Request, limits: Limits) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in FORM_KINDS:
         given |= await _form(request)
-    elif body.strip(b" \t\r\n"):  # the white space of JSON
+    elif body:
         given |= _json(body)
     return given
 
