@@ -188,9 +188,10 @@ class TransformerDecoder(Decoder):
         network = self.blocks[0].network
         form = decoding.Form(self.num_heads, network.second.in_features, network.activation, self.before)
         layers = state.cache.opened(width)
-        if self._parts is None:  # looking them up took a seventh of a step of one row
-            self._parts = [block.parts() for block in self.blocks]
-        y = decoding.step(self, form, self._parts, self.last_norm, x, entries, layers, path, source)
+        parts = self._parts  # read once: another thread's start() may set it to None
+        if parts is None:  # looking them up took a seventh of a step of one row
+            parts = self._parts = [block.parts() for block in self.blocks]
+        y = decoding.step(self, form, parts, self.last_norm, x, entries, layers, path, source)
         return y, TransformerState(state.cache.grown(layers), path, None, state.source)
 
 

@@ -19,12 +19,12 @@ from weft.nn.kernels import choice, tiles
 from weft.nn.kernels.ways import why_not_native
 
 Packed = TypeVar("Packed")
-_kept: "WeakKeyDictionary[nn.Module, dict[Form, tuple[object, object]]]" = WeakKeyDictionary()
+_kept: "WeakKeyDictionary[nn.Module, dict[Packing, tuple[object, object]]]" = WeakKeyDictionary()
 _int8: "WeakSet[nn.Module]" = WeakSet()
 MANY = 16  # from this many rows on, tiles are faster
 
 
-class Form(NamedTuple):
+class Packing(NamedTuple):
     """How weights are packed: a kind of KINDS, and whether for the tiles."""
 
     kind: str
@@ -57,11 +57,11 @@ class Form(NamedTuple):
         return packed
 
 
-def form(of: nn.Module, weight: Tensor, rows: int) -> Form:
+def packing(of: nn.Module, weight: Tensor, rows: int) -> Packing:
     """How to pack the weights of a module that multiplies this many rows per thread."""
     if weight.dtype == torch.float32:
-        return Form("float32", tiled(rows))
-    return Form("int8" if of in _int8 else "bfloat16", tiled=False)
+        return Packing("float32", tiled(rows))
+    return Packing("int8" if of in _int8 else "bfloat16", tiled=False)
 
 
 def use_int8(of: nn.Module) -> None:
@@ -91,20 +91,22 @@ def tiled(rows: int) -> bool:
     return native.tiles() and (way == "tiles" or (way == "auto" and rows >= MANY))
 
 
-def kept(of: nn.Module, parameters: Sequence[Tensor], pack: Callable[[Form], Packed], form: Form) -> Packed:
-    """The cached result of `pack(form)` for a module; computed again if a parameter may have changed.
+def kept(
+    of: nn.Module, parameters: Sequence[Tensor], pack: Callable[[Packing], Packed], packing: Packing
+) -> Packed:
+    """What `pack(packing)` returned for a module; called again if a parameter may have changed.
 
     torch counts the in-place changes of a tensor, with two exceptions: changes by fused optimisers, whose
     steps are counted here, and tensors created in inference mode, which are packed every time. Changes
     through `.data` are not noticed.
     """
     if any(p.is_inference() for p in parameters):
-        return pack(form)
+        return pack(packing)
     stamp = (_optimised(), *((p.data_ptr(), p._version) for p in parameters))
-    forms = _kept.setdefault(of, {})
-    found = forms.get(form)
+    packings = _kept.setdefault(of, {})
+    found = packings.get(packing)
     if found is None or found[0] != stamp:
-        found = forms[form] = (stamp, pack(form))
+        found = packings[packing] = (stamp, pack(packing))
     return found[1]  # type: ignore[return-value]
 
 

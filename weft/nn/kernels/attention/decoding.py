@@ -16,9 +16,7 @@ from torch import Tensor, nn
 from weft import native
 from weft.native import ACTIVATIONS, KINDS, NORMS, PRODUCTS, DecoderLayer, pointer
 from weft.nn.kernels import tiles
-from weft.nn.kernels.panels import Form as PanelForm
-from weft.nn.kernels.panels import form as panel_form
-from weft.nn.kernels.panels import kept, why_not_in_search
+from weft.nn.kernels.panels import Packing, kept, packing, why_not_in_search
 from weft.nn.kernels.ways import Way, fused, pick
 from weft.probe import changing, watching
 
@@ -155,7 +153,7 @@ class _Call(NamedTuple):
 
     form: Form
     packed: "_Packed"
-    how: PanelForm
+    how: Packing
     each: "Array[DecoderLayer]"
     sources: int
     entries: int
@@ -185,13 +183,11 @@ class _Call(NamedTuple):
         return y.to(x.dtype)
 
 
-def _packed(
-    of: nn.Module, layers: Sequence[Parts], last: nn.Module, most: int
-) -> "tuple[_Packed, PanelForm]":
+def _packed(of: nn.Module, layers: Sequence[Parts], last: nn.Module, most: int) -> "tuple[_Packed, Packing]":
     """The weights of all layers, packed for products of at most this many rows per thread."""
     modules = [module for parts in layers for module in parts.values()]
     parameters = [p for module in modules for p in module._parameters.values() if p is not None]
-    how = panel_form(of, parameters[0], most)
+    how = packing(of, parameters[0], most)
     return kept(of, parameters, lambda how: _pack(layers, last, how), how), how
 
 
@@ -220,7 +216,7 @@ class _Packed(NamedTuple):
     shift: Tensor | None
 
 
-def _pack(layers: Sequence[Parts], last: nn.Module, how: PanelForm) -> _Packed:
+def _pack(layers: Sequence[Parts], last: nn.Module, how: Packing) -> _Packed:
     each = (DecoderLayer * len(layers))()
     held: list[Tensor] = []
 

@@ -14,7 +14,7 @@ from weft import native
 from weft.native import KINDS, pointer
 from weft.nn.kernels import tiles
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.panels import form, kept, why_not_in_search
+from weft.nn.kernels.panels import kept, packing, why_not_in_search
 from weft.nn.kernels.ways import Way, fused, pick
 
 
@@ -43,7 +43,7 @@ def _native(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     logp = h.new_empty(*h.shape[:-1], classes)
     slabs = native.slabs(rows)
     each = -(-rows // slabs)
-    how = form(of, weight, each)
+    how = packing(of, weight, each)
     packed = kept(of, [weight], lambda how: how.panels(weight), how)
     cut = how.room(each, size, slabs)
     job = native.Predict(
