@@ -156,7 +156,7 @@ def test_inputs_that_do_not_fit_are_refused(make: Make, why: str) -> None:
         "features": r"expected x of shape \[rows, steps, 3\], got \[5, 7, 2\]",
         "one": r"got \[7, 3\]; one sequence is a batch of one",
         "mask": r"expected a mask of shape \[5, 7\], got \[5, 3\]",
-        "rows": r"expected a state of shapes \[\[3, \d+\].*, got \[\[5, \d+\].*; cell.start\(x\)",
+        "rows": r"expected a state of shapes \[\[3, \d+.*, got \[\[5, \d+.*; cell.start\(x\)",
         "width": "expected a state of shapes",
         "none": r"at least one step, got \[5, 0, 3\]",
         "list": "a tuple of tensors, got list",

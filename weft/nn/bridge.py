@@ -1,6 +1,6 @@
 """C12: initialise a decoder's state from an encoder's final state, per layer and direction."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,8 @@ class Bridge(nn.Module):
 
     The decoder's top layer starts from the encoder's top layer, and so on downward; both directions of a
     layer are concatenated. A learned map is tanh(W x + b) for a cell's h (its first tensor) and W x + b for
-    other tensors (an LSTM's c).
+    other tensors (an LSTM's c). A layer whose state no bridge may set (`Cell.bridges`) gets no tensors, and
+    one whose encoder layer has no such state reads the summary.
 
     Args:
         encoder: gives the final states.
@@ -46,12 +47,12 @@ class Bridge(nn.Module):
         self.maps = nn.ModuleList()
         if source == "shared":
             every = {size for tensors in sizes for size in tensors}
-            if len(every) != 1:
+            if len(every) > 1:
                 raise ConfigError(
                     f"bridge: shared needs states of one size, got {', '.join(map(str, sorted(every)))}; "
                     "give every layer the same size, or use bridge: summary"
                 )
-            self.maps.append(Linear(encoder.size, every.pop()))
+            self.maps.extend(Linear(encoder.size, size) for size in every)
             return
         if source == "joint":
             self._join(encoder)
@@ -60,8 +61,8 @@ class Bridge(nn.Module):
             row = nn.ModuleList()
             for index, size in enumerate(tensors):
                 inputs = encoder.size
-                if self.source == "layers":
-                    directions = encoder.carry_sizes[self._layer(layer, len(encoder.carry_sizes))]
+                directions = self._of_layer(encoder.carry_sizes, layer)
+                if self.source == "layers" and all(directions):
                     inputs = sum(each[min(index, len(each) - 1)] for each in directions)
                 fits = inputs == size or self.source == "nothing"
                 row.append(nn.Identity() if fits else Linear(inputs, size))
@@ -70,7 +71,7 @@ class Bridge(nn.Module):
     def forward(self, memory: Memory) -> tuple[tuple[Tensor, ...], ...]:
         """For each decoder layer the tensors of its initial state, [B, size] each."""
         if self.source == "shared":
-            begin = torch.tanh(self.maps[0](memory.summary))
+            begin = torch.tanh(self.maps[0](memory.summary)) if self.maps else memory.summary
             return tuple((begin,) * len(tensors) for tensors in self.sizes)
         if self.source == "joint":
             return self._joint(memory)
@@ -83,8 +84,8 @@ class Bridge(nn.Module):
         if self.source == "nothing":
             return memory.summary.new_zeros(memory.summary.shape[0], size)
         x = memory.summary
-        if self.source == "layers":
-            directions = memory.carry[self._layer(layer, len(memory.carry))]
+        directions = self._of_layer(memory.carry, layer) if self.source == "layers" else ()
+        if directions and all(directions):
             x = torch.cat([_tensor_at(state, index) for state in directions], -1)
         function = self.maps[layer][index]
         y = function(x)
@@ -92,8 +93,10 @@ class Bridge(nn.Module):
 
     def _join(self, encoder: Encoder) -> None:
         """One map for each tensor of a state."""
-        if not encoder.carry_sizes:
-            raise ConfigError("bridge: joint needs a recurrent encoder; use bridge: summary")
+        if not encoder.carry_sizes or not all(each for layer in encoder.carry_sizes for each in layer):
+            raise ConfigError(
+                "bridge: joint needs a recurrent encoder whose states a bridge may read; use bridge: summary"
+            )
         if len({len(tensors) for tensors in self.sizes}) != 1:
             raise ConfigError("bridge: joint needs layers of the same cell; use bridge: layers")
         for index in range(len(self.sizes[0])):
@@ -105,10 +108,11 @@ class Bridge(nn.Module):
         for index, function in enumerate(self.maps):
             x = torch.cat([_tensor_at(state, index) for layer in memory.carry for state in layer], -1)
             every.append(torch.relu(function(x)).split([tensors[index] for tensors in self.sizes], -1))
-        return tuple(zip(*every, strict=True))
+        return tuple(zip(*every, strict=True)) if every else ((),) * len(self.sizes)
 
-    def _layer(self, layer: int, encoder_layers: int) -> int:
-        return max(0, encoder_layers - len(self.sizes) + layer)
+    def _of_layer(self, carry: Any, layer: int) -> Any:
+        """The encoder's layer from which a layer of the decoder starts; () if it has none."""
+        return carry[max(0, len(carry) - len(self.sizes) + layer)] if carry else ()
 
 
 def _tensor_at(state: State, index: int) -> Tensor:

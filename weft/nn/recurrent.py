@@ -104,15 +104,18 @@ class Stack(nn.Module):
         """Each layer's initial state in forward direction, for the rows of `like`."""
         return tuple(cell.start(like) for cell in self.forwards)
 
-    def begin(self, carried: tuple[tuple[Tensor, ...], ...]) -> tuple[State, ...]:
-        """Each layer's initial state from a bridge's tensors."""
-        return tuple(cell.begin(tensors) for cell, tensors in zip(self.forwards, carried, strict=True))
+    def begin(self, carried: tuple[tuple[Tensor, ...], ...], like: Tensor) -> tuple[State, ...]:
+        """Each layer's initial state for the rows of `like`, from a bridge's tensors where it has some."""
+        return tuple(
+            cell.begin(tensors) if tensors else cell.start(like)
+            for cell, tensors in zip(self.forwards, carried, strict=True)
+        )
 
     def carried(self, finals: tuple[tuple[State, ...], ...]) -> tuple[tuple[tuple[Tensor, ...], ...], ...]:
         """The tensors of final states that a bridge may read, by layer and direction."""
         cells = zip(self.forwards, self.backwards, strict=True) if self.bidirectional else zip(self.forwards)
         return tuple(
-            tuple(cell.carried(final) for cell, final in zip(layer, states, strict=True))
+            tuple(_bridged(cell, final) for cell, final in zip(layer, states, strict=True))
             for layer, states in zip(cells, finals, strict=True)
         )
 
@@ -189,4 +192,8 @@ def _checked(states: tuple[State, ...], x: Tensor, layers: int) -> tuple[State, 
 
 
 def _state_sizes(cell: Cell) -> tuple[int, ...]:
-    return tuple(leaf.shape[1] for leaf in leaves(cell.carried(cell.start(torch.zeros(1, cell.in_size)))))
+    return tuple(leaf.shape[1] for leaf in _bridged(cell, cell.start(torch.zeros(1, cell.in_size))))
+
+
+def _bridged(cell: Cell, state: State) -> tuple[Tensor, ...]:
+    return tuple(cell.carried(state)) if cell.bridges else ()

@@ -26,6 +26,8 @@ class Cell(nn.Module, ABC):
     Attributes:
         multiplies: whether the state is multiplied by a matrix; otherwise there is nothing to drop,
             project or keep orthogonal.
+        bridges: whether a bridge may set the state; a state of many more numbers than `size`, which a learned
+            map would make huge, begins with `start` instead.
 
     Raises:
         ConfigError: a size below 1.
@@ -35,6 +37,7 @@ class Cell(nn.Module, ABC):
     """
 
     multiplies: bool = True
+    bridges: bool = True
 
     def __init__(self, in_size: int, size: int) -> None:
         super().__init__()

@@ -132,7 +132,7 @@ class RecurrentDecoder(Decoder):
         """The bridge's state (zeros without a memory), zeros for input feeding, and the prepared memory."""
         like = next(self.parameters()).new_zeros(rows, 1)
         bridge = None if memory is None else self.bridge
-        layers = self.stack.start(like) if bridge is None else self.stack.begin(bridge(memory))
+        layers = self.stack.start(like) if bridge is None else self.stack.begin(bridge(memory), like)
         fed = like.new_zeros(rows, self.size) if self.input_feeding else None
         source = None if memory is None or self.attention is None else self.attention.prepare(memory)
         return RecurrentState(layers, fed, source)

@@ -38,3 +38,8 @@ def hold_last(y: Tensor, before: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     index = (count - 1).clamp(min=0).view(-1, 1, 1).expand(-1, 1, y.shape[2])
     last = y.gather(1, index).squeeze(1)
     return y, torch.where((count > 0)[:, None], last, before.to(y.dtype))
+
+
+def shown_last(y: Tensor, before: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """`hold_last`, also without a mask."""
+    return (y, y[:, -1]) if mask is None else hold_last(y, before, mask)

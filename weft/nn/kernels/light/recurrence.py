@@ -15,7 +15,7 @@ def recurrence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
     """Run the recurrence.
 
     Args:
-        a, b: [B, T, H], factors and summands.
+        a, b: [B, T, H], factors and summands, real or complex.
         c: [B, H], c_0.
 
     Returns:
@@ -48,14 +48,14 @@ class _Recurrence(torch.autograd.Function):
         a, b, c, states = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
             return _gradients_as_graph(a, b, c, grad)
-        # Reversed, the gradient is the same recurrence: g_t = dy_t + a_{t+1} g_{t+1}.
+        # Reversed, the gradient is the same recurrence: g_t = dy_t + a_{t+1} g_{t+1}, conjugated if complex.
         sums = torch.empty_like(states[1:])
-        every, factors = sums.unbind(0), a.unbind(1)
+        every, factors = sums.unbind(0), a.conj().unbind(1)
         every[-1].copy_(grad[:, -1])
         for t in range(len(every) - 2, -1, -1):
             torch.addcmul(grad[:, t], factors[t + 1], every[t + 1], out=every[t])
         db = sums.transpose(0, 1)
-        da = (sums * states[:-1]).transpose(0, 1) if ctx.needs_input_grad[0] else None
+        da = (sums * states[:-1].conj()).transpose(0, 1) if ctx.needs_input_grad[0] else None
         return da, db, factors[0] * every[0]
 
 

@@ -1,0 +1,75 @@
+"""The cells of C13 with a diagonal recurrence, retyped from their papers in NumPy, one row at a time."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+Array = np.ndarray
+Map = tuple[Array, Array]
+Step = Callable[[Array, tuple[Array, ...]], tuple[Array, tuple[Array, ...]]]
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def softplus(x: Array) -> Array:
+    return np.log1p(np.exp(x))
+
+
+def lru(nu: Array, theta: Array, gamma: Array, b: Array, c: Array, d: Array) -> Step:
+    """Orvieto 2023, equations 1 and 7: x_k = Lambda x_{k-1} + exp(gamma) B u_k, y_k = Re(C x_k) + D u_k."""
+    eigenvalues = np.diag(np.exp(-np.exp(nu) + 1j * np.exp(theta)))
+
+    def step(x: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+        h = eigenvalues @ (state[1] + 1j * state[2]) + np.exp(gamma) * (b @ x)
+        y = (c @ h).real + d @ x
+        return y, (y, h.real, h.imag)
+
+    return step
+
+
+def rglru(recurrence: Map, enter: Map, rate: Array, w: Array) -> Step:
+    """De 2024, equations 1 to 4, with a = sigmoid(Lambda)."""
+    a = sigmoid(-rate)  # our rate is minus their Lambda
+
+    def step(x: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+        x = w @ x
+        r, i = sigmoid(recurrence[0] @ x + recurrence[1]), sigmoid(enter[0] @ x + enter[1])
+        a_t = a ** (8 * r)
+        h = a_t * state[0] + np.sqrt(1 - a_t**2) * (i * x)
+        return h, (h,)
+
+    return step
+
+
+def s4d(dt: Array, a: Array, c: Array, d: Array, w: Array, rule: str) -> Step:
+    """Gu 2022, listing 1 and equation 4: one filter for each feature, A [H, N], B = 1."""
+    size, states = a.shape
+
+    def step(x: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+        u = w @ x
+        y, after = np.zeros(size), np.zeros((size, states), complex)
+        for feature in range(size):
+            for n in range(states):
+                at = a[feature, n] * dt[feature]
+                if rule == "zoh":
+                    kept, enters = np.exp(at), (np.exp(at) - 1) / a[feature, n]
+                else:
+                    kept, enters = (1 + at / 2) / (1 - at / 2), dt[feature] / (1 - at / 2)
+                before = state[1][feature, n] + 1j * state[2][feature, n]
+                after[feature, n] = kept * before + enters * u[feature]
+                y[feature] += 2 * (c[feature, n] * after[feature, n]).real
+        y += d * u
+        return y, (y, after.real, after.imag)
+
+    return step
+
+
+def unroll(step: Step, xs: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+    """All outputs [T, H] and the last state."""
+    ys = []
+    for x in xs:
+        y, state = step(x, state)
+        ys.append(y)
+    return np.stack(ys), state

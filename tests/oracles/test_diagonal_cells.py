@@ -1,0 +1,111 @@
+"""Law 6 for the cells of C13 with a diagonal recurrence: each equals its paper's equation in NumPy."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from tests.laws.members import READ, ROWS, SIZE, SOURCE_LENGTHS, normal, ready, source
+from tests.oracles import diagonal_cells as oracle
+from weft import tree
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.headwise import Headwise
+from weft.nn.cells.lru import LRU
+from weft.nn.cells.rglru import RGLRU
+from weft.nn.cells.s4d import S4D
+from weft.nn.kernels.linear import Linear
+
+
+def array(tensor: torch.Tensor) -> np.ndarray:
+    return tensor.detach().numpy()
+
+
+def entered(entry: torch.nn.Module, size: int) -> np.ndarray:
+    return array(entry.weight) if isinstance(entry, Linear) else np.eye(size)
+
+
+def blocks(of: Headwise) -> list[oracle.Map]:
+    """The full matrix and the bias of each stacked map."""
+    found = []
+    for gate, bias in zip(array(of.weight), np.split(array(of.bias), len(of.weight)), strict=True):
+        heads, width = gate.shape[:2]
+        whole = np.zeros((heads * width, heads * width))
+        for head in range(heads):
+            own = slice(head * width, (head + 1) * width)
+            whole[own, own] = gate[head]
+        found.append((whole, bias))
+    return found
+
+
+def of_lru(cell: LRU) -> oracle.Step:
+    nu, theta, gamma, d = map(array, (cell.nu, cell.theta, cell.gamma, cell.weight_d))
+    b_real, b_imaginary = np.split(array(cell.weight_x), 2)
+    c_real, minus_c_imaginary = np.split(array(cell.weight_o), 2, 1)
+    return oracle.lru(nu, theta, gamma, b_real + 1j * b_imaginary, c_real - 1j * minus_c_imaginary, d)
+
+
+def of_rglru(cell: RGLRU) -> oracle.Step:
+    (recurrence,), (enter,) = blocks(cell.recurrence_gate), blocks(cell.input_gate)
+    return oracle.rglru(recurrence, enter, array(cell.rate), entered(cell.entry, cell.size))
+
+
+def of_s4d(cell: S4D) -> oracle.Step:
+    a = -np.exp(array(cell.log_decay)) + 1j * array(cell.frequency)
+    c = array(cell.weight_o)
+    dt = np.exp(array(cell.log_step))[:, 0]
+    return oracle.s4d(dt, a, c[0] + 1j * c[1], array(cell.skip), entered(cell.entry, cell.size), cell.rule)
+
+
+Case = tuple[Callable[[int, int], Cell], Callable[..., oracle.Step], int]
+CASES: dict[str, Case] = {
+    "lru": (LRU, of_lru, SIZE),
+    "lru-wider": (partial(LRU, num_states=17), of_lru, SIZE),
+    "rglru": (RGLRU, of_rglru, SIZE),
+    "rglru-heads": (partial(RGLRU, num_heads=2), of_rglru, 14),
+    "rglru-square": (partial(RGLRU, num_heads=3), of_rglru, READ),
+    "s4d-zoh": (partial(S4D, num_states=5), of_s4d, SIZE),
+    "s4d-bilinear": (partial(S4D, num_states=5, rule="bilinear"), of_s4d, SIZE),
+    "s4d-square": (partial(S4D, num_states=2), of_s4d, READ),
+}
+
+
+@pytest.mark.parametrize(("make", "equation", "size"), CASES.values(), ids=CASES)
+def test_a_cell_is_its_equation(
+    make: Callable[[int, int], Cell], equation: Callable[..., oracle.Step], size: int
+) -> None:
+    cell = ready(lambda: make(READ, size))
+    x, mask = source()
+    start = cell.start(x)
+    places = iter(range(7, 99))
+    before = tree.tree_map(lambda leaf: normal(*leaf.shape, seed=next(places)), start)
+    y, after = cell(x, before, mask)
+    for row, length in enumerate(SOURCE_LENGTHS):
+        begin = tuple(leaf[row].numpy() for leaf in before)
+        ys, last = oracle.unroll(equation(cell), x[row, :length].numpy(), begin)
+        np.testing.assert_allclose(array(y[row, :length]), ys, rtol=1e-10, atol=1e-10)
+        for got, want in zip(after, last, strict=True):
+            np.testing.assert_allclose(array(got[row]), want, rtol=1e-10, atol=1e-10)
+
+
+def test_s4d_over_many_chunks_is_its_steps_with_and_without_padding() -> None:
+    cell = ready(lambda: S4D(READ, 5, num_states=3))
+    x, lengths = normal(ROWS, 331, READ), torch.tensor([331, 64, 65, 1, 200])
+    mask = torch.arange(331) < lengths[:, None]
+    for given in (None, mask):
+        begin = cell.start(x)
+        for got, want in zip(
+            tree.leaves(cell(x, begin, given)), tree.leaves(Cell.run(cell, x, begin, given)), strict=True
+        ):
+            torch.testing.assert_close(got, want, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("make", [LRU, RGLRU, S4D])
+def test_every_eigenvalue_starts_inside_the_circle(make: type[Cell]) -> None:
+    torch.manual_seed(1)
+    cell = make(11, 61)
+    x = torch.zeros(2, 5000, 11)
+    ones = tuple(torch.ones_like(leaf) for leaf in cell.start(x[:, 0]))
+    _, after = cell(x, ones)
+    assert all(leaf.isfinite().all() and leaf.abs().max() < 1 for leaf in cell.carried(after))
