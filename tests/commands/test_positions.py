@@ -1,6 +1,7 @@
 """A model with learned positions has a longest text: one that is longer ends nothing, and is reported."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,19 @@ def test_data_of_which_nothing_fits_is_refused(short: Path, tmp_path: Path) -> N
         (tmp_path / f"long.{side}").write_text(f"{LONG}\n")
     answer = weft("evaluate", short, "--data", tmp_path / "long")
     assert answer.code == 2 and "expected pairs that fit into the model's positions, got 1" in answer.err
+
+
+def test_given_lines_of_pairs_that_are_too_long_have_no_score_and_are_named(
+    short: Path, tmp_path: Path
+) -> None:
+    count, given, out = 19, tmp_path / "given.txt", tmp_path / "scores"
+    given.write_text("uno\n" * count)
+    answer = weft("evaluate", short, "--score", given, "--output", out, "--json", tmp_path / "all.json")
+    assert unanswered(answer) == [f"weft: {given}:18: {REASON}"]
+    assert "18 translations, 1 that the model cannot score, log-probability" in answer.out
+    rows = out.read_text().split("\n")
+    assert rows[17] == rows[19] == "" and all(row.endswith("\t2\tuno") for row in rows[:17])
+    found = json.loads((tmp_path / "all.json").read_text())
+    assert found["unanswered"] == 1 and found["lines"][17]["logp"] is None
+    total = sum(float(row.split("\t")[0]) for row in rows if row)
+    assert found["scores"]["perplexity"]["value"] == pytest.approx(math.exp(-total / 36), rel=1e-4)

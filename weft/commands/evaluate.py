@@ -78,7 +78,7 @@ def command(**given: Any) -> int:
 
     Each score comes with its signature (how it was computed) and a 95 % confidence interval. Baselines that
     need no trained model are printed next to it: the source copied, the most frequent class, the last value.
-    A line that a translator or summariser cannot read is scored as empty, with the reason on standard error,
+    A text that the model cannot read is scored as empty or wrong, with the reason on standard error,
     and the exit code is 3.
 
     \b

@@ -8,19 +8,22 @@ from weft.errors import DataError
 
 
 def classes(hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
-    """All classes: those of the references by decreasing frequency, then the others by name."""
+    """All classes: those of the references by decreasing frequency, then the others by name.
+
+    An empty hypothesis stands for an example without an answer, and is no class.
+    """
     counts: dict[str, int] = {}
     for label in references:
         counts[label] = counts.get(label, 0) + 1
     found = sorted(counts, key=lambda label: (-counts[label], label))
-    return found + sorted(set(hypotheses) - set(counts))
+    return found + sorted(set(hypotheses) - set(counts) - {""})
 
 
 def confusion(hypotheses: Sequence[str], references: Sequence[str], labels: Sequence[str]) -> np.ndarray:
     """Counts [C, C] int64 of reference class (row) against predicted class (column).
 
     Args:
-        hypotheses, references: [N] class names.
+        hypotheses, references: [N] class names; an empty hypothesis, no answer, is not counted.
         labels: [C] classes in the order of the rows and columns.
 
     Raises:
@@ -37,7 +40,7 @@ def confusion(hypotheses: Sequence[str], references: Sequence[str], labels: Sequ
         )
     number = {label: place for place, label in enumerate(labels)}
     matrix = np.zeros((len(labels), len(labels)), dtype=np.int64)
-    rows = [number[label] for label in references]
-    columns = [number[label] for label in hypotheses]
-    np.add.at(matrix, (rows, columns), 1)
+    for ours, theirs in zip(hypotheses, references, strict=True):
+        if ours or ours in number:
+            matrix[number[theirs], number[ours]] += 1
     return matrix

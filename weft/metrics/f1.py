@@ -5,6 +5,7 @@
 `there` counts the class in the references. Read next: confusion.py, the counts; scored.py, the interval.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -34,10 +35,10 @@ def by_class(hypotheses: Sequence[str], references: Sequence[str]) -> list[Class
         [0.6666666666666666, 0.6666666666666666]
     """
     labels = classes(hypotheses, references)
-    matrix = confusion(hypotheses, references, labels)
+    matrix, counts = confusion(hypotheses, references, labels), Counter(references)
     rows = []
     for place, label in enumerate(labels):
-        right, there, predicted = matrix[place, place], matrix[place].sum(), matrix[:, place].sum()
+        right, there, predicted = matrix[place, place], counts[label], matrix[:, place].sum()
         rows.append(
             ClassRow(
                 label,
@@ -100,8 +101,9 @@ class _MacroF1(Metric):
         number = {label: place for place, label in enumerate(self.labels)}
         rows = np.zeros((len(references), 2 * len(self.labels)))
         for row, ours, theirs in zip(rows, hypotheses, references, strict=True):
-            row[number[ours]] = ours == theirs
-            row[len(self.labels) + number[ours]] += 1
+            if ours or ours in number:
+                row[number[ours]] = ours == theirs
+                row[len(self.labels) + number[ours]] += 1
             row[len(self.labels) + number[theirs]] += 1
         return rows
 

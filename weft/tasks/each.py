@@ -4,6 +4,7 @@ Read next: predictor.py, the contract of an answer; ../commands/predict.py, whic
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TypeVar
 
 from weft.errors import DataError, ShapeError
@@ -13,6 +14,15 @@ R = TypeVar("R")
 
 Failure = DataError | ShapeError
 """Errors caused by one input: its content or its length. Errors of settings end the whole command."""
+
+
+def windows(
+    items: Iterable[T], answer: Callable[[Sequence[T]], Iterable[R]], size: int
+) -> Iterator[R | Failure]:
+    """Like `each`, with `size` items answered together."""
+    items = iter(items)
+    while part := list(islice(items, size)):
+        yield from each(part, answer)
 
 
 def each(items: Sequence[T], answer: Callable[[Sequence[T]], Iterable[R]]) -> Iterator[R | Failure]:

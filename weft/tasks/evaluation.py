@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+def unanswered(wrong: Sequence[str], how: str = "scored as wrong") -> str:
+    """The number of inputs without an answer, for a title; empty if there are none."""
+    return f", {len(wrong):,} without an answer ({how})" if wrong else ""
+
+
 class Items(NamedTuple):
     """The main score by item, for a paired test between two runs."""
 

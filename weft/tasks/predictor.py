@@ -226,6 +226,32 @@ def answered(predictor: Predictor[In], given: Iterable[Given[In]], window: int =
             yield predictor.unanswered(one, answer) if isinstance(answer, DataError | ShapeError) else answer
 
 
+class Separated(NamedTuple, Generic[In]):
+    """Answers and failures."""
+
+    answers: list[In | None]  # None for an input without an answer
+    wrong: list[str]  # place and reason of each of these
+
+
+def separated(found: Iterable[In | Failure], places: Iterable[Place]) -> Separated[In]:
+    """Separate the answers to inputs at these places from the reasons why others have none.
+
+    Raises:
+        DataError, ShapeError: none has an answer; this is the error of the first input.
+    """
+    answers, wrong, failures = list[In | None](), list[str](), list[Failure]()
+    for one, place in zip(found, places, strict=True):
+        if isinstance(one, DataError | ShapeError):
+            answers.append(None)
+            wrong.append(place.why(one))
+            failures.append(one)
+        else:
+            answers.append(one)
+    if failures and len(failures) == len(answers):
+        raise failures[0]
+    return Separated(answers, wrong)
+
+
 def name_of(source: Path | BinaryIO) -> str:
     """The name of a source in an error."""
     return str(source) if isinstance(source, Path) else "standard input"

@@ -63,6 +63,17 @@ def mean_loss(model: nn.Module, batches: Iterable[_Batch]) -> float:
     return total / max(1.0, count)
 
 
+def first(notes: Sequence[str], shown: int = 3) -> list[str]:
+    """The first notes, and the number of the others.
+
+    Example:
+        >>> first(["a", "b", "c", "d", "e"])
+        ['a', 'b', 'c', 'and 2 more validation examples']
+    """
+    more = len(notes) - shown
+    return [*notes[:shown], *([f"and {more:,} more validation examples"] if more > 0 else [])]
+
+
 def samples_of(count: int, shown: int = 3) -> list[int]:
     """The numbers of the validation examples to show as samples; each validation shows others.
 

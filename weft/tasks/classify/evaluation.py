@@ -18,13 +18,14 @@ from weft.metrics.metric import Score
 from weft.metrics.scored import Scored, scored
 from weft.tasks.classify.baselines import baselines
 from weft.tasks.classify.predictor import Classifier
-from weft.tasks.evaluation import Evaluation
+from weft.tasks.evaluation import Evaluation, unanswered
+from weft.tasks.predictor import Place, separated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LabelEvaluation(Evaluation):
     """The scores of a classifier."""
 
@@ -36,6 +37,7 @@ class LabelEvaluation(Evaluation):
     matrix: np.ndarray  # [C, C] reference by answer
     calibration: Calibration
     unseen: list[str]  # classes of these texts that training never saw
+    wrong: list[str]
     seconds: float
     shows: ClassVar[str] = "confusion matrix"
 
@@ -70,6 +72,7 @@ class LabelEvaluation(Evaluation):
             "labels": self.labels,
             "confusion": self.matrix.tolist(),
             "calibration": self.calibration._asdict(),
+            "unanswered": len(self.wrong),
             "seconds": self.seconds,
         }
 
@@ -86,34 +89,41 @@ def evaluate(
     texts: Sequence[str],
     labels: Sequence[str],
     *,
+    lines: Sequence[int],
     title: str,
     train: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> LabelEvaluation:
-    """Classify and score.
+    """Classify and score; a text that the model cannot read counts as wrong, and is named.
 
     Args:
         classifier: with a trained model.
         texts, labels: and their true classes.
+        lines: of the texts in their file.
         title: which data.
         train: training texts and labels, for the baselines.
+
+    Raises:
+        DataError, ShapeError: the model can read none of them.
     """
     begun = time.perf_counter()
-    decided = list(classifier.classify(texts))
+    decided, wrong = separated(classifier.attempts_at(texts), (Place(title, line) for line in lines))
     seconds = time.perf_counter() - begun
-    outputs = [one.label for one in decided]
+    outputs = ["" if one is None else one.label for one in decided]
+    probs = [one.prob for one in decided if one is not None]
     names = classes(outputs, labels)
     right = np.array([ours == theirs for ours, theirs in zip(outputs, labels, strict=True)])
     lowest = {} if train is None else baselines(classifier.reader.vocabulary, texts, train)
     accuracy = scored(Accuracy(), outputs, labels, baselines=lowest)
     return LabelEvaluation(
-        title=f"{title}, {len(texts):,} texts",
+        title=f"{title}, {len(texts):,} texts{unanswered(wrong)}",
         outputs=outputs,
         scores=[accuracy.counted("text"), macro_f1(outputs, labels, baselines=lowest)],
         rows=by_class(outputs, labels),
         labels=names,
         matrix=confusion(outputs, labels, names),
-        calibration=calibration(np.array([one.prob for one in decided]), right),
+        calibration=calibration(np.array(probs), right[[one is not None for one in decided]]),
         unseen=sorted(set(labels) - set(classifier.reader.classes)),
+        wrong=wrong,
         seconds=seconds,
     )
 

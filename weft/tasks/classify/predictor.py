@@ -18,7 +18,7 @@ from weft.tasks import predictor
 from weft.tasks.classify.answers import Asked, Classified, Header, Row, Unclassified
 from weft.tasks.classify.explanation import Decided, Explanation, explain
 from weft.tasks.classify.reader import Reader
-from weft.tasks.each import Failure
+from weft.tasks.each import Failure, windows
 from weft.tasks.predictor import Answer, Given, Place, Raw
 from weft.tasks.shared.labels.data import LabelData
 from weft.tasks.shared.like_length import groups
@@ -133,6 +133,10 @@ class Classifier(predictor.Predictor[Asked]):
             for other, places in self._others:
                 probs = probs + np.stack([one.probs[places] for one in other.classify(read, window=window)])
             yield from map(self._decided, probs / (1 + len(self._others)))
+
+    def attempts_at(self, texts: Iterable[str]) -> Iterator[Decided | Failure]:
+        """Like `classify`, with an error instead of the class of a text that the model cannot read."""
+        return windows(texts, self.classify, WINDOW)
 
     @property
     def classes(self) -> Sequence[str]:

@@ -22,11 +22,12 @@ from weft.tasks.classify.evaluation import LabelEvaluation, evaluate
 from weft.tasks.classify.predictor import Classifier, order
 from weft.tasks.classify.reader import Reader
 from weft.tasks.classify.start import begin
+from weft.tasks.predictor import Place, separated
 from weft.tasks.ready import Split
 from weft.tasks.shared.context.standing import Standing
 from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.labels.data import LabelData
-from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.validation import Sample, Validation, first, samples_of
 
 if TYPE_CHECKING:
     from weft.tasks.classify.task import Classify
@@ -37,11 +38,13 @@ class Texts(NamedTuple):
 
     texts: list[str]
     labels: list[str]
+    lines: list[int]  # of the texts in their file
 
     @classmethod
     def of(cls, labelled: Sequence[Labelled]) -> "Texts":
         """The columns of these rows."""
-        return cls([one.text for one in labelled], [one.label for one in labelled])
+        texts, labels = [one.text for one in labelled], [one.label for one in labelled]
+        return cls(texts, labels, [one.number for one in labelled])
 
 
 class ClassifyTraining(ready.Training):
@@ -51,11 +54,18 @@ class ClassifyTraining(ready.Training):
         data: the recipe's section.
         reader: numbers of tokens and classes.
         train, valid: labelled texts.
+        most: positions of the model; longer training texts are left out. None for no limit.
     """
 
-    def __init__(self, data: LabelData, reader: Reader, train: Texts, valid: Texts) -> None:
-        self.train = train
-        self.rows = reader.encode(train.texts)
+    def __init__(
+        self, data: LabelData, reader: Reader, train: Texts, valid: Texts, most: int | None = None
+    ) -> None:
+        rows = reader.encode(train.texts)
+        fit = [n for n, row in enumerate(rows) if most is None or len(row) <= most]
+        self.left_out = len(rows) - len(fit)
+        texts, labels, lines = train
+        self.train = Texts([texts[n] for n in fit], [labels[n] for n in fit], [lines[n] for n in fit])
+        self.rows = [rows[n] for n in fit]
         self._data = data
         self._reader = reader
         self._valid = valid
@@ -73,21 +83,24 @@ class ClassifyTraining(ready.Training):
         return self._reader.batch([self.rows[n] for n in chosen], classes, texts)
 
     def validate(self, model: nn.Module) -> Validation:
-        """Loss, accuracy and mean F1."""
+        """Loss, accuracy and mean F1; a text that the model cannot read is wrong, and not in the loss."""
         assert isinstance(model, Predictor)
-        texts, labels = self._valid
-        decided = list(Classifier(model, self._reader, self._data).classify(texts))
-        outputs = [one.label for one in decided]
+        texts, labels, lines = self._valid
+        found = Classifier(model, self._reader, self._data).attempts_at(texts)
+        decided, wrong = separated(found, (Place("validation", line) for line in lines))
+        outputs = ["" if one is None else one.label for one in decided]
         numbers = [self._reader.number(label) for label in labels]
         # a class that training never saw has no probability and no part in the loss
-        probs = [float(one.probs[n]) for one, n in zip(decided, numbers, strict=True) if n >= 0]
+        read = zip(decided, numbers, strict=True)
+        probs = [float(one.probs[n]) for one, n in read if one is not None and n >= 0]
         rows = by_class(outputs, labels)
         scores = {
             "loss": float(-np.log(np.maximum(probs, 1e-30)).mean()) if probs else float("nan"),
             "accuracy": sum(a == b for a, b in zip(outputs, labels, strict=True)) / len(labels),
             "f1": sum(row.f1 for row in rows) / len(rows),
         }
-        return Validation(scores, [Sample(texts[n], labels[n], outputs[n]) for n in samples_of(len(texts))])
+        samples = [Sample(texts[n], labels[n], outputs[n]) for n in samples_of(len(texts))]
+        return Validation(scores, samples, notes=first(wrong))
 
 
 class ClassifyReady(ready.Ready):
@@ -122,7 +135,7 @@ class ClassifyReady(ready.Ready):
         model = self.task.parts.build(self.reader.num_items, len(self.reader.classes), context)
         if self.training is not None:
             with torch.no_grad():
-                begin(model, self.task.parts, self.reader, self.training.rows, *self.training.train)
+                begin(model, self.task.parts, self.reader, self.training.rows, *self.training.train[:2])
         return model
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Classifier:
@@ -178,7 +191,9 @@ class ClassifyReady(ready.Ready):
                 self._check_unseen(member, split)
         title += f", {1 + len(members)} runs together" if members else ""
         classifier = self.predictor(model, {"ensemble": members})
-        return evaluate(classifier, *Texts.of(found), title=title, train=train)
+        texts, labels, lines = Texts.of(found)
+        known = None if train is None else train[:2]
+        return evaluate(classifier, texts, labels, lines=lines, title=title, train=known)
 
     def _check_unseen(self, member: Any, split: Split) -> None:
         """Refuse a member of an ensemble whose training texts may hold those of the split."""

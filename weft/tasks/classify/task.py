@@ -16,6 +16,7 @@ from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, DataError, within
 from weft.nn.embed.grams import Grams
 from weft.nn.heads.head import Loss
+from weft.nn.positions import most_positions
 from weft.tasks.classify.check import check_labels
 from weft.tasks.classify.columns import columns
 from weft.tasks.classify.evaluation import LabelEvaluation
@@ -104,11 +105,18 @@ class Classify(Task):
             progress("learning the vocabulary", 0, None)
             self._learn(train, run)
         reader = self._reader(run, stood)
-        training = ClassifyTraining(self.data, reader, train, valid)
+        limit = most_positions(self.parts.build(5, 3))
+        training = ClassifyTraining(self.data, reader, train, valid, limit)
+        if not training.rows:
+            raise DataError(
+                f"every training text needs more than {limit} positions; raise the max_length of the model"
+            )
         most = self.data.max_length
         cut = sum(len(row) > most for row in reader.vocabulary.encode_batch(train.texts))
+        long = f", {training.left_out:,} left out, longer than the model's {limit} positions"
         progress(
-            f"training texts: {len(train.texts):,} ({cut:,} cut at {most} tokens), "
+            f"training texts: {len(train.texts):,} ({cut:,} cut at {most} tokens"
+            f"{long if training.left_out else ''}), "
             f"{len(reader.classes)} classes, {reader.num_items:,} {'items' if self.parts.bag else 'tokens'}",
             0,
             0,
@@ -126,7 +134,9 @@ class Classify(Task):
         more = list(read_vectors(given)[0]) if given is not None else []
         vocabulary = self.data.vocabulary.learn([*train.texts, *more])
         vocabulary.save(run / "tokenizer.json")
-        Reader.learn(vocabulary, *train, bag=self.parts.bag, max_length=self.data.max_length).save(run)
+        Reader.learn(
+            vocabulary, train.texts, train.labels, bag=self.parts.bag, max_length=self.data.max_length
+        ).save(run)
 
     def _reader(self, run: Path, stood: Standing | None) -> Reader:
         reader = Reader.load(run, bag=self.parts.bag, max_length=self.data.max_length)

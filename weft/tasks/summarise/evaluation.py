@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weft.metrics.compared import Compared, of_lines
 from weft.metrics.rouge_n import Rouge
 from weft.metrics.scored import Scored, scored
-from weft.tasks.evaluation import Evaluation
-from weft.tasks.shared.writing.kept import aligned, counted, scorable, unanswered, written
+from weft.tasks.evaluation import Evaluation, unanswered
+from weft.tasks.shared.writing.kept import aligned, counted, scorable, written
 from weft.tasks.shared.writing.translator import Translator
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def evaluate(
     }
     return SummaryEvaluation(
         title=f"{title}, {counted(len(kept), left_out, 'texts')}, {translator.decoding.describe()}"
-        f"{unanswered(wrong)}",
+        f"{unanswered(wrong, 'scored as empty')}",
         outputs=aligned(outputs, kept, count),
         left_out=left_out,
         scores=[

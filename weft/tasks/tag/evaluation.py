@@ -17,7 +17,8 @@ from weft.metrics.metric import Score
 from weft.metrics.scored import Scored, scored
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
-from weft.tasks.evaluation import Evaluation
+from weft.tasks.evaluation import Evaluation, unanswered
+from weft.tasks.predictor import Place, separated
 from weft.tasks.tag.predictor import Tagger
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 SHOWN = 8  # confusions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TagEvaluation(Evaluation):
     """The scores of a tagger."""
 
@@ -38,6 +39,7 @@ class TagEvaluation(Evaluation):
     matrix: np.ndarray  # [C, C] reference by answer
     words: int
     unseen_tags: list[str]  # in this text, not in the training data
+    wrong: list[str]
     seconds: float  # CPU
     shows: ClassVar[str] = "confusion matrix"
 
@@ -70,6 +72,7 @@ class TagEvaluation(Evaluation):
             "labels": self.labels,
             "confusion": self.matrix.tolist(),
             "words": self.words,
+            "unanswered": len(self.wrong),
             "seconds": self.seconds,
         }
 
@@ -89,7 +92,7 @@ def evaluate(
     column: Column,
     train: Sequence[Sentence] | None = None,
 ) -> TagEvaluation:
-    """Tag and score.
+    """Tag and score; the words of a sentence that the model cannot read count as wrong, and it is named.
 
     Args:
         tagger: with a trained model.
@@ -97,10 +100,16 @@ def evaluate(
         title: which data.
         column: of the outputs that takes the tags.
         train: for the baseline.
+
+    Raises:
+        DataError, ShapeError: the model can read none of them.
     """
     begun = time.process_time()
-    answers = [found.tags for found in tagger.tag([sentence.forms for sentence in sentences])]
+    found = tagger.attempts_at(sentence.forms for sentence in sentences)
+    tagged, wrong = separated(found, (Place(title, sentence.first) for sentence in sentences))
     seconds = time.process_time() - begun
+    pairs = zip(tagged, sentences, strict=True)
+    answers = [[""] * len(sentence.forms) if one is None else one.tags for one, sentence in pairs]
     references = [sentence.tags or [] for sentence in sentences]
     forms = [sentence.forms for sentence in sentences]
     new = [[not tagger.lexicon.knows(form) for form in words] for words in forms]
@@ -108,25 +117,27 @@ def evaluate(
     if train is not None:
         lowest = MostFrequentTag((sentence.forms, sentence.tags or []) for sentence in train)
         guessed["most frequent tag and ending"] = [lowest.tag(words) for words in forms]
-    found = [_scored(answers, references, guessed).signed(f"words:{sum(map(len, references))}")]
+    accuracies = [_scored(answers, references, guessed).signed(f"words:{sum(map(len, references))}")]
     if any(map(any, new)):
         known = "small letters" if tagger.lexicon.lowercase else "as written"
         unknown = _scored(answers, references, guessed, new).renamed("tag accuracy, unknown words")
-        found.append(unknown.signed(f"words:{sum(map(sum, new))}|known:{known}"))
+        accuracies.append(unknown.signed(f"words:{sum(map(sum, new))}|known:{known}"))
     flat = [tag for tags in answers for tag in tags], [tag for tags in references for tag in tags]
     labels = classes(*flat)
     return TagEvaluation(
-        title=f"{title}, {len(sentences):,} sentences, {len(flat[1]):,} gold words",
+        title=f"{title}, {len(sentences):,} sentences, {len(flat[1]):,} gold words{unanswered(wrong)}",
         outputs=[
-            "\n".join(one.tagged(tags, column)) + "\n" for one, tags in zip(sentences, answers, strict=True)
+            "\n".join(one.tagged([tag or "_" for tag in tags], column)) + "\n"
+            for one, tags in zip(sentences, answers, strict=True)
         ],
-        scores=found,
+        scores=accuracies,
         rows=by_class(*flat),
         labels=labels,
         matrix=confusion(*flat, labels),
         words=len(flat[1]),
         unseen_tags=sorted(set(flat[1]) - set(tagger.lexicon.tags)),
         seconds=seconds,
+        wrong=wrong,
     )
 
 

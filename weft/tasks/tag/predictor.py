@@ -14,7 +14,7 @@ import torch
 from weft.data.conllu import Column, Sentence, read_sentences
 from weft.models import Predictor
 from weft.tasks import predictor
-from weft.tasks.each import Failure
+from weft.tasks.each import Failure, windows
 from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Unanswered
 from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.shared.like_length import groups
@@ -127,6 +127,10 @@ class Tagger(predictor.Predictor[Sentence]):
         sentences = iter(sentences)
         while window := list(islice(sentences, WINDOW)):
             yield from self._window(window, probs)
+
+    def attempts_at(self, sentences: Iterable[Sequence[str]]) -> Iterator[Tagged | Failure]:
+        """Like `tag`, with an error instead of the tags of a sentence that the model cannot read."""
+        return windows(sentences, self.tag, WINDOW)
 
     def _window(self, window: list[Sequence[str]], probs: bool) -> list[Tagged]:
         results = [Tagged([], []) for _ in window]

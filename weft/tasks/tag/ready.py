@@ -19,6 +19,7 @@ from weft.models import Predictor
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.words import Words
 from weft.tasks import ready
+from weft.tasks.predictor import Place, separated
 from weft.tasks.ready import Split
 from weft.tasks.shared.context.standing import Standing
 from weft.tasks.shared.labels.batch import LabelBatch
@@ -26,7 +27,7 @@ from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.tag.data import TagData
 from weft.tasks.tag.evaluation import TagEvaluation, evaluate
 from weft.tasks.tag.predictor import Tagger
-from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
+from weft.tasks.validation import Sample, Validation, first, mean_loss, samples_of
 
 if TYPE_CHECKING:
     from weft.tasks.tag.task import Tag
@@ -60,10 +61,17 @@ class TagTraining(ready.Training):
         return collate(self._lexicon, [one.forms for one in chosen], [one.tags or [] for one in chosen])
 
     def validate(self, model: nn.Module) -> Validation:
-        """Loss, accuracy on all and on unknown words."""
+        """Loss, accuracy on all and on unknown words.
+
+        The words of a sentence that the model cannot read are wrong, and not in the loss.
+        """
         assert isinstance(model, Predictor)
         valid, tagger = self._valid, Tagger(model, self._lexicon, self._data.column)
-        answers = [found.tags for found in tagger.tag(one.forms for one in valid)]
+        places = (Place("validation", one.first) for one in valid)
+        tagged, wrong = separated(tagger.attempts_at(one.forms for one in valid), places)
+        pairs = list(zip(tagged, valid, strict=True))
+        answers = [["_"] * len(sentence.forms) if one is None else one.tags for one, sentence in pairs]
+        read = [sentence for one, sentence in pairs if one is not None]
         right = total = new_right = new_total = 0
         for sentence, tags in zip(valid, answers, strict=True):
             for form, ours, theirs in zip(sentence.forms, tags, sentence.tags or [], strict=True):
@@ -71,7 +79,7 @@ class TagTraining(ready.Training):
                 if not self._lexicon.knows(form):
                     new_right, new_total = new_right + (ours == theirs), new_total + 1
         scores = {
-            "loss": self._mean_loss(model, valid),
+            "loss": self._mean_loss(model, read),
             "accuracy": right / max(1, total),
             "unknown": new_right / max(1, new_total),
         }
@@ -79,7 +87,7 @@ class TagTraining(ready.Training):
             Sample(" ".join(valid[n].forms), " ".join(valid[n].tags or []), " ".join(answers[n]))
             for n in samples_of(len(valid))
         ]
-        return Validation(scores, samples)
+        return Validation(scores, samples, notes=first(wrong))
 
     def _mean_loss(self, model: Predictor, sentences: Sequence[Sentence]) -> float:
         """Nats a word, over the words whose tag is known."""

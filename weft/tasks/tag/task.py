@@ -14,6 +14,7 @@ from weft.data.report import Report
 from weft.data.vectors import read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError, within
 from weft.nn.heads.head import Loss
+from weft.nn.positions import most_positions
 from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.context import standing
 from weft.tasks.shared.context.standing import Standing
@@ -102,16 +103,19 @@ class Tag(Task):
             )
             learnt.save(_saved(run))
         lexicon = Lexicon.load(_saved(run))
-        kept = [sentence for sentence in train if len(sentence.forms) <= self.data.max_length]
+        positions = most_positions(self.parts.build(5, 5, 3))
+        most = min(self.data.max_length, positions or self.data.max_length)
+        kept = [sentence for sentence in train if len(sentence.forms) <= most]
         progress(
             f"training sentences: {len(kept):,} of {len(train):,} kept "
-            f"({len(train) - len(kept):,} longer than {self.data.max_length} words), "
+            f"({len(train) - len(kept):,} longer than {most} words), "
             f"{len(lexicon.tags)} tags, {len(lexicon.words):,} words",
             0,
             0,
         )
         if not kept:
-            raise ConfigError(f"data.max_length: {self.data.max_length} leaves no sentence; raise it")
+            name = "data.max_length" if most == self.data.max_length else "model.encoder.max_length"
+            raise ConfigError(f"{name}: {most} leaves no sentence; raise it")
         unknown = {tag for one in kept for tag in one.tags or ()} - set(lexicon.tags)
         if unknown:
             raise CheckpointError(

@@ -19,10 +19,10 @@ from weft.metrics.means import mean_of, ratio
 from weft.metrics.meteor import Meteor
 from weft.metrics.scored import Scored, fingerprint, of_rows, scored
 from weft.models import Generator
-from weft.tasks.evaluation import Evaluation
+from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.shared.like_length import filled
 from weft.tasks.shared.writing.batch import collate_pairs
-from weft.tasks.shared.writing.kept import aligned, counted, fitting, scorable, unanswered, written
+from weft.tasks.shared.writing.kept import aligned, counted, fitting, scorable, written
 from weft.tasks.shared.writing.reading import encode_pairs
 from weft.tasks.shared.writing.scoring import perplexity, scores_of
 from weft.tasks.shared.writing.translator import Translator
@@ -132,7 +132,7 @@ def evaluate(
     words = sum(len(line.split()) for line in references)
     return PairEvaluation(
         title=f"{title}, {counted(len(kept), left_out, 'pairs')}, {translator.decoding.describe()}"
-        f"{unanswered(wrong)}",
+        f"{unanswered(wrong, 'scored as empty')}",
         outputs=aligned(outputs, kept, count),
         left_out=left_out,
         scores=[*found, likelihood(translator, sources, references, train and train[1])],

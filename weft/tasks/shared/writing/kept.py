@@ -79,11 +79,6 @@ def counted(kept: int, left_out: int, what: str) -> str:
     return f"{kept:,} {what}{more}"
 
 
-def unanswered(wrong: Sequence[str]) -> str:
-    """The number of sources without an answer, for a title; empty if there are none."""
-    return f", {len(wrong):,} without an answer (scored as empty)" if wrong else ""
-
-
 def aligned(outputs: Sequence[str], kept: Sequence[int], count: int) -> list[str]:
     """A line for each pair of the data, an empty one if the pair was left out."""
     lines = [""] * count

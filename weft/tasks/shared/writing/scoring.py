@@ -10,11 +10,13 @@ import numpy as np
 import torch
 
 from weft.data.lines import read_lines
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, ShapeError
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored, report
 from weft.models import Generator
+from weft.tasks.each import Failure, each
 from weft.tasks.evaluation import Evaluation
+from weft.tasks.predictor import Place, separated
 from weft.tasks.shared.like_length import groups
 from weft.tasks.shared.writing.kept import counted
 
@@ -24,33 +26,36 @@ TOKENS = 2000  # target positions whose distributions are held at once
 class GivenLine(NamedTuple):
     """One given translation."""
 
-    logp: float  # nats, with <eos>
+    logp: float | None  # nats, with <eos>; None if the model cannot read the pair
     tokens: int  # with <eos>
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GivenScores(Evaluation):
     """What `weft evaluate RUN --score FILE` prints."""
 
     title: str
-    outputs: list[str]  # log-probability, tokens, text, with tabs between them
+    outputs: list[str]  # log-probability, tokens, text, with tabs between them; empty if it has no score
     scores: list[Scored]  # the perplexity per token, without a baseline
     lines: list[GivenLine]
-    kept: Sequence[int]  # numbers of the lines that are summed; the others belong to pairs with an empty side
+    left_out: int  # pairs with an empty side
+    wrong: list[str]
+    summed: list[GivenLine]  # the lines with a score, of pairs with text on both sides
 
     def text(self) -> str:
         """The scores of each line and of all lines, as text."""
-        kept = [self.lines[number] for number in self.kept]
-        total, tokens = sum(one.logp for one in kept), sum(one.tokens for one in kept)
-        shown = counted(len(self.kept), len(self.lines) - len(self.kept), "translations")
+        total = sum(one.logp or 0.0 for one in self.summed)
+        tokens = sum(one.tokens for one in self.summed)
+        shown = counted(len(self.summed), self.left_out, "translations")
+        shown += f", {len(self.wrong):,} that the model cannot score" if self.wrong else ""
         whole = f"{self.title}: {shown}, log-probability {total:.2f} nats, {tokens:,} tokens with <eos>"
         return "\n".join([*self.outputs, whole, *report(self.scores)])
 
     def facts(self) -> dict[str, Any]:
         """The scores of each line."""
         rows = [one._asdict() for one in self.lines]
-        return {"left_out": len(self.lines) - len(self.kept), "lines": rows}
+        return {"left_out": self.left_out, "unanswered": len(self.wrong), "lines": rows}
 
 
 class Batch(Protocol):
@@ -74,7 +79,7 @@ def score_file(
     labels: Sequence[str] = (),
     kept: Sequence[int] | None = None,
 ) -> GivenScores:
-    """The lines of a file as answers to the sources.
+    """The lines of a file as answers to the sources; pairs that are too long have no score and are named.
 
     Args:
         model: in evaluation mode.
@@ -88,7 +93,7 @@ def score_file(
 
     Raises:
         ConfigError: there are other options.
-        DataError: the number of lines or a label is wrong.
+        DataError: the number of lines or a label is wrong; or no line can be scored.
     """
     path: Path = options["score"]
     beside = sorted({*options} - {"score"})
@@ -96,6 +101,31 @@ def score_file(
         raise ConfigError(
             f"--score: expected no setting of the search, since given lines are scored; got {beside[0]}"
         )
+    given, texts = _given(path, count, labels)
+    places = (Place(str(path), number) for number in range(1, count + 1))
+    found, wrong = separated(_attempts(model, encode(texts), batch), places)
+    lines = [
+        GivenLine(None, 0, line) if one is None else GivenLine(*one, line)
+        for one, line in zip(found, given, strict=True)
+    ]
+    kept = range(count) if kept is None else kept
+    summed = [lines[number] for number in kept if lines[number].logp is not None]
+    if not summed:
+        raise DataError(wrong[0] if wrong else "expected pairs with text on both sides", path=path)
+    outputs = ["" if one.logp is None else f"{one.logp:.4f}\t{one.tokens}\t{one.text}" for one in lines]
+    return GivenScores(
+        title=str(path),
+        outputs=outputs,
+        scores=[_perplexity(summed)],
+        lines=lines,
+        left_out=count - len(kept),
+        wrong=wrong,
+        summed=summed,
+    )
+
+
+def _given(path: Path, count: int, labels: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The lines of a file, and their texts without labels."""
     given = list(read_lines(path))
     if len(given) != count:
         raise DataError(f"expected {count:,} lines, one for each source, got {len(given):,}", path=path)
@@ -109,11 +139,7 @@ def score_file(
                     path=path,
                     line=number,
                 )
-    found = scores_of(model, encode(texts), batch)
-    lines = [GivenLine(logp, tokens, line) for (logp, tokens), line in zip(found, given, strict=True)]
-    kept = range(count) if kept is None else kept
-    outputs = [f"{one.logp:.4f}\t{one.tokens}\t{one.text}" for one in lines]
-    return GivenScores(str(path), outputs, [_perplexity([lines[n] for n in kept])], lines, kept)
+    return given, texts
 
 
 def _perplexity(lines: Sequence[GivenLine]) -> Scored:
@@ -125,13 +151,33 @@ def _perplexity(lines: Sequence[GivenLine]) -> Scored:
 
 
 def scores_of(model: Generator, written: Sequence[Sequence[int]], batch: Batcher) -> list[tuple[float, int]]:
-    """The log-probability of each target of its source, in nats, and its tokens; <eos> counts in both."""
+    """The log-probability of each target of its source, in nats, and its tokens; <eos> counts in both.
+
+    Raises:
+        DataError, ShapeError: a pair cannot be read.
+    """
+    found = []
+    for one in _attempts(model, written, batch):
+        if isinstance(one, DataError | ShapeError):
+            raise one
+        found.append(one)
+    return found
+
+
+def _attempts(
+    model: Generator, written: Sequence[Sequence[int]], batch: Batcher
+) -> list[tuple[float, int] | Failure]:
+    """Like `scores_of`, with an error instead of the score of a pair that cannot be read."""
     lengths = [len(row) + 1 for row in written]
-    found = [(0.0, 0)] * len(written)
+    found: list[tuple[float, int] | Failure] = [(0.0, 0)] * len(written)
+
+    def scored(numbers: Sequence[int]) -> list[tuple[float, int]]:
+        logp = _logp(model, batch(list(numbers), [list(written[n]) for n in numbers]))
+        return [(value, lengths[n]) for n, value in zip(numbers, logp, strict=True)]
+
     for numbers in groups(lengths, TOKENS):
-        logp = _logp(model, batch(numbers, [list(written[n]) for n in numbers]))
-        for n, value in zip(numbers, logp, strict=True):
-            found[n] = value, lengths[n]
+        for number, one in zip(numbers, each(numbers, scored), strict=True):
+            found[number] = one
     return found
 
 
