@@ -4,7 +4,7 @@ Read next: lines.py; corpora.py, whose tables can also serve as plain text.
 """
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -57,6 +57,14 @@ class PlainText:
             text = "".join(f"{line}\n" for line in read_lines(self.path))
             part = text[int(self.begin * len(text)) : int(self.end * len(text))]
             yield from part.removesuffix("\n").split("\n")
+
+    def whole(self) -> str:
+        """The text as it is in the file, with its last line end if it has one."""
+        text = "\n".join(self)
+        if self.column is None and self.end == 1:
+            (last,) = deque(file_bytes(self.path), 1)
+            text += "\n" * last.endswith(b"\n")
+        return text
 
 
 def side(name: str, language: str, split: str) -> PlainText:

@@ -121,23 +121,27 @@ def pair_recipe(
     return recipe | ({"decoding": decoding} if decoding else {})
 
 
+WINDOW = 1024
+"""Maximum tokens of the windows that a language model is trained and evaluated on."""
+
+BATCH = 2560
+"""Tokens of a batch of these windows."""
+
+
 def language(foreign: Foreign, data: dict[str, Any]) -> Plan:
     """A language model, from a decoder.
 
-    The task reads </s> before a line. A model with another symbol for the beginning gets that symbol's vector
-    there, and then its output layer has a table of its own.
+    The task may read </s> before a line. A model with another symbol for the beginning gets that
+    symbol's vector there, and then its output layer has a table of its own.
     """
     decoder = DECODERS[foreign.setting("model_type")](foreign)
     found = vocabulary(foreign, "tokenizer.json")
     begins = found.order[2] != found.order[3]
     size = foreign.setting("word_embed_proj_dim", default=decoder["size"])
+    length = min(WINDOW, foreign.setting("n_positions", "max_position_embeddings"))
     recipe = {
         "task": "language",
-        "data": {
-            **data,
-            "batches": "lines",
-            "length": min(128, foreign.setting("n_positions", "max_position_embeddings")),
-        },
+        "data": {**data, "batches": "windows", "length": length, "rows": max(1, BATCH // length)},
         "model": {
             "decoder": {"use": "transformer", **decoder},
             "embedding": {

@@ -110,7 +110,7 @@ def test_windows_are_drawn_anew_each_epoch_and_line_batches_hold_each_line_once(
     assert all((one == other).all() for one, other in zip(first, again, strict=True))
     assert any((one != other).any() for one, other in zip(first, second, strict=True))
     assert max(int(one.max()) for one in first) <= text.size - 5
-    lines = line_batches(text, rows=3, length=5, seed=1).epoch(0)
+    lines = line_batches(list(lines_of(text)), rows=3, length=5, seed=1).epoch(0)
     assert sorted(int(n) for batch in lines for n in batch) == list(range(text.lines))
 
 

@@ -17,10 +17,11 @@ from weft.errors import DataError
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored, fingerprint
 from weft.models import Generator
+from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.language.mixture import Counted, counted, halves, mixed, ngram_logp, tuned
-from weft.tasks.language.scoring import token_logp
-from weft.tasks.language.stream import Stream
+from weft.tasks.language.scoring import token_logp, too_long
+from weft.tasks.language.stream import Stream, lines_of
 from weft.tasks.language.writing import Writing
 from weft.tasks.shared.running_text import ProseData
 
@@ -59,7 +60,7 @@ class ProseEvaluation(Evaluation):
     title: str
     context: str
     vocabulary: str
-    outputs: list[str]  # the log-probability of each line in nats, with its </s>
+    outputs: list[str]  # the log-probability of each line in nats, with its end
     scores: list[Scored]  # perplexity, nats a word, bits a character; then the mixture's perplexity
     model: Likelihood
     lines: int
@@ -149,8 +150,7 @@ def evaluate(
             f"{data.train}: a mixture counts the n-grams of the training text, which is missing; "
             "put it back, or leave mixture out"
         )
-    context, settings = _context(data, decoding), data.vocabulary
-    vocabulary = f"{settings.kind} {size}{' lowercase' if settings.lowercase else ''}"
+    context, vocabulary = _context(model, stream, data, decoding), _vocabulary(stream, data, size)
     signature = f"vocabulary:{vocabulary}|context:{context}|unknown:{stream.unknown}"
     scores = _scored(stream, own, known[1:], signature)
     if mixture is not None:
@@ -160,7 +160,7 @@ def evaluate(
         title=f"{title}, {stream.lines:,} lines",
         context=context,
         vocabulary=vocabulary,
-        outputs=[f"{logp:.4f}" for logp in _by_line(stream, own.logp)],
+        outputs=[f"{logp:.4f}" for logp in stream.by_line(own.logp)],
         scores=scores,
         model=own,
         lines=stream.lines,
@@ -172,21 +172,16 @@ def evaluate(
     )
 
 
-def _by_line(stream: Stream, values: np.ndarray) -> np.ndarray:
-    """[lines] the sum over the tokens of each line, with its </s>."""
-    begins = np.concatenate([[0], stream.ends()[:-1]])
-    return np.add.reduceat(values, begins)  # type: ignore[no-any-return]
-
-
 def _scored(stream: Stream, own: Likelihood, others: list[Likelihood], signature: str) -> list[Scored]:
     """Perplexity, nats per word and bits per character, each next to the other models' values."""
-    nats = -_by_line(stream, own.logp)
-    tokens = _by_line(stream, np.ones(len(own.logp)))
+    nats = -stream.by_line(own.logp)
+    tokens = stream.by_line(np.ones(len(own.logp)))
+    end = " with </s>" if stream.last is None else ""
     items = fingerprint([str(stream.lines), *map(str, stream.each.ravel())])
     found = []
     for name, unit, count, scale, form in (
-        ("perplexity", "token with </s>", tokens, 1.0, "perplexity"),
-        ("nats a word", "word with </s>", stream.each[:, 0], 1.0, "mean"),
+        ("perplexity", f"token{end}", tokens, 1.0, "perplexity"),
+        ("nats a word", f"word{end}", stream.each[:, 0], 1.0, "mean"),
         ("bits a character", "character with line ends", stream.each[:, 1], 1 / math.log(2), "mean"),
     ):
         metric = ratio(name, f"unit:{unit}|{signature}", higher_is_better=False, form=form)  # type: ignore[arg-type]
@@ -203,14 +198,25 @@ def logp_of(model: Generator, stream: Stream, data: ProseData, decoding: Writing
 
 def counted_for(data: ProseData, decoding: Writing, train: Stream, size: int) -> Counted:
     """The n-gram model of the training text to compare this model with."""
-    kind = data.vocabulary.kind
+    kind = data.vocabulary.kind if train.last is None else "imported"
     return counted(train, size=size, kind=kind, batching=data.batches, order=decoding.order)
 
 
-def _context(data: ProseData, decoding: Writing) -> str:
+def _context(model: Generator, stream: Stream, data: ProseData, decoding: Writing) -> str:
     if data.batches == "windows":
         return f"windows of {data.length}, stride {decoding.stride or data.length}"
-    return "streamed" if data.batches == "stream" else "the line"
+    if data.batches == "stream":
+        return "streamed"
+    long = too_long(model, list(lines_of(stream)))
+    most = most_positions(model.decoder)
+    where = ", ".join(str(number + 1) for number in long[:3]) + " ..." * (len(long) > 3)
+    return f"the line, in windows of {most} where it is longer (lines {where})" if long else "the line"
+
+
+def _vocabulary(stream: Stream, data: ProseData, size: int) -> str:
+    if stream.last is not None:
+        return f"imported {size}"
+    return f"{data.vocabulary.kind} {size}{' lowercase' if data.vocabulary.lowercase else ''}"
 
 
 def _mixture(

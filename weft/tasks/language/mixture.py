@@ -60,7 +60,7 @@ def with_starts(tokens: np.ndarray, *, bound: bool) -> np.ndarray:
     """
     tokens = np.asarray(tokens, np.int64)
     if not bound:
-        return np.concatenate([[SOS], tokens])
+        return np.concatenate([[SOS], np.where(tokens == SOS, EOS, tokens)])
     ends = tokens == EOS
     twice = np.repeat(tokens, np.where(ends, 2, 1))
     twice[np.cumsum(np.where(ends, 2, 1))[ends] - 1] = SOS

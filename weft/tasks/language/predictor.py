@@ -81,7 +81,8 @@ class Writer(Predictor[str]):
         self.mixed = mixed
         self.lines = decoding.nbest
         self.scores = scores
-        window = length if batching == "windows" else most_positions(model.decoder)
+        cut = batching == "windows" and vocabulary.opening is None
+        window = length if cut else most_positions(model.decoder)
         self.reader = Reader(model, window, mixed)
         self.reading = reading_of(vocabulary)
         self._random = self._seeded()  # shared by all answers

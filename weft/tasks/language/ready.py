@@ -6,6 +6,7 @@ Read next: predictor.py; evaluation.py.
 import math
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,8 @@ from weft.tasks.language.mixture import ngram_logp, tuned
 from weft.tasks.language.predictor import Writer
 from weft.tasks.language.scoring import token_logp
 from weft.tasks.language.step import Mixed
-from weft.tasks.language.stream import Pieces, Stream, Windows, encode, line_batches, lines_of, rarity
+from weft.tasks.language.stream import Pieces, Stream, Windows, line_batches, lines_of, rarity
+from weft.tasks.language.stream import read as read_text
 from weft.tasks.language.writing import Writing
 from weft.tasks.ready import Split
 from weft.tasks.shared.running_text import ProseData
@@ -39,8 +41,13 @@ VALIDATION_ROWS = 8
 
 def read(data: ProseData, vocabulary: Vocabulary, split: Split) -> Stream:
     """The text of a split as tokens."""
-    text = data.open(split)
-    return encode(text, vocabulary, str(text.path))
+    return read_text(data.open(split), vocabulary)
+
+
+def as_read(data: ProseData, vocabulary: Vocabulary) -> ProseData:
+    """The recipe's section; a vocabulary that reads whole texts has windows instead of lines."""
+    whole = vocabulary.opening is not None and data.batches == "lines"
+    return replace(data, batches="windows") if whole else data
 
 
 class LanguageTraining(ready.Training):
@@ -50,15 +57,25 @@ class LanguageTraining(ready.Training):
         data: the recipe's section.
         vocabulary: of the run.
         train, valid: the text as tokens.
+        most: positions of the model; longer training lines are left out. None for no limit.
     """
 
-    def __init__(self, data: ProseData, vocabulary: Vocabulary, train: Stream, valid: Stream) -> None:
+    def __init__(
+        self,
+        data: ProseData,
+        vocabulary: Vocabulary,
+        train: Stream,
+        valid: Stream,
+        most: int | None = None,
+    ) -> None:
         self.streams = data.batches == "stream"
         self.text = train
         self._data = data
         self._vocabulary = vocabulary
         self._valid = valid
-        self._lines = list(lines_of(train)) if data.batches == "lines" else []
+        lines = list(lines_of(train)) if data.batches == "lines" else []
+        self._lines = [line for line in lines if most is None or len(line) < most]
+        self.left_out = len(lines) - len(self._lines)
 
     def plan(self, seed: int) -> Pieces | Windows | Batches:
         """Consecutive pieces of the training text, random windows, or lines."""
@@ -67,7 +84,7 @@ class LanguageTraining(ready.Training):
             return Pieces(self.text.size, rows=rows, length=length)
         if self._data.batches == "windows":
             return Windows(self.text.size, rows=rows, length=length, seed=seed)
-        return line_batches(self.text, rows=rows, length=length, seed=seed)
+        return line_batches(self._lines, rows=rows, length=length, seed=seed)
 
     def collate(self, numbers: np.ndarray) -> ProseBatch:
         """The pieces that begin at these places, or the lines of these numbers."""
@@ -80,7 +97,7 @@ class LanguageTraining(ready.Training):
         return cut(self.text.tokens, numbers, length, continues=self.streams and numbers[0] > 0)
 
     def validate(self, model: nn.Module) -> Validation:
-        """Loss and perplexity per token of the validation text, with </s>."""
+        """Loss and perplexity per token of the validation text, line ends included."""
         assert isinstance(model, Generator)
         data = self._data
         logp = token_logp(model, self._valid, data.batches, length=data.length, rows=VALIDATION_ROWS)
@@ -114,6 +131,7 @@ class LanguageReady(ready.Ready):
         self, task: "Language", vocabulary: Vocabulary, training: LanguageTraining | None = None
     ) -> None:
         self.task = task
+        self.data = as_read(task.data, vocabulary)
         self.vocabulary = vocabulary
         self.training: LanguageTraining | None = training
 
@@ -125,7 +143,7 @@ class LanguageReady(ready.Ready):
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Writer:
         """The trained model: `predict(text)` continues a text; also `score(text)`, `next(text, k)`."""
         assert isinstance(model, Generator)
-        data, decoding = self.task.data, self.task.decoding.with_options(options)
+        data, decoding = self.data, self.task.decoding.with_options(options)
         mixture = self._mixture(model, decoding) if decoding.mixture else None
         return Writer(
             model,
@@ -142,7 +160,7 @@ class LanguageReady(ready.Ready):
         return self.predictor(model)
 
     def _mixture(self, model: Generator, decoding: Writing) -> Mixed:
-        data = self.task.data
+        data = self.data
         counted = counted_for(data, decoding, read(data, self.vocabulary, "train"), len(self.vocabulary))
         if decoding.mixture != "tuned":
             return Mixed(counted, float(decoding.mixture))
@@ -159,14 +177,14 @@ class LanguageReady(ready.Ready):
     ) -> ProseEvaluation:
         """Perplexity, nats per word and bits per character, next to an n-gram model of the training text."""
         assert isinstance(model, Generator)
-        source = self.task.data
+        source = self.data
         text = source.open(split) if data is None else PlainText(data)
         train = None
         with suppress(DataError):
             train = read(source, self.vocabulary, "train")
         return evaluate(
             model,
-            encode(text, self.vocabulary, str(text.path)),
+            read_text(text, self.vocabulary),
             title=source.describe(split) if data is None else str(data),
             data=source,
             decoding=self.task.decoding,

@@ -3,7 +3,7 @@
     stream   the state is carried through the whole text: a token sees everything before it
     windows  the last `stride` tokens of each window are scored, so that a token sees at least
              length - stride tokens before it; stride = length cuts the text into windows (as in nanoGPT)
-    lines    a token sees its own line
+    lines    a token sees its own line; one that is too long for the model is read in windows
 
 Every signature names the context: a streamed network sees more than a window.
 """
@@ -16,10 +16,12 @@ from torch import Tensor
 
 from weft.models import Generator
 from weft.nn.heads.head import Head
+from weft.nn.positions import most_positions
 from weft.tasks.language.batch import ProseBatch, collate_lines, cut
 from weft.tasks.language.stream import Stream, lines_of
 from weft.tasks.shared.like_length import filled
 from weft.tasks.shared.running_text import Batching
+from weft.text.vocabulary import EOS
 
 TOKENS = 2048  # scored per step
 
@@ -43,7 +45,7 @@ def token_logp(
         if batching == "windows":
             return _windowed(model, stream.tokens, length, stride or length)
         if batching == "lines":
-            return _by_lines(model, list(lines_of(stream)))
+            return _by_lines(model, list(lines_of(stream)), stride)
     raise ValueError(f"batching {batching!r}")
 
 
@@ -83,9 +85,22 @@ def _windowed(model: Generator, tokens: np.ndarray, length: int, stride: int) ->
     return np.concatenate(found)
 
 
-def _by_lines(model: Generator, lines: Sequence[np.ndarray]) -> np.ndarray:
+def too_long(model: Generator, lines: Sequence[np.ndarray]) -> list[int]:
+    """The numbers of the lines for which a model has too few positions."""
+    most = most_positions(model.decoder)
+    return [] if most is None else [number for number, line in enumerate(lines) if len(line) >= most]
+
+
+def _by_lines(model: Generator, lines: Sequence[np.ndarray], stride: int) -> np.ndarray:
     found: list[np.ndarray] = [np.zeros(0)] * len(lines)
-    for numbers in filled([len(line) + 1 for line in lines], TOKENS):
+    most, long = most_positions(model.decoder) or 0, too_long(model, lines)
+    for number in long:
+        found[number] = _windowed(
+            model, np.array([EOS, *lines[number], EOS]), most, min(stride or most, most)
+        )
+    short = np.setdiff1d(np.arange(len(lines)), long).tolist()
+    for chosen in filled([len(lines[number]) + 1 for number in short], TOKENS):
+        numbers = [short[place] for place in chosen]
         logp = token_rows(model, collate_lines([lines[number] for number in numbers]))
         for row, number in zip(logp, numbers, strict=True):
             found[number] = row[: len(lines[number]) + 1]

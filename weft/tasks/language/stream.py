@@ -3,10 +3,11 @@
     </s> w_1 w_2 </s> w_3 </s> ...      the leading </s> is only read; all others are also predicted
 
 The first token of a line follows the previous line end, so no <sos> is used, and a model that has read
-a line to its end is at the start of the next. Read next: batch.py.
+a line to its end is at the start of the next. An imported model reads the whole text as its tokenizer does,
+line ends included; there the first token is only read. Read next: batch.py.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -15,8 +16,10 @@ import torch
 from torch import Tensor
 
 from weft.data.batching import Batches
+from weft.data.plain import PlainText
 from weft.errors import DataError
 from weft.nn.embed.weighted import idf
+from weft.tasks.language.reading import reading_of
 from weft.text.normalise import normalise
 from weft.text.vocabulary import EOS, UNK, Vocabulary
 
@@ -26,11 +29,12 @@ LINES = 5_000  # encoded per step
 class Stream(NamedTuple):
     """A text as tokens."""
 
-    tokens: np.ndarray  # [1 + N] int32, the first one </s>
+    tokens: np.ndarray  # [1 + N] int32, the first one </s>, or the first of a whole text
     lines: int
-    words: int  # separated by white space, and one </s> per line
+    words: int  # separated by white space, and one </s> per line (none in a whole text)
     characters: int  # of the normalised text, and one line end per line
     each: np.ndarray = np.zeros((0, 2), np.int64)  # [lines, 2] words and characters of each line
+    last: np.ndarray | None = None  # [lines] of a whole text: the place of each line's last token
 
     @property
     def size(self) -> int:
@@ -43,8 +47,13 @@ class Stream(NamedTuple):
         return int((self.tokens == UNK).sum())
 
     def ends(self) -> np.ndarray:
-        """[lines] the place of each line's </s>."""
-        return np.flatnonzero(self.tokens[1:] == EOS) + 1
+        """[lines] the place of each line's </s>, or of its last token in a whole text."""
+        return np.flatnonzero(self.tokens[1:] == EOS) + 1 if self.last is None else self.last
+
+    def by_line(self, values: np.ndarray) -> np.ndarray:
+        """[lines] the sum of values [N] over the tokens of each line."""
+        numbers = np.repeat(np.arange(self.lines), np.diff(self.ends(), prepend=0))
+        return np.bincount(numbers, values, self.lines)
 
 
 def encode(lines: Iterable[str], vocabulary: Vocabulary, name: str) -> Stream:
@@ -70,6 +79,34 @@ def encode(lines: Iterable[str], vocabulary: Vocabulary, name: str) -> Stream:
     counts = np.array(each, np.int64)
     words, characters = counts.sum(0).tolist()
     return Stream(tokens, number, words, characters, counts)
+
+
+def read(text: PlainText, vocabulary: Vocabulary) -> Stream:
+    """A text as its model reads it: line by line, or whole if its tokenizer was imported.
+
+    Raises:
+        DataError: it has no words.
+    """
+    if vocabulary.opening is None:
+        return encode(text, vocabulary, str(text.path))
+    return encode_whole(text.whole(), vocabulary, str(text.path))
+
+
+def encode_whole(text: str, vocabulary: Vocabulary, name: str) -> Stream:
+    """Encode a whole text, after the tokens that its tokenizer puts before it; raises as `encode`."""
+    reading = reading_of(vocabulary)
+    row = reading.row(text)
+    if not text.strip() or len(row) < 2:
+        raise DataError("expected a text of at least two tokens, got too little", path=name)
+    lines = text.removesuffix("\n").split("\n")
+    breaks = np.flatnonzero(np.array(list(text)) == "\n")
+    begins = np.array([*[0] * len(reading.opening), *vocabulary.begins(text)])
+    number = np.minimum(np.searchsorted(breaks, begins), len(lines) - 1)  # the line of each token
+    last = np.searchsorted(number, np.arange(len(lines)), "right") - 1
+    counts = np.array([(len(line.split()), len(line) + 1) for line in lines], np.int64)
+    counts[-1, 1] -= not text.endswith("\n")
+    words, characters = counts.sum(0).tolist()
+    return Stream(np.array(row, np.int32), len(lines), words, characters, counts, last)
 
 
 class Pieces:
@@ -138,16 +175,15 @@ class Windows:
 
 def lines_of(stream: Stream) -> Iterator[np.ndarray]:
     """Each line's tokens without its </s>."""
-    begin = 1
+    begin, closed = 1, stream.last is None
     for end in stream.ends().tolist():
-        yield stream.tokens[begin:end]
+        yield stream.tokens[begin : end + (not closed)]
         begin = end + 1
 
 
-def line_batches(stream: Stream, *, rows: int, length: int, seed: int) -> Batches:
-    """Batches of lines of similar length; a line's number is its place in the text."""
-    ends = stream.ends()
-    lengths = np.diff(ends, prepend=0) - 1
+def line_batches(lines: Sequence[np.ndarray], *, rows: int, length: int, seed: int) -> Batches:
+    """Batches of lines of similar length, by their numbers."""
+    lengths = np.array([len(line) for line in lines])
     sides = np.stack([lengths, lengths], 1)
     return Batches(sides, max_tokens=rows * length, max_rows=None, seed=seed)
 

@@ -14,10 +14,11 @@ from weft.data.plain import check
 from weft.data.report import Report
 from weft.errors import CheckpointError, ConfigError, within
 from weft.nn.heads.head import Loss
+from weft.nn.positions import most_positions
 from weft.tasks.language.batch import collate_lines, cut
 from weft.tasks.language.evaluation import ProseEvaluation
 from weft.tasks.language.model import ProseModel, grows
-from weft.tasks.language.ready import LanguageReady, LanguageTraining, read
+from weft.tasks.language.ready import LanguageReady, LanguageTraining, as_read, read
 from weft.tasks.language.writing import Writing
 from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.running_text import ProseData
@@ -105,12 +106,16 @@ class Language(Task):
         vocabulary = _learnt(run)
         progress("reading the text", 0, None)
         train, valid = read(self.data, vocabulary, "train"), read(self.data, vocabulary, "valid")
+        most = most_positions(self.parts.build(5).decoder)
+        training = LanguageTraining(as_read(self.data, vocabulary), vocabulary, train, valid, most)
+        left_out = f" ({training.left_out:,} left out, longer than the model's {most} positions)"
         progress(
-            f"training text: {train.size:,} tokens of {len(vocabulary):,} kinds in {train.lines:,} lines",
+            f"training text: {train.size:,} tokens of {len(vocabulary):,} kinds in {train.lines:,} lines"
+            f"{left_out if training.left_out else ''}",
             0,
             0,
         )
-        return LanguageReady(self, vocabulary, LanguageTraining(self.data, vocabulary, train, valid))
+        return LanguageReady(self, vocabulary, training)
 
     def open(self, run: Path) -> LanguageReady:
         """Read the vocabulary of the run."""
