@@ -47,7 +47,7 @@ class Chunk(NamedTuple):
     """A numbered block of input lines."""
 
     number: int
-    lines: list[str]
+    lines: list[str | DataError]  # an error for a line that is not UTF-8
 
 
 def predict(
@@ -168,9 +168,9 @@ def parts_of(output: Path) -> Path:
 
 def chunks(file: Path) -> Iterator[Chunk]:
     """The lines of a file, CHUNK at a time, numbered from 0."""
-    from weft.data.lines import read_lines
+    from weft.data.lines import each_line
 
-    lines: Iterable[str] = iter(read_lines(file))
+    lines = each_line(file)
     number = 0
     while held := list(islice(lines, CHUNK)):
         yield Chunk(number, held)

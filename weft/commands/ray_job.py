@@ -46,7 +46,10 @@ class Answerer:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """Answer a chunk, given by its number and lines; returns its number and answers, or the error."""
-        part = bulk.Chunk(int(row["number"]), [str(line) for line in row["lines"]])
+        pairs = zip(row["lines"], row["errors"], strict=True)
+        part = bulk.Chunk(
+            int(row["number"]), [DataError(str(why)) if why else str(line) for line, why in pairs]
+        )
         try:
             answers = bulk.answer(self._opened, part, self._options, self._file)
         except WeftError as error:
@@ -99,7 +102,7 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
 def _answers(
     data: Any, pending: Iterator[bulk.Chunk], given: Mapping[str, Any], workers: int
 ) -> Iterator[tuple[int, bulk.Answered]]:
-    while window := [{"number": part.number, "lines": part.lines} for part in islice(pending, WINDOW)]:
+    while window := list(map(_row, islice(pending, WINDOW))):
         chunks = data.from_items(window, override_num_blocks=len(window))
         made = chunks.map(
             Answerer,
@@ -112,3 +115,10 @@ def _answers(
                 raise DataError(row["wrong"])
             unanswered = [str(one) for one in row["unanswered"] if one]
             yield int(row["number"]), bulk.Answered([str(one) for one in row["answers"]], unanswered)
+
+
+def _row(part: bulk.Chunk) -> dict[str, Any]:
+    """A chunk as Ray sends it: its lines, and why those that are not UTF-8 have none."""
+    texts = ["" if isinstance(line, DataError) else line for line in part.lines]
+    errors = [line.why if isinstance(line, DataError) else "" for line in part.lines]
+    return {"number": part.number, "lines": texts, "errors": errors}

@@ -8,10 +8,11 @@ CoNLL-U is defined at universaldependencies.org/format.html.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
-from weft.data.lines import read_lines
+from weft.data.lines import each_line, read_lines
 from weft.errors import DataError
 
 Column = Literal["upos", "xpos", "feats"]
@@ -69,12 +70,35 @@ def read_sentences(file: str | Path | BinaryIO, *, column: Column = "upos") -> I
     return sentences(read_lines(file), column=column, name=name)
 
 
+def each_sentence(file: str | Path | BinaryIO, *, column: Column = "upos") -> Iterator[Sentence | DataError]:
+    """Like `read_sentences`, with an error instead of a sentence that cannot be read."""
+    name = str(file) if isinstance(file, str | Path) else str(getattr(file, "name", "input"))
+    return _each(each_line(file), column, name)
+
+
 def sentences(lines: Iterable[str], *, column: Column = "upos", name: str = "input") -> Iterator[Sentence]:
     """Like `read_sentences`, from lines; an empty line ends a sentence."""
+    for one in _each(lines, column, name):
+        if isinstance(one, DataError):
+            raise one
+        yield one
+
+
+def _each(lines: Iterable[str | DataError], column: Column, name: str) -> Iterator[Sentence | DataError]:
     held: list[str] = []
     width = 0
     first = number = 1
-    for number, line in enumerate(lines, 1):
+    wrong: DataError | None = None
+    for number, line in enumerate(chain(lines, [""]), 1):
+        alone = width == 0 and not held  # a sentence on each line, as far as is known
+        failed = isinstance(line, DataError)
+        if wrong and (not str(line).strip() or (alone and (failed or _is_text(str(line))))):
+            yield wrong
+            held, wrong = [], None
+        if isinstance(line, DataError):
+            wrong = wrong or line
+        if wrong or isinstance(line, DataError):
+            continue
         if line.strip():
             if not held:
                 first = number
@@ -85,11 +109,12 @@ def sentences(lines: Iterable[str], *, column: Column = "upos", name: str = "inp
             held.append(line)
             continue
         if held:
-            sentence, width = _sentence(held, first, width, column, name)
-            yield sentence
+            try:
+                sentence, width = _sentence(held, first, width, column, name)
+                yield sentence
+            except DataError as error:
+                yield error
             held = []
-    if held:
-        yield _sentence(held, first, width, column, name)[0]
 
 
 def faults(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:

@@ -34,6 +34,21 @@ def read_lines(file: str | Path | BinaryIO) -> Iterator[str]:
         >>> list(read_lines(io.BytesIO("one\u2028still one\r\n\r\nthree".encode())))
         ['one\u2028still one', '', 'three']
     """
+    return map(_readable, each_line(file))
+
+
+def each_line(file: str | Path | BinaryIO) -> Iterator[str | DataError]:
+    r"""Like `read_lines`, with an error instead of a line that is not UTF-8.
+
+    Raises:
+        DataError: the file is missing, empty, a directory, unreadable or damaged; or its first line has a
+            NUL byte, so it is binary or UTF-16.
+
+    Example:
+        >>> import io
+        >>> [str(line) for line in each_line(io.BytesIO(b"one\ncaf\xe9\nthree"))][::2]
+        ['one', 'three']
+    """
     if isinstance(file, str | Path):
         return _decoded(file_bytes(file), str(file))
     return _decoded(stream_bytes(file), str(getattr(file, "name", "input")))
@@ -99,7 +114,13 @@ def _without_mark(parts: Iterable[bytes]) -> Iterator[bytes]:
     yield from parts
 
 
-def _decoded(parts: Iterable[bytes], name: str) -> Iterator[str]:
+def _readable(line: str | DataError) -> str:
+    if isinstance(line, DataError):
+        raise line
+    return line
+
+
+def _decoded(parts: Iterable[bytes], name: str) -> Iterator[str | DataError]:
     for first, whole in blocks(parts, name):
         try:
             text = whole.decode("utf-8")
@@ -109,9 +130,10 @@ def _decoded(parts: Iterable[bytes], name: str) -> Iterator[str]:
             # Find the wrong line; checking every line from the start would be slower.
             for number, line in enumerate(whole.removesuffix(b"\n").split(b"\n"), first):
                 wrong = wrong_bytes(line, name)
-                if wrong:
-                    raise DataError(f"{wrong}", path=name, line=number)
-                yield line.removesuffix(b"\r").decode("utf-8")
+                error = DataError(wrong, path=name, line=number) if wrong else None
+                if error and number == 1 and b"\0" in line:
+                    raise error
+                yield error or line.removesuffix(b"\r").decode("utf-8")
             continue
         if "\r" in text:
             text = text.replace("\r\n", "\n")

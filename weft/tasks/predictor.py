@@ -151,14 +151,16 @@ class Predictor(ABC, Generic[In]):
         Raises:
             DataError: the source cannot be read.
         """
-        from weft.data.lines import read_lines
+        from weft.data.lines import each_line
 
         name = name_of(source)
-        for number, line in enumerate(read_lines(source), 1):
+        for number, line in enumerate(each_line(source), 1):
             yield self.given(line, Place(name, number))
 
-    def given(self, raw: Raw, place: Place) -> Given[In]:
-        """One input, or the error if it cannot be read."""
+    def given(self, raw: Raw | DataError, place: Place) -> Given[In]:
+        """One input, or the error if it cannot be read or decoded."""
+        if isinstance(raw, DataError):
+            return Given(place, raw.at(place.name, place.line or None))
         try:
             return Given(place, self.parse(raw, place))
         except DataError as error:

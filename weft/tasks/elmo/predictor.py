@@ -94,8 +94,10 @@ class Comparer(predictor.Predictor[Asked]):
             raise place.refuse(f"expected at most {WORDS} words, got {len(words)}")
         return Asked([words])
 
-    def given(self, raw: Raw, place: Place) -> Given[Asked]:
+    def given(self, raw: Raw | DataError, place: Place) -> Given[Asked]:
         """A line of a file: a word in two sentences only."""
+        if isinstance(raw, DataError):
+            return super().given(raw, place)
         try:
             return Given(place, self._line(str(raw), place))
         except DataError as error:

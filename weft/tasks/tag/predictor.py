@@ -11,7 +11,8 @@ from typing import BinaryIO, NamedTuple
 
 import torch
 
-from weft.data.conllu import Column, Sentence, read_sentences
+from weft.data.conllu import Column, Sentence, each_sentence
+from weft.errors import DataError
 from weft.models import Predictor
 from weft.tasks import predictor
 from weft.tasks.each import Failure, windows
@@ -99,8 +100,10 @@ class Tagger(predictor.Predictor[Sentence]):
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[Given[Sentence]]:
         """CoNLL-U; a word on each line; or a sentence on each line."""
-        for sentence in read_sentences(source, column=self._column):
-            yield Given(Place(predictor.name_of(source), sentence.first), sentence)
+        name = predictor.name_of(source)
+        for one in each_sentence(source, column=self._column):
+            place = Place(name, (one.line or 0) if isinstance(one, DataError) else one.first)
+            yield self.given(one, place) if isinstance(one, DataError) else Given(place, one)
 
     def answers(self, inputs: Sequence[Sentence]) -> Iterator[Answer]:
         found = self.tag([one.forms for one in inputs], probs=self._probs)
