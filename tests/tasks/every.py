@@ -210,7 +210,8 @@ KINDS = {
     ),
     "multilingual": Kind(
         make_many,
-        ["model.embedding.dropout=0.2", "model.encoder={use: recurrent, cell: gru, sizes: [12]}",
+        ["data.vocabulary={kind: bpe, size: 40, dropout: 0.3}",
+         "model.encoder={use: recurrent, cell: gru, sizes: [12]}",
          "model.decoder={use: recurrent, cell: gru, sizes: [16], score: bilinear}"],
         _lines(["one", "two", "three", "four", "five"], LENGTHS),
         lambda opened, lines: _translated(opened, lines, "bb"),

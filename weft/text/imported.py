@@ -16,7 +16,8 @@ from weft import jsonfile
 from weft.errors import DataError
 from weft.text import bounds
 from weft.text.foreign import built
-from weft.text.vocabulary import EOS, UNK, Vocabulary, Word, listed
+from weft.text.pieces import listed
+from weft.text.vocabulary import EOS, UNK, Vocabulary, Word
 
 KEY = "weft"
 _SPACES = {"Ġ": " ", "▁": " "}  # how byte-level and SentencePiece tokenizers write the space before a word

@@ -22,9 +22,9 @@ from weft.text import protobuf
 from weft.text.bounds import guarded, half_pair
 from weft.text.charsmap import Charsmap
 from weft.text.imported import KEY
-from weft.text.pieces import SPECIALS
+from weft.text.pieces import SPECIALS, listed
 from weft.text.saved import LARGEST
-from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word, listed
+from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
 
 SPACE = "▁"
 UNIGRAM, BPE = 1, 2  # TrainerSpec.ModelType

@@ -21,7 +21,7 @@ from weft.text import places
 from weft.text.bounds import guarded, half_pair
 from weft.text.learn import learn
 from weft.text.normalise import normalise, words_of
-from weft.text.pieces import SPECIALS, complete, count_words, cutter
+from weft.text.pieces import SPECIALS, complete, count_words, cutter, listed
 
 PAD, UNK, SOS, EOS = range(len(SPECIALS))
 
@@ -251,8 +251,12 @@ class Vocabulary:
         Raises:
             CheckpointError: the file cannot be written.
         """
+        jsonfile.save(Path(path), self.as_json())
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of tokenizer.json."""
         whole = complete(self._model, self.kind, self.form, self.lowercase)
-        jsonfile.save(Path(path), json.loads(whole.to_str()))
+        return dict(json.loads(whole.to_str()))
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -293,8 +297,3 @@ class Vocabulary:
             positions = list(islice(places, count))
             if positions:
                 yield Word(word, positions)
-
-
-def listed(ids: Any) -> list[int]:
-    """Numbers of a tensor, an array or any iterable, as a list."""
-    return ids.tolist() if hasattr(ids, "tolist") else list(ids)

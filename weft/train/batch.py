@@ -98,9 +98,11 @@ class Pass:
         forced = {} if feeding >= 1 else {"feeding": feeding, "per_sequence": how.per_sequence}
         forced |= {"parallel": True} if forced and how.parallel else {}
         rows = rows or Rows(0, len(share.numbers), len(share.numbers))
-        batch, rows = self._made(share, rows)
+        place = self.group.epoch, self.group.index + share.offset
+        with drawing(torch.Generator().manual_seed(seeds.derive(self.settings.seed, "examples", *place))):
+            batch, rows = self._made(share, rows)
         batch = batch.to(device)
-        number = seeds.derive(self.settings.seed, "batch", self.group.epoch, self.group.index + share.offset)
+        number = seeds.derive(self.settings.seed, "batch", *place)
         if self.alone:  # torch's generators are shared by all threads
             seeds.settle(number, device)
         own = torch.Generator().manual_seed(number) if device.type == "cpu" else None

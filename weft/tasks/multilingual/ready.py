@@ -30,6 +30,7 @@ from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.evaluation import evaluate, loss_of_fitting
 from weft.tasks.shared.writing.kept import written
 from weft.tasks.shared.writing.members import joined, pieces
+from weft.tasks.shared.writing.sampled import SampledPairs
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
 from weft.tasks.shared.writing.splitting import Splitting
 from weft.tasks.shared.writing.translator import Translator
@@ -61,6 +62,8 @@ class ManyTraining(ready.Training):
         self._vocabulary = vocabulary
         self._stores = stores
         self._valid = valid
+        longest = data.max_length, data.max_length
+        self._sampled = SampledPairs(data.vocabulary, vocabulary, vocabulary, longest)
 
     def plan(self, seed: int) -> Mixture:
         """Batches of all pairs, mixed by temperature."""
@@ -74,7 +77,7 @@ class ManyTraining(ready.Training):
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
         """Training pairs by number over all stores."""
-        pairs = [self._stores[number] for number in numbers.tolist()]
+        pairs = self._sampled([self._stores[number] for number in numbers.tolist()])
         return collate_pairs([source for source, _ in pairs], [target for _, target in pairs])
 
     def validate(self, model: nn.Module) -> Validation:

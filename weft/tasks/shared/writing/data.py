@@ -12,6 +12,7 @@ from weft.data.corpora import corpus
 from weft.data.parallel import ParallelText, both, complete
 from weft.errors import ConfigError, DataError
 from weft.tasks.task import Split
+from weft.text import sampling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,10 @@ class VocabularySettings:
         min_count: rarer words (of a word vocabulary) or characters become unknown.
         form: Unicode normal form.
         lowercase: all text is lowercased, output too.
+        dropout: of kind bpe, in training: probability of skipping a merge, so that a text is cut
+            differently each time (BPE-dropout). 0.1 is usual; it helps most with little data.
+        alpha: of kind unigram, in training: draws segmentations with probabilities to this power. 0.2 is
+            usual; null always takes the likeliest.
     """
 
     kind: Literal["bpe", "unigram", "word", "space", "character"] = "bpe"
@@ -33,6 +38,16 @@ class VocabularySettings:
     min_count: int = 1
     form: Literal["nfc", "nfkc", "none"] = "nfc"
     lowercase: bool = False
+    dropout: float = 0.0
+    alpha: float | None = None
+
+    def __post_init__(self) -> None:
+        sampling.check(self.kind, dropout=self.dropout, alpha=self.alpha)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether training draws other segmentations than the usual one."""
+        return self.dropout > 0 or self.alpha is not None
 
 
 @dataclass(frozen=True, kw_only=True)

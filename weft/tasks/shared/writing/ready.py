@@ -29,6 +29,7 @@ from weft.tasks.shared.writing.kept import written
 from weft.tasks.shared.writing.members import joined, pieces
 from weft.tasks.shared.writing.prepared import Vocabularies
 from weft.tasks.shared.writing.reading import encode_pairs
+from weft.tasks.shared.writing.sampled import SampledPairs
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
 from weft.tasks.shared.writing.translator import Translator
 from weft.tasks.validation import Sample, Validation, samples_of
@@ -70,6 +71,8 @@ class PairTraining(ready.Training):
         self._valid = valid
         self._tokens = encode_pairs(known.reading, known.target, *valid)
         self._scored = scored
+        longest = data.cut_source or data.max_length, data.max_length
+        self._sampled = SampledPairs(data.vocabulary, known.source, known.target, longest)
 
     def plan(self, seed: int) -> Batches | Mixture:
         """Batches of the training pairs; several texts are mixed by weight and temperature."""
@@ -87,7 +90,7 @@ class PairTraining(ready.Training):
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
         """Training pairs by number."""
-        pairs = [self._store[int(number)] for number in numbers]
+        pairs = self._sampled([self._store[int(number)] for number in numbers])
         return collate_pairs([source for source, _ in pairs], [target for _, target in pairs])
 
     def validate(self, model: nn.Module) -> Validation:
