@@ -38,7 +38,7 @@ from weft.native.jobs import (
     Product,
     Soften,
 )
-from weft.native.library import NO_TILES, Loaded, loaded, narrow, tiles
+from weft.native.library import NO_TILES, Loaded, loaded, narrow, narrow_cells, tiles
 
 __all__ = [
     "ACTIVATIONS",
@@ -67,6 +67,7 @@ __all__ = [
     "call",
     "loaded",
     "narrow",
+    "narrow_cells",
     "pointer",
     "slabs",
     "tiles",

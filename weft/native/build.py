@@ -24,7 +24,10 @@ SETS = {
     "bf16": [*WIDE, "-mavx512bw", "-mavx512vl", "-mavx512bf16", "-mavx512vnni"],
     "amx": [*WIDE, "-mavx512bw", "-mamx-tile", "-mamx-bf16"],
 }
-OPTIONAL = {"amx": ("cells", "decoding", "tiles"), "bf16": ("decoding",)}  # old compilers may fail on them
+OPTIONAL = {
+    "amx": ("cells", "decoding", "tiles"),
+    "bf16": ("cells", "decoding"),
+}  # old compilers may fail on them
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w"]
 COMPILERS = ("c++", "g++", "clang++")
 

@@ -5,17 +5,22 @@ from ctypes import Structure, byref
 import torch
 from torch import Tensor
 
-from weft.native.jobs import CALLS
+from weft.native.jobs import CALLS, NARROW_CALLS
 from weft.native.library import loaded
 
-SOURCES = {function: source for source, functions in CALLS.items() for function in functions}
+SOURCES = {
+    function: source
+    for calls in (CALLS, NARROW_CALLS)
+    for source, functions in calls.items()
+    for function in functions
+}
 
 
 def call(function: str, job: Structure) -> None:
     """Run a job, one thread per slab.
 
     Args:
-        function: a function in CALLS whose library is loaded.
+        function: a function in CALLS or NARROW_CALLS whose library is loaded.
         job: the function's struct; the tensors that it points to must outlive the call.
     """
     found = loaded(SOURCES[function])

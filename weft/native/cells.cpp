@@ -8,7 +8,14 @@
 // Plain C interface, loaded by ctypes (library.py), without torch or Python headers. This file is compiled for
 // AVX2, AVX-512 and AMX (build.py), and the loader takes the best one that the processor supports.
 //
-// With tiles (tiles.h) the state of all rows is split once per step, and the sums pass through the L1 cache.
+// With tiles (tiles.h) the state of all rows is split once per step, and the sums pass through the L1 cache. With bfloat16
+// (narrow.h) it is rounded once per step, and two products are added at a time. For few rows and steps, weights are read as
+// they are: packing them would take longer than the products.
+#if defined(__AVX512BF16__)
+#include <cpuid.h>
+#endif
+
+#include "narrow.h"
 #include "panels.h"
 #include "tiles.h"
 
@@ -16,6 +23,8 @@ namespace {
 
 enum Cell { LSTM, PEEPHOLE, COUPLED, GRU, ELMAN, RELU };
 constexpr int gates(int cell) { return cell <= PEEPHOLE ? 4 : cell <= GRU ? 3 : 1; }
+// How weights are stored: in panels, in panels of words of two bfloat16, or as they are.
+enum Stored { PANELS, WORDS, PLAIN_ROWS };
 
 }  // namespace
 
@@ -34,8 +43,9 @@ struct Forward {
   float *inner;          // [T, B, H] GRU in training: W_h h + b_n of the candidate
   float *h;              // [T + 1, B, H], starting with the initial state
   float *c;              // [T + 1, B, H] in training; else [B, H], updated in place
-  Int halves;            // 16-bit elements of a slab's buffer, packed_size(its rows, H)
-  unsigned short *room;  // [slabs, halves], by tiles; or NULL
+  Int halves;            // 16-bit elements of a slab's buffer: packed_size(its rows, H) for tiles, its rows in words of H for
+                         // WORDS, 2 FEW rows of G H floats for PLAIN_ROWS
+  unsigned short *room;  // [slabs, halves]; NULL for PANELS
 };
 
 struct Backward {
@@ -46,16 +56,64 @@ struct Backward {
   const float *dy;       // [T, B, H] or NULL
   const float *dh_last;  // [B, H] or NULL
   float *dc;             // [B, H]: in, gradient of the last c; out, gradient of the initial c
-  float *dh;             // [B, H]: gradient of the initial h
+  float *dh;             // [B, H]: gradient of the initial h; or NULL
   float *carry;          // [B, H] GRU: buffer for u dh
   float *d;              // [T, B, G H] gradients of the pre-activations; GRU [T, B, 4 H]: candidate's W_x side,
                          // r, u, candidate's W_h side
   float *dpeephole;      // [slabs, 3, H], zeros at the start
-  Int halves;            // 16-bit elements of a slab's buffer, packed_size(its rows, G H)
-  unsigned short *room;  // [slabs, halves], by tiles; or NULL
+  Int halves;            // 16-bit elements of a slab's buffer: packed_size(its rows, G H), or its rows in words of G H
+  unsigned short *room;  // [slabs, halves]; NULL for PANELS and PLAIN_ROWS
 };
 
 namespace {
+
+template <int STORED> INLINE Int depth(Int K) { return STORED == WORDS ? (K + 1) / 2 : K; }
+
+#if defined(NARROW)
+// As `product`, of rows and weights in words of two bfloat16.
+template <int MR, int NV>
+INLINE void word_product(V (&acc)[MR][NV], const unsigned *a, Int lda, const unsigned *panel, Int words) {
+  Int k = 0;
+  if constexpr (MR * NV <= 8) {
+    constexpr int S = MR * NV <= 4 ? 4 : 2;
+    V part[S][MR][NV];
+    for (int s = 0; s < S; s++)
+      for (int r = 0; r < MR; r++)
+        for (int v = 0; v < NV; v++) part[s][r][v] = set(0.f);
+    for (; k + S <= words; k += S)
+      for (int s = 0; s < S; s++)
+        for (int r = 0; r < MR; r++)
+          for (int v = 0; v < NV; v++)
+            part[s][r][v] = times<HALF>(part[s][r][v], a[r * lda + k + s], panel + ((k + s) * NV + v) * W);
+    for (int s = 0; s < S; s++)
+      for (int r = 0; r < MR; r++)
+        for (int v = 0; v < NV; v++) acc[r][v] = add(acc[r][v], part[s][r][v]);
+  }
+  for (; k < words; k++)
+    for (int r = 0; r < MR; r++)
+      for (int v = 0; v < NV; v++) acc[r][v] = times<HALF>(acc[r][v], a[r * lda + k], panel + (k * NV + v) * W);
+}
+#endif
+
+template <int STORED, int MR, int NV>
+INLINE void add_product(V (&acc)[MR][NV], const float *a, Int lda, const float *panel, Int K) {
+#if defined(NARROW)
+  if constexpr (STORED == WORDS) return word_product<MR, NV>(acc, (const unsigned *)a, lda, (const unsigned *)panel, depth<WORDS>(K));
+#endif
+  product<MR, NV>(acc, a, lda, panel, K);
+}
+
+// Rows that a step multiplies: numbers as they are, or rounded into the slab's buffer.
+struct Rows { const float *first; Int apart; };
+template <int STORED> inline Rows rows_of(const float *a, Int lda, Int n, Int K, unsigned short *buffer) {
+#if defined(NARROW)
+  if constexpr (STORED == WORDS) {
+    narrow_rows(HALF, a, lda, n, K, (unsigned *)buffer);
+    return {(const float *)buffer, row_words(HALF, K)};
+  }
+#endif
+  return {a, lda};
+}
 
 // Compute the next state from the pre-activations [rows, NV]. NV is the number of gates or, for cells with one gate,
 // of registers of units. GRU: xn [rows] is the candidate's W_x x + b; its entry in the sums is W_h h + b_n.
@@ -108,65 +166,120 @@ INLINE void finish_forward(const Forward &f, Int t, Int row, Int u, int register
 
 // The pre-activations of MR rows and NV registers, for any cell. PLAIN: registers of units, W apart; else gates of
 // the same units, H apart (H may equal W). xn: the W_x side of GRU's candidate, else NULL.
-template <int NV, int MR, bool PLAIN>
-INLINE void sums_forward(const Forward &f, Int t, Int row, Int u, Int GH, const float *ph, const float *px, V *sums, V *xn) {
+// state: the rows' h.
+template <int STORED, int NV, int MR, bool PLAIN>
+INLINE void sums_forward(const Forward &f, Int t, Int row, Rows state, Int u, Int GH, const float *ph, const float *px, V *sums, V *xn) {
   const Int H = f.H, at = t * f.B + row, apart = PLAIN ? W : H, step = PLAIN ? W : 0;
   V acc[MR][NV];
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++)
       acc[r][v] = load((f.x ? f.bias : f.gates + (at + r) * GH) + u + v * apart, lanes(H - u - v * step));
-  if (f.x) product<MR, NV>(acc, f.x + row * f.x_row + t * f.x_step, f.x_row, px, f.I);
+  if (f.x) add_product<STORED, MR, NV>(acc, f.x + row * f.x_row + t * f.x_step, f.x_row, px, f.I);
   if constexpr (NV == 3)
     if (xn)
       for (int r = 0; r < MR; r++) {
         xn[r] = acc[r][2];
         acc[r][2] = load(f.bias_n + u, lanes(H - u));
       }
-  product<MR, NV>(acc, f.h + at * H, H, ph, H);
+  add_product<STORED, MR, NV>(acc, state.first, state.apart, ph, H);
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++) sums[r * NV + v] = acc[r][v];
 }
 
-template <int NV, int MR>
-NOINLINE void sums_of_units(const Forward &f, Int t, Int row, Int u, const float *ph, const float *px, V *sums) {
-  sums_forward<NV, MR, true>(f, t, row, u, f.H, ph, px, sums, nullptr);
+template <int STORED, int NV, int MR>
+NOINLINE void sums_of_units(const Forward &f, Int t, Int row, Rows state, Int u, const float *ph, const float *px, V *sums) {
+  sums_forward<STORED, NV, MR, true>(f, t, row, state, u, f.H, ph, px, sums, nullptr);
 }
 
-template <int CELL, int NV>
-inline void block_forward(const Forward &f, Int t, Int first, Int last, Int u, Int offset) {
-  const float *ph = f.panel_h + offset * f.H, *px = f.panel_x + (f.x ? offset * f.I : 0);
+template <int CELL, int STORED, int NV>
+inline void block_forward(const Forward &f, Int t, Int first, Int last, Rows states, Int u, Int offset) {
+  const float *ph = f.panel_h + offset * depth<STORED>(f.H), *px = f.panel_x + (f.x ? offset * depth<STORED>(f.I) : 0);
   tiles<max_rows(NV)>(first, last, [&](auto height, Int row) {
     constexpr int MR = decltype(height)::value;
+    const Rows state{states.first + (row - first) * states.apart, states.apart};
     V sums[MR * NV], xn[MR];
     if constexpr (CELL >= ELMAN)  // one instantiation for both
-      sums_of_units<NV, MR>(f, t, row, u, ph, px, sums);
+      sums_of_units<STORED, NV, MR>(f, t, row, state, u, ph, px, sums);
     else  // inlined per cell, so gates stay in registers: one shared instantiation was 4 % slower with 128 units
-      sums_forward<NV, MR, false>(f, t, row, u, gates(CELL) * f.H, ph, px, sums, CELL == GRU ? xn : nullptr);
+      sums_forward<STORED, NV, MR, false>(f, t, row, state, u, gates(CELL) * f.H, ph, px, sums, CELL == GRU ? xn : nullptr);
     finish_forward<CELL, MR>(f, t, row, u, NV, sums, xn);
   });
 }
 
-template <int CELL> void slab_forward(const Forward &f, Int slab) {
+template <int CELL, int STORED> void slab_forward(const Forward &f, Int slab) {
   const Int first = f.bounds[slab], registers = (f.H + W - 1) / W;
   const Blocks blocks(f.H);
   for (Int t = 0; t < f.T; t++) {
     const Int last = first + f.active[slab * f.T + t], n = CELL >= ELMAN ? blocks.count : registers;
+    const Rows states = rows_of<STORED>(f.h + (t * f.B + first) * f.H, f.H, last - first, f.H, f.room + slab * f.halves);
     for (Int i = 0; i < n; i++) {
       const Int j = t & 1 ? n - 1 - i : i;  // back and forth: the panels used last are still in the cache
       if constexpr (CELL < ELMAN) {
         constexpr int NV = gates(CELL);
-        block_forward<CELL, NV>(f, t, first, last, j * W, j * NV * W);
+        block_forward<CELL, STORED, NV>(f, t, first, last, states, j * W, j * NV * W);
       } else {
         const Int at = blocks.first(j) * W;
         switch (blocks.first(j + 1) - blocks.first(j)) {
-          case 1: block_forward<CELL, 1>(f, t, first, last, at, at); break;
-          case 2: block_forward<CELL, 2>(f, t, first, last, at, at); break;
-          case 3: block_forward<CELL, 3>(f, t, first, last, at, at); break;
-          case 4: block_forward<CELL, 4>(f, t, first, last, at, at); break;
+          case 1: block_forward<CELL, STORED, 1>(f, t, first, last, states, at, at); break;
+          case 2: block_forward<CELL, STORED, 2>(f, t, first, last, states, at, at); break;
+          case 3: block_forward<CELL, STORED, 3>(f, t, first, last, states, at, at); break;
+          case 4: block_forward<CELL, STORED, 4>(f, t, first, last, states, at, at); break;
         }
       }
     }
   }
+}
+
+// sums [MR, O] (rows `apart`) = a [MR, K] times the rows of w [O, K]
+template <int MR> NOINLINE void dots(const float *a, Int lda, const float *w, Int O, Int K, float *sums, Int apart) {
+  constexpr int N = 4;  // outputs at a time
+  Int o = 0;
+  auto some = [&](auto count) {
+    constexpr int n = decltype(count)::value;
+    V acc[n][MR];
+    for (int i = 0; i < n; i++)
+      for (int r = 0; r < MR; r++) acc[i][r] = set(0.f);
+    for (Int k = 0; k < K; k += W) {
+      const M m = lanes(K - k);
+      V x[MR];
+      for (int r = 0; r < MR; r++) x[r] = load(a + r * lda + k, m);
+      for (int i = 0; i < n; i++) {
+        const V y = load(w + (o + i) * K + k, m);
+        for (int r = 0; r < MR; r++) acc[i][r] = fma(x[r], y, acc[i][r]);
+      }
+    }
+    for (int i = 0; i < n; i++)
+      for (int r = 0; r < MR; r++) sums[r * apart + o + i] = total(acc[i][r]);
+    o += n;
+  };
+  while (o + N <= O) some(std::integral_constant<int, N>());
+  while (o < O) some(std::integral_constant<int, 1>());
+}
+
+// With weights as they are; `room` holds the products with x and with h of the rows of a tile.
+constexpr int FEW = 4;
+template <int CELL> void slab_forward_plain(const Forward &f, Int slab) {
+  constexpr int G = gates(CELL);
+  const Int first = f.bounds[slab], H = f.H, GH = G * H;
+  float *of_x = (float *)(f.room + slab * f.halves), *of_h = of_x + FEW * GH;
+  for (Int t = 0; t < f.T; t++)
+    tiles<FEW>(first, first + f.active[slab * f.T + t], [&](auto height, Int row) {
+      constexpr int MR = decltype(height)::value;
+      dots<MR>(f.x + row * f.x_row + t * f.x_step, f.x_row, f.panel_x, GH, f.I, of_x, GH);
+      dots<MR>(f.h + (t * f.B + row) * H, H, f.panel_h, GH, H, of_h, GH);
+      for (Int r = 0; r < MR; r++)
+        for (Int u = 0; u < H; u += W) {
+          const M m = lanes(H - u);
+          V acc[G], xn[1];
+          for (int g = 0; g < G; g++) {
+            const Int at = g * H + u;
+            const V x = add(load(of_x + r * GH + at, m), load(f.bias + at, m)), h = load(of_h + r * GH + at, m);
+            if (CELL == GRU && g == 2) xn[0] = x, acc[g] = add(h, load(f.bias_n + u, m));
+            else acc[g] = add(x, h);
+          }
+          finish_forward<CELL, 1>(f, t, row + r, u, 1, acc, xn);
+        }
+    });
 }
 
 // One register of units of one row: gradients of the pre-activations from dh.
@@ -236,45 +349,60 @@ void finish_backward(const Backward &f, Int t, Int row, Int slab, Int u, int row
 }
 
 // Gradient that the states of MR rows receive from the next step, for any cell. `from` is added, unless NULL.
-// d: gradients of the next step's pre-activations, of the first row; NULL at the last step of the rows.
-template <int NV, int MR>
-NOINLINE void sums_backward(const Backward &f, Int row, Int u, const float *from, const float *d, Int D, Int K, V *sums) {
+// d: gradients of the next step's pre-activations, of the first row; none at the last step of the rows.
+template <int STORED, int NV, int MR>
+NOINLINE void sums_backward(const Backward &f, Int row, Int u, const float *from, Rows d, Int K, V *sums) {
   const Int H = f.H;
   V acc[MR][NV];
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++)
       acc[r][v] = from ? load(from + (row + r) * H + u + v * W, lanes(H - u - v * W)) : set(0.f);
-  if (d) product<MR, NV>(acc, d, D, f.panel + u * K, K);
+  if (d.first) {
+    if constexpr (STORED == PLAIN_ROWS) {
+      for (Int k = 0; k < K; k++)
+        for (int v = 0; v < NV; v++) {
+          const V y = load(f.panel + k * H + u + v * W, lanes(H - u - v * W));
+          for (int r = 0; r < MR; r++) acc[r][v] = fma(set(d.first[r * d.apart + k]), y, acc[r][v]);
+        }
+    } else {
+      add_product<STORED, MR, NV>(acc, d.first, d.apart, f.panel + u * depth<STORED>(K), K);
+    }
+  }
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++) sums[r * NV + v] = acc[r][v];
 }
 
-template <int CELL, int NV, int MR>
-inline void tile_backward(const Backward &f, Int t, Int row, Int slab, Int u, bool begun) {
-  const Int H = f.H, K = gates(CELL) * H, D = CELL == GRU ? 4 * H : K;
-  const float *from = begun ? CELL == GRU ? f.carry : nullptr : f.dh_last;  // if not begun, this is the last step of the row
+template <int CELL, int STORED, int NV, int MR>
+inline void tile_backward(const Backward &f, Int t, Int row, Int slab, Int u, Rows d) {
+  // without d, this is the last step of the row
+  const float *from = d.first ? CELL == GRU ? f.carry : nullptr : f.dh_last;
   V sums[MR * NV];
-  sums_backward<NV, MR>(f, row, u, from, begun ? f.d + ((t + 1) * f.B + row) * D + (CELL == GRU ? H : 0) : nullptr, D, K, sums);
+  sums_backward<STORED, NV, MR>(f, row, u, from, d, gates(CELL) * f.H, sums);
   finish_backward<CELL>(f, t, row, slab, u, MR, NV, sums);
 }
 
-template <int CELL, int NV>
-inline void block_backward(const Backward &f, Int t, Int first, Int last, Int slab, Int u, bool begun) {
+template <int CELL, int STORED, int NV>
+inline void block_backward(const Backward &f, Int t, Int first, Int last, Int slab, Int u, Rows d) {
   tiles<max_rows(NV)>(first, last, [&](auto height, Int row) {
-    tile_backward<CELL, NV, decltype(height)::value>(f, t, row, slab, u, begun);
+    const Rows own{d.first ? d.first + (row - first) * d.apart : nullptr, d.apart};
+    tile_backward<CELL, STORED, NV, decltype(height)::value>(f, t, row, slab, u, own);
   });
 }
 
-template <int CELL> void slab_backward(const Backward &f, Int slab) {
+template <int CELL, int STORED> void slab_backward(const Backward &f, Int slab) {
   const Int first = f.bounds[slab], rows = f.bounds[slab + 1] - first, *active = f.active + slab * f.T;
+  const Int K = gates(CELL) * f.H, D = CELL == GRU ? 4 * f.H : K;
   const Blocks blocks(f.H);
-  for (Int t = f.T - 1; t >= -1; t--) {
+  for (Int t = f.T - 1; t >= (f.dh ? -1 : 0); t--) {
     const Int begun = first + (t + 1 < f.T ? active[t + 1] : 0), last = first + (t < 0 ? rows : active[t]);
+    Rows d{nullptr, 0};
+    if (begun > first)
+      d = rows_of<STORED>(f.d + ((t + 1) * f.B + first) * D + (CELL == GRU ? f.H : 0), D, begun - first, K, f.room + slab * f.halves);
     for (Int i = 0; i < blocks.count; i++) {
       const Int j = t & 1 ? blocks.count - 1 - i : i, u = blocks.first(j) * W;
       switch (blocks.first(j + 1) - blocks.first(j)) {
-#define BLOCK(n) case n: block_backward<CELL, n>(f, t, first, begun, slab, u, true); \
-                         block_backward<CELL, n>(f, t, begun, last, slab, u, false); break;
+#define BLOCK(n) case n: block_backward<CELL, STORED, n>(f, t, first, begun, slab, u, d); \
+                         block_backward<CELL, STORED, n>(f, t, begun, last, slab, u, {nullptr, 0}); break;
         BLOCK(1) BLOCK(2) BLOCK(3) BLOCK(4)
 #undef BLOCK
       }
@@ -309,7 +437,7 @@ template <int CELL> void slab_backward_tiled(const Backward &f, Int slab) {
   const Int first = f.bounds[slab], rows = f.bounds[slab + 1] - first, *active = f.active + slab * f.T;
   const Int H = f.H, K = gates(CELL) * H, D = CELL == GRU ? 4 * H : K;
   Half *room = f.room + slab * f.halves;
-  for (Int t = f.T - 1; t >= -1; t--) {
+  for (Int t = f.T - 1; t >= (f.dh ? -1 : 0); t--) {
     const Int begun = t + 1 < f.T ? active[t + 1] : 0, last = t < 0 ? rows : active[t];
     if (begun)
       tiled<1>(f.d + ((t + 1) * f.B + first) * D + (CELL == GRU ? H : 0), D, 1, K, begun, (const Half *)f.panel, H, t & 1, room,
@@ -319,7 +447,7 @@ template <int CELL> void slab_backward_tiled(const Backward &f, Int slab) {
                  finish_backward<CELL>(f, t, first + r, slab, u, 1, 1, &sum);
                });
     for (Int r = begun; r < last; r++)
-      for (Int u = 0; u < H; u += W) tile_backward<CELL, 1, 1>(f, t, first + r, slab, u, false);
+      for (Int u = 0; u < H; u += W) tile_backward<CELL, PANELS, 1, 1>(f, t, first + r, slab, u, {nullptr, 0});
   }
 }
 #else
@@ -327,17 +455,28 @@ template <int CELL> void slab_forward_tiled(const Forward &, Int) {}
 template <int CELL> void slab_backward_tiled(const Backward &, Int) {}
 #endif
 
-inline void slab(const Forward &f, Int s) {
+template <int CELL, int STORED> inline void forward_of(const Forward &f, Int s) {
+  if constexpr (STORED == PLAIN_ROWS) slab_forward_plain<CELL>(f, s);
+  else if (STORED == PANELS && f.room) slab_forward_tiled<CELL>(f, s);
+  else slab_forward<CELL, STORED>(f, s);
+}
+
+template <int CELL, int STORED> inline void backward_of(const Backward &f, Int s) {
+  if (STORED == PANELS && f.room) slab_backward_tiled<CELL>(f, s);
+  else slab_backward<CELL, STORED>(f, s);
+}
+
+template <int STORED> inline void slab(const Forward &f, Int s) {
   switch (f.cell) {
-#define CELL_(c) case c: return f.room ? slab_forward_tiled<c>(f, s) : slab_forward<c>(f, s);
+#define CELL_(c) case c: return forward_of<c, STORED>(f, s);
     CELL_(LSTM) CELL_(PEEPHOLE) CELL_(COUPLED) CELL_(GRU) CELL_(ELMAN) CELL_(RELU)
 #undef CELL_
   }
 }
 
-inline void slab(const Backward &f, Int s) {
+template <int STORED> inline void slab(const Backward &f, Int s) {
   switch (f.cell) {
-#define CELL_(c) case c: return f.room ? slab_backward_tiled<c>(f, s) : slab_backward<c>(f, s);
+#define CELL_(c) case c: return backward_of<c, STORED>(f, s);
     CELL_(LSTM) CELL_(PEEPHOLE) CELL_(COUPLED) CELL_(GRU) CELL_(ELMAN) CELL_(RELU)
 #undef CELL_
   }
@@ -346,8 +485,22 @@ inline void slab(const Backward &f, Int s) {
 }  // namespace
 
 API Int weft_cells_version() { return 4; }  // version of the structs above; must equal VERSION in jobs.py
-API void weft_forward(const Forward *f, Start start) { run<Forward, slab>(f, start); }
-API void weft_backward(const Backward *f, Start start) { run<Backward, slab>(f, start); }
+API void weft_forward(const Forward *f, Start start) { run<Forward, slab<PANELS>>(f, start); }
+API void weft_backward(const Backward *f, Start start) { run<Backward, slab<PANELS>>(f, start); }
+// With weights as they are: panel_x W_x [G H, I], panel_h and panel W_h [G H, H].
+API void weft_forward_plain(const Forward *f, Start start) { run<Forward, slab<PLAIN_ROWS>>(f, start); }
+API void weft_backward_plain(const Backward *f, Start start) { run<Backward, slab<PLAIN_ROWS>>(f, start); }
+#if defined(NARROW)
+// In bfloat16: x, x_row and x_step in words of two numbers, panels as weft_pack_words makes them.
+API void weft_forward_words(const Forward *f, Start start) { run<Forward, slab<WORDS>>(f, start); }
+API void weft_backward_words(const Backward *f, Start start) { run<Backward, slab<WORDS>>(f, start); }
+// Whether the processor has AVX512_BF16 (CPUID leaf 7.1, EAX bit 5) and AVX512_VNNI (leaf 7, ECX bit 11).
+API Int weft_narrow_allowed() {
+  unsigned a, b, c, d, more;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c >> 11 & 1 && __get_cpuid_count(7, 1, &more, &b, &c, &d) && more >> 5 & 1;
+}
+API Int weft_row_words(Int K) { return row_words(HALF, K); }
+#endif
 
 namespace {
 
@@ -393,6 +546,24 @@ API void weft_pack_backward(Int H, Int K, const float *w, float *panel) {
     }
   }
 }
+
+#if defined(NARROW)
+// Packed panels of float32 as panels of words of two bfloat16, (K + 1) / 2 deep. G: gates of a forward panel, 1 for others.
+API void weft_pack_words(Int G, Int H, Int K, const float *panel, unsigned *words) {
+  const Blocks blocks(H);
+  for (Int j = 0, n = G > 1 ? blocks.registers : blocks.count; j < n; j++) {
+    const Int wide = (G > 1 ? G : blocks.first(j + 1) - blocks.first(j)) * W;
+    for (Int k = 0; k < K; k += 2) {
+      for (Int i = 0; i < wide; i += W, words += W) {
+        const V low = whole(panel + i), high = k + 1 < K ? whole(panel + wide + i) : set(0.f);
+        const Words a = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(low)), b = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(high));
+        _mm512_storeu_si512(words, _mm512_or_si512(a, _mm512_slli_epi32(b, 16)));
+      }
+      panel += (k + 1 < K ? 2 : 1) * wide;
+    }
+  }
+}
+#endif
 
 #if defined(__AMX_BF16__)
 // The same for tiles, [pairs of tiles of units, G, 2, ..]; with `back`, units are the second axis of the weights.

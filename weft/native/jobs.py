@@ -156,7 +156,12 @@ class Choose(Structure):
 
 
 CALLS: dict[str, dict[str, type[Structure]]] = {
-    "cells": {"weft_forward": Forward, "weft_backward": Backward},
+    "cells": {
+        "weft_forward": Forward,
+        "weft_backward": Backward,
+        "weft_forward_plain": Forward,
+        "weft_backward_plain": Backward,
+    },
     "light": {"weft_light_forward": Light, "weft_light_backward": LightBack},
     "energies": {"weft_energies": Energies, "weft_energies_back": Energies},
     "losses": {"weft_losses": Losses},
@@ -165,3 +170,8 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     "tiles": {"weft_tiles_pack": Product, "weft_tiles_product": Product},
 }
 """For each source, its multi-threaded functions and the struct that each takes."""
+
+NARROW_CALLS: dict[str, dict[str, type[Structure]]] = {
+    "cells": {"weft_forward_words": Forward, "weft_backward_words": Backward}
+}
+"""The same for functions that only libraries with bfloat16 have."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 
 from weft.native import openmp
-from weft.native.jobs import CALLS, VERSION
+from weft.native.jobs import CALLS, NARROW_CALLS, VERSION
 
 FOLDER = Path(__file__).parent
 SETS = {"AVX512": ("amx", "bf16", "avx512"), "AVX2": ("avx2",)}
@@ -78,6 +78,11 @@ def narrow() -> bool:
     return hasattr(loaded("decoding").library, "weft_narrow_pack")
 
 
+def narrow_cells() -> bool:
+    """Whether recurrent layers can multiply in bfloat16 in compiled code (native/narrow.h)."""
+    return hasattr(loaded().library, "weft_forward_words")
+
+
 def _load(path: Path, source: str) -> Loaded:
     instructions = path.suffixes[0].removeprefix(".")
     try:
@@ -100,14 +105,18 @@ def _declare(library: Any, source: str, instructions: str) -> bool:
     """Declare the argument types of a library's functions; False if it was compiled for other structs."""
     version = getattr(library, f"weft_{source}_version")
     version.restype = c_longlong
-    for name, struct in CALLS[source].items():
+    calls = CALLS[source] | (NARROW_CALLS.get(source, {}) if instructions == "bf16" else {})
+    for name, struct in calls.items():
         getattr(library, name).argtypes = [POINTER(struct), c_void_p]
     if source == "cells":
         library.weft_pack_forward.argtypes = [c_longlong, c_longlong, c_longlong, c_void_p, c_void_p]
         library.weft_pack_backward.argtypes = [c_longlong, c_longlong, c_void_p, c_void_p]
         if instructions == "amx":
             library.weft_pack_tiled.argtypes = [*[c_longlong] * 4, c_void_p, c_void_p]
-    if instructions == "bf16":
+        if instructions == "bf16":
+            library.weft_pack_words.argtypes = [*[c_longlong] * 3, c_void_p, c_void_p]
+            library.weft_row_words.argtypes, library.weft_row_words.restype = [c_longlong], c_longlong
+    if source == "decoding" and instructions == "bf16":
         for name in ("rows", "panel"):
             sized = getattr(library, f"weft_narrow_{name}")
             sized.argtypes, sized.restype = [c_longlong] * 3, c_longlong

@@ -5,6 +5,7 @@ Read next: elman.py, the simplest one; ../recurrent.py, which stacks cells and r
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -137,18 +138,25 @@ class Cell(nn.Module, ABC):
             raise ShapeError(
                 f"{name}: expected a state that is a tuple of tensors, got {type(state).__name__}"
             )
-        zeros = self.start(x.new_empty(1, 1, device="meta"))
-        need = [[x.shape[0], *leaf.shape[1:]] for leaf in leaves(self.carried(zeros))]
-        given = list(leaves(self.carried(state)))
-        found = [list(leaf.shape) for leaf in given]
-        if found != need:
+        rows, given = x.shape[0], list(leaves(self.carried(state)))
+        shapes = self._shapes() if torch.compiler.is_compiling() else self._kept_shapes
+        if [leaf.shape for leaf in given] != [(rows, *shape) for shape in shapes]:
+            need, found = [[rows, *shape] for shape in shapes], [list(leaf.shape) for leaf in given]
             raise ShapeError(
                 f"{name}: expected a state of shapes {need}, got {found}; cell.start(x) makes one of zeros"
             )
-        weight = next(self.parameters(), None)
+        weight = next((one for one in self._parameters.values() if one is not None), None)
+        weight = next(self.parameters(), None) if weight is None else weight
         if weight is not None:
             check_dtypes(name, weight.dtype, x, given)
         return None if mask is None else read_mask(mask, x, name)
+
+    def _shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of a row's carried tensors."""
+        zeros = self.start(torch.empty(1, 1, device="meta"))
+        return tuple(tuple(leaf.shape[1:]) for leaf in leaves(self.carried(zeros)))
+
+    _kept_shapes = cached_property(_shapes)  # making zeros to compare with took as long as a small step
 
 
 def check_dtypes(name: str, dtype: torch.dtype, x: Tensor, state: Iterable[Tensor] = ()) -> None:

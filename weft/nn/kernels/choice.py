@@ -26,12 +26,11 @@ from weft.errors import ConfigError
 from weft.nn.kernels import measured
 from weft.nn.kernels.measured import Measured
 
-Cells = Literal["auto", "native", "tiles", "torch", "operation", "bptt", "triton", "steps"]
-"""Recurrent layers. auto: the fastest one, as measured; native: Weft's compiled code; tiles: compiled
-code on the processor's tile unit (AMX); torch: no compiled code, the faster of operation (torch's own, where
-it has one) and bptt (back-propagation through time in torch operations); triton: GPU kernels; steps: the
-plain
-loop."""
+Cells = Literal["auto", "native", "narrow", "tiles", "torch", "operation", "bptt", "triton", "steps"]
+"""Recurrent layers. auto: the fastest one, as measured; native: Weft's compiled code; narrow: compiled code
+that multiplies in bfloat16, under autocast; tiles: compiled code on the processor's tile unit (AMX);
+torch: no compiled code, the faster of operation (torch's own, where it has one) and bptt (back-propagation
+through time in torch operations); triton: GPU kernels; steps: the plain loop."""
 
 Products = Literal["auto", "torch", "onednn", "tiles"]
 """Linear products."""
@@ -48,8 +47,10 @@ SWITCHES = {"cells": get_args(Cells), "linear": get_args(Products), "fused": get
 OLD_NAMES = {"written": "bptt"}
 """Earlier names of ways, which runs and recipes of older versions still contain."""
 
-ROUNDS = (3, 9)  # minimum and maximum number of timed rounds, after one untimed round
-BUDGET_SECONDS = 0.008
+ROUNDS = (3, 15)  # minimum and maximum number of timed rounds, after one untimed round
+BUDGET_SECONDS = 0.3
+PATIENCE_SECONDS = 3.0  # after this long one round is enough
+CLEAR = 1.5  # a way that is slower by this factor needs no further round
 LEVEL = 1.05  # a later way must be faster by this factor to win over an earlier one
 
 # Private to torch. If it is missing, assume that a transform is active and use torch operations only.
@@ -145,6 +146,12 @@ def choose(key: str, ways: Mapping[str, Callable[[], object]]) -> str:
         if _taken.get(key) not in ways:
             _taken[key], _why[key] = _decided(key, ways)
         return _taken[key]
+
+
+def settle(key: str, name: str, why: str) -> None:
+    """Record a choice that was made elsewhere, for the checkpoints."""
+    with _lock:
+        _taken[key], _why[key] = name, why
 
 
 def known(key: str) -> str | None:
@@ -253,15 +260,20 @@ def _decided(key: str, ways: Mapping[str, Callable[[], object]]) -> Measured:
 
 def _fastest(ways: Mapping[str, Callable[[], object]]) -> tuple[str, str]:
     best = dict.fromkeys(ways, float("inf"))
+    left = dict(ways)
     begun = time.perf_counter()
     for round_ in range(1 + ROUNDS[1]):
-        for name, way in ways.items():
+        for name, way in left.items():
             start = _spent()
             way()
             spent = max(end - begin for begin, end in zip(start, _spent(), strict=True))
             if round_:  # the first call is a warm-up
                 best[name] = min(best[name], spent)
-        if round_ >= ROUNDS[0] and time.perf_counter() - begun > BUDGET_SECONDS:
+        if not round_:
+            continue
+        fastest, elapsed = min(best.values()), time.perf_counter() - begun
+        left = {name: way for name, way in left.items() if best[name] <= CLEAR * fastest}
+        if len(left) == 1 or elapsed > (BUDGET_SECONDS if round_ >= ROUNDS[0] else PATIENCE_SECONDS):
             break
     fastest = min(best.values())
     name = next(name for name, spent in best.items() if spent <= LEVEL * fastest)

@@ -1,24 +1,39 @@
-"""Recurrent layers in compiled code, float32 on the CPU. Read next: ../../native/cells.cpp.
+"""Recurrent layers in compiled code on the CPU. Read next: panels.py, ../../native/cells.cpp.
 
 Internally the time axis is first, [T, B, ..]. Rows are sorted by length and dealt to the threads, so that
 padding is skipped and no thread waits for another. The plain twin is the loop over a cell's `step`.
 """
 
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from weft import native
-from weft.native import CELLS, GATES, pointer
+from weft.native import CELLS, pointer
 from weft.nn.kernels import tiles
+from weft.nn.kernels.cells import panels
 from weft.nn.kernels.cells import steps as steps_
+from weft.nn.kernels.cells.form import Result
 from weft.nn.kernels.cells.rows import Sorted, sort
 from weft.nn.kernels.linear import linear
 
 ROWS = 4  # a slab of fewer rows is not worth a thread
 APART = 1 << 19  # from this many elements of W_x on, batches of few rows multiply all steps of x beforehand
 FEW = 24  # rows
+PLAIN_ROWS, PLAIN_STEPS = 4, 4  # up to here packing weights would take longer than the products
+FUNCTIONS = {
+    "plain": ("weft_forward_plain", "weft_backward_plain"),
+    "float32": ("weft_forward", "weft_backward"),
+    "tiles": ("weft_forward", "weft_backward"),
+    "narrow": ("weft_forward_words", "weft_backward_words"),
+}
+
+
+Kind = Literal["float32", "narrow", "tiles"]
+Tensors = tuple[Tensor, Tensor, Tensor | None, Tensor, Tensor, Tensor, Tensor | None]
+"""x, h, c, weight_x, weight_h, bias, extra, rows in the kernel's order."""
 
 
 def run(
@@ -32,9 +47,9 @@ def run(
     extra: Tensor | None,
     mask: Tensor | None,
     *,
-    tiled: bool = False,
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Compute a layer.
+    kind: Kind = "float32",
+) -> Result:
+    """Compute a layer; the results are in float32.
 
     Args:
         cell: lstm, peephole, coupled, gru, elman or relu.
@@ -42,107 +57,150 @@ def run(
         weight_x: [G H, D]; weight_h: [G H, H]; bias: [G H].
         extra: peephole [3, H], gru [H] (the candidate's inner bias).
         mask: [B, T] bool, real positions first, or None.
-        tiled: multiply on the processor's tiles, which must be available.
+        kind: "tiles" multiplies on the processor's tiles, "narrow" in bfloat16; they must be available.
 
     Returns:
         y [B, T, H] (zero at padding), h, c [B, H].
     """
-    rows = sort(x, mask, native.slabs(len(x) // ROWS))
-    x, h, c = rows.take(x), rows.take(h), rows.take(c)  # type: ignore[assignment]
-    wanted = [t for t in (x, h, c, weight_x, weight_h, bias, extra) if t is not None and t.requires_grad]
-    training = torch.is_grad_enabled() and bool(wanted)
-    y, h, c = _Layer.apply(cell, tiled, rows, training, x, h, c, weight_x, weight_h, bias, extra)
+    given: Tensors = (x, h, c, weight_x, weight_h, bias, extra)
+    if not torch.is_autocast_enabled("cpu"):
+        return _run(cell, kind, given, mask)
+    with torch.autocast("cpu", enabled=False):
+        wide = [None if tensor is None else tensor.float() for tensor in given]
+        wide[0] = x.bfloat16() if kind == "narrow" else wide[0]
+        return _run(cell, kind, wide, mask)  # type: ignore[arg-type]
+
+
+def _run(cell: str, kind: Kind, given: Tensors, mask: Tensor | None) -> Result:
+    rows = sort(given[0], mask, native.slabs(given[0].shape[0] // ROWS))
+    dense = (None if t is None else t.contiguous() for t in given[3:])
+    given = *(rows.take(t) for t in given[:3]), *dense  # type: ignore[assignment]
+    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given):
+        y, h, c = _Layer.apply(cell, kind, rows, *given)
+    else:
+        y, h, c = _forward(cell, kind, rows, given, training=False)[0]
+    if rows.order is None:
+        return y, h, c
     return rows.give_back(y), rows.give_back(h), rows.give_back(c)  # type: ignore[return-value]
+
+
+class Kept(NamedTuple):
+    """What a forward pass keeps for the backward pass."""
+
+    hs: Tensor
+    cs: Tensor | None
+    gates: Tensor | None
+    inner: Tensor | None
+
+
+def _forward(cell: str, kind: Kind, plan: Sorted, given: Tensors, *, training: bool) -> tuple[Result, Kept]:
+    """Results, and what the backward pass needs."""
+    x, h, c, weight_x, weight_h, bias, extra = given
+    (rows, steps, inputs), (wide, size) = x.shape, weight_h.shape
+    plain = kind == "float32" and rows <= PLAIN_ROWS and steps <= PLAIN_STEPS
+    large = rows < FEW and weight_x.numel() >= APART
+    apart = large if kind == "narrow" else not plain and (kind == "tiles" or rows <= ROWS or large)
+    new = h.new_empty if plan.lengths is None else h.new_zeros
+    gates = None
+    if apart:
+        gates = linear(x.float().transpose(0, 1), weight_x, bias)
+    elif training and cell not in ("elman", "relu"):
+        gates = h.new_empty(steps, rows, wide)
+    inner = h.new_empty(steps, rows, size) if cell == "gru" and training else None
+    hs = new(steps + 1, rows, size)
+    hs[0] = h
+    cs = None
+    if c is not None and training:
+        cs = h.new_empty(steps + 1, rows, size)
+        cs[0] = c
+    elif c is not None:
+        cs = c.clone(memory_format=torch.contiguous_format)  # updated in place
+    packing = "plain" if plain else kind
+    read, (row, step) = (None, (0, 0)) if apart else _readable(x, kind)
+    panel_x = None if apart else panels.forward(cell, packing, weight_x, size)
+    panel_h = panels.forward(cell, packing, weight_h, size)
+    room = panels.room_forward(packing, plan, wide, size)
+    job = native.Forward(
+        CELLS[cell], steps, rows, size, inputs, plan.active.shape[0], training, row, step,
+        pointer(plan.bounds), pointer(plan.active), pointer(read), pointer(panel_x),
+        pointer(panel_h), pointer(bias), pointer(extra) if cell == "gru" else None,
+        pointer(extra) if cell == "peephole" else None, pointer(gates), pointer(inner), pointer(hs),
+        pointer(cs), *tiles.given(room),
+    )  # fmt: skip
+    native.call(FUNCTIONS[packing][0], job)
+    kept, y = Kept(hs, cs, gates, inner), hs[1:].transpose(0, 1)
+    if plan.lengths is None:
+        return (y, hs[-1].clone(), cs[-1].clone() if training and cs is not None else cs), kept
+    each = torch.arange(rows)
+    last_c = cs[plan.lengths, each] if training and cs is not None else cs
+    return (y, hs[plan.lengths, each], last_c), kept
+
+
+def _readable(x: Tensor, kind: Kind) -> tuple[Tensor, tuple[int, int]]:
+    """x as compiled code reads it, and how far apart its rows and steps are, in words of 32 bits."""
+    if kind != "narrow":
+        x = x if x.stride(2) == 1 else x.contiguous()
+        return x, (x.stride(0), x.stride(1))
+    if x.shape[2] % 2:
+        x = F.pad(x, (0, 1))
+    if x.stride(2) != 1 or x.stride(0) % 2 or x.stride(1) % 2:
+        x = x.contiguous()
+    return x, (x.stride(0) // 2, x.stride(1) // 2)
 
 
 class _Layer(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any,
-        cell: str,
-        tiled: bool,
-        plan: Sorted,
-        training: bool,
-        x: Tensor,
-        h: Tensor,
-        c: Tensor | None,
-        weight_x: Tensor,
-        weight_h: Tensor,
-        bias: Tensor,
-        extra: Tensor | None,
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        (rows, steps, _), (wide, size) = x.shape, weight_h.shape
-        weight_x, weight_h, bias = weight_x.contiguous(), weight_h.contiguous(), bias.contiguous()
-        extra = None if extra is None else extra.contiguous()
-        if x.stride(2) != 1:
-            x = x.contiguous()
-        apart = tiled or rows <= ROWS or (rows < FEW and weight_x.numel() >= APART)
-        new = x.new_empty if plan.lengths is None else x.new_zeros
-        gates = None
-        if apart:
-            gates = linear(x.transpose(0, 1), weight_x, bias)
-        elif training and cell not in ("elman", "relu"):
-            gates = x.new_empty(steps, rows, wide)
-        inner = x.new_empty(steps, rows, size) if cell == "gru" and training else None
-        hs = new(steps + 1, rows, size)
-        hs[0] = h
-        cs = None
-        if c is not None:
-            cs = x.new_empty(steps + 1 if training else 1, rows, size)
-            cs[0] = c  # in training one state per step, else one that is updated in place
-        panel_x = None if apart else _panel(cell, weight_x, size)
-        panel_h = tiles.panel(GATES[cell], size, weight_h) if tiled else _panel(cell, weight_h, size)
-        room = tiles.room(_most(plan), size, len(plan.active)) if tiled else None
-        job = native.Forward(
-            CELLS[cell], steps, rows, size, x.shape[2], len(plan.active), training, *x.stride()[:2],
-            pointer(plan.bounds), pointer(plan.active), None if apart else pointer(x), pointer(panel_x),
-            pointer(panel_h), pointer(bias), pointer(extra) if cell == "gru" else None,
-            pointer(extra) if cell == "peephole" else None, pointer(gates), pointer(inner), pointer(hs),
-            pointer(cs), *tiles.given(room),
-        )  # fmt: skip
-        native.call("weft_forward", job)
-        if training:
-            ctx.save_for_backward(x, weight_x, weight_h, extra, hs, cs, gates, inner, h, c, bias)
-            ctx.cell, ctx.tiled, ctx.plan = cell, tiled, plan
+        ctx: Any, cell: str, kind: Kind, plan: Sorted, *given: Tensor | None
+    ) -> Result:
+        outs, kept = _forward(cell, kind, plan, given, training=True)  # type: ignore[arg-type]
+        ctx.save_for_backward(*given, *kept)
+        ctx.cell, ctx.kind, ctx.plan = cell, kind, plan
         ctx.set_materialize_grads(False)
-        y = hs[1:].transpose(0, 1)
-        if plan.lengths is None:
-            return y, hs[-1].clone(), None if cs is None else cs[-1].clone()
-        each = torch.arange(rows)
-        last_c = None if cs is None else cs[plan.lengths, each] if training else cs[0]
-        return y, hs[plan.lengths, each], last_c
+        return outs
 
     @staticmethod
     def backward(  # type: ignore[override]
         ctx: Any, dy: Tensor | None, dh_last: Tensor | None, dc: Tensor | None
     ) -> tuple[Tensor | None, ...]:
-        x, weight_x, weight_h, extra, hs, cs, gates, inner, h, c, bias = ctx.saved_tensors
-        cell, tiled, plan = ctx.cell, ctx.tiled, ctx.plan
+        saved, cell, plan = ctx.saved_tensors, ctx.cell, ctx.plan
         if torch.is_grad_enabled():  # for a second derivative
-            given = (x, h, c, weight_x, weight_h, bias, extra)
-            return (None, None, None, None, *steps_.derived(cell, plan, given, (dy, dh_last, dc)))
-        (rows, steps, _), (wide, size) = x.shape, weight_h.shape
-        gru = cell == "gru"
-        dy = None if dy is None else dy.transpose(0, 1).contiguous()
-        dh_last = None if dh_last is None else dh_last.contiguous()
-        if cs is not None:
-            dc = x.new_zeros(rows, size) if dc is None else dc.clone(memory_format=torch.contiguous_format)
-        new = x.new_empty if plan.lengths is None else x.new_zeros
-        d = new(steps, rows, 4 * size if gru else wide)
-        dh, carry = x.new_empty(rows, size), x.new_empty(rows, size) if gru else None
-        dextra = x.new_zeros(len(plan.active), 3, size) if cell == "peephole" else None
-        panel = tiles.panel(1, size, weight_h, back=True) if tiled else _panel_back(weight_h, size)
-        room = tiles.room(_most(plan), wide, len(plan.active)) if tiled else None
-        job = native.Backward(
-            CELLS[cell], steps, rows, size, len(plan.active), pointer(plan.bounds),
-            pointer(plan.active), pointer(panel), pointer(gates), pointer(inner), pointer(hs), pointer(cs),
-            pointer(extra) if cell == "peephole" else None, pointer(dy), pointer(dh_last), pointer(dc),
-            pointer(dh), pointer(carry), pointer(d), pointer(dextra),
-            *tiles.given(room),
-        )  # fmt: skip
-        native.call("weft_backward", job)
-        # Saved tensors are read only once: under recomputation they can be unpacked once.
-        return (None, None, None, None, *_products(ctx, (x, weight_x, hs), d, dh, dc, dextra, plan.real()))
+            return (None, None, None, *steps_.derived(cell, plan, saved[:7], (dy, dh_last, dc)))
+        with torch.autocast("cpu", enabled=False):
+            # Saved tensors are read only once: under recomputation they can be unpacked once.
+            return (None, None, None, *_backward(ctx, saved[:7], Kept(*saved[7:]), dy, dh_last, dc))
+
+
+def _backward(
+    ctx: Any, given: Tensors, kept: Kept, dy: Tensor | None, dh_last: Tensor | None, dc: Tensor | None
+) -> tuple[Tensor | None, ...]:
+    """The gradients of `given`."""
+    x, _, _, weight_x, weight_h, _, extra = given
+    cell, kind, plan, (hs, cs, gates, inner) = ctx.cell, ctx.kind, ctx.plan, kept
+    (rows, steps, _), (wide, size) = x.shape, weight_h.shape
+    gru = cell == "gru"
+    dy = None if dy is None else dy.transpose(0, 1).contiguous()
+    dh_last = None if dh_last is None else dh_last.contiguous()
+    if cs is not None:
+        dc = hs.new_zeros(rows, size) if dc is None else dc.clone(memory_format=torch.contiguous_format)
+    d = (hs.new_empty if plan.lengths is None else hs.new_zeros)(steps, rows, 4 * size if gru else wide)
+    dh = hs.new_empty(rows, size) if ctx.needs_input_grad[4] else None
+    carry = hs.new_empty(rows, size) if gru else None
+    dextra = hs.new_zeros(len(plan.active), 3, size) if cell == "peephole" else None
+    unused = dh is None and steps == 1  # the weights of the recurrence
+    plain = unused or (kind == "float32" and rows <= PLAIN_ROWS and steps <= PLAIN_STEPS)
+    packing = "plain" if plain else kind
+    panel = panels.backward(packing, weight_h, size)
+    room = panels.room_backward(packing, plan, wide)
+    job = native.Backward(
+        CELLS[cell], steps, rows, size, len(plan.active), pointer(plan.bounds),
+        pointer(plan.active), pointer(panel), pointer(gates), pointer(inner), pointer(hs), pointer(cs),
+        pointer(extra) if cell == "peephole" else None, pointer(dy), pointer(dh_last), pointer(dc),
+        pointer(dh), pointer(carry), pointer(d), pointer(dextra),
+        *tiles.given(room),
+    )  # fmt: skip
+    native.call(FUNCTIONS[packing][1], job)
+    return _products(ctx, (x, weight_x, hs), d, dh, dc, dextra, plan.real())
 
 
 def _products(
@@ -158,9 +216,12 @@ def _products(
     x, weight_x, hs = saved
     steps, rows, size = d.shape[0], d.shape[1], hs.shape[2]
     needs = dict(
-        zip(("x", "h", "c", "weight_x", "weight_h", "bias", "extra"), ctx.needs_input_grad[4:], strict=True)
+        zip(("x", "h", "c", "weight_x", "weight_h", "bias", "extra"), ctx.needs_input_grad[3:], strict=True)
     )
     flat = d.view(steps * rows, -1)
+    sums = flat.sum(0) if needs["bias"] or needs["extra"] else flat[0]
+    if ctx.kind == "narrow":
+        flat, weight_x, hs = flat.bfloat16(), weight_x.bfloat16(), hs.bfloat16()
     inputs, states = x.transpose(0, 1), hs[:-1].flatten(0, 1)
     if real is not None:
         flat, states = flat[real], states[real]
@@ -177,11 +238,10 @@ def _products(
             dx = x.new_zeros(steps * rows, x.shape[2]).index_copy_(0, real, dx)
         dx = dx.view(steps, rows, -1).transpose(0, 1)
     if needs["weight_x"]:
-        dwx = _gru_order(ctx.cell, linear(before.mT, inputs.mT), size)
+        dwx = _gru_order(ctx.cell, linear(before.mT, inputs.mT).float(), size)
     if needs["weight_h"]:
-        dwh = linear(after.mT, states.mT)
+        dwh = linear(after.mT, states.mT).float()
     if needs["bias"] or needs["extra"]:
-        sums = flat.sum(0)
         db = _gru_order(ctx.cell, sums[: 3 * size] if ctx.cell == "gru" else sums, size)
         if ctx.cell == "gru":
             dextra = sums[3 * size :]
@@ -198,24 +258,3 @@ def _products(
 
 def _gru_order(cell: str, grad: Tensor, size: int) -> Tensor:
     return torch.cat([grad[size:], grad[:size]]) if cell == "gru" else grad
-
-
-def _panel(cell: str, weight: Tensor, size: int) -> Tensor:
-    library = native.loaded()
-    units = -(-size // library.width) * library.width
-    panel = weight.new_empty(units * GATES[cell] * weight.shape[1])
-    library.library.weft_pack_forward(CELLS[cell], size, weight.shape[1], pointer(weight), pointer(panel))
-    return panel
-
-
-def _panel_back(weight: Tensor, size: int) -> Tensor:
-    library = native.loaded()
-    units = -(-size // library.width) * library.width
-    panel = weight.new_empty(units * len(weight))
-    library.library.weft_pack_backward(size, len(weight), pointer(weight), pointer(panel))
-    return panel
-
-
-def _most(plan: Sorted) -> int:
-    """Number of rows of the largest slab."""
-    return int(plan.bounds.diff().max())

@@ -1,5 +1,9 @@
-"""The form of a recurrence: its equation and its activation. Read next: steps.py; triton/layer.py."""
+"""The form of a recurrence: its equation and its activation; and the arguments of a layer.
 
+Read next: steps.py; triton/layer.py.
+"""
+
+from collections.abc import Callable
 from typing import NamedTuple
 
 from torch import Tensor
@@ -41,3 +45,23 @@ FORMS = {
     "gru_before": Recurrence("gru_before"),
 } | {cell: Recurrence("elman", name) for cell, name in ACTIVATIONS.items()}
 """The form of each cell by its name in the kernels."""
+
+Result = tuple[Tensor, Tensor, Tensor | None]  # y [B, T, H], h, c [B, H]
+Operation = Callable[..., Result]
+
+
+class Given(NamedTuple):
+    """The arguments of a layer; see compiled.run."""
+
+    x: Tensor
+    h: Tensor
+    c: Tensor | None
+    weight_x: Tensor
+    weight_h: Tensor
+    bias: Tensor
+    extra: Tensor | None
+    mask: Tensor | None
+
+    def tensors(self) -> list[Tensor]:
+        """All tensors except the mask."""
+        return [tensor for tensor in self[:-1] if tensor is not None]

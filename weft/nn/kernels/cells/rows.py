@@ -3,6 +3,7 @@
 Read next: compiled.py and bptt.py, which skip padding this way.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -59,11 +60,11 @@ def sort(x: Tensor, mask: Tensor | None, slabs: int = 1) -> Sorted:
         slabs: K, the number of slabs.
     """
     rows, steps = x.shape[:2]
-    sizes = [len(range(slab, rows, slabs)) for slab in range(slabs)]
-    bounds = torch.tensor([0, *sizes]).cumsum(0)
+    whole = (_kept_whole if type(x) is Tensor else _whole)(rows, steps, slabs)
     lengths = None if mask is None else mask.sum(1)
     if lengths is None or bool((lengths == steps).all()):
-        return Sorted(bounds, torch.tensor(sizes)[:, None].expand(slabs, steps).contiguous(), None, None)
+        return whole
+    bounds, sizes = whole.bounds, whole.bounds.diff().tolist()
     order: Tensor | None = None
     if slabs > 1 or bool((lengths[1:] > lengths[:-1]).any()):  # packed sequences are already sorted
         falling = lengths.argsort(descending=True, stable=True)
@@ -72,3 +73,14 @@ def sort(x: Tensor, mask: Tensor | None, slabs: int = 1) -> Sorted:
     at = torch.arange(steps, device=lengths.device)
     active = torch.stack([(part[:, None] > at).sum(0) for part in lengths.split(sizes)])
     return Sorted(bounds, active, order, lengths)
+
+
+def _whole(rows: int, steps: int, slabs: int) -> Sorted:
+    """The plan of rows without padding; its tensors are only read."""
+    sizes = [len(range(slab, rows, slabs)) for slab in range(slabs)]
+    bounds = torch.tensor([0, *sizes], device="cpu").cumsum(0)
+    active = torch.tensor(sizes, device="cpu")[:, None].expand(slabs, steps).contiguous()
+    return Sorted(bounds, active, None, None)
+
+
+_kept_whole = lru_cache(512)(_whole)
