@@ -43,7 +43,10 @@ def command() -> None:
     fast = devices.fast_bfloat16(device)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU"
     click.echo(f"device: {name}; bfloat16 in hardware: {'yes' if fast else 'no'}")
-    click.echo(f"precision auto: {'bfloat16 autocast' if fast else 'float32'} in training, float32 elsewhere")
+    in_training = "float32" if not fast else "bfloat16 autocast"
+    if fast and device.type == "cpu":
+        in_training = "float32 or bfloat16 autocast, whichever computes the first batch faster,"
+    click.echo(f"precision auto: {in_training} in training, float32 elsewhere")
     click.echo(f"token stores: {cache_directory() / 'stores'}")
     for line in _kernels(device):
         click.echo(line)

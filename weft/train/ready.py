@@ -12,7 +12,7 @@ from weft.errors import ConfigError
 from weft.nn.regions import compile_regions
 from weft.tasks.ready import Ready, training_of
 from weft.tasks.task import Task
-from weft.train import blueprint, carry, compiling, devices, seeds, sharding, weights
+from weft.train import blueprint, carry, compiling, devices, precision, seeds, sharding, weights
 from weft.train.clock import Clock
 from weft.train.course import Course
 from weft.train.divergence import Divergence
@@ -80,9 +80,12 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
         )
         if session.processes.first:
             session.checkpoints.write_index(history)
+    decided = precision.decide(session, training, criterion, plan, position)
+    session = replace(session, settings=replace(settings, precision=decided.precision))
+    settings = session.settings
     carried = carry.restored(training, session.checkpoints, position, model, session.device)
     report.started(position.update, history.has(position.update))
-    report.said(_introduction(session, model, position))
+    report.said(_introduction(session, model, position, decided.why))
     if settings.compile:
         report.said(compiling.sentence(blocks))
     first = session.processes.first
@@ -126,15 +129,15 @@ def _model(session: Session, ready: Ready) -> nn.Module:
     return model
 
 
-def _introduction(session: Session, model: nn.Module, position: Position) -> str:
+def _introduction(session: Session, model: nn.Module, position: Position, why: str) -> str:
     workers, device = session.workers, session.device
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    bfloat16 = devices.uses_bfloat16(session.settings.precision, device)
-    precision = "bfloat16 autocast" if bfloat16 else "float32"
+    computed = "bfloat16 autocast" if session.settings.precision == "bfloat16" else "float32"
+    computed += f" ({why})" if why else ""
     starts = f"resumes after update {position.update:,}" if position.update else "starts"
     threads = f"{workers.threads} thread{'s' if workers.threads > 1 else ''}"
     if workers.count > 1:
         threads += f", {workers.count} batches in parallel"
     if session.processes.count > 1:
         threads += f", {session.processes.count} processes"
-    return f"training {starts}: {parameters:,} parameters on {device} in {precision}, {threads}"
+    return f"training {starts}: {parameters:,} parameters on {device} in {computed}, {threads}"
