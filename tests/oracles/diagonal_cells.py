@@ -1,6 +1,7 @@
 """The cells of C13 with a diagonal recurrence, retyped from their papers in NumPy, one row at a time."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,6 +63,60 @@ def s4d(dt: Array, a: Array, c: Array, d: Array, w: Array, rule: str) -> Step:
                 y[feature] += 2 * (c[feature, n] * after[feature, n]).real
         y += d * u
         return y, (y, after.real, after.imag)
+
+    return step
+
+
+def slstm(gates: list[Map], recurrent: list[Array], forget: str) -> Step:
+    """Beck 2024, equations 8 to 14, without the stabiliser; gates in the order i, f, z, o.
+
+    The state of the cell is divided by exp(m), so it is multiplied first and divided last.
+    """
+
+    def step(x: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+        h, c, n, m = state
+        i, f, z, o = (w @ x + b + r @ h for (w, b), r in zip(gates, recurrent, strict=True))
+        kept = sigmoid(f) if forget == "sigmoid" else np.exp(f)
+        c = kept * c * np.exp(m) + np.exp(i) * np.tanh(z)
+        n = kept * n * np.exp(m) + np.exp(i)
+        h = sigmoid(o) * c / n
+        m = np.maximum(np.log(kept) + m, i)  # equation 15
+        return h, (h, c / np.exp(m), n / np.exp(m), m)
+
+    return step
+
+
+class Selective(NamedTuple):
+    """The weights of a Mamba layer, in the paper's names."""
+
+    enter: Array  # [2 E, D]
+    convolution: Map  # [K, E], [E]
+    select: tuple[Array, Array, Array]  # of dt's rank, B and C
+    step: Map
+    decay: Array  # A, [E, N]
+    skip: Array
+    leave: Array
+
+
+def mamba(given: Selective) -> Step:
+    """Gu & Dao 2023, algorithm 2 and figure 3, number by number."""
+    size, states = given.decay.shape
+
+    def step(x: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+        u, z = np.split(given.enter @ x, 2)
+        weight, bias = given.convolution
+        seen = np.concatenate([state[2].reshape(-1, size), u[None]])
+        u = (weight * seen).sum(0) + bias
+        u = u * sigmoid(u)
+        rank, b, c = (w @ u for w in given.select)
+        dt = softplus(given.step[0] @ rank + given.step[1])
+        h, s = np.zeros((states, size)), given.skip * u
+        for e in range(size):
+            for n in range(states):
+                h[n, e] = np.exp(dt[e] * given.decay[e, n]) * state[1][n, e] + dt[e] * b[n] * u[e]
+                s[e] += c[n] * h[n, e]
+        y = given.leave @ (s * z * sigmoid(z))
+        return y, (y, h, seen[1:].reshape(-1))
 
     return step
 

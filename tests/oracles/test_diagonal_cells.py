@@ -13,8 +13,10 @@ from weft import tree
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.headwise import Headwise
 from weft.nn.cells.lru import LRU
+from weft.nn.cells.mamba import Mamba
 from weft.nn.cells.rglru import RGLRU
 from weft.nn.cells.s4d import S4D
+from weft.nn.cells.slstm import SLSTM
 from weft.nn.kernels.linear import Linear
 
 
@@ -28,8 +30,9 @@ def entered(entry: torch.nn.Module, size: int) -> np.ndarray:
 
 def blocks(of: Headwise) -> list[oracle.Map]:
     """The full matrix and the bias of each stacked map."""
-    found = []
-    for gate, bias in zip(array(of.weight), np.split(array(of.bias), len(of.weight)), strict=True):
+    found, size = [], of.weight.shape[1] * of.weight.shape[2]
+    biases = np.zeros(len(of.weight) * size) if of.bias is None else array(of.bias)
+    for gate, bias in zip(array(of.weight), np.split(biases, len(of.weight)), strict=True):
         heads, width = gate.shape[:2]
         whole = np.zeros((heads * width, heads * width))
         for head in range(heads):
@@ -58,6 +61,27 @@ def of_s4d(cell: S4D) -> oracle.Step:
     return oracle.s4d(dt, a, c[0] + 1j * c[1], array(cell.skip), entered(cell.entry, cell.size), cell.rule)
 
 
+def of_slstm(cell: SLSTM) -> oracle.Step:
+    gates = list(zip(np.split(array(cell.weight_x), 4), np.split(array(cell.bias), 4), strict=True))
+    return oracle.slstm(gates, [block for block, _ in blocks(cell.recurrent)], cell.forget)
+
+
+def of_mamba(cell: Mamba) -> oracle.Step:
+    ends = np.cumsum([cell.rank, cell.num_states])
+    rank, b, c = np.split(array(cell.select.weight), ends)
+    return oracle.mamba(
+        oracle.Selective(
+            array(cell.enter.weight),
+            (array(cell.convolution.weight), array(cell.convolution.bias)),
+            (rank, b, c),
+            (array(cell.step_size.weight), array(cell.step_size.bias)),
+            -np.exp(array(cell.log_decay)).T,
+            array(cell.skip),
+            array(cell.leave.weight),
+        )
+    )
+
+
 Case = tuple[Callable[[int, int], Cell], Callable[..., oracle.Step], int]
 CASES: dict[str, Case] = {
     "lru": (LRU, of_lru, SIZE),
@@ -67,6 +91,11 @@ CASES: dict[str, Case] = {
     "rglru-square": (partial(RGLRU, num_heads=3), of_rglru, READ),
     "s4d-zoh": (partial(S4D, num_states=5), of_s4d, SIZE),
     "s4d-bilinear": (partial(S4D, num_states=5, rule="bilinear"), of_s4d, SIZE),
+    "slstm": (partial(SLSTM, num_heads=1), of_slstm, SIZE),
+    "slstm-heads": (partial(SLSTM, num_heads=2), of_slstm, 14),
+    "slstm-exponential": (partial(SLSTM, num_heads=3, forget="exponential"), of_slstm, 21),
+    "mamba": (Mamba, of_mamba, SIZE),
+    "mamba-narrow": (partial(Mamba, inner=5, num_states=2, rank=3, convolution=2), of_mamba, SIZE),
     "s4d-square": (partial(S4D, num_states=2), of_s4d, READ),
 }
 
@@ -77,9 +106,8 @@ def test_a_cell_is_its_equation(
 ) -> None:
     cell = ready(lambda: make(READ, size))
     x, mask = source()
-    start = cell.start(x)
     places = iter(range(7, 99))
-    before = tree.tree_map(lambda leaf: normal(*leaf.shape, seed=next(places)), start)
+    before = tree.tree_map(lambda leaf: normal(*leaf.shape, seed=next(places)).abs(), cell.start(x))
     y, after = cell(x, before, mask)
     for row, length in enumerate(SOURCE_LENGTHS):
         begin = tuple(leaf[row].numpy() for leaf in before)
@@ -109,3 +137,13 @@ def test_every_eigenvalue_starts_inside_the_circle(make: type[Cell]) -> None:
     ones = tuple(torch.ones_like(leaf) for leaf in cell.start(x[:, 0]))
     _, after = cell(x, ones)
     assert all(leaf.isfinite().all() and leaf.abs().max() < 1 for leaf in cell.carried(after))
+
+
+def test_slstm_holds_energies_that_no_exponential_does() -> None:
+    cell = ready(lambda: SLSTM(READ, SIZE, num_heads=1, forget="exponential"), torch.float32)
+    x = 500 * normal(ROWS, 11, READ, dtype=torch.float32)
+    y, state = cell(x, cell.start(x))
+    y.sum().backward()
+    assert y.isfinite().all() and y.abs().max() <= 1
+    assert all(leaf.isfinite().all() for leaf in state)
+    assert all(parameter.grad.isfinite().all() for parameter in cell.parameters())

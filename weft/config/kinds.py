@@ -184,12 +184,15 @@ def _union(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
     choices = [one for one in get_args(kind) if one is not types.NoneType]
     if entry.value is None and len(choices) < len(get_args(kind)):
         return Settled(None, None)
+    lists = [one for one in choices if get_origin(one) in _LISTS or one in _LISTS]
+    if len(lists) == 1:  # a list, or one thing: the entry says which, and that one's own error says more
+        choices = lists if isinstance(entry.value, list) else [one for one in choices if one not in lists]
     foreign = []
     for one in choices:
         try:
             return convert(entry, one, make_part)
         except PlacedError:
-            if len(choices) == 1 and contract_of(one):
+            if len(choices) == 1 and (contract_of(one) or one in lists):
                 raise  # the part's own error says more
         except Foreign as error:
             foreign.append(error)

@@ -17,6 +17,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.norms import norm_of
 from weft.nn.padding import read_mask, restore, settle
 from weft.nn.ragged import Plan, plan, run_pieces
 from weft.recompute import recomputed
@@ -24,6 +25,9 @@ from weft.shapes import check_choice, check_shape
 from weft.tree import State, leaves
 
 Join = Literal["concatenate", "mean", "sum", "learned"]
+Cells = Callable[[int, int], Cell] | tuple[Callable[[int, int], Cell], ...]
+"""What builds a cell from input size and size; several take turns, layer by layer."""
+LastNorm = Literal["none", "layer", "rms"]
 
 
 class Stack(nn.Module):
@@ -32,12 +36,13 @@ class Stack(nn.Module):
     Args:
         in_size: features of the input.
         sizes: hidden size of each layer (in each direction).
-        cell: builds a cell from input size and size.
+        cell: builds a cell from input size and size; several take turns, layer by layer.
         bidirectional: a second network with its own weights reads each layer from the end.
         join: how to combine the two directions: concatenation (forward first), mean, sum, or
             tanh(W [forward; backward] + b).
         residual: layers above the first add their input to their output.
         dropout: dropout rate after every layer, before a residual is added.
+        last_norm: of the output; layers that normalise only their input (block) need one.
 
     Attributes:
         size: features of the output.
@@ -63,11 +68,12 @@ class Stack(nn.Module):
         in_size: int,
         sizes: tuple[int, ...],
         *,
-        cell: Callable[[int, int], Cell] = LSTM,
+        cell: Cells = LSTM,
         bidirectional: bool = False,
         join: Join = "concatenate",
         residual: bool = False,
         dropout: float = 0.0,
+        last_norm: LastNorm = "none",
     ) -> None:
         super().__init__()
         if not sizes or min(sizes) < 1:
@@ -75,6 +81,10 @@ class Stack(nn.Module):
                 "a recurrent network needs a size for each layer, for example sizes: [256, 256]"
             )
         check_choice("join", join, Join)
+        check_choice("last_norm", last_norm, LastNorm)
+        cells = cell if isinstance(cell, tuple) else (cell,)
+        if not cells:
+            raise ConfigError("cell: expected a cell or a list of at least one, got an empty list")
         self.bidirectional = bidirectional
         self.join = join
         self.residual = residual
@@ -87,12 +97,14 @@ class Stack(nn.Module):
                     f"residual: layer {layer + 1} reads {in_size} features and gives {wide}, and only equal "
                     "sizes add up; give every layer the same size, or leave residual out"
                 )
-            self.forwards.append(cell(in_size, size))
+            make = cells[layer % len(cells)]
+            self.forwards.append(make(in_size, size))
             if bidirectional:
-                self.backwards.append(cell(in_size, size))
+                self.backwards.append(make(in_size, size))
                 self.joins.append(Linear(2 * size, size) if join == "learned" else nn.Identity())
             in_size = wide
         self.size = in_size
+        self.last_norm = nn.Identity() if last_norm == "none" else norm_of(in_size, last_norm)
 
     @property
     def state_sizes(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
@@ -155,7 +167,16 @@ class Stack(nn.Module):
                 finals.append((final,))
             y = self.dropout(y)
             x = x + y if self.residual and layer else y
+        if not isinstance(self.last_norm, nn.Identity):
+            x = self.last_norm(x) if mask is None else self.last_norm(x) * mask[..., None]
         return restore(x, places), tuple(finals)
+
+    def shown(self, finals: tuple[State, ...]) -> Tensor:
+        """The output [B, size] of the top layer's states, one per direction."""
+        cells = [self.forwards[-1], *([self.backwards[-1]] if len(finals) == 2 else [])]
+        shown = [cell.shown(final) for cell, final in zip(cells, finals, strict=True)]
+        y = self.joined(len(self.forwards) - 1, *shown) if len(shown) == 2 else shown[0]
+        return self.last_norm(y)  # type: ignore[no-any-return]
 
     def joined(self, layer: int, forward: Tensor, backward: Tensor) -> Tensor:
         """Combine the two directions [.., H] of a layer according to `join`."""

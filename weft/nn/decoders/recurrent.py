@@ -13,14 +13,13 @@ from torch import Tensor, nn
 from weft.errors import ConfigError
 from weft.nn.attention import Attention, Source, Weights
 from weft.nn.bridge import Bridge, BridgeFrom
-from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.padding import harmless
-from weft.nn.recurrent import Stack
+from weft.nn.recurrent import Cells, LastNorm, Stack
 from weft.nn.scores.additive import Additive
 from weft.nn.scores.score import Score
 from weft.recompute import recomputed
@@ -51,7 +50,7 @@ class RecurrentDecoder(Decoder):
         in_size: features of the input.
         encoder: its memory is read; None for a language model.
         sizes: hidden size of each layer.
-        cell: the recurrence.
+        cell: the recurrence; several take turns, layer by layer.
         score: compares the query (the top layer's h) with the memory.
         enters: see above.
         input_feeding: add the last output to the next input (Luong 2015, section 3.3).
@@ -63,6 +62,7 @@ class RecurrentDecoder(Decoder):
         bidirectional: must be False; True raises an error that explains why.
         residual: layers above the first add their input to their output.
         dropout: after every layer and on the output.
+        last_norm: of the stack's output; see `Stack`.
 
     Raises:
         ConfigError: bidirectional is True; a decoder must not see later inputs (C4).
@@ -74,7 +74,7 @@ class RecurrentDecoder(Decoder):
         encoder: Encoder | None = None,
         *,
         sizes: tuple[int, ...] = (256,),
-        cell: Callable[[int, int], Cell] = LSTM,
+        cell: Cells = LSTM,
         score: Callable[[int, int], Score] = Additive,
         enters: Enters = "late",
         input_feeding: bool = False,
@@ -88,6 +88,7 @@ class RecurrentDecoder(Decoder):
         bidirectional: bool = False,
         residual: bool = False,
         dropout: float = 0.0,
+        last_norm: LastNorm = "none",
     ) -> None:
         super().__init__()
         if bidirectional:
@@ -105,10 +106,8 @@ class RecurrentDecoder(Decoder):
         self.input_feeding = input_feeding
         self.attention, context = None, 0
         if encoder is not None and enters != "never":
-            keys = key_size or encoder.size
-            energies = score(sizes[-1], keys)
             self.attention = Attention(
-                energies,
+                score(sizes[-1], key_size or encoder.size),
                 encoder.size,
                 key_size=key_size,
                 value_size=value_size,
@@ -122,7 +121,9 @@ class RecurrentDecoder(Decoder):
         last = nn.Tanh() if readout_activation == "tanh" else nn.Identity()
         self.readout = nn.Sequential(Linear(shown, readout), last) if readout else nn.Identity()
         at_input = (context if self.enters in ("input", "both") else 0) + (self.size if input_feeding else 0)
-        self.stack = Stack(in_size + at_input, sizes, cell=cell, residual=residual, dropout=dropout)
+        self.stack = Stack(
+            in_size + at_input, sizes, cell=cell, residual=residual, dropout=dropout, last_norm=last_norm
+        )
         self.bridge = None
         if encoder is not None:
             self.bridge = Bridge(encoder, tuple(layer[0] for layer in self.stack.state_sizes), source=bridge)
@@ -163,7 +164,7 @@ class RecurrentDecoder(Decoder):
         """x [N, D_in] to y [N, 1, D], and the input of the next step."""
         parts, context = [x], None
         if self.enters in ("input", "both"):
-            query = self.stack.forwards[-1].shown(layers[-1])
+            query = self.stack.shown(layers[-1:])
             context = self.attention(query[:, None], source)
             parts.append(context[:, 0])
         if fed is not None:

@@ -1,15 +1,12 @@
 """A recurrent encoder: a stack of cells in one or both directions."""
 
-from collections.abc import Callable
-
 from torch import Tensor
 
 from weft import masks
-from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.padding import read_mask
-from weft.nn.recurrent import Join, Stack
+from weft.nn.recurrent import Cells, Join, LastNorm, Stack
 
 
 class RecurrentEncoder(Encoder):
@@ -18,11 +15,12 @@ class RecurrentEncoder(Encoder):
     Args:
         in_size: features of the input.
         sizes: hidden size of each layer, in each direction.
-        cell: the recurrence.
+        cell: the recurrence; several take turns, layer by layer.
         bidirectional: read in both directions.
         join: how to combine the directions; see `Stack`.
         residual: layers above the first add their input to their output.
         dropout: after every layer.
+        last_norm: of the states and the summary; see `Stack`.
 
     Example:
         >>> import torch
@@ -37,11 +35,12 @@ class RecurrentEncoder(Encoder):
         in_size: int,
         *,
         sizes: tuple[int, ...] = (256, 256),
-        cell: Callable[[int, int], Cell] = LSTM,
+        cell: Cells = LSTM,
         bidirectional: bool = False,
         join: Join = "concatenate",
         residual: bool = False,
         dropout: float = 0.0,
+        last_norm: LastNorm = "none",
     ) -> None:
         super().__init__()
         self.stack = Stack(
@@ -52,6 +51,7 @@ class RecurrentEncoder(Encoder):
             join=join,
             residual=residual,
             dropout=dropout,
+            last_norm=last_norm,
         )
         self.size = self.stack.size
         self.carry_sizes = self.stack.state_sizes
@@ -60,10 +60,4 @@ class RecurrentEncoder(Encoder):
         """x [B, S, D_in], mask [B, S] to a Memory; padding may be anywhere."""
         mask = read_mask(mask, x, "RecurrentEncoder")
         states, finals = self.stack(x, mask=None if masks.full(mask) else mask)
-        shown = [cell.shown(final) for cell, final in zip(self._top(), finals[-1], strict=True)]
-        summary = self.stack.joined(len(finals) - 1, *shown) if len(shown) == 2 else shown[0]
-        return Memory(states, mask, summary, self.stack.carried(finals))
-
-    def _top(self) -> list[Cell]:
-        stack = self.stack
-        return [stack.forwards[-1], stack.backwards[-1]] if stack.bidirectional else [stack.forwards[-1]]
+        return Memory(states, mask, self.stack.shown(finals[-1]), self.stack.carried(finals))

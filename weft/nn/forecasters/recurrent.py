@@ -1,16 +1,13 @@
 """A recurrent forecaster in which each step reads the previous value (C1 to C10)."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.forecasters.forecaster import Forecaster, Past, Say
 from weft.nn.forecasters.stepwise import write
-from weft.nn.recurrent import Stack
+from weft.nn.recurrent import Cells, Stack
 
 
 class RecurrentForecaster(Forecaster):
@@ -37,7 +34,7 @@ class RecurrentForecaster(Forecaster):
         seen_size: int = 0,
         *,
         sizes: tuple[int, ...] = (64,),
-        cell: Callable[[int, int], Cell] = LSTM,
+        cell: Cells = LSTM,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()

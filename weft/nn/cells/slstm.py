@@ -1,0 +1,114 @@
+"""C13: the LSTM with exponential gates of xLSTM, and a recurrent matrix by heads. Read next: headwise.py."""
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.headwise import Headwise
+from weft.nn.cells.initial import input_weights
+from weft.nn.kernels.linear import linear
+from weft.probe import record, watching
+from weft.shapes import check_choice
+from weft.tracing import exporting
+from weft.tree import where
+
+State = tuple[Tensor, Tensor, Tensor, Tensor]
+Forget = Literal["exponential", "sigmoid"]
+LEAST = 1e-30  # n is 0 only before the first step
+
+
+class SLSTM(Cell):
+    """c_t = f c_{t-1} + i z, n_t = f n_{t-1} + i, h_t = o c_t / n_t, with exponential i and f.
+
+    i = exp(i~), f = exp(f~) or sigmoid(f~), z = tanh(z~) and o = sigmoid(o~); the energies i~, f~, z~, o~ are
+    W x_t + R h_{t-1} + b with R block-diagonal. c and n are stored divided by exp(m_t) with
+    m_t = max(log f + m_{t-1}, i~), so that no exponential overflows.
+
+    Args:
+        in_size: D, features of the input.
+        size: H, features of the state.
+        num_heads: blocks of R; units of different heads are not connected within the cell.
+        forget: activation of the forget gate.
+        forget_bias: initial value of b_f.
+
+    The state is (h, c, n, m); gates are stacked i, f, z, o. The paper's block has a group norm after
+    the cell, which is left out.
+    Source: Beck et al. 2024, "xLSTM: extended long short-term memory", equations 8 to 17.
+
+    Example:
+        >>> import torch
+        >>> cell = SLSTM(3, 6, num_heads=2)
+        >>> cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))[0].shape
+        torch.Size([2, 7, 6])
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        size: int,
+        *,
+        num_heads: int = 4,
+        forget: Forget = "sigmoid",
+        forget_bias: float = 3.0,
+    ) -> None:
+        super().__init__(in_size, size)
+        check_choice("forget", forget, Forget)
+        self.forget = forget
+        self.weight_x, self.bias = input_weights(in_size, size, gates=4)
+        self.bias.data[size : 2 * size] = forget_bias
+        self.recurrent = Headwise(size, num_heads, outputs=4, bias=False)
+
+    def start(self, like: Tensor) -> State:
+        """(h, c, n, m), zeros [B, H]."""
+        zeros = like.new_zeros(like.shape[0], self.size)
+        return zeros, zeros, zeros, zeros
+
+    def carried(self, state: State) -> tuple[Tensor, ...]:
+        """(h, c)."""
+        return state[:2]
+
+    def begin(self, carried: tuple[Tensor, ...]) -> State:
+        """(h, c, ones, zeros): c is what the cell has read on average."""
+        h, c = carried
+        return h, c, torch.ones_like(c), torch.zeros_like(c)
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """One step of the equation."""
+        return self._step(linear(x, self.weight_x, self.bias), state)
+
+    def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
+        """All steps: one matrix product for the inputs, then one step after the other."""
+        if watching() or exporting():
+            return super().run(x, state, mask)
+        ys = []
+        for t, energies in enumerate(linear(x, self.weight_x, self.bias).unbind(1)):
+            y, new = self._step(energies, state)
+            if mask is not None:
+                new, y = where(mask[:, t], new, state), y * mask[:, t, None]
+            state = new
+            ys.append(y)
+        return torch.stack(ys, 1), state
+
+    def _step(self, energies: Tensor, state: State) -> tuple[Tensor, State]:
+        """One step from W x + b."""
+        h, c, n, m = state
+        i, f, z, o = (energies + self.recurrent(h)).chunk(4, -1)
+        log_f = (F.logsigmoid(f) if self.forget == "sigmoid" else f) + m
+        top = torch.maximum(log_f, i)
+        i, f = torch.exp(i - top), torch.exp(log_f - top)
+        c, past = f * c + i * z.tanh(), f * n
+        n = past + i
+        h = o.sigmoid() * c / n.clamp(min=LEAST)
+        if watching():  # of the weights of c / n, which add up to one
+            for name, value in (
+                ("input_gate", i / n),
+                ("forget_gate", past / n),
+                ("output_gate", o.sigmoid()),
+            ):
+                record(name, value)
+            record("cell", c / n)
+            record("hidden", h)
+        return h, (h, c, n, top)
