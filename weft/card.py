@@ -10,6 +10,7 @@ from weft import files
 from weft.config import dump
 from weft.errors import CheckpointError
 from weft.run import Begun
+from weft.run.teacher import teacher_of
 from weft.train.outcome import Outcome
 from weft.version import __version__
 
@@ -29,12 +30,14 @@ def write_card(run: Path, begun: Begun, outcome: Outcome) -> None:
     source = f"update {outcome.best}"
     if outcome.mean_of:
         source = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
+    teacher = teacher_of(run)
+    taught = f"\n{teacher.paragraph()}\n" if teacher else ""
     other = "" if task.has("test") else " --data PREFIX"
     text = f"""# {run.resolve().name}
 
 A model for the task `{plain["task"]}` ({task.about()}), trained by Weft {__version__} (torch
 {torch.__version__}).
-
+{taught}
 Training ended ({outcome.reason}) after {outcome.update} updates, seed {plain["training"]["seed"]}. The model
 is {source}. Scores on the validation data, which selected it:
 

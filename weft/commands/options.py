@@ -151,6 +151,24 @@ def sampling(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with(_SAMPLING, command)
 
 
+def as_words(command: click.Command, given: Mapping[str, Any]) -> list[str]:
+    """Options as one types them, for another call of a command; those that were not given are left out.
+
+    Args:
+        command: the one that parsed them.
+        given: its parameters, or some of them.
+    """
+    words: list[str] = []
+    for option in command.params:
+        value = given.get(option.name or "")
+        if not isinstance(option, click.Option) or value in (None, False, ()):
+            continue
+        name = option.opts[0]
+        values = value if option.multiple else [value]
+        words += [name] if option.is_flag else [word for one in values for word in (name, str(one))]
+    return words
+
+
 def _with(options: Sequence[Callable[..., Any]], command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         command = option(command)

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from weft.commands.options import CONSTRAINTS, SAMPLING, SEARCH, Grouped, device, plugin, sampling, searching
+from weft.commands.options import (
+    CONSTRAINTS,
+    SAMPLING,
+    SEARCH,
+    Grouped,
+    as_words,
+    device,
+    plugin,
+    sampling,
+    searching,
+)
 
 if TYPE_CHECKING:
     from weft.figures.answers import Pictures
@@ -251,12 +261,6 @@ def _side_by_side(given: Mapping[str, Any]) -> int:
     from weft.commands.launch import launch
 
     words = ["predict", str(given["run"]), str(given["file"])]
-    for option in command.params:
-        value = given[option.name or ""]
-        if not isinstance(option, click.Option) or option.name == "processes" or value in (None, False, ()):
-            continue
-        name = option.opts[0]
-        values = value if option.multiple else [value]
-        words += [name] if option.is_flag else [word for one in values for word in (name, str(one))]
+    words += as_words(command, {key: value for key, value in given.items() if key != "processes"})
     code = launch(words, given["processes"], together=False)
     return code or _joined(given["file"], given["output"])

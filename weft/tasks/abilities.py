@@ -3,15 +3,16 @@
 Read next: ready.py and predictor.py, what every task has.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from torch import Tensor, nn
 
 if TYPE_CHECKING:
     from weft.models import Generator
+    from weft.tasks.shared.writing.data import PairData
     from weft.tasks.shared.writing.decoding import Decoding
     from weft.tasks.shared.writing.translator import Translator
     from weft.text.vocabulary import Vocabulary
@@ -41,6 +42,31 @@ class Rewrites(Protocol):
 
     def typed(self, sample: str) -> str:
         """The source of a validation sample as a user would type it, without its direction."""
+
+
+class Direction(NamedTuple):
+    """A source and a target language of a task on pairs, with its data."""
+
+    name: str  # "" if the task has only one
+    data: "PairData"
+    trained: bool = True  # False if it is only scored
+
+
+@runtime_checkable
+class OnPairs(Protocol):
+    """A Task that is trained on pairs of texts, so that another model can write its targets."""
+
+    def corpora(self) -> Sequence[Direction]:
+        """Its directions."""
+
+    def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
+        """The settings of the recipe's section `data` that read its pairs from other files.
+
+        Args:
+            folder: has `train`, valid and test of each direction, in a folder of its own if it has a name.
+            train: name of the training files without the language.
+            tested: whether there are test files.
+        """
 
 
 Expected = tuple[int, float, Sequence[tuple[int, float]]]

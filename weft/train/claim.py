@@ -45,6 +45,25 @@ def _loops(link: Path) -> bool:
     return False
 
 
+def in_use(run: Path) -> bool:
+    """Whether another process is training a run; writes nothing."""
+    try:
+        import fcntl
+
+        handle = os.open(run / ".lock", os.O_RDONLY)
+    except (ImportError, OSError):
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # a file system without locks
+    finally:
+        os.close(handle)
+    return False
+
+
 @contextmanager
 def claim(run: Path) -> Iterator[None]:
     """Lock a run directory for this process; the lock ends with the process, even if it is killed.

@@ -8,7 +8,7 @@ Read next: data.py, the data; ready.py; ../translate/task.py, the same for one p
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from weft.cache import cache_directory
 from weft.data.check import check
@@ -17,11 +17,13 @@ from weft.data.report import Report
 from weft.data.store import TokenStore, content_key
 from weft.errors import CheckpointError, within
 from weft.nn.heads.head import Loss
+from weft.tasks.abilities import Direction
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation
 from weft.tasks.multilingual.ready import ManyReady, ManyTraining
 from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.writing.batch import collate_pairs
+from weft.tasks.shared.writing.data import moved
 from weft.tasks.shared.writing.decoding import ALIGNED, EVALUATED, Decoding
 from weft.tasks.shared.writing.evaluation import BETTER
 from weft.tasks.shared.writing.model import PairModel
@@ -71,6 +73,15 @@ class Multilingual(Task):
         """Two pairs with a vocabulary of 19 tokens."""
         batch = collate_pairs([[17, 5, 6, 7], [18, 8]], [[9, 10], [11, 12, 13]])
         return self.parts.build(19, 19, one_vocabulary=True).loss(batch)
+
+    def corpora(self) -> Sequence[Direction]:
+        """See abilities.OnPairs."""
+        every = (*self.data.pairs, *self.data.zero_shot)
+        return [Direction(pair, self.data.of(pair), pair in self.data.pairs) for pair in every]
+
+    def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
+        """See abilities.OnPairs."""
+        return moved(folder, train, tested=tested, inside="{pair}/")
 
     def check_ready(self) -> None:
         """Check that all files exist, and that the parts of the model fit together."""

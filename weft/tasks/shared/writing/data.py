@@ -176,3 +176,15 @@ class PairData:
             return f"{data} {self.source}-{self.target}"
         name = f"{self.corpus} {split}" if self.corpus else Path(str(getattr(self, split))).name
         return f"{name} {self.source}-{self.target}"
+
+
+def moved(folder: Path, train: str, *, tested: bool, inside: str = "") -> dict[str, Any]:
+    """The settings of a section `data` that read its pairs from other files; see abilities.OnPairs.
+
+    Args:
+        folder, train, tested: see there.
+        inside: put before the names of files, such as "{pair}/".
+    """
+    names = {"train": train, "valid": "valid", "test": "test" if tested else None}
+    files = {split: name and f"{inside}{name}" for split, name in names.items()}
+    return {"corpus": None, "folder": str(folder.absolute()), **files}

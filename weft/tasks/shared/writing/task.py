@@ -5,17 +5,18 @@ Read next: data.py, model.py, ready.py.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from weft.data.joined import Joined
 from weft.data.mixture import Mixture
 from weft.errors import within
 from weft.nn.heads.head import Loss
+from weft.tasks.abilities import Direction
 from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.writing.batch import collate_pairs
-from weft.tasks.shared.writing.data import PairData
+from weft.tasks.shared.writing.data import PairData, moved
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.model import PairModel
 from weft.tasks.shared.writing.prepared import Vocabularies, learn, stored, vocabularies, vocabulary_paths
@@ -82,6 +83,14 @@ class PairTask(Task, ABC):
     def open(self, run: Path) -> PairReady:
         """Read the vocabularies of the run."""
         return self.ready(self._known(run), None)
+
+    def corpora(self) -> Sequence[Direction]:
+        """See abilities.OnPairs."""
+        return [Direction("", self.data)]
+
+    def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
+        """See abilities.OnPairs."""
+        return {**moved(folder, train, tested=tested), "mixed": {}}
 
     def _known(self, run: Path) -> Vocabularies:
         return vocabularies(run, self.data, copies=self.parts.copies)

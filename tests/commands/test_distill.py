@@ -1,0 +1,191 @@
+"""weft distill: the student learns what its teacher writes, and nothing is written twice after a stop."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.shell import content, refused, untouched, weft
+from tests.commands.test_summarise import make as make_digests
+from tests.tasks.test_multilingual import corpus as make_many
+from weft.commands import bulk
+from weft.config import read_recipe
+from weft.run.teacher import digest, teacher_of
+from weft.train.claim import claim
+
+SHORT = ("training.max_updates=7", "training.validate_every=7", "training.precision=float32")
+
+
+def sides(folder: Path, name: str) -> list[list[str]]:
+    return [(folder / f"{name}.{end}").read_text("utf-8").splitlines() for end in ("xx", "yy")]
+
+
+def test_the_student_reads_the_sources_and_writes_what_the_teacher_does(
+    blind: Path, toy: Path, tmp_path: Path
+) -> None:
+    run, texts = tmp_path / "small", tmp_path / "small.corpus"
+    made = weft("distill", blind, "--student", toy, "--run", run, "--beam", 2, *SHORT, "model.smoothing=0.1")
+    assert made.code == 0, made.err
+    originals = blind.parent / "toy" / "train"
+    said = weft("predict", blind, f"{originals}.xx", "--beam", 2).lines
+    assert sides(texts, "train") == [sides(originals.parent, "train")[0], said]
+    assert said != sides(originals.parent, "train")[1]  # or the teacher would be no teacher
+    for split in ("valid", "test"):
+        assert sides(texts, split) == sides(toy.parent, split)
+    recipe = read_recipe(run / "recipe.yaml").plain()
+    assert recipe["data"]["folder"] == str(texts) and recipe["data"]["train"] == "train"
+    assert recipe["model"]["smoothing"] == 0.1 and recipe["decoding"]["beam"] == 3
+    teacher = teacher_of(run)
+    assert teacher is not None and teacher.run == str(blind) and teacher.weights == digest(blind)
+    for card in (run / "README.md", texts / "README.md"):
+        assert str(blind) in card.read_text() and "beam 2, length penalty 1" in card.read_text()
+    assert weft("evaluate", run).out.startswith("test xx-yy, 17 pairs")
+    alone = weft("train", toy, "--run", tmp_path / "alone", *SHORT)
+    assert alone.code == 0 and "teacher" not in (tmp_path / "alone" / "README.md").read_text()
+
+
+def test_other_sources_and_the_original_pairs_can_be_mixed_in(blind: Path, toy: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("alpha beta\n\n\u2028gamma\n")
+    (tmp_path / "b.txt").write_text("iota")
+    command = ["distill", blind, "--student", toy, "--run", tmp_path / "run", "--corpus", tmp_path / "texts"]
+    command += ["--sources", tmp_path / "a.txt", "--sources", tmp_path / "b.txt", *SHORT]
+    made = weft(*command, "--mix")
+    assert made.code == 0, made.err
+    read, said = sides(tmp_path / "texts", "train")
+    assert read == ["alpha beta", " gamma", "iota"] and len(said) == 3
+    originals = sides(toy.parent, "train")
+    assert sides(tmp_path / "texts", "mixed") == [read + originals[0], said + originals[1]]
+    assert read_recipe(tmp_path / "run" / "recipe.yaml").plain()["data"]["train"] == "mixed"
+    assert "together with the original pairs" in (tmp_path / "run" / "README.md").read_text()
+    # Another student of the same corpus: nothing is written anew.
+    before = (tmp_path / "texts" / "train.yy").stat().st_mtime_ns
+    other = weft(*command, "--run", tmp_path / "other")
+    assert other.code == 0 and "lines answered" not in other.err
+    assert (tmp_path / "texts" / "train.yy").stat().st_mtime_ns == before
+    assert teacher_of(tmp_path / "other").mixed is False  # type: ignore[union-attr]
+
+
+STAGES = {
+    "before the first chunk": ("weft.commands.bulk.answer", 0),
+    "between chunks": ("weft.commands.bulk.write", 2),
+    "before the chunks are joined": ("weft.commands.bulk.join", 0),
+    "before the run is begun": ("weft.run.begin", 0),
+    "before the teacher is noted in the run": ("weft.run.teacher.Teacher.save", 1),
+    "before the training": ("weft.train.loop.train", 0),
+    "before the model card": ("weft.card.write_card", 0),
+}
+
+
+def test_stopped_anywhere_it_resumes_and_ends_the_same(
+    blind: Path, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "CHUNK", 101)  # four chunks, the last one ragged
+    monkeypatch.chdir(tmp_path)
+    command = ["distill", blind, "--student", toy, "--run", "run", "--beam", 1, *SHORT]
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    monkeypatch.chdir(whole)
+    assert weft(*command).code == 0
+    chunks: list[int] = []
+    real = bulk.answer
+    monkeypatch.setattr(bulk, "answer", lambda *given: chunks.append(given[1].number) or real(*given))
+    monkeypatch.chdir(tmp_path)
+    for name, (place, calls) in STAGES.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(place, _stopping(place, calls))
+            assert weft(*command).code == 130, name
+    assert weft(*command).code == 0
+    assert chunks == [0, 1, 2, 3] or chunks == [
+        0,
+        1,
+        2,
+        2,
+        3,
+    ]  # a chunk that was not written is answered again
+    for folder in ("run.corpus/train.yy", "run.corpus/train.xx", "run/model.safetensors"):
+        assert (tmp_path / folder).read_bytes() == (whole / folder).read_bytes(), folder
+
+
+def _stopping(place: str, calls: int) -> Callable[..., Any]:
+    """The function of that name, which is stopped after so many calls."""
+    from pkgutil import resolve_name
+
+    real, left = resolve_name(place.replace(".Teacher.", ":Teacher.")), [calls]
+
+    def stopping(*given: Any, **named: Any) -> Any:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return real(*given, **named)
+
+    return stopping
+
+
+def test_what_cannot_be_distilled_is_refused(blind: Path, toy: Path, tmp_path: Path) -> None:
+    command = ["distill", blind, "--student", toy, "--run", tmp_path / "run", *SHORT]
+    with claim(blind):
+        assert "is still being trained" in refused(weft(*command))
+    assert "expected languages of the teacher (xx to yy), got xx to zz" in refused(
+        weft(*command, "data.target=zz")
+    )
+    digests = make_digests(tmp_path / "digests")
+    said = refused(weft("distill", blind, "--student", digests, "--run", tmp_path / "run"))
+    assert "expected a recipe for the task translate, got summarise" in said
+    assert "has no model.safetensors" in _of_new_run(toy, tmp_path)
+    assert "--student" in refused(weft("distill", blind))
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "letter.txt").write_text("mine")
+    assert "choose another --run" in untouched(tmp_path, lambda: weft(*command))
+    (tmp_path / "run" / "letter.txt").unlink()
+    (tmp_path / "run.corpus").mkdir()
+    (tmp_path / "run.corpus" / "letter.txt").write_text("mine")
+    assert "no corpus of a teacher" in untouched(tmp_path, lambda: weft(*command))
+
+
+def _of_new_run(toy: Path, tmp_path: Path) -> str:
+    from weft.run import begin
+
+    begin(tmp_path / "new", read_recipe(toy))
+    return refused(weft("distill", tmp_path / "new", "--student", toy, "--run", tmp_path / "run"))
+
+
+def test_a_corpus_belongs_to_one_teacher_and_its_settings(blind: Path, toy: Path, tmp_path: Path) -> None:
+    command = ["distill", blind, "--student", toy, "--run", tmp_path / "run", *SHORT]
+    assert weft(*command, "--beam", 1).code == 0
+    before = content(tmp_path)
+    assert "another decoding" in refused(weft(*command, "--beam", 2))
+    other = ["--run", tmp_path / "other", "--corpus", tmp_path / "run.corpus", "--beam", 1]
+    assert "has other pairs" in refused(weft(*command, *other, f"data.valid={toy.parent}/test"))
+    assert "is no student of" in refused(weft(*command, "--corpus", tmp_path / "new", "--beam", 1))
+    assert content(tmp_path) == before
+
+
+def test_a_summariser_and_a_model_of_many_languages_have_students(tmp_path: Path) -> None:
+    recipe = make_digests(tmp_path / "digests")
+    assert weft("train", recipe, "--run", tmp_path / "a", "training.max_epochs=1").code == 0
+    made = weft("distill", tmp_path / "a", "--student", recipe, "--run", tmp_path / "b", *SHORT)
+    assert made.code == 0, made.err
+    lines = (tmp_path / "b.corpus" / "train.summary").read_text().splitlines()
+    assert len(lines) == 200 and "teacher" in (tmp_path / "b" / "README.md").read_text()
+
+    many = make_many(tmp_path / "many")
+    small = [*SHORT, "model.encoder={use: recurrent, cell: gru, sizes: [8]}"]
+    small += ["model.decoder={use: recurrent, cell: gru, sizes: [8]}"]
+    assert weft("train", many, "--run", tmp_path / "c", *small).code == 0
+    command = ["distill", tmp_path / "c", "--student", many, "--run", tmp_path / "d", *small]
+    texts = ["--sources", tmp_path / "many" / "many.yaml"]
+    assert "expected a student of one direction" in refused(weft(*command, *texts))
+    made = weft(*command, "data.pairs=[aa-bb, cc-aa]", "data.zero_shot=[cc-bb]")
+    assert made.code == 0, made.err
+    asked = ["--source", "cc", "--target", "aa"]
+    written = tmp_path / "d.corpus" / "cc-aa"
+    assert weft("predict", tmp_path / "c", written / "train.cc", *asked).lines == (
+        (written / "train.aa").read_text("utf-8").splitlines()
+    )
+    assert sorted(path.name for path in (tmp_path / "d.corpus" / "cc-bb").iterdir()) == [
+        "valid.bb",
+        "valid.cc",
+    ]
+    assert json.loads((tmp_path / "d" / "teacher.json").read_text())["run"] == str(tmp_path / "c")

@@ -1,0 +1,164 @@
+"""weft distill: a teacher translates training sources, and a student learns from its translations.
+
+Read next: rewritten.py, the corpus that the teacher writes; predict.py and train.py, which do the work.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.commands.options import CONSTRAINTS, SEARCH, Grouped, as_words, device, plugin, searching
+
+if TYPE_CHECKING:
+    from weft.commands.rewritten import Job
+    from weft.run import Begun
+    from weft.run.teacher import Teacher
+
+HEADINGS = {
+    "Student": ("student", "run", "mix"),
+    "Corpus": ("sources", "corpus", "processes"),
+    "Search of the teacher": SEARCH,
+    "Constraints": CONSTRAINTS,
+}
+OWN = ("teacher", "overrides", "student", "run", "mix", "sources", "corpus")
+"""Parameters that `weft predict` does not have; it receives the others."""
+
+
+@click.command(cls=Grouped, headings=HEADINGS)
+@click.argument("teacher", type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
+@click.option(
+    "--student",
+    required=True,
+    metavar="RECIPE",
+    type=click.Path(path_type=Path),
+    help="Recipe of the student: a file, or one that comes with Weft. Its validation and test data stay.",
+)
+@click.option(
+    "--run",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    show_default="runs/NAME-distilled of the recipe",
+    help="Run directory of the student.",
+)
+@click.option(
+    "--mix",
+    is_flag=True,
+    help="Train on the original pairs of the student's recipe as well as the teacher's.",
+)
+@click.option(
+    "--sources",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    show_default="training sources of TEACHER",
+    help="File of texts for the teacher, one per line (repeatable).",
+)
+@click.option(
+    "--corpus",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    show_default="RUN.corpus",
+    help="Directory for the teacher's texts. Students with the same one share them.",
+)
+@searching
+@click.option(
+    "--processes",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Number of processes in which the teacher writes.",
+)
+@device
+@plugin
+def command(**given: Any) -> int:
+    """Train a student on what the run TEACHER writes for its training sources.
+
+    A small model learns more easily from the regular texts of a large one than from those of people
+    (sequence-level distillation, Kim & Rush 2016), and then often needs no beam search. The student may be
+    any recipe of the same task and languages. SECTION.KEY=VALUE changes one setting of it.
+
+    However it is stopped, the same command resumes it.
+
+    \b
+    Examples:
+      weft distill runs/help-demo --student help-transformer-ssru
+      weft distill runs/large --student small.yaml --run runs/small --mix --processes 2
+      weft distill runs/large --student small.yaml --sources news.en.xz --beam 8
+    """  # noqa: D301  click reads the \b
+    from weft.commands import rewritten, train
+    from weft.config import dump, read_recipe
+    from weft.run import begin, check
+
+    run: Path = given["run"] or Path("runs") / f"{given['student'].stem}-distilled"
+    corpus: Path = given["corpus"] or run.with_name(f"{run.name}.corpus")
+    _check(given["teacher"], run, corpus)
+    student = check(read_recipe(given["student"], given["overrides"]), plugins=given["plugins"])
+    student.task.rehearse()  # shows a model whose parts do not fit together before hours of work
+    search = {name: value for name, value in given.items() if name not in OWN}
+    teacher, jobs = _assigned(given, student, search, corpus)
+    rewritten.begin(corpus, teacher)
+    click.echo(f"teacher: {teacher.run}, {teacher.decoding}; its texts go to {corpus}", err=True)
+    for job in jobs:
+        job.copy()
+        if code := _written(job, given["teacher"], search):
+            return code
+        if given["mix"]:
+            job.mix()
+    data = rewritten.settings(student.task, corpus, mixed=given["mix"])
+    recipe = corpus / f"{run.name}.yaml"
+    rewritten.write(recipe, dump({**student.plain, "data": {**student.plain["data"], **data}}).encode())
+    begin(run, read_recipe(recipe), plugins=given["plugins"])
+    teacher.mixed = given["mix"]
+    teacher.save(run)
+    words = [str(recipe), "--run", str(run), *as_words(train.command, {"plugins": given["plugins"]})]
+    return int(train.command.main(words, prog_name="weft train", standalone_mode=False) or 0)
+
+
+def _assigned(
+    given: Mapping[str, Any], student: "Begun", search: Mapping[str, Any], corpus: Path
+) -> tuple["Teacher", list["Job"]]:
+    """The teacher, and what it writes; its model is released again."""
+    from weft.commands import rewritten
+    from weft.run import open_run
+
+    changes = [f"decoding.{change}" for change in given["changes"]]
+    opened = open_run(given["teacher"], device="cpu", plugins=given["plugins"], changes=changes)
+    jobs = rewritten.jobs(opened, student, given["sources"], corpus)
+    return rewritten.about(opened, search, given["sources"]), jobs
+
+
+def _written(job: "Job", teacher: Path, search: Mapping[str, Any]) -> int:
+    """Let the teacher write its texts unless they exist; the exit code."""
+    from weft.commands import predict
+    from weft.commands.outputs import UNANSWERED
+
+    if not job.student.trained or job.answers.exists():
+        return 0
+    words = [str(teacher), str(job.read), "--output", str(job.answers), *job.asked]
+    words += as_words(predict.command, search)
+    code = predict.command.main(words, prog_name="weft predict", standalone_mode=False)
+    return 0 if code == UNANSWERED else int(code or 0)  # a line without an answer becomes no pair
+
+
+def _check(teacher: Path, run: Path, corpus: Path) -> None:
+    """Check the teacher and the student's directory before hours of work.
+
+    Raises:
+        CheckpointError: the teacher is being trained.
+        ConfigError: the directory has other content.
+    """
+    from weft.config import read_recipe
+    from weft.config.compared import at
+    from weft.errors import CheckpointError, ConfigError
+    from weft.train.claim import in_use
+
+    if in_use(teacher):
+        raise CheckpointError(f"{teacher}: is still being trained; wait until its training has ended")
+    if not run.exists() or not any(one.name[0] != "." for one in run.iterdir()):
+        return
+    recipe = run / "recipe.yaml"
+    folder = at(read_recipe(recipe).plain(), ("data", "folder")) if recipe.is_file() else None
+    if folder != str(corpus.absolute()):
+        raise ConfigError(f"{run}: exists and is no student of {corpus}; choose another --run")

@@ -1,0 +1,235 @@
+"""The corpus of weft distill: sources, what a teacher writes for them, and the student's held-out pairs.
+
+    CORPUS/teacher.json, a README         teacher, search settings, sources
+    CORPUS/train.en, CORPUS/train.es      sources, and the teacher's text for each
+    CORPUS/mixed.en, CORPUS/mixed.es      the same and the original pairs (--mix)
+    CORPUS/valid.*, CORPUS/test.*         the student's own
+    CORPUS/<student>.yaml                 its recipe
+
+A task with several directions has a folder of these for each. Every file is written atomically, so that
+whatever exists is complete. Read next: distill.py.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft import files
+from weft.data.lines import read_lines
+from weft.errors import ConfigError, DataError
+from weft.run.teacher import Teacher, digest, teacher_of
+from weft.tasks.abilities import Direction, OnPairs, Rewrites
+from weft.tasks.ready import Split
+from weft.tasks.task import Task
+
+if TYPE_CHECKING:
+    from weft.run import Begun, Opened
+
+MIXED = "mixed"
+HELD_OUT: tuple[Split, ...] = ("valid", "test")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One direction of a corpus.
+
+    Args:
+        folder: of its files.
+        student: the student's data.
+        texts: files of sources; if empty, the sources of `pairs` are used.
+        pairs: the teacher's data in this direction.
+        asked: options of `weft predict` that name the direction.
+    """
+
+    folder: Path
+    student: Direction
+    texts: Sequence[Path]
+    pairs: Any
+    asked: Sequence[str]
+
+    @property
+    def read(self) -> Path:
+        """The file of the sources."""
+        return self._file("train")
+
+    @property
+    def answers(self) -> Path:
+        """The file of the teacher's texts."""
+        return self._file("train", target=True)
+
+    def copy(self) -> None:
+        """Write the teacher's sources, and the student's validation and test pairs.
+
+        Raises:
+            DataError: data is missing or damaged, there is none, or a file cannot be written.
+            ConfigError: the corpus has other validation or test pairs.
+        """
+        for split in HELD_OUT:
+            if self.student.data.has(split):
+                pairs = list(self.student.data.open(split))
+                _same(self._file(split), (pair.source for pair in pairs))
+                _same(self._file(split, target=True), (pair.target for pair in pairs))
+        if self.student.trained and not self.read.exists():
+            write(self.read, _text(text for text in self._sources() if text.strip()))
+
+    def mix(self) -> None:
+        """Write the teacher's pairs and the original ones into one text.
+
+        Raises:
+            DataError: the original pairs cannot be read, or a file cannot be written.
+            ConfigError: the corpus was mixed with other pairs.
+        """
+        if self.student.trained:
+            originals = [pair for text in self.student.data.texts() for pair in text]
+            _same(self._file(MIXED), [*read_lines(self.read), *(pair.source for pair in originals)])
+            targets = [*read_lines(self.answers), *(pair.target for pair in originals)]
+            _same(self._file(MIXED, target=True), targets)
+
+    def _sources(self) -> Iterable[str]:
+        if self.texts:
+            return [line for file in self.texts for line in read_lines(file)]
+        return [pair.source for text in self.pairs.texts() for pair in text]
+
+    def _file(self, name: str, *, target: bool = False) -> Path:
+        data = self.student.data
+        return self.folder / f"{name}.{data.target if target else data.source}"
+
+
+def jobs(opened: "Opened", student: "Begun", texts: Sequence[Path], corpus: Path) -> list[Job]:
+    """What to write in each direction of a student.
+
+    Args:
+        opened: the teacher.
+        student: its recipe.
+        texts: files of sources instead of the teacher's training data.
+        corpus: folder of all files.
+
+    Raises:
+        ConfigError: the teacher cannot teach this student.
+    """
+    task, place, own = student.task, opened.path, str(student.plain["task"])
+    if not isinstance(opened.ready, Rewrites) or not isinstance(opened.task, OnPairs):
+        raise ConfigError(
+            f"{place}: expected a teacher that writes a text for a text, got the task {opened.name}; "
+            "name a run of such a task"
+        )
+    known = opened.ready.directions()
+    wanted = task.corpora() if isinstance(task, OnPairs) else ()
+    missing = [one for one in wanted if one.trained and known and _languages(one) not in known]
+    if not wanted or (own != opened.name and (missing or not known)):
+        raise ConfigError(f"--student: expected a recipe for the task {opened.name}, got {own}; name another")
+    if missing:
+        names = ", ".join(map(_named, known))
+        raise ConfigError(
+            f"--student: expected languages of the teacher ({names}), got {_named(_languages(missing[0]))}; "
+            "change the recipe's section data"
+        )
+    if texts and sum(one.trained for one in wanted) > 1:
+        raise ConfigError("--sources: expected a student of one direction, got several; leave it out")
+    read = {_languages(one): one.data for one in opened.task.corpora()}
+    named = "target" in opened.task.options.get("predict", ())
+    found = []
+    for one in wanted:
+        source, target = _languages(one)
+        asked = ["--source", source, "--target", target] if named else []
+        pairs = read.get((source, target), next(iter(read.values())))
+        found.append(Job(corpus / one.name, one, texts, pairs, asked))
+    return found
+
+
+def about(opened: "Opened", options: Mapping[str, Any], texts: Sequence[Path]) -> Teacher:
+    """The teacher as the corpus names it.
+
+    Args:
+        opened: its run.
+        options: of its search.
+        texts: as for `jobs`.
+    """
+    ready = opened.ready
+    assert isinstance(ready, Rewrites)
+    given = {name: value for name, value in options.items() if value not in (None, False, ())}
+    return Teacher(
+        run=str(opened.path.resolve()),
+        weights=digest(opened.path),
+        about=f"{opened.name}, {opened.task.about()}",
+        decoding=ready.decoding.with_options(given).describe(),
+        sources=[str(file.absolute()) for file in texts] or ["its training data"],
+        ensemble=[str(Path(run).resolve()) for run in given.get("ensemble", ())],
+    )
+
+
+def settings(student: Task, corpus: Path, *, mixed: bool) -> Mapping[str, Any]:
+    """The settings of the student's section `data` that read the corpus."""
+    assert isinstance(student, OnPairs)
+    return student.moved(corpus, MIXED if mixed else "train", tested=student.has("test"))
+
+
+def begin(corpus: Path, teacher: Teacher) -> None:
+    """Create the folder of a corpus, or check that it is the one of this teacher.
+
+    Raises:
+        ConfigError: the folder is of another teacher, or of something else.
+        DataError: it cannot be written.
+    """
+    try:
+        known = teacher_of(corpus)
+        if (
+            known is None
+            and corpus.exists()
+            and any(not one.name.startswith(".") for one in corpus.iterdir())
+        ):
+            raise ConfigError(f"{corpus}: is not empty and no corpus of a teacher; choose another --corpus")
+        corpus.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(corpus, error) from error
+    if known is not None:
+        differs = [
+            name for name in Teacher.__struct_fields__ if getattr(known, name) != getattr(teacher, name)
+        ]
+        if differs:
+            raise ConfigError(
+                f"{corpus}: was written by a teacher with another {', '.join(differs)}; "
+                "remove it, or choose another --corpus or --run"
+            )
+    write(corpus / "README.md", f"# {corpus.name}\n\n{teacher.paragraph()}\n".encode())
+    teacher.save(corpus)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file of a corpus, atomically; one with this content stays as it is.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    try:
+        if not path.exists() or path.read_bytes() != content:
+            path.parent.mkdir(exist_ok=True)
+            files.replace(path, content)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _same(path: Path, lines: Iterable[str]) -> None:
+    """Write the lines of a file that students may share, or check that it has them."""
+    content = _text(lines)
+    if path.exists() and path.read_bytes() != content:
+        raise ConfigError(f"{path}: has other pairs than this student's recipe; choose another --corpus")
+    write(path, content)
+
+
+def _text(lines: Iterable[str]) -> bytes:
+    return "".join(f"{' '.join(line.splitlines())}\n" for line in lines).encode("utf-8", "replace")
+
+
+def _languages(direction: Direction) -> tuple[str, str]:
+    return direction.data.source, direction.data.target
+
+
+def _named(languages: tuple[str, str]) -> str:
+    return " to ".join(languages)
+
+
+def _unwritable(path: Path, error: OSError) -> DataError:
+    why = error.strerror or error
+    return DataError(f"cannot be written ({why}); free some space and run the same command again", path=path)
