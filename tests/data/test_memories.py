@@ -93,6 +93,37 @@ def test_damaged_files_are_refused_with_their_place(
         list(ParallelText(tmp_path / name, "en", "es"))
 
 
+@pytest.mark.parametrize("name", WANTED)
+def test_it_is_checked_as_two_files_are(name: str, tmp_path: Path) -> None:
+    text, wanted = WANTED[name]
+    (tmp_path / name).write_text(text)
+    answer = weft("data", "check", tmp_path / name)
+    assert answer.code == 0, answer.out
+    assert f"{len(wanted)} pair" in answer.out and str(tmp_path / name) in answer.out
+
+
+def test_a_check_finds_what_is_wrong_in_a_memory_with_its_line(tmp_path: Path) -> None:
+    def unit(source: str, target: str) -> str:
+        sides = f'<tuv xml:lang="en"><seg>{source}</seg></tuv><tuv xml:lang="es"><seg>{target}</seg></tuv>'
+        return f"<tu>{sides}</tu>\n"
+
+    units = [
+        unit("Open the file", "Abra el archivo"),
+        unit("Close", "Close"),
+        unit("Open the file", "Abra el archivo"),
+    ]
+    (tmp_path / "a.tmx").write_text("<tmx><body>\n" + "".join(units) + "</body></tmx>")
+    answer = weft("data", "check", tmp_path / "a.tmx")
+    assert f"{tmp_path / 'a.tmx'}:3: es equals en: 'Close'" in answer.out
+    assert f"{tmp_path / 'a.tmx'}:4: the same pair as {tmp_path / 'a.tmx'}:2" in answer.out
+    (tmp_path / "a.tmx").write_text("<tmx><body>\n" + units[0] + "</tmx>")
+    answer = weft("data", "check", tmp_path / "a.tmx")
+    assert answer.code == 1 and f"{tmp_path / 'a.tmx'}:3: expected well-formed XML" in answer.out
+    (tmp_path / "b.po").write_text('msgid "a"\nfoo\n')
+    answer = weft("data", "check", tmp_path / "b.po")
+    assert answer.code == 1 and f"{tmp_path / 'b.po'}:2: expected gettext" in answer.out
+
+
 READ = """
 import re, sys
 from weft.documents.pairs import pairs

@@ -47,9 +47,9 @@ def check(*paths: str | Path, pairs: bool = True) -> Report:
     """Check all files together; memory use is about 300 bytes per pair.
 
     Args:
-        paths: files with language extensions, prefixes of such files, or .tsv files. Files that differ only
-            in the language are sides of one text, and so are two consecutive files with other names. Each
-            text is compared with those before it; texts with "train" in their name come first.
+        paths: files with language extensions, prefixes of such files, .tsv files, or memories. Files that
+            differ only in the language are sides of one text, and so are two consecutive files with other
+            names. Each text is compared with those before it; texts with "train" in their name come first.
         pairs: whether files may be sides of one text; otherwise each file is checked by itself.
     """
     checker = _Checker()
@@ -102,7 +102,7 @@ class _Checker:
             if isinstance(row, Finding):
                 self.add(row)
                 continue
-            self.lines[text.name] = row.number - text.header
+            self.lines[text.name] = self.lines[text.name] + 1 if text.units else row.number - text.header
             self._row(text, row, ratios)
         for side, (numbers, values) in enumerate(ratios):
             self._ratios(text, side, numbers, values)

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from weft.data.files import COMPRESSED, file_bytes
 from weft.data.lines import blocks
-from weft.data.parallel import is_memory, is_table
+from weft.data.parallel import ParallelText, is_memory, is_table
+from weft.documents.pairs import languages
 from weft.errors import DataError
 
 _PART = re.compile(r"(?<![a-z])(train(ing)?|valid(ation)?|val|dev|test)(?![a-z])", re.IGNORECASE)
@@ -57,9 +58,22 @@ class Text(NamedTuple):
     guessed: bool = False
     """Whether the files were paired only because they were given one after the other."""
 
+    units: bool = False
+    """Whether it is a memory, whose units may be anywhere in the lines of its file."""
+
     def rows(self) -> Iterator[Row | Finding]:
         """Every line, or a finding if it cannot be split into sides."""
+        if self.units:
+            return self._units()
         return self._cells() if self.columns else self._lines()
+
+    def _units(self) -> Iterator[Row | Finding]:
+        file, (source, target) = self.files[0], self.sides
+        try:
+            for pair in ParallelText(file, source, target):
+                yield Row(pair.number, [pair.source.encode(), pair.target.encode()])
+        except DataError as error:
+            yield placed(file, error)
 
     def _cells(self) -> Iterator[Row | Finding]:
         file = self.files[0]
@@ -101,15 +115,11 @@ def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[Text |
         pairs: whether files may be sides of one text.
     """
     tables: list[str] = []
+    memories: list[str] = []
     groups: dict[str, dict[str, str]] = {}
     for path in paths:
         if is_memory(path):
-            yield Finding(
-                str(path),
-                0,
-                "file",
-                "expected text, got a memory, which is checked as it is read; name it in data.train",
-            )
+            memories.append(str(path))
             continue
         if is_table(path):
             tables.append(str(path))
@@ -128,8 +138,9 @@ def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[Text |
             stem, _, language = _bare(file).rpartition(".")
             groups.setdefault((stem or str(file)) if pairs else str(file), {})[language] = str(file)
     found: list[Text | Finding] = [_table(file) for file in dict.fromkeys(tables)]
+    found += [_memory(file) for file in dict.fromkeys(memories)]
     given = [file for sides in groups.values() for file in sides.values()]
-    if not tables and len(given) == len(groups) and _may_pair(given):
+    if not (tables or memories) and len(given) == len(groups) and _may_pair(given):
         names = [side_name(file) for file in given[:2]]
         found += [_files_as_pair(names, *pair) for pair in zip(given[::2], given[1::2], strict=True)]
         groups.clear()
@@ -187,6 +198,13 @@ def _files_as_pair(names: list[str], *files: str) -> Text:
 
 def _bare(file: Path) -> str:
     return str(file.with_suffix("")) if file.suffix in COMPRESSED else str(file)
+
+
+def _memory(file: str) -> Text | Finding:
+    try:
+        return Text(file, list(languages(file_bytes(file), _bare(Path(file)))), [file] * 2, [], units=True)
+    except DataError as error:
+        return placed(file, error.at(file, error.line))
 
 
 def _table(file: str) -> Text | Finding:

@@ -12,7 +12,7 @@ from weft.documents.files import decoded
 from weft.documents.library import library
 from weft.documents.po import entries
 from weft.documents.sentences import base
-from weft.documents.tmx import variant
+from weft.documents.tmx import LANGUAGE, variant
 from weft.documents.xliff import units
 from weft.documents.xml import check_entities, damaged, parsed
 from weft.errors import DataError
@@ -62,6 +62,60 @@ def pairs(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterat
             f"expected texts in {source!r} and {target!r}, got none; name the languages as the file does",
             path=name,
         )
+
+
+def languages(parts: Iterable[bytes], name: str) -> tuple[str, str]:
+    """The source and the target language that a file names; that of a catalogue's source is "source".
+
+    Args:
+        parts, name: see `pairs`.
+
+    Raises:
+        DataError: the file is damaged, or does not name two languages.
+        ConfigError: a library is not installed.
+    """
+    found: tuple[str, str] = ("", "")
+    if PurePath(name).suffix.lower() == ".po":
+        file = entries(decoded(b"".join(parts), name, "utf-8"), name)
+        found = "source", file.metadata.get("Language", "") or "target"
+    else:
+        for element in _elements(parts, name):
+            found = _of_unit(element) if element.tag == "tu" else _languages(element)
+            if all(found):
+                break
+    if not all(found):
+        raise DataError(
+            "expected texts in two languages, got none; name the languages in the file", path=name
+        )
+    return found
+
+
+def _elements(parts: Iterable[bytes], name: str) -> Iterator[Any]:
+    """The elements of XML as soon as they are complete, and the root as soon as it begins."""
+    etree = library("lxml.etree")
+    parser = etree.XMLPullParser(("start", "end"), resolve_entities=False, no_network=True)
+    first = True
+    try:
+        for part in parts:
+            parser.feed(part)
+            for event, element in parser.read_events():
+                if first:
+                    check_entities(element, name)
+                if first or event == "end":
+                    yield element
+                first = False
+        parser.close()
+    except etree.XMLSyntaxError as error:
+        raise damaged(error, name) from None
+
+
+def _of_unit(unit: Any) -> tuple[str, str]:
+    """The source language of a unit, or its first, and another one."""
+    codes = [one.get(LANGUAGE) or one.get("lang") or "" for one in unit.iter("tuv")]
+    header = unit.getroottree().find("header")
+    said = unit.get("srclang") or (header.get("srclang") if header is not None else None) or ""
+    source = next((code for code in codes if base(code) == base(said)), codes[0] if codes else "")
+    return source, next((code for code in codes if base(code) != base(source)), "")
 
 
 def _memory(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[Found]:

@@ -10,7 +10,7 @@ from weft.documents.sentences import base
 from weft.documents.xml import parsed, written
 from weft.errors import DataError
 
-_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 class Variants(NamedTuple):
@@ -78,7 +78,7 @@ def variant(unit: Any, name: str, source: str, target: str) -> Variants:
     """
     found: dict[str, Any] = {}
     for one in unit.iter("tuv"):
-        code, text = one.get(_LANG) or one.get("lang"), one.find("seg")
+        code, text = one.get(LANGUAGE) or one.get("lang"), one.find("seg")
         if not code or text is None:
             raise DataError(
                 "expected a tuv with xml:lang and seg, got one without; repair or remove it",
@@ -95,7 +95,7 @@ def variant(unit: Any, name: str, source: str, target: str) -> Variants:
 
 def _added(one: Variants, target: str) -> Any:
     """The text of a new variant, with the content of the source's."""
-    variant = one.source.getparent().makeelement("tuv", {_LANG: target})
+    variant = one.source.getparent().makeelement("tuv", {LANGUAGE: target})
     new = copy.deepcopy(one.source)
     variant.append(new)
     variant.tail = one.unit[-1].tail
