@@ -52,7 +52,8 @@ def translate(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any])
 
     file: Path = given["document"]
     source, target = _languages(opened, options)
-    document = document_of(_read(file), str(file), source, target)
+    lost: list[str] = []
+    document = document_of(_read(file), str(file), source, target, lost)
     plan = Plan(document.segments, source, target)
     predictor = opened.ready.predictor(opened.model, options)
     wrong: list[str] = []
@@ -64,6 +65,9 @@ def translate(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any])
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
+    if lost:
+        click.echo(f"{len(lost):,} translations lack placeholders and need review:", err=True)
+        click.echo("\n".join(lost), err=True)
     return [f"{file}: {one}" for one in wrong]
 
 

@@ -60,30 +60,31 @@ class TextFile:
         return self._mark + text.encode(self._encoding, "xmlcharrefreplace")
 
 
-_Opening = Callable[[bytes, str, str, str], Document]
+_Opening = Callable[[bytes, str, str, str, list[str]], Document]
 _KINDS: dict[str, _Opening] = {
-    ".txt": lambda data, name, source, target: TextFile(data, name, Plain),
-    ".html": lambda data, name, source, target: TextFile(data, name, Html, _charset(data)),
-    ".md": lambda data, name, source, target: TextFile(data, name, Markdown),
-    ".srt": lambda data, name, source, target: TextFile(data, name, lambda text: Srt(text, name)),
-    ".po": lambda data, name, source, target: TextFile(data, name, lambda text: Po(text, name)),
-    ".docx": lambda data, name, source, target: Docx(data, name),
-    ".odt": lambda data, name, source, target: Odt(data, name),
+    ".txt": lambda data, name, *_: TextFile(data, name, Plain),
+    ".html": lambda data, name, *_: TextFile(data, name, Html, _charset(data)),
+    ".md": lambda data, name, *_: TextFile(data, name, Markdown),
+    ".srt": lambda data, name, *_: TextFile(data, name, lambda text: Srt(text, name)),
+    ".po": lambda data, name, source, target, lost: TextFile(data, name, lambda text: Po(text, name, lost)),
+    ".docx": lambda data, name, *_: Docx(data, name),
+    ".odt": lambda data, name, *_: Odt(data, name),
     ".xliff": Xliff,
-    ".tmx": Tmx,
+    ".tmx": lambda data, name, source, target, lost: Tmx(data, name, source, target),
 }
 _SAME = {".htm": ".html", ".xhtml": ".html", ".markdown": ".md", ".pot": ".po", ".xlf": ".xliff"}
 ENDINGS = (*_KINDS, *_SAME)
 """The endings of names that `opened` reads."""
 
 
-def opened(data: bytes, name: str, source: str, target: str) -> Document:
+def opened(data: bytes, name: str, source: str, target: str, lost: list[str] | None = None) -> Document:
     r"""A file as a document.
 
     Args:
         data: its content.
         name: its name; the ending says what it is.
         source, target: the languages of the translation.
+        lost: gets the place of each translation in a catalogue or XLIFF that lacks a placeholder such as %s.
 
     Raises:
         DataError: the file is damaged.
@@ -100,7 +101,7 @@ def opened(data: bytes, name: str, source: str, target: str) -> Document:
         raise ConfigError(
             f"{name}: expected a file that ends in {', '.join(ENDINGS)}, got {ending or 'no ending'}"
         )
-    return _KINDS[kind](data, name, source, target)
+    return _KINDS[kind](data, name, source, target, [] if lost is None else lost)
 
 
 def _charset(data: bytes) -> str:

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from weft.documents.library import library
+from weft.documents.placeholders import differing, marked, restored
 from weft.documents.plain import Plain
 from weft.documents.segments import Segment, Written
 from weft.errors import DataError
@@ -19,13 +20,15 @@ class Po:
     Args:
         text: the file.
         name: its name, for errors.
+        lost: gets the place of each new translation whose placeholders are not those of its source.
 
     Raises:
         DataError: it is another kind of file.
         ConfigError: polib is not installed.
     """
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, text: str, name: str, lost: list[str]) -> None:
+        self._name, self._lost = name, lost
         self._file = entries(text, name)
         self._waiting = [
             one for one in self._file if one.msgid and not one.obsolete and not one.fuzzy and not _done(one)
@@ -35,17 +38,20 @@ class Po:
     @property
     def segments(self) -> list[Segment]:
         """One for each line of each text."""
-        return [segment for texts in self._texts for text in texts for segment in text.segments]
+        return [marked(segment) for texts in self._texts for text in texts for segment in text.segments]
 
     def written(self, found: Sequence[Written]) -> str:
         """The catalogue with the new translations, marked as fuzzy: to be reviewed."""
-        rest: Iterator[Written] = iter(found)
+        rest: Iterator[Written] = map(restored, self.segments, found)
         for one, texts in zip(self._waiting, self._texts, strict=True):
             there = [text.written(list(islice(rest, len(text.segments)))) for text in texts]
             if one.msgid_plural:
                 one.msgstr_plural = {n: there[min(n, 1)] for n in sorted(one.msgstr_plural) or (0, 1)}
             else:
                 one.msgstr = there[0]
+            for source, target in zip(_sources(one), there, strict=True):
+                if why := differing(source, target):
+                    self._lost.append(f"{self._name}:{one.linenum}: {why}")
             if "fuzzy" not in one.flags:
                 one.flags.append("fuzzy")
         text = str(self._file).rstrip("\n") + "\n"

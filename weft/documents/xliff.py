@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from weft.documents.markup import Role, Texts
+from weft.documents.placeholders import differing, marked, restored
 from weft.documents.segments import Segment, Written
 from weft.documents.sentences import base
 from weft.documents.xml import parsed, written
@@ -30,32 +31,39 @@ class Xliff:
         data: the file.
         name: its name, for errors.
         source, target: language codes.
+        lost: gets the place of each new target whose placeholders are not those of its source.
 
     Raises:
         DataError: it is another kind of file, or is about other languages.
         ConfigError: lxml is not installed.
     """
 
-    def __init__(self, data: bytes, name: str, source: str, target: str) -> None:
+    def __init__(self, data: bytes, name: str, source: str, target: str, lost: list[str]) -> None:
+        self._name, self._lost = name, lost
         self._root = parsed(data, name)
         _check(self._root, name, source, target)
-        waiting = []
+        self._waiting: list[Unit] = []
         for unit in units(self._root, name):
             if not _full(unit.source) or (unit.target is not None and _full(unit.target)):
                 continue
             if _untranslated(unit.parent):
                 continue
-            waiting.append(_target(unit, target))
-        self._texts = Texts(waiting, _role)
+            self._waiting.append(unit._replace(target=_target(unit, target)))
+        self._texts = Texts([unit.target for unit in self._waiting], _role)
 
     @property
     def segments(self) -> list[Segment]:
         """One for each unit without a translation."""
-        return self._texts.segments
+        return [marked(segment) for segment in self._texts.segments]
 
     def written(self, found: Sequence[Written]) -> bytes:
         """The file with the new translations, marked as such."""
-        self._texts.fill(found)
+        self._texts.fill(list(map(restored, self.segments, found)))
+        for unit in self._waiting:
+            if why := differing(*("".join(one.itertext()) for one in (unit.source, unit.target))):
+                self._lost.append(f"{self._name}:{unit.line}: {why}")
+                if unit.parent.get("state") is not None:
+                    unit.parent.set("state", "initial")
         return written(self._root)
 
 
