@@ -1,12 +1,15 @@
 """OpenAI's interface: its real client, streams that say what the whole answer says, laws of seeds."""
 
 import math
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 import weft
 from tests.serve.client import ask, events, post
+from tests.serve.conftest import listening
 from weft.run import open_run
 
 
@@ -83,3 +86,21 @@ def test_what_is_not_offered_is_refused(address: str) -> None:
         assert reply.status == 400
         assert reply.body["error"]["message"].startswith(next(iter(field)))
     assert ask(f"{address}/v1/completions").status == 405
+
+
+def test_models_are_listed_though_their_files_are_gone(library: None, runs: Path, tmp_path: Path) -> None:
+    from weft.serve.app import Serving
+    from weft.serve.limits import Limits
+    from weft.serve.served import named
+
+    shutil.copytree(runs / "prose", tmp_path / "prose")
+    weights = tmp_path / "prose" / "model.safetensors"
+    os.utime(weights, (1_700_000_003, 1_700_000_003))
+    with listening(Serving(named([tmp_path / "prose"], "cpu", ()), Limits())) as where:
+        before = ask(f"{where}/v1/models")
+        weights.unlink()
+        for path in ("/v1/models", "/v1/models/prose", "/api/runs", "/health/ready", "/openapi.json"):
+            assert ask(where + path).status == 200, path
+        assert ask(f"{where}/v1/models").body == before.body
+        assert before.body["data"][0]["created"] == 1_700_000_003
+        assert post(f"{where}/v1/completions", {"prompt": "the cat"}).status == 200

@@ -1,10 +1,12 @@
 """API keys: in every form that clients send, wrong, limited, changed while the server runs, in the page."""
 
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -15,6 +17,7 @@ from tests.serve.conftest import listening
 from tests.serve.test_guard import ASKED, served
 from weft.serve.guard import OPEN, SECRET, Access
 from weft.serve.keys import Keys, new_key
+from weft.serve.limits import Refusal
 
 
 class Locked(NamedTuple):
@@ -114,6 +117,65 @@ def test_a_key_may_be_limited_and_the_others_are_not(locked: Locked) -> None:
         ask(f"{locked.where}/api/runs", headers=locked.bearer(locked.few)).status == 200
     )  # the page asks often
     assert post(where, ASKED, locked.bearer()).status == 200
+
+
+def upload(locked: Locked, parts: list[bytes], size: int) -> bytes:
+    """The reply to the beginning of a form of a larger size."""
+    name = urlsplit(locked.where).hostname, urlsplit(locked.where).port
+    with socket.create_connection(name, timeout=30) as line:  # type: ignore[arg-type]
+        head = f"Content-Type: multipart/form-data; boundary=e\r\nContent-Length: {size}\r\n\r\n"
+        line.sendall(f"POST /translate_file HTTP/1.1\r\nHost: localhost\r\n{head}".encode())
+        for part in parts:
+            line.sendall(part)
+        return line.recv(65536)
+
+
+def field(name: str, value: bytes, more: str = "") -> bytes:
+    return f'--e\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n'.encode() + value + b"\r\n"
+
+
+def test_the_key_of_an_upload_is_checked_before_the_file_is_read(locked: Locked) -> None:
+    file = field("file", b"alpha\n" * 30_000, '; filename="a.txt"')
+    assert upload(locked, [file], 9_000_000).startswith(b"HTTP/1.1 401 ")
+    wrong = [field("api_key", b"wrong"), file]
+    assert upload(locked, wrong, 9_000_000).startswith(b"HTTP/1.1 403 ")
+    asked = [field("source", b"xx"), field("target", b"yy"), field("api_key", locked.key.encode())]
+    small = field("file", b"alpha\n", '; filename="a.txt"')
+    for parts in ([*asked, small], [small, *asked], [*asked, field("other", b"x" * 200_000), small]):
+        body = b"".join(parts) + b"--e--\r\n"
+        assert upload(locked, [body], len(body)).startswith(b"HTTP/1.1 200 ")
+    limited = [field("api_key", locked.few.encode()), field("other", b"x" * 200_000), small, b"--e--\r\n"]
+    statuses = [upload(locked, limited, len(b"".join(limited)))[9:12] for _ in range(3)]
+    assert statuses == [b"400", b"400", b"429"]  # source is missing; each counts once
+
+
+def test_an_upload_in_another_form_is_no_longer_than_other_requests(locked: Locked) -> None:
+    reply = ask(f"{locked.where}/translate_file", b" " * 2_000_000, "text/plain", headers=locked.bearer())
+    assert reply.status == 413
+
+
+def test_an_allowance_holds_for_all_processes_together(tmp_path: Path) -> None:
+    key, line = new_key("alice")
+    (tmp_path / "keys.txt").write_text(f"{line}:7\n")
+    keys = Keys(tmp_path / "keys.txt")
+    owner = keys.owner(key)
+    assert owner is not None
+    with TemporaryFile() as file:
+        keys.share(file)
+        for _ in range(3):
+            keys.spend(owner)
+        child = os.fork()
+        if not child:
+            spent = 0
+            try:
+                while spent < 9:
+                    keys.spend(owner)
+                    spent += 1
+            finally:
+                os._exit(spent)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+        with pytest.raises(Refusal, match="7 requests per minute"):
+            keys.spend(owner)
 
 
 def test_an_allowance_refills_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,6 +212,12 @@ def test_a_run_whose_data_is_gone_is_listed_and_answers(served: Callable[[str], 
         hidden.rename(folder)
 
 
+def test_the_page_says_that_it_decodes_several_sentences_as_one(address: str) -> None:
+    for text, count in (("alpha beta gamma", 1), ("It was red. It is blue. Is it?", 3)):
+        done = events(post(f"{address}/api/watch", {"run": "toy", "text": text}).body)[-1]
+        assert done["event"] == "done" and done["sentences"] == count
+
+
 def test_attention_is_moved_at_its_step_and_nowhere_else(address: str) -> None:
     where, asked = f"{address}/api/watch", {"run": "toy", "text": "alpha beta gamma", "beam": 3}
     plain = events(post(where, asked).body)[-1]

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 HEADINGS = {
     "Address": ("host", "port", "workers"),
+    "Storage": ("suggestions",),
     "Who may use it": NAMES,
     "Limits": ("queue", "batch", "deadline", "characters", "tokens", "connections"),
 }
@@ -76,6 +77,12 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
     default=1,
     help="Number of processes that answer; they share the weights. On the CPU only.",
 )
+@click.option(
+    "--suggestions",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Keep better translations from users (LibreTranslate's /suggest) in FILE, as lines of JSON.",
+)
 @device
 @plugin
 def command(
@@ -90,6 +97,7 @@ def command(
     tokens: int,
     connections: int,
     workers: int,
+    suggestions: Path | None,
     device: str,
     plugins: tuple[str, ...],
 ) -> None:
@@ -116,7 +124,7 @@ def command(
         tokens=tokens,
         connections=connections,
     )
-    _serve(runs, device, plugins, host, port, who, limits, workers)
+    _serve(runs, device, plugins, host, port, who, limits, workers, suggestions)
 
 
 def _serve(
@@ -128,7 +136,11 @@ def _serve(
     who: Who,
     limits: "Limits",
     workers: int,
+    suggestions: Path | None,
 ) -> None:
+    from weft.commands import outputs
+
+    outputs.check(suggestions)
     with ExitStack() as stack:
         if workers > 1:
             device = _cpu(device)
@@ -147,9 +159,11 @@ def _serve(
         keyless = host not in LOOPBACK and not rules.keys
 
         def answer(served: dict[str, Served], listens: Callable[[], None] = lambda: None) -> None:
-            serve(Serving(served, limits, rules, log), listening, tls, listens=listens)
+            serve(Serving(served, limits, rules, log, suggestions), listening, tls, listens=listens)
 
         if workers > 1:
+            if rules.keys:
+                rules.keys.share(stack.enter_context(TemporaryFile()))
             several = Workers(lambda: named(runs, device, plugins), workers, answer)
             _announce([(run.name, run.kind) for run in several.runs.values()], place, keyless)
             several.run(GRACE_SECONDS + 5)

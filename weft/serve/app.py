@@ -4,6 +4,7 @@ Read next: translation.py, completions.py, pages.py; guard.py and counts.py, aro
 """
 
 import traceback
+from pathlib import Path
 
 from msgspec import UNSET
 from prometheus_client.exposition import choose_encoder
@@ -26,6 +27,7 @@ from weft.serve.pages import FILES, Pages
 from weft.serve.responses import Health
 from weft.serve.served import Served
 from weft.serve.shelf import Shelf
+from weft.serve.suggestions import Suggestions
 from weft.serve.translation import Translation
 
 
@@ -37,6 +39,7 @@ class Serving:
         limits: limits of requests.
         access: who may use it.
         log: where each request is noted; None for nowhere.
+        suggestions: the file that keeps the translations that users suggest; None refuses them.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Serving:
         limits: Limits,
         access: Access | None = None,
         log: AccessLog | None = None,
+        suggestions: Path | None = None,
     ) -> None:
         self.runs = runs
         self.limits = limits
@@ -53,7 +57,8 @@ class Serving:
         # A stream takes one place per text; the queue of complete answers does not limit it. It is never cut.
         self.streams = Batcher("streams", most=limits.streams * BEAM, rows=limits.items)
         self.counts = Counts(self.batcher, self.streams, limits.deadline_seconds)
-        translation = Translation(runs, self.batcher, limits, keyed=self.access.keys is not None)
+        kept, keyed = Suggestions(limits, suggestions), self.access.keys is not None
+        translation = Translation(runs, self.batcher, limits, keyed=keyed, suggests=suggestions is not None)
         documents = Documents(translation, limits, Shelf())
         completions = Completions(runs, self.batcher, self.streams, limits)
         pages = Pages(runs, self.batcher, self.streams, limits)
@@ -70,6 +75,7 @@ class Serving:
             _route("/translate", translation.translate, both),
             _route("/translate_file", documents.translate_file, ["POST"]),
             _route("/download_file/{name}", documents.download_file),
+            _route("/suggest", kept.suggest, ["POST"]),
             _route("/detect", translation.detect, both),
             _route("/languages", translation.languages),
             _route("/frontend/settings", translation.settings),

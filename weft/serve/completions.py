@@ -81,8 +81,7 @@ class Completions:
         return {name: run for name, run in self.runs.items() if run.continues}
 
     def _model(self, run: Served) -> Model:
-        made = int((run.path / "model.safetensors").stat().st_mtime)
-        return Model(run.name, made)
+        return Model(run.name, run.made)
 
     def _asks(self, given: Complete, writer: Continuer) -> list[Ask]:
         prompts, limits, count = self.limits.prompts(given.prompt, "prompt"), self.limits, given.n

@@ -46,7 +46,9 @@ class Documents:
 
     async def translate_file(self, request: Request) -> Response:
         """Translate a document, batch by batch, so that others are answered in between."""
-        limits = replace(self.limits, body_bytes=self.limits.document_bytes + FIELDS)
+        limits, kind = self.limits, request.headers.get("content-type", "")
+        if kind.lower().startswith("multipart/form-data"):
+            limits = replace(limits, body_bytes=limits.document_bytes + FIELDS)
         fields_given = await fields(request, limits)
         upload = fields_given.get("file")
         if not isinstance(upload, Upload):

@@ -29,6 +29,10 @@ Handler = Callable[[Request], Awaitable[Response]]
 ADMIT = "weft.admit"
 """Name in the scope of a function that checks a request's `api_key`; guard.py sets it."""
 FORM_KINDS = ("application/x-www-form-urlencoded", "multipart/form-data")
+EARLY = 64_000
+"""Bytes of an upload after which its API key must have come."""
+
+_KEY = re.compile(rb'name="?api_key"?[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]{1,1000})\r\n--')
 LINGER = 16  # a body that is too large is read up to this multiple of the limit
 
 
@@ -119,10 +123,27 @@ async def fields(request: Request, limits: Limits) -> dict[str, Any]:
     Raises:
         Refusal: the body is too large or does not match its content type, or an API key is required.
     """
+    if "api_key" in request.query_params:
+        _admit(request, request.query_params["api_key"])
     given = await _fields(request, limits)
-    if ADMIT in request.scope:
-        request.scope[ADMIT](given.get("api_key"))
+    _admit(request, given.get("api_key"))
     return given
+
+
+def _admit(request: Request, key: object) -> None:
+    """Check the key of a request, once."""
+    if ADMIT in request.scope:
+        request.scope.pop(ADMIT)(key)
+
+
+def _admit_upload(request: Request, begun: bytearray) -> None:
+    """Check the key in the beginning of a form with a file, before the rest is read."""
+    found = _KEY.search(begun)
+    try:
+        _admit(request, found[1].decode("utf-8", "replace") if found else None)
+    except Refusal as refusal:
+        refusal.closes = True
+        raise
 
 
 async def _fields(request: Request, limits: Limits) -> dict[str, Any]:
@@ -190,6 +211,8 @@ async def _body(request: Request, limits: Limits) -> bytes:
                 comes = max(comes, received)
                 if comes <= most:
                     body += part
+                if len(body) > EARLY and not whole and ADMIT in request.scope:
+                    _admit_upload(request, body)
     except ClientDisconnect:
         raise Gone from None
     except TimeoutError:

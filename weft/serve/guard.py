@@ -31,7 +31,7 @@ COOKIE = "weft_key"
 OPEN = {"/", *(f"/{name}" for name in FILES), "/api/key", "/openapi.json", "/languages"}
 OPEN |= {"/health", "/health/live", "/health/ready", "/spec", "/frontend/settings"}
 """Addresses that need no key: the page, which asks for it, descriptions and probes."""
-FIELDS = {"/translate", "/translate_file", "/detect"}
+FIELDS = {"/translate", "/translate_file", "/detect", "/suggest"}
 """Addresses where the key may be the field `api_key`, as in LibreTranslate."""
 SECRET = "/download_file/"
 """The names below this address are keys themselves."""

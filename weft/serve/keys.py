@@ -6,6 +6,8 @@ file does not open the server.
 
 import hashlib
 import hmac
+import importlib
+import json
 import math
 import os
 import re
@@ -13,7 +15,7 @@ import secrets
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from weft.errors import ConfigError
 from weft.serve.limits import Refusal
@@ -94,7 +96,7 @@ class Keys:
         self.path = path
         self._state = self._stat()
         self._owners = owners_in(path)
-        self._spent: dict[str, tuple[float, float]] = {}  # name to (requests left, when)
+        self._spent = Spent()
 
     def owner(self, key: str) -> Owner | None:
         """The owner of a key; None for an unknown key. Every hash is compared, each in constant time."""
@@ -115,16 +117,22 @@ class Keys:
         if not owner.per_minute:
             return
         now, rate = time.monotonic(), owner.per_minute / 60
-        left, when = self._spent.get(owner.name, (float(owner.per_minute), now))
-        left = min(float(owner.per_minute), left + (now - when) * rate)
-        if left < 1:
-            seconds = math.ceil((1 - left) / rate)
-            raise Refusal(
-                429,
-                f"this key may send {owner.per_minute} requests per minute; try again in {seconds} seconds",
-                retry_after=seconds,
-            )
-        self._spent[owner.name] = left - 1, now
+        with self._spent as spent:
+            left, when = spent.get(owner.name, (float(owner.per_minute), now))
+            left = min(float(owner.per_minute), left + (now - when) * rate)
+            if left >= 1:
+                spent[owner.name] = left - 1, now
+                return
+        seconds = math.ceil((1 - left) / rate)
+        raise Refusal(
+            429,
+            f"this key may send {owner.per_minute} requests per minute; try again in {seconds} seconds",
+            retry_after=seconds,
+        )
+
+    def share(self, file: IO[bytes]) -> None:
+        """Count the requests of all processes that are forked from now on together, in an empty file."""
+        self._spent = Spent(file)
 
     def _reread(self) -> None:
         state = self._stat()
@@ -142,3 +150,33 @@ class Keys:
         except OSError:
             return ()
         return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class Spent:
+    """What is left of the allowances, by name: (requests left, when). Used in a `with` statement.
+
+    Args:
+        file: where processes share it; None for one process. A lock of the file ends with its process.
+    """
+
+    def __init__(self, file: IO[bytes] | None = None) -> None:
+        self._file = file
+        self._own: dict[str, tuple[float, float]] = {}
+
+    def __enter__(self) -> dict[str, tuple[float, float]]:
+        if self._file is not None:
+            fcntl = importlib.import_module("fcntl")  # Windows has none, nor workers
+            fcntl.lockf(self._file, fcntl.LOCK_EX)
+            data = os.pread(self._file.fileno(), os.fstat(self._file.fileno()).st_size, 0)
+            self._own = {name: (left, when) for name, left, when in json.loads(data or b"[]")}
+        return self._own
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            since = time.monotonic() - 60  # by then an allowance is full again
+            rows = [[name, left, when] for name, (left, when) in self._own.items() if when > since]
+            data = json.dumps(rows).encode()
+            os.pwrite(self._file.fileno(), data, 0)
+            os.ftruncate(self._file.fileno(), len(data))
+            fcntl = importlib.import_module("fcntl")
+            fcntl.lockf(self._file, fcntl.LOCK_UN)

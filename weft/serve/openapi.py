@@ -80,6 +80,14 @@ ROUTES = {
         )
     },
     "/download_file/{name}": {"get": Route("A translated document.", kinds=(BINARY,), refusals=("404",))},
+    "/suggest": {
+        "post": Route(
+            "Keep a better translation; 403 if the server keeps none.",
+            responses.Suggested,
+            requests.Suggest,
+            FORMS,
+        )
+    },
     "/detect": {
         "get": Route(_DETECT, _DETECTED, requests.Detect),
         "post": Route(_DETECT, _DETECTED, requests.Detect, FORMS),

@@ -73,6 +73,16 @@ class Translate(Struct):
     api_key: ApiKey | None = None
 
 
+class Suggest(Struct):
+    """A better translation of a text."""
+
+    q: Annotated[str, Meta(min_length=1, title="the text")]
+    s: Annotated[str, Meta(min_length=1, title="its better translation")]
+    source: Code
+    target: Code
+    api_key: ApiKey | None = None
+
+
 class TranslateFile(Struct):
     """A document to translate."""
 

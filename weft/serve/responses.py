@@ -94,6 +94,12 @@ class Settings(Struct, rename="camel"):
     suggestions: bool = False
 
 
+class Suggested(Struct):
+    """That a suggestion was kept."""
+
+    success: bool = True
+
+
 class Model(Struct):
     """A language model; `created` in seconds since 1970."""
 

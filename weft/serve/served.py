@@ -79,6 +79,11 @@ class Served:
         return self._opened is not None
 
     @property
+    def made(self) -> int:
+        """When its model was written, in seconds since 1970; the file may be gone since."""
+        return self.state[1] // 10**9 if self.state else 0
+
+    @property
     def kind(self) -> str:
         """The name of its task; "training" without a model."""
         return self.opened.name if self.ready else "training"

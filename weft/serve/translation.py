@@ -1,7 +1,7 @@
 """LibreTranslate's interface for translators: /translate, /languages, /detect, /frontend/settings, /health.
 
-A text is translated sentence by sentence. Source: libretranslate.com/docs. Not supported: files, suggestions,
-Read next: answers.py; documents.py, files; ../documents/segments.py.
+A text is translated sentence by sentence. Source: libretranslate.com/docs. Read next: answers.py;
+documents.py and suggestions.py; ../documents/segments.py.
 """
 
 import asyncio
@@ -43,10 +43,14 @@ class Translation:
         batcher: computes translations.
         limits: limits of requests.
         keyed: whether requests need an API key.
+        suggests: whether suggestions are kept.
     """
 
-    def __init__(self, runs: dict[str, Served], batcher: Batcher, limits: Limits, *, keyed: bool) -> None:
+    def __init__(
+        self, runs: dict[str, Served], batcher: Batcher, limits: Limits, *, keyed: bool, suggests: bool
+    ) -> None:
         self.runs = runs
+        self.suggests = suggests
         self.keyed = keyed
         self.batcher = batcher
         self.limits = limits
@@ -75,6 +79,7 @@ class Translation:
                 supported_files_format=list(ENDINGS),
                 api_keys=self.keyed,
                 key_required=self.keyed,
+                suggestions=self.suggests,
             )
         )
 

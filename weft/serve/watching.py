@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from weft.diagnose.copying import copied
+from weft.documents.sentences import split
 from weft.errors import ConfigError
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
@@ -132,12 +133,19 @@ def _translate(run: Served, decoding: Decoding, given: dict[str, Any], emit: Emi
             "event": "done",
             "kind": "translate",
             "text": texts[0],
+            "sentences": _sentences(run, given["text"]),
             "others": [{"text": text, "score": score} for text, score in zip(texts, scores, strict=False)],
             **_looked(found, source, best[0], given["text"], bool(edits.looks)),
             "steps": _steps(path, found),
             "tree": _tree(trace, path, found),
         }
     )
+
+
+def _sentences(run: Served, text: str) -> int:
+    """The number of sentences that /translate would translate one by one; the page decodes them as one."""
+    directions = run.directions()
+    return len(split(text, directions[0][0]).texts) if directions else 1
 
 
 def _looked(

@@ -6,6 +6,7 @@ const percent = (prob) => `${(100 * prob).toFixed(1)} %`;
 
 const DRAW = {
   translate(panel, shown, done, one) {
+    if (done.sentences > 1) panel.append(make("p", { className: "hint", textContent: `${done.sentences} sentences, decoded here as one text. /translate translates them one by one, so its answer may differ.` }));
     shown.hidden = true;
     const source = make("div", { className: "words source", dir: "auto" },
       ...done.source.map((word) => make("span", { className: "word", textContent: word })));
