@@ -1,6 +1,6 @@
 """Read requests (JSON, form, multipart, query string) as typed objects, and write answers.
 
-Read next: requests.py, the types; translation.py and completions.py, which use them.
+Read next: bodies.py; requests.py, the types; translation.py and completions.py, which use them.
 """
 
 import asyncio
@@ -13,12 +13,13 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from weft import jsonfile
 from weft.errors import WeftError
 from weft.serve.batcher import Batcher
+from weft.serve.bodies import Gone, admit, body_of
 from weft.serve.expected import expected, shown
 from weft.serve.job import Job
 from weft.serve.limits import Limits, Refusal
@@ -26,14 +27,7 @@ from weft.serve.responses import Failure, Mistake, Refused
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 Handler = Callable[[Request], Awaitable[Response]]
-ADMIT = "weft.admit"
-"""Name in the scope of a function that checks a request's `api_key`; guard.py sets it."""
 FORM_KINDS = ("application/x-www-form-urlencoded", "multipart/form-data")
-EARLY = 64_000
-"""Bytes of an upload after which its API key must have come."""
-
-_KEY = re.compile(rb'name="?api_key"?[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]{1,1000})\r\n--')
-LINGER = 16  # a body that is too large is read up to this multiple of the limit
 
 
 class Upload(NamedTuple):
@@ -41,10 +35,6 @@ class Upload(NamedTuple):
 
     name: str
     data: bytes
-
-
-class Gone(Exception):
-    """Raised when the client has closed the connection before its answer was ready."""
 
 
 class Json(JSONResponse):
@@ -124,26 +114,10 @@ async def fields(request: Request, limits: Limits) -> dict[str, Any]:
         Refusal: the body is too large or does not match its content type, or an API key is required.
     """
     if "api_key" in request.query_params:
-        _admit(request, request.query_params["api_key"])
+        admit(request, request.query_params["api_key"])
     given = await _fields(request, limits)
-    _admit(request, given.get("api_key"))
+    admit(request, given.get("api_key"))
     return given
-
-
-def _admit(request: Request, key: object) -> None:
-    """Check the key of a request, once."""
-    if ADMIT in request.scope:
-        request.scope.pop(ADMIT)(key)
-
-
-def _admit_upload(request: Request, begun: bytearray) -> None:
-    """Check the key in the beginning of a form with a file, before the rest is read."""
-    found = _KEY.search(begun)
-    try:
-        _admit(request, found[1].decode("utf-8", "replace") if found else None)
-    except Refusal as refusal:
-        refusal.closes = True
-        raise
 
 
 async def _fields(request: Request, limits: Limits) -> dict[str, Any]:
@@ -153,7 +127,7 @@ async def _fields(request: Request, limits: Limits) -> dict[str, Any]:
         given[name] = values if len(values) > 1 else values[0]
     if request.method in ("GET", "HEAD"):
         return given
-    body = await _body(request, limits)
+    body = await body_of(request, limits)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in FORM_KINDS:
         given |= await _form(request)
@@ -185,45 +159,6 @@ def _json(body: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Refusal(400, "expected a JSON object with the request's fields, got other JSON")
     return found
-
-
-async def _body(request: Request, limits: Limits) -> bytes:
-    """The body of a request.
-
-    Most clients read the response only after they have sent everything, so a body that is too large is
-    read and discarded. If it is far too large, or arrives too slowly, the connection is closed instead.
-    """
-    most, seconds = limits.body_bytes, limits.body_seconds
-    declared = request.headers.get("content-length", "0")
-    comes = int(declared[:18]) if declared.isdigit() else 0
-    waits = (
-        request.headers.get("expect", "").lower() == "100-continue"
-    )  # it waits for our reply before it sends
-    body = bytearray()
-    received, whole = 0, False
-    try:
-        async with asyncio.timeout(seconds):
-            parts = request.stream()
-            while not whole and comes <= (most if waits else LINGER * most):
-                part = await anext(parts, b"")
-                whole = not part
-                received += len(part)
-                comes = max(comes, received)
-                if comes <= most:
-                    body += part
-                if len(body) > EARLY and not whole and ADMIT in request.scope:
-                    _admit_upload(request, body)
-    except ClientDisconnect:
-        raise Gone from None
-    except TimeoutError:
-        if comes <= most:
-            sentence = f"the body did not arrive within {seconds:g} seconds; send it faster, or send less"
-            raise Refusal(408, sentence, closes=True) from None
-    if comes > most:
-        sentence = f"the body is larger than {most:,} bytes; send less at once"
-        raise Refusal(413, sentence, closes=not whole)
-    request._body = bytes(body)  # where Request.body() keeps it; form() reads it
-    return request._body
 
 
 async def _form(request: Request) -> dict[str, Any]:

@@ -21,7 +21,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.errors import ConfigError
-from weft.serve.forms import ADMIT, Json, error_form, read
+from weft.serve.bodies import ADMIT
+from weft.serve.forms import Json, error_form, read
 from weft.serve.keys import Keys
 from weft.serve.limits import Limits, Refusal
 from weft.serve.pages import FILES
