@@ -77,8 +77,9 @@ def _with_cells_and_scores() -> None:
         ENCODERS[f"recurrent/{name}"] = partial(
             recurrent_encoder, sizes=(SIZE, 5), cell=cell, bidirectional=True
         )
-        # the output of Mamba grows with the fifth power of its input and explodes when it is fed back
-        fed = partial(Block, cell=cell) if name.startswith("mamba") else cell
+        # the output of Mamba grows with the fifth power of its input, that of RWKV-7 with the third: they
+        # explode when they are fed back
+        fed = partial(Block, cell=cell) if name.startswith(("mamba", "rwkv7")) else cell
         DECODERS[f"recurrent/{name}"] = partial(
             recurrent_decoder, sizes=(3, SIZE), cell=fed, enters="both", input_feeding=True
         )

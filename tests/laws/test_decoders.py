@@ -193,6 +193,5 @@ def test_bfloat16_autocast_stays_near_float32(make: Make, reader: Make | None) -
         for parameter in it.decoder.parameters():
             parameter.copy_(parameter.bfloat16())
         spread = float((written() - exact).norm() / exact.norm())
-    near(
-        rounded, exact, max(0.1, 3 * spread)
-    )  # bfloat16: relative error 1/256 per operation, dozens in a row
+    # bfloat16: relative error 1/256 per operation, dozens in a row; a norm enlarges that of a small sum
+    near(rounded, exact, max(0.2, 3 * spread))

@@ -13,7 +13,17 @@ from weft.nn.scores.dot import Dot
 
 SIZE = 13  # features of a cell's output, a prime unlike the sizes in members.py
 
+MATRIX = {"heads": 2, "key_size": 3, "value_size": 5}  # no norm of one number, whatever the size
+
 VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "cells.retention": [MATRIX],
+    "cells.gla": [MATRIX],
+    "cells.hgrn2": [MATRIX, MATRIX | {"lower_bound": 0.3}],
+    "cells.mlstm": [MATRIX, MATRIX | {"cap": 2.0}],
+    "cells.delta": [MATRIX, MATRIX | {"convolution": 1}],
+    "cells.gated_delta": [MATRIX],
+    "cells.ssd": [MATRIX],
+    "cells.rwkv7": [MATRIX],
     "cells.stepwise": [{}, {"hidden": 5, "activation": "maxout", "output": "softmax"}],
     "cells.elman": [{"activation": name} for name in ("tanh", "relu", "maxout", "elu", "modrelu")],
     "cells.jordan": [{}, {"hidden": 5, "activation": "leaky_relu", "output": "maxout"}],

@@ -53,11 +53,13 @@ def blocks(state: State) -> list[slice]:
 def shown_block(cell: Cell, state: State) -> slice:
     """The slice of h, the output part of a state.
 
-    It is the whole state if h is computed from the state, and the carried part if no step reads h (in SRU,
-    c).
+    It is the whole state if h, or what a bridge carries, is computed from the state, and the carried part if
+    no step reads h (in SRU, c).
     """
     shown, carried = cell.shown(state), list(leaves(cell.carried(state)))
-    if len(carried) == 1 and any(leaf is carried[0] for leaf in leaves(state)):
+    if not any(leaf is part for leaf in leaves(state) for part in carried):  # computed from a matrix
+        return slice(0, flat(state).shape[1])
+    if len(carried) == 1:
         shown = carried[0]
     for leaf, block in zip(filter(_counts, leaves(state)), blocks(state), strict=True):
         if leaf is shown:

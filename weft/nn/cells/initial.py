@@ -82,3 +82,15 @@ class GateNorm(nn.Module):
         centred = apart - apart.mean(-1, keepdim=True)
         scaled = centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + EPSILON)
         return scaled.flatten(-2) * self.gain
+
+
+def rates(heads: int) -> tuple[Tensor, Tensor]:
+    """log A and b of a decay exp(-A softplus(z + b)), one each per head.
+
+    A is uniform in [1, 16] and softplus(b) log-uniform in [0.001, 0.1], as in Mamba-2, so heads forget at
+    different speeds.
+
+    Source: Dao & Gu 2024, "Transformers are SSMs", the published code.
+    """
+    steps = torch.exp(torch.empty(heads).uniform_(math.log(1e-3), math.log(1e-1)))
+    return torch.empty(heads).uniform_(1.0, 16.0).log(), steps + torch.log(-torch.expm1(-steps))

@@ -1,0 +1,126 @@
+"""The recurrences of C13 in chunks are the loop over steps, also where decays leave the range of float32."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tests.laws.members import close, normal
+from weft.errors import ConfigError
+from weft.nn.cells.hgrn2 import HGRN2
+from weft.nn.cells.retention import Retention
+from weft.nn.chunks import CHUNK, Corrected, Decayed
+from weft.nn.short import ShortConvolution
+
+ROWS, HEADS, KEYS, VALUES = 2, 3, 5, 7
+Recurrence = Decayed | Corrected
+Make = Callable[[int, Tensor, torch.dtype], Recurrence]
+
+
+def decayed(steps: int, decay: Tensor, dtype: torch.dtype) -> Decayed:
+    q, k = (normal(ROWS, steps, HEADS, KEYS, seed=n, dtype=dtype) for n in (1, 2))
+    return Decayed(q, k, normal(ROWS, steps, HEADS, VALUES, seed=3, dtype=dtype), decay.to(dtype))
+
+
+def delta(steps: int, decay: Tensor, dtype: torch.dtype) -> Corrected:
+    q, k, v, decay = decayed(steps, decay, dtype)
+    k = F.normalize(k, dim=-1)
+    return Corrected(q, k, v, decay, -0.7 * decay.exp() * k, k)
+
+
+def general(steps: int, decay: Tensor, dtype: torch.dtype) -> Corrected:
+    q, k, v, decay = decayed(steps, decay, dtype)
+    c = F.normalize(normal(ROWS, steps, HEADS, KEYS, seed=4, dtype=dtype), dim=-1)
+    return Corrected(q, k, v, decay, -c, normal(ROWS, steps, HEADS, 1, seed=5, dtype=dtype).sigmoid() * c)
+
+
+KINDS: dict[str, tuple[Make, int]] = {
+    "decayed-head": (decayed, 1),
+    "decayed-row": (decayed, KEYS),
+    "delta-head": (delta, 1),
+    "general-row": (general, KEYS),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def stepped(asked: Recurrence, state: Tensor) -> tuple[Tensor, Tensor]:
+    outputs = []
+    for t in range(asked.query.shape[1]):
+        o, state = type(asked)(*(part[:, t : t + 1] for part in asked)).one(state)
+        outputs.append(o)
+    return torch.cat(outputs, 1), state
+
+
+def made(kind: str, steps: int, low: float, high: float, dtype: torch.dtype) -> Recurrence:
+    """Decays log-uniform between two numbers."""
+    make, width = KINDS[kind]
+    spread = normal(ROWS, steps, HEADS, width, seed=6).sigmoid()
+    return make(steps, -(low ** (1 - spread) * high**spread), dtype)
+
+
+@every_kind
+@pytest.mark.parametrize("steps", [1, 2, 3, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK - 5])
+def test_chunks_are_the_loop(kind: str, steps: int) -> None:
+    asked = made(kind, steps, 1e-3, 1.0, torch.float64)
+    state = normal(ROWS, HEADS, KEYS, VALUES, seed=8)
+    close(asked.all(state), stepped(asked, state))
+
+
+@every_kind
+@pytest.mark.parametrize(("low", "high"), [(1e-9, 1e-6), (1e-4, 300.0), (50.0, 1e5)])
+def test_decays_of_any_size_neither_overflow_nor_lose_digits(kind: str, low: float, high: float) -> None:
+    steps = 2 * CHUNK + 3
+    asked, exact = (made(kind, steps, low, high, dtype) for dtype in (torch.float32, torch.float64))
+    state = normal(ROWS, HEADS, KEYS, VALUES, seed=8)
+    parts = [part.clone().requires_grad_() for part in asked]
+    if kind == "delta-head":
+        parts[-1] = parts[1]
+    found = type(asked)(*parts).all(state.float())
+    for one, other in zip(found, stepped(exact, state), strict=True):
+        bound = 2e-5 * max(1.0, float(other.abs().max()))  # float32, sums of up to 131 terms
+        torch.testing.assert_close(one.double(), other, rtol=0, atol=bound)
+    (found[0].sum() + found[1].sum()).backward()
+    assert all(part.grad is not None and part.grad.isfinite().all() for part in parts)
+
+
+@every_kind
+def test_gradients_of_chunks_are_those_of_the_loop(kind: str) -> None:
+    found = []
+    for run in (lambda asked, state: asked.all(state), stepped):
+        asked = made(kind, CHUNK + 3, 1e-3, 30.0, torch.float64)
+        parts = [part.clone().requires_grad_() for part in asked]
+        if kind == "delta-head":
+            parts[-1] = parts[1]
+        state = normal(ROWS, HEADS, KEYS, VALUES, seed=8).requires_grad_()
+        ends = run(type(asked)(*parts), state)
+        total = sum((normal(*end.shape, seed=n) * end).sum() for n, end in enumerate(ends))
+        found.append(torch.autograd.grad(total, [*parts, state]))
+    close(found[0], found[1], 1e-9)  # sums of products of 67 steps, up to 1e3
+
+
+def test_a_short_convolution_is_that_of_torch() -> None:
+    short = ShortConvolution(5, 3).double()
+    short.bias.data = normal(5)
+    x, before = normal(2, 11, 5), normal(2, 2, 5, seed=2)
+    y, (after,) = short(x, (before,))
+    seen = torch.cat([before, x], 1).mT
+    want = F.silu(F.conv1d(seen, short.weight.detach().T[:, None], short.bias, groups=5)).mT
+    close(y, want)
+    close(after[:, -1], x[:, -2:])
+    close(after[:, 0], torch.stack([before[:, 1], x[:, 0]], 1))
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Retention(2, 3, heads=0), "heads of at least 1.*got heads 0"),
+        (lambda: Retention(2, 3, key_size=-1), "key_size -1"),
+        (lambda: HGRN2(2, 3, lower_bound=1.0), "lower_bound: .*1.0"),
+        (lambda: ShortConvolution(2, 0), "convolution: .*0"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(make: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        make()

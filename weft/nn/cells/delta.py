@@ -1,0 +1,78 @@
+"""C13: DeltaNet, which replaces the value under a key instead of adding to it. Read next: gated_delta.py."""
+
+import torch
+from torch import Tensor
+
+from weft.nn.cells.matrix import Extra, MatrixCell
+from weft.nn.chunks import Corrected
+from weft.nn.kernels.linear import Linear
+from weft.nn.norms import RMSNorm
+from weft.nn.short import ShortConvolution
+
+
+class Delta(MatrixCell):
+    """S_t = S_{t-1} - b_t k_t (k_t^T S_{t-1} - v_t^T), o_t = S_t^T q_t, y_t = W_o norm(o_t).
+
+    b_t = sigmoid(W_b x_t). q, k and v are projections of x, then a convolution with swish; q and k then get
+    the length 1, and q is divided by sqrt(K).
+
+    Args:
+        in_size: D, features of the input.
+        size: H, features of the output.
+        heads: number of matrices S.
+        key_size: K; 0 = size / heads, rounded up.
+        value_size: V; 0 = size / heads, rounded up.
+        convolution: number of steps that the convolution reads; 1 = swish only.
+
+    The state is (y, S), and with a convolution its last inputs.
+    Source: Schlag, Irie & Schmidhuber 2021, "Linear Transformers are secretly fast weight programmers",
+    section 4.2; normalised keys, convolution and norm: Yang et al. 2024, "Parallelizing linear Transformers
+    with the delta rule over sequence length", section 3.3.
+
+    Example:
+        >>> import torch
+        >>> cell = Delta(3, 8)
+        >>> y, (last, S, inputs) = cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))
+        >>> y.shape, S.shape
+        (torch.Size([2, 7, 8]), torch.Size([2, 4, 2, 2]))
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        size: int,
+        *,
+        heads: int = 4,
+        key_size: int = 0,
+        value_size: int = 0,
+        convolution: int = 4,
+    ) -> None:
+        super().__init__(in_size, size, heads=heads, key_size=key_size, value_size=value_size)
+        keys, values = heads * self.key_size, heads * self.value_size
+        self.sizes = [keys, keys, values]
+        self.project = Linear(in_size, sum(self.sizes) + heads, bias=False)
+        self.short = ShortConvolution(sum(self.sizes), convolution, bias=False)
+        self.norm = RMSNorm(self.value_size, eps=1e-5)
+        self.out = Linear(values, size, bias=False)
+
+    def extra(self, like: Tensor) -> Extra:
+        """The last inputs of the convolution."""
+        return self.short.start(like)
+
+    def read(self, x: Tensor, before: Extra) -> tuple[Corrected, Extra, Extra]:
+        """Projections, convolution, rate."""
+        qkv, rate = self.project(x).split([sum(self.sizes), self.heads], -1)
+        qkv, after = self.short(qkv, before)
+        q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in qkv.split(self.sizes, -1))
+        q, k = unit(q) / self.key_size**0.5, unit(k)
+        rate = rate.sigmoid()[..., None]
+        return Corrected(q, k, rate * v, torch.zeros_like(rate), -rate * k, k), after, ()
+
+    def write(self, o: Tensor, rest: Extra) -> Tensor:
+        """Norm of each head, projection."""
+        return self.out(self.norm(o).flatten(-2))
+
+
+def unit(x: Tensor) -> Tensor:
+    """x [.., K] divided by its length, the square root of |x|^2 + 1e-6."""
+    return x * torch.rsqrt(x.square().sum(-1, keepdim=True) + 1e-6)

@@ -1,0 +1,77 @@
+"""C13: Gated DeltaNet, the delta rule with a decay. Read next: ssd.py."""
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from weft.nn.cells.delta import unit
+from weft.nn.cells.initial import rates
+from weft.nn.cells.matrix import Extra, MatrixCell
+from weft.nn.chunks import Corrected
+from weft.nn.kernels.linear import Linear
+from weft.nn.norms import RMSNorm
+from weft.nn.short import ShortConvolution
+
+
+class GatedDelta(MatrixCell):
+    """S_t = a_t (S_{t-1} - b_t k_t k_t^T S_{t-1}) + b_t k_t v_t^T, o_t = S_t^T q_t.
+
+    y_t = W_o (norm(o_t) * swish(W_z x_t)), b_t = sigmoid(W_b x_t), a_t = exp(-A softplus(W_a x_t + d)); q, k
+    and v as in DeltaNet.
+
+    Args:
+        in_size: D, features of the input.
+        size: H, features of the output.
+        heads: number of matrices S.
+        key_size: K; 0 = size / heads, rounded up.
+        value_size: V; 0 = size / heads, rounded up.
+        convolution: number of steps that the convolution reads; 1 = swish only.
+
+    The state is (y, S), and with a convolution its last inputs.
+    Source: Yang, Kautz & Hatamizadeh 2024, "Gated delta networks: improving Mamba2 with delta rule",
+    equation 10 and section 3.4.
+
+    Example:
+        >>> import torch
+        >>> cell = GatedDelta(3, 8)
+        >>> y, (last, S, inputs) = cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))
+        >>> y.shape, S.shape
+        (torch.Size([2, 7, 8]), torch.Size([2, 4, 2, 2]))
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        size: int,
+        *,
+        heads: int = 4,
+        key_size: int = 0,
+        value_size: int = 0,
+        convolution: int = 4,
+    ) -> None:
+        super().__init__(in_size, size, heads=heads, key_size=key_size, value_size=value_size)
+        keys, values = heads * self.key_size, heads * self.value_size
+        self.sizes = [keys, keys, values]
+        self.rest = [values, heads, heads]  # z, b, a
+        self.project = Linear(in_size, sum(self.sizes + self.rest), bias=False)
+        self.short = ShortConvolution(sum(self.sizes), convolution, bias=False)
+        self.log_rate, self.bias = (nn.Parameter(part) for part in rates(heads))
+        self.norm = RMSNorm(self.value_size, eps=1e-6)
+        self.out = Linear(values, size, bias=False)
+
+    def extra(self, like: Tensor) -> Extra:
+        """The last inputs of the convolution."""
+        return self.short.start(like)
+
+    def read(self, x: Tensor, before: Extra) -> tuple[Corrected, Extra, Extra]:
+        """Projections, convolution, rate and decay."""
+        qkv, z, b, a = self.project(x).split([sum(self.sizes), *self.rest], -1)
+        qkv, after = self.short(qkv, before)
+        q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in qkv.split(self.sizes, -1))
+        q, k = unit(q) / self.key_size**0.5, unit(k)
+        rate = b.sigmoid()[..., None]
+        decay = (-self.log_rate.exp() * F.softplus(a + self.bias))[..., None]
+        return Corrected(q, k, rate * v, decay, -rate * decay.exp() * k, k), after, (z,)
+
+    def write(self, o: Tensor, rest: Extra) -> Tensor:
+        """Norm of each head, gate, projection."""
+        return self.out(self.norm(o).flatten(-2) * F.silu(rest[0]))

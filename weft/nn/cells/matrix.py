@@ -1,0 +1,137 @@
+"""The contract of a cell whose state is one matrix per head (C13); a new one writes `read` and `write`.
+
+Read next: retention.py, the simplest one; ../chunks.py, the recurrence itself.
+"""
+
+from abc import abstractmethod
+from math import ceil
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.nn.cells.cell import Cell
+from weft.nn.chunks import Corrected, Decayed
+from weft.probe import record, watching
+from weft.tracing import exporting
+from weft.tree import State
+
+Recurrence = Decayed | Corrected
+Extra = tuple[Tensor, ...]
+
+
+class MatrixCell(Cell):
+    """A cell that writes values under keys into a matrix S per head and reads it with a query.
+
+    Args:
+        in_size: D, features of the input.
+        size: H, features of the output.
+        heads: number of matrices.
+        key_size: K, rows of each matrix; 0 = size / heads, rounded up.
+        value_size: V, columns of each matrix; 0 = size / heads, rounded up.
+
+    The state is (y, S, ...): the last output [B, H], S [B, heads, K, V], and what else a cell remembers. A
+    bridge writes and reads S under one fixed key, all of whose entries are equal.
+
+    Raises:
+        ConfigError: a number below 1.
+    """
+
+    multiplies = False
+
+    def __init__(
+        self, in_size: int, size: int, *, heads: int, key_size: int = 0, value_size: int = 0
+    ) -> None:
+        super().__init__(in_size, size)
+        if heads < 1 or key_size < 0 or value_size < 0:
+            raise ConfigError(
+                "expected heads of at least 1, and sizes of keys and values of at least 1, or 0 for "
+                f"size / heads; got heads {heads}, key_size {key_size}, value_size {value_size}"
+            )
+        self.heads = heads
+        self.key_size = key_size or ceil(size / heads)
+        self.value_size = value_size or ceil(size / heads)
+        self.columns = self.value_size  # of S
+
+    @abstractmethod
+    def read(self, x: Tensor, before: Extra) -> tuple[Recurrence, Extra, Extra]:
+        """What the inputs ask of the matrices.
+
+        Args:
+            x: [B, T, D].
+            before: the state beyond y and S, before the first step.
+
+        Returns:
+            The recurrence; the state beyond y and S after each step, [B, T, ..]; and what `write` needs.
+        """
+
+    @abstractmethod
+    def write(self, o: Tensor, rest: Extra) -> Tensor:
+        """y [B, T, H] from what the queries found, o [B, T, heads, V], and the last result of `read`."""
+
+    def extra(self, like: Tensor) -> Extra:
+        """The initial state beyond y and S, for the rows of `like` [B, ..]; none by default."""
+        return ()
+
+    def start(self, like: Tensor) -> State:
+        """(y, S, ...), zeros unless a cell says otherwise."""
+        rows = like.shape[0]
+        matrix = like.new_zeros(rows, self.heads, self.key_size, self.columns)
+        return (like.new_zeros(rows, self.size), matrix, *self.extra(like))
+
+    def carried(self, state: State) -> tuple[Tensor]:
+        """What S gives for the fixed key, [B, heads V]."""
+        return ((state[1].sum(-2) / self.key_size**0.5).flatten(1),)
+
+    def begin(self, carried: tuple[Tensor, ...]) -> State:
+        """The initial state with the carried values written under the fixed key."""
+        y, matrix, *extra = self.start(carried[0])
+        written = carried[0].unflatten(1, (self.heads, 1, -1)) / self.key_size**0.5
+        return (y, matrix + written, *extra)
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """One step of the equation."""
+        y, after = self._through(x[:, None], state, None, at_once=False)
+        if watching():
+            for name, value in (("hidden", y[:, 0]), ("state", after[1])):
+                record(name, value)
+        return y[:, 0], after
+
+    def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
+        """All steps in chunks of matrix products."""
+        if watching() or exporting():
+            return super().run(x, state, mask)
+        y, after = self._through(x, state, mask, at_once=True)
+        return y if mask is None else y * mask[..., None], after
+
+    def _through(
+        self, x: Tensor, state: State, mask: Tensor | None, *, at_once: bool
+    ) -> tuple[Tensor, State]:
+        h, matrix, *before = state
+        asked, extra, rest = self.read(x, tuple(before))
+        if mask is not None:
+            asked = asked.masked(mask)
+        wide = torch.promote_types(matrix.dtype, torch.float32)  # sums over many steps
+        with torch.autocast(x.device.type, enabled=False):
+            asked = _in(asked, wide)
+            o, after = (asked.all if at_once else asked.one)(matrix.to(wide))
+        y = self.write(o.to(x.dtype), rest)
+        last = _last((y, *extra), (h, *before), mask)
+        return y, (last[0], after.to(matrix.dtype), *last[1:])
+
+
+def _in(asked: Recurrence, dtype: torch.dtype) -> Recurrence:
+    key = asked.key.to(dtype)
+    return type(asked)(*(key if part is asked.key else part.to(dtype) for part in asked))
+
+
+def _last(each: Extra, before: Extra, mask: Tensor | None) -> Extra:
+    """The values after each row's last real step, of values [B, T, ..] after every step."""
+    if mask is None:
+        return tuple(part[:, -1] for part in each)
+    lengths = mask.sum(1)
+    rows, places = torch.arange(len(lengths), device=mask.device), (lengths - 1).clamp(min=0)
+    return tuple(
+        torch.where((lengths > 0).view(-1, *[1] * (old.dim() - 1)), part[rows, places], old)
+        for part, old in zip(each, before, strict=True)
+    )

@@ -1,0 +1,178 @@
+"""C13: recurrences of a matrix per head, one step at a time or in chunks of matrix products.
+
+A state S [K, V] decays by rows, S_t = diag(a_t) S_{t-1} + ..., with one a_t per head or one per row. Within
+a chunk the influence of step j on step i is exp(L_i - L_j), with L the running sum of log a. No exponential
+here is above 1: for one decay per head the difference is taken first; for one per row the chunk is halved
+again and again, and L is measured from the border between the halves. Read next: cells/matrix.py.
+"""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+CHUNK = 64  # steps per chunk, a power of two
+
+
+class Decayed(NamedTuple):
+    """S_t = diag(a_t) S_{t-1} + k_t v_t^T, o_t = S_t^T q_t.
+
+    query, key: [B, T, H, K].
+    value: [B, T, H, V].
+    decay: log a_t <= 0, [B, T, H, 1] or [B, T, H, K].
+    """
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    decay: Tensor
+
+    def masked(self, mask: Tensor) -> "Decayed":
+        """The same, but where the mask [B, T] is False S does not change."""
+        padding = ~mask[..., None, None]
+        key, decay = (part.masked_fill(padding, 0.0) for part in (self.key, self.decay))
+        return self._replace(key=key, decay=decay)
+
+    def one(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """The first step: state [B, H, K, V] gives o [B, 1, H, V] and the next state."""
+        q, k, v, decay = (part[:, 0] for part in self)
+        state = decay.exp()[..., None] * state + k[..., None] * v[..., None, :]
+        return _read(q, state), state
+
+    def all(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """All steps in chunks: state [B, H, K, V] gives o [B, T, H, V] and the last state.
+
+        Source: Sun et al. 2023, "Retentive network", equation 7; Yang et al. 2023, "Gated linear attention
+        Transformers with hardware-efficient training", section 4.
+        """
+        q, k, v, decay = (_chunks(part) for part in self)
+        reach = decay.cumsum(-2)
+        end = reach[..., -1:, :]
+        written = (k * _towards(reach)).mT @ v
+        befores = []
+        for kept, new in zip(end.exp().mT.unbind(2), written.unbind(2), strict=True):
+            befores.append(state)
+            state = kept * state + new
+        o = _pairs(q, k, reach) @ v + (q * reach.exp()) @ torch.stack(befores, 2)
+        return _steps(o, self.query.shape[1]), state
+
+
+class Corrected(NamedTuple):
+    """S_t = diag(a_t) S_{t-1} + w_t (e_t^T S_{t-1}) + k_t v_t^T, o_t = S_t^T q_t; the delta rules.
+
+    query, key: [B, T, H, K].
+    value: [B, T, H, V].
+    decay: log a_t <= 0, [B, T, H, 1] or [B, T, H, K].
+    erase: e_t, [B, T, H, K].
+    write: w_t, [B, T, H, K]; the very tensor `key` if both are the same, which saves half of the work.
+    """
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    decay: Tensor
+    erase: Tensor
+    write: Tensor
+
+    def masked(self, mask: Tensor) -> "Corrected":
+        """The same, but where the mask [B, T] is False S does not change."""
+        padding = ~mask[..., None, None]
+        key, decay, erase = (part.masked_fill(padding, 0.0) for part in (self.key, self.decay, self.erase))
+        write = key if self.write is self.key else self.write
+        return self._replace(key=key, decay=decay, erase=erase, write=write)
+
+    def one(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """The first step: state [B, H, K, V] gives o [B, 1, H, V] and the next state."""
+        q, k, v, decay, erase, write = (part[:, 0] for part in self)
+        found = (erase[..., None] * state).sum(-2, keepdim=True)
+        state = decay.exp()[..., None] * state + write[..., None] * found + k[..., None] * v[..., None, :]
+        return _read(q, state), state
+
+    def all(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """All steps in chunks: state [B, H, K, V] gives o [B, T, H, V] and the last state.
+
+        With u_i = e_i^T S_{i-1} for the steps i of a chunk, (I - A) u = B v + E S, where A and B are strictly
+        lower triangular: A_ij is e_i^T w_j and B_ij is e_i^T k_j, decayed. One triangular solve for each
+        chunk gives u as a map of the state S before it.
+
+        Source: Yang et al. 2024, "Parallelizing linear Transformers with the delta rule over sequence
+        length", section 3.2 (the UT transform); Yang et al. 2024, "Gated delta networks", section 3.3.
+        """
+        q, k, v, decay, erase = (_chunks(part) for part in self[:5])
+        same = self.write is self.key
+        write = k if same else _chunks(self.write)
+        reach = decay.cumsum(-2)
+        end, old = reach[..., -1:, :], F.pad(reach[..., :-1, :], (0, 0, 1, 0))
+        towards = _towards(reach)
+        first = v if same else _pairs(erase, k, reach, old) @ v  # if w = k the solution is u + v
+        system = torch.eye(q.shape[-2], dtype=q.dtype, device=q.device) - _pairs(erase, write, reach, old)
+        known = torch.cat([first, erase * old.exp()], -1)
+        solved = torch.linalg.solve_triangular(system, known, upper=False, unitriangular=True)
+        fixed, moved = solved.split([v.shape[-1], q.shape[-1]], -1)
+        kept = (write * towards).mT
+        written, turned = kept @ fixed, kept @ moved
+        if not same:
+            written = written + (k * towards).mT @ v
+        befores = []
+        for a, turn, new in zip(end.exp().mT.unbind(2), turned.unbind(2), written.unbind(2), strict=True):
+            befores.append(state)
+            state = a * state + turn @ state + new
+        before = torch.stack(befores, 2)
+        o = _pairs(q, write, reach) @ (fixed + moved @ before) + (q * reach.exp()) @ before
+        if not same:
+            o = o + _pairs(q, k, reach) @ v
+        return _steps(o, self.query.shape[1]), state
+
+
+def _towards(reach: Tensor) -> Tensor:
+    """exp(L_C - L_j) for j = 1 .. C; 1 at C, where gradients would cancel with rounding errors."""
+    return F.pad(reach[..., -1:, :] - reach[..., :-1, :], (0, 0, 0, 1)).exp()
+
+
+def _read(q: Tensor, state: Tensor) -> Tensor:
+    return (q[..., None] * state).sum(-2)[:, None]
+
+
+def _chunks(part: Tensor) -> Tensor:
+    """[B, T, H, K] in chunks of C steps, [B, H, N, C, K], padded with zeros: steps that change nothing."""
+    steps = part.shape[1]
+    size = min(CHUNK, 1 << (steps - 1).bit_length())
+    part = F.pad(part.transpose(1, 2), (0, 0, 0, -steps % size))
+    return part.unflatten(2, (-1, size))
+
+
+def _steps(o: Tensor, steps: int) -> Tensor:
+    """The inverse of `_chunks`."""
+    return o.flatten(2, 3)[:, :, :steps].transpose(1, 2)
+
+
+def _pairs(q: Tensor, k: Tensor, reach: Tensor, old: Tensor | None = None) -> Tensor:
+    """sum_c q_ic exp(L_ic - L_jc) k_jc for j <= i, zero for j > i; [.., C, C].
+
+    Args:
+        q, k: [.., C, K].
+        reach: L, [.., C, 1] or [.., C, K].
+        old: the L of the queries if it is that of one step before; then only j < i.
+    """
+    here = reach if old is None else old
+    if reach.shape[-1] > 1:
+        lower = _halved(q, k, here, reach)
+        return lower if old is not None else lower + torch.diag_embed((q * k).sum(-1))
+    ones = torch.ones(q.shape[-2], q.shape[-2], dtype=q.dtype, device=q.device)
+    later = torch.zeros_like(ones).masked_fill(ones.triu(1 if old is None else 0).bool(), -torch.inf)
+    # no gradient through the diagonal's L_i - L_i, for the same reason as in _towards
+    return (q @ k.mT) * torch.addcmul(later, here - reach.mT, ones.tril(-1)).exp()
+
+
+def _halved(q: Tensor, k: Tensor, here: Tensor, reach: Tensor) -> Tensor:
+    """`_pairs` for j < i: blocks of 1, 2, 4, .. steps, each pair of neighbours joined by one product."""
+    lower = q.new_zeros(*q.shape[:-1], 1, 1)  # [.., blocks, size, size]
+    while (size := lower.shape[-1]) < q.shape[-2]:
+        queries, keys, to, since = (part.unflatten(-2, (-1, 2, size)) for part in (q, k, here, reach))
+        border = since[..., 0, -1:, :].detach()  # the product does not depend on it
+        late = queries[..., 1, :, :] * (to[..., 1, :, :] - border).exp()
+        early = keys[..., 0, :, :] * (border - since[..., 0, :, :]).exp()
+        upper = F.pad(lower[..., 0::2, :, :], (0, size))
+        lower = torch.cat([upper, torch.cat([late @ early.mT, lower[..., 1::2, :, :]], -1)], -2)
+    return lower[..., 0, :, :]
