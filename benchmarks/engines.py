@@ -40,6 +40,10 @@ ENVIRONMENT_OF = {
     "joeynmt": "joeynmt",
     "sockeye": "sockeye",
 }
+OURS = (
+    "weft",
+    "onnxruntime",
+)  # in the environment that runs this; onnxruntime comes with Weft's extra `export`
 
 
 class NotHere(Exception):
@@ -90,7 +94,7 @@ class Process:
         # a spinning OpenMP thread is CPU time that no engine has asked for
         omp = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
         environment = os.environ | quiet | omp
-        if row.engine == "weft":
+        if row.engine in OURS:
             environment["PYTHONPATH"] = str(HERE.parent)
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(
@@ -134,7 +138,7 @@ class Process:
 
 
 def _python(engine: str, venvs: Path) -> Path:
-    if engine == "weft":
+    if engine in OURS:
         return Path(sys.executable)
     folder = venvs / ENVIRONMENT_OF[engine]
     if not (folder / READY).exists():

@@ -10,8 +10,13 @@ from typing import Any, NamedTuple
 from engines import NotHere, Process, Row
 from score import Scorer
 
-TAKEN_OVER = {"ctranslate2": "transformers"}  # who decodes whose weights
-WIDTHS = (1, 5)
+TAKEN_OVER = {"ctranslate2": "transformers", "onnxruntime": "weft"}  # who decodes whose weights
+SEARCHES = {  # beam width, and whether sentences come one at a time
+    "greedy": (1, False),
+    "beam 5": (5, False),
+    "greedy, one sentence at a time": (1, True),
+    "beam 5, one sentence at a time": (5, True),
+}
 CHUNK = 5  # updates between two looks at a training budget
 
 Answer = dict[str, Any]
@@ -25,9 +30,16 @@ class Measured(NamedTuple):
     facts: dict[str, Answer]  # what `prepare` said of the rows that stayed to the end
     training: Rounds
     spent: dict[str, float]  # CPU seconds trained in all
-    searching: dict[int, Rounds]  # by beam width
-    bleu: dict[tuple[int, str], float]
+    searching: dict[str, Rounds]  # by the name of the search
+    bleu: dict[tuple[str, str], float]
     signature: str  # empty where outputs were forced
+
+
+def giver(row: Row) -> str | None:
+    """The row whose weights this one decodes, if it does not train."""
+    if row.engine == "weft" and row.dtype == "int8":
+        return "weft"
+    return TAKEN_OVER.get(row.engine)
 
 
 class Bench:
@@ -59,6 +71,9 @@ class Bench:
                     "prepare", engine=row.engine, dtype=row.dtype, sizes=sizes, **common
                 )
             except NotHere as reason:
+                if row.engine == "weft":
+                    self.end()
+                    raise SystemExit(f"nothing was measured: {reason}") from None
                 self.leave(row.label, str(reason))
 
     def run(self, scorer: Scorer) -> Measured:
@@ -69,15 +84,18 @@ class Bench:
         forced = not self.options.train_seconds
         tests = spread(len(scorer.batches), -(-self.options.sentences // self.options.rows))
         searching, bleu = {}, {}
-        for width in WIDTHS:
-            searching[width] = self.search(width, tests, forced)
-            for label, answers in searching[width].items():
+        for name, (width, alone) in SEARCHES.items():
+            chosen = spread(len(scorer.batches), self.options.alone) if alone else tests
+            if not chosen:
+                continue
+            searching[name] = self.search(width, chosen, forced, alone)
+            for label, answers in searching[name].items():
                 outputs = [answer.pop("outputs") for answer in answers]
-                if not forced:
-                    bleu[width, label] = scorer.score(outputs[-1], tests)
+                if not forced and not alone:
+                    bleu[name, label] = scorer.score(outputs[-1], tests)
         signature = "" if forced else scorer.signature
         full = self.complete
-        found = {width: full(rounds) for width, rounds in searching.items()}
+        found = {name: full(rounds) for name, rounds in searching.items()}
         return Measured(self.model, self.facts, full(training), spent, found, bleu, signature)
 
     def train(self) -> Rounds:
@@ -93,13 +111,14 @@ class Bench:
                 rounds[label].append(answer)
         return rounds
 
-    def search(self, width: int, tests: list[int], forced: bool) -> Rounds:
+    def search(self, width: int, tests: list[int], forced: bool, alone: bool) -> Rounds:
         """Rounds of translating the same test batches, after one batch to warm up."""
         able = [label for label, facts in self.facts.items() if width in facts["widths"]]
-        self.each(able, "search", batches=tests[:1], width=width, forced=True)
+        how = {"width": width, "alone": alone}
+        self.each(able, "search", batches=tests[:1], forced=True, **how)
         rounds: Rounds = {label: [] for label in able}
         for _ in range(self.options.rounds):
-            for label, answer in self.each(able, "search", batches=tests, width=width, forced=forced):
+            for label, answer in self.each(able, "search", batches=tests, forced=forced, **how):
                 rounds[label].append(answer)
         return rounds
 
@@ -135,12 +154,16 @@ class Bench:
         """Give the trained weights to those who only decode."""
         folder = self.options.venvs / "weights"
         folder.mkdir(parents=True, exist_ok=True)
-        for label in [label for label, process in self.processes.items() if process.row.engine in TAKEN_OVER]:
-            giver = TAKEN_OVER[self.processes[label].row.engine]
-            if self.each([giver], "save", folder=str(folder)):
+        saved: set[str] = set()
+        for label in list(self.processes):
+            whose = giver(self.processes[label].row)
+            if whose is None:
+                continue
+            if whose in saved or self.each([whose], "save", folder=str(folder)):
+                saved.add(whose)
                 self.each([label], "load", folder=str(folder))
             else:
-                self.leave(label, f"{label} decodes the weights of {giver}, which is not here")
+                self.leave(label, f"{label} decodes the weights of {whose}, which is not here")
 
     def complete(self, rounds: Rounds) -> Rounds:
         """Without the rows that left midway."""

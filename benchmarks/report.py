@@ -22,23 +22,23 @@ def lines(measured: Measured, options: Namespace) -> list[str]:
         f"{measured.model}: {machine(measured, options.threads)}",
         f"{options.rounds} rounds in turns, medians, CPU seconds of the whole process",
         f"{options.batches} batches of {options.max_tokens} target tokens a round; {options.sentences} "
-        f"sentences of {options.test} in batches of {options.rows}, outputs {outputs}",
+        f"sentences of {options.test} in batches of {options.rows}, {options.alone} of them alone, "
+        f"outputs {outputs}",
         f"parameters: {parameters}",
     ]
     if measured.signature:
         spent = ", ".join(f"{label} {seconds:,.0f}" for label, seconds in measured.spent.items())
         head += [f"trained CPU seconds: {spent}", measured.signature]
     body = table("training", measured.training, {})
-    for width, rounds in measured.searching.items():
-        bleu = {label: score for (w, label), score in measured.bleu.items() if w == width}
-        body += table("greedy" if width == 1 else f"beam {width}", rounds, bleu)
+    for name, rounds in measured.searching.items():
+        bleu = {label: score for (search, label), score in measured.bleu.items() if search == name}
+        body += table(name, rounds, bleu)
     return ["", *head, *body]
 
 
 def figures(measured: Measured, options: Namespace) -> dict[str, Any]:
     """Everything that was measured, for a file."""
-    kinds = {"training": measured.training}
-    kinds |= {"greedy" if width == 1 else f"beam {width}": r for width, r in measured.searching.items()}
+    kinds = {"training": measured.training, **measured.searching}
     return {
         "model": measured.model,
         "machine": machine(measured, options.threads),
@@ -46,7 +46,7 @@ def figures(measured: Measured, options: Namespace) -> dict[str, Any]:
         "engines": measured.facts,
         "trained_cpu_seconds": measured.spent,
         "signature": measured.signature,
-        "bleu": [[width, label, score] for (width, label), score in measured.bleu.items()],
+        "bleu": [[search, label, score] for (search, label), score in measured.bleu.items()],
         "rates": {kind: {k: [rate(a) for a in v] for k, v in r.items()} for kind, r in kinds.items()},
         "ratios": {  # median, lowest, highest
             kind: {ours: {k: ratio(r[ours], v) for k, v in r.items() if k != ours} for ours in own(r)}
@@ -65,8 +65,10 @@ def machine(measured: Measured, threads: int) -> str:
         else []
     )
     name = names[0].split(":", 1)[1].strip() if names else platform.processor() or platform.machine()
-    version = next(iter(measured.facts.values()), {"torch": "?"})["torch"]
-    parts = [name, f"{os.cpu_count()} cores", f"torch {version}", f"{threads} thread(s)"]
+    facts = next(iter(measured.facts.values()), {"torch": "?", "capability": "?"})
+    parts = [name, f"{os.cpu_count()} cores", f"torch {facts['torch']} ({facts['capability']})"]
+    parts += [*dict.fromkeys(filter(None, (each.get("about") for each in measured.facts.values())))]
+    parts += [f"{threads} thread(s)"]
     parts += [f"Python {platform.python_version()}", f"load {os.getloadavg()[0]:.1f}"]
     return ", ".join(parts)
 

@@ -1,10 +1,12 @@
 """How fast Weft translates and learns to, beside its peers: same model, vocabulary, data and rounds.
 
     python benchmarks/translate.py --install transformers opennmt ctranslate2
-    python benchmarks/translate.py --data multi30k --train-seconds 300 --dtype float32 bfloat16
+    python benchmarks/translate.py --data multi30k --train-seconds 300
 
 prints target tokens a CPU second of training, and sentences a CPU second of greedy search and of beam 5,
-for every engine, and how many times as fast Weft is. The engines take turns, one round each
+in batches and one at a time, for every engine, and how many times as fast Weft is. A row is an engine in a
+dtype; Weft's in int8 decodes the weights of that in float32, and "torch" is Weft without its compiled code.
+Without compiled code the other rows of Weft are refused. The engines take turns, one round each
 (A B C A B C ...), and a ratio is taken within a round, so that a busy neighbour touches all alike.
 With --train-seconds every engine first trains for that many CPU seconds and ends its sentences itself;
 BLEU then stands beside the speed. Without, weights are as good as random and every engine is made to
@@ -21,13 +23,20 @@ from pathlib import Path
 import report
 import workload
 from engines import ENVIRONMENT_OF, Row, install
-from measure import TAKEN_OVER, Bench
+from measure import Bench, giver
 from score import Scorer
 
 MODELS = ("transformer", "rnn", "hybrid")
 BESIDE = {
-    "transformer": ["transformers", "xtransformers", "opennmt", "ctranslate2", "ctranslate2:int8"],
-    "rnn": ["opennmt"],
+    "transformer": [
+        "transformers",
+        "xtransformers",
+        "opennmt",
+        "ctranslate2",
+        "ctranslate2:int8",
+        "onnxruntime",
+    ],
+    "rnn": ["opennmt", "onnxruntime"],
     "hybrid": ["transformers", "ctranslate2", "ctranslate2:int8"],
 }
 
@@ -68,7 +77,7 @@ def rows_of(options: argparse.Namespace, model: str) -> list[Row]:
     ours = ["weft" if dtype == "float32" else f"weft:{dtype}" for dtype in options.dtype]
     names = [name.partition(":") for name in ours + (options.peers or BESIDE[model])]
     rows = [Row(engine, dtype or "float32") for engine, _, dtype in names]
-    givers = [Row(TAKEN_OVER[row.engine], "float32") for row in rows if row.engine in TAKEN_OVER]
+    givers = [Row(whose, "float32") for row in rows if (whose := giver(row))]
     return list(dict.fromkeys(rows + givers))
 
 
@@ -79,7 +88,7 @@ def arguments() -> argparse.Namespace:
     )
     add = parser.add_argument
     cache = Path.home() / ".cache" / "weft-bench"
-    peers = ", ".join(ENVIRONMENT_OF)
+    peers = ", ".join([*ENVIRONMENT_OF, "onnxruntime"])
     add("--install", nargs="*", metavar="PEER", choices=ENVIRONMENT_OF, help=f"make environments: {peers}")
     add("--venvs", type=Path, default=cache, help="where environments, workloads and results are kept")
     add("--data", type=Path, help="folder with train.en, train.de, ... (plain or .gz), such as Multi30k")
@@ -88,12 +97,14 @@ def arguments() -> argparse.Namespace:
     add("--test", default="test_2016_flickr", help="name of the test files, without the language")
     add("--model", choices=[*MODELS, "both"], default="both")
     add("--peers", nargs="+", metavar="PEER[:DTYPE]", help=f"of {peers}; ctranslate2:int8 too")
-    add("--dtype", nargs="+", choices=["float32", "bfloat16"], default=["float32"], help="rows of Weft")
+    dtypes = ["float32", "bfloat16", "int8", "torch"]
+    add("--dtype", nargs="+", choices=dtypes, default=dtypes[:3], help="rows of Weft")
     add("--vocabulary", type=int, default=8000, help="pieces of the joint BPE")
     add("--max-tokens", type=int, default=2000, help="real target tokens of a training batch")
     add("--batches", type=int, default=10, help="training batches a round")
     add("--sentences", type=int, default=256, help="test sentences a round, in whole batches")
     add("--rows", type=int, default=32, help="sentences of a test batch")
+    add("--alone", type=int, default=16, help="test sentences a round, one at a time")
     add("--rounds", type=int, default=5)
     add("--threads", type=int, default=1)
     add("--seed", type=int, default=1)

@@ -46,6 +46,8 @@ class Worker:
             "threads": torch.get_num_threads(),
             "trains": self.engine.trains,
             "widths": self.engine.widths,
+            "about": self.engine.about(),
+            "capability": torch.backends.cpu.get_cpu_capability(),
             "parameters": count,
         }
 
@@ -55,9 +57,11 @@ class Worker:
         losses, clock = timed(lambda: [self.engine.update(batch) for batch in batches])
         return {"target_tokens": sum(b.target_tokens for b in batches), "loss": losses[-1], **clock}
 
-    def search(self, batches: list[int], width: int, forced: bool) -> dict:
-        """Translate these batches of the test set."""
+    def search(self, batches: list[int], width: int, forced: bool, alone: bool = False) -> dict:
+        """Translate these batches of the test set; with `alone` the first sentence of each, by itself."""
         asked = [self.workload.test_batch(number, forced) for number in batches]
+        if alone:
+            asked = [(source[:1, : lengths[0]], lengths[:1], *rest) for source, lengths, *rest in asked]
         found, clock = timed(lambda: [self.engine.search(*rows[:2], width, *rows[2:]) for rows in asked])
         outputs = [row for rows in found for row in rows]
         tokens = sum(map(len, outputs))

@@ -50,7 +50,8 @@ class Engine(ABC):
 
     Args:
         sizes: of the model.
-        dtype: what products are computed in: "float32", "bfloat16", "int8".
+        dtype: what products are computed in: "float32", "bfloat16", "int8"; "torch" is Weft in float32
+            without its compiled code.
     """
 
     trains = True  # False: takes over weights that another engine trained (`load`)
@@ -59,6 +60,10 @@ class Engine(ABC):
     @abstractmethod
     def __init__(self, sizes: Sizes, dtype: str) -> None:
         """Build the model, or refuse."""
+
+    def about(self) -> str:
+        """What a reader of the figures must know: instructions, versions; may be empty."""
+        return ""
 
     def update(self, batch: Batch) -> float:
         """One optimiser step; the loss in nats a target token, smoothed."""

@@ -5,10 +5,14 @@ new state, tanh(W [h; context]) fed into the next step and read by the tied outp
 alone. The hybrid has the Transformer's encoder, two SSRUs that write (Kim et al. 2019), and scaled attention.
 """
 
+import json
+from contextlib import ExitStack
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from safetensors.torch import load_model, save_model
 from torch import Tensor
 
 from peers.engine import (
@@ -24,6 +28,7 @@ from peers.engine import (
     Sizes,
     learning_rate,
 )
+from weft import native
 from weft.machine import keep_memory
 from weft.models import Generator
 from weft.nn.cells.ssru import SSRU
@@ -33,11 +38,13 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
+from weft.nn.kernels import choice
 from weft.nn.scores.additive import Additive
 from weft.nn.scores.scaled import ScaledDot
 from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import to_lists
+from weft.tasks.shared.writing.exported import EXAMPLES, graphs, tokens
 from weft.tasks.shared.writing.searching import rounded
 from weft.train.optimisers.adam import Adam
 from weft.train.position import Group, Position
@@ -73,22 +80,56 @@ class OneBatch:
         return Pairs(source, source != PAD, target[:, :-1], out, out != PAD, self.batch.target_tokens)
 
 
+DTYPES = ("float32", "bfloat16", "int8", "torch")
+WEIGHTS = "weft.safetensors"
+
+
 class Weft(Engine):
     """weft.models.Generator."""
 
     def __init__(self, sizes: Sizes, dtype: str) -> None:
-        if dtype not in ("float32", "bfloat16"):
-            raise ValueError(f"weft: {dtype} came; float32 or bfloat16")
+        if dtype not in DTYPES:
+            raise ValueError(f"weft: expected a dtype of {', '.join(DTYPES)}, got {dtype}")
+        missing = [
+            source for source in native.CALLS if source != "tiles" and not native.loaded(source).library
+        ]
+        if missing and dtype != "torch":
+            raise ValueError(
+                f"weft: compiled code is missing ({', '.join(missing)}: {native.loaded(missing[0]).reason}); "
+                "type `python weft/native/build.py`, or measure Weft without it by --dtype torch"
+            )
+        self.forced = ExitStack()
+        if dtype == "torch":
+            self.forced.enter_context(choice.use(cells="torch", fused="torch"))
+        self.trains = dtype != "int8"  # takes over the weights of float32
         keep_memory()  # as the command line settles it
         self.model = {"transformer": _transformer, "rnn": _rnn, "hybrid": _hybrid}[sizes.model](sizes)
         adam = Adam(lr=PEAK_RATE, betas=BETAS)
         self.settings = Settings(
-            optimiser=adam, clip_norm=CLIP_NORM, precision=dtype, device="cpu", max_updates=1
+            optimiser=adam,
+            clip_norm=CLIP_NORM,
+            precision="bfloat16" if dtype == "bfloat16" else "float32",
+            device="cpu",
+            max_updates=1,
         )
-        self.bfloat16 = dtype == "bfloat16"
+        self.sizes, self.dtype = sizes, dtype
         self.optimiser = self.settings.optimiser.build(self.model)
         self.updates = 0
         self.rounded = (-1, self.model)
+
+    def about(self) -> str:
+        compiled = "no compiled code" if self.dtype == "torch" else native.loaded("decoding").reason
+        return f"Weft: {compiled}"
+
+    def save(self, folder: Path) -> None:
+        """The weights, and the graphs that `weft export --to onnx` makes of them."""
+        save_model(self.model, str(folder / WEIGHTS))
+        if self.sizes.model != "hybrid":
+            export(self.model, self.sizes.vocabulary, folder)
+
+    def load(self, folder: Path) -> None:
+        load_model(self.model, folder / WEIGHTS)
+        self.updates += 1  # other weights than those that were rounded
 
     def update(self, batch: Batch) -> float:
         self.model.train()
@@ -99,15 +140,22 @@ class Weft(Engine):
         taken = update(OneBatch(batch), self.model, self.optimiser, group, position, factor, self.settings)
         return taken.total / taken.count
 
-    @torch.inference_mode()
     def search(
         self, source: np.ndarray, lengths: np.ndarray, width: int, shortest: int, longest: int
     ) -> list[list[int]]:
         model = self.model.eval()
-        if self.bfloat16:  # weights are rounded once, as `decoding.precision: bfloat16` does
+        if self.dtype in ("bfloat16", "int8"):
+            # Once, as `decoding.precision` does. Weights made in inference mode have no version, so compiled
+            # code would pack them at every step.
             if self.rounded[0] != self.updates:
-                self.rounded = (self.updates, rounded(model, "bfloat16"))
+                self.rounded = (self.updates, rounded(model, self.dtype))
             model = self.rounded[1]
+        with torch.inference_mode():
+            return self.searched(model, source, width, shortest, longest)
+
+    def searched(
+        self, model: Generator, source: np.ndarray, width: int, shortest: int, longest: int
+    ) -> list[list[int]]:
         ids = torch.from_numpy(source)
         forced = shortest == longest
         limits = {"eos": EOS, "max_length": longest, "banned": (EOS,) if forced else ()}
@@ -117,6 +165,22 @@ class Weft(Engine):
         else:
             found = beam(model.step, state, first, width=width, **limits)
         return [row[0] for row in to_lists(found, EOS)]
+
+
+def export(model: Generator, vocabulary: int, folder: Path) -> None:
+    """Write start.onnx, step.onnx and weft.json; needs Weft's extra `export`.
+
+    Without it nothing is written, and onnxruntime, which reads them, refuses.
+    """
+    try:
+        from weft.export.graphs import write_graph
+    except ImportError:
+        return
+    inputs = tokens(*EXAMPLES[0], vocabulary), tokens(*EXAMPLES[1], vocabulary)
+    found, state = graphs(model.eval(), inputs)
+    for graph in found:
+        write_graph(graph, folder / f"{graph.name}.onnx")
+    (folder / "weft.json").write_text(json.dumps({"state": state}))
 
 
 def _transformer(sizes: Sizes) -> Generator:
