@@ -2,6 +2,7 @@
 
 cells.cpp     recurrent layers                nn/kernels/cells/compiled.py
 light.cpp     recurrent layers with no matrix nn/kernels/light/compiled.py
+selective.cpp Mamba's scan                    nn/kernels/light/selective.py
 energies.cpp  additive attention              nn/kernels/attention/energies.py
 losses.cpp    cross-entropy                   nn/kernels/output/cross_entropy.py
 tiles.cpp     the linear product (AMX)        nn/kernels/tiles.py
@@ -36,6 +37,8 @@ from weft.native.jobs import (
     Losses,
     Predict,
     Product,
+    Selective,
+    SelectiveBack,
     Soften,
 )
 from weft.native.library import NO_TILES, Loaded, loaded, narrow, narrow_cells, tiles
@@ -63,6 +66,8 @@ __all__ = [
     "Losses",
     "Predict",
     "Product",
+    "Selective",
+    "SelectiveBack",
     "Soften",
     "call",
     "loaded",

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SOURCES = ("cells", "light", "energies", "losses", "decoding", "choosing", "tiles")
+SOURCES = ("cells", "light", "selective", "energies", "losses", "decoding", "choosing", "tiles")
 HEADERS = ("common.h", "panels.h", "softmax.h", "tiles.h", "narrow.h", "dense.h")
 COMMON = tuple(HERE / name for name in HEADERS)
 WIDE = ["-mavx512f", "-mfma", "-mprefer-vector-width=512"]

@@ -64,6 +64,26 @@ class LightBack(Structure):
     ]
 
 
+class Selective(Structure):
+    """As struct Selective in selective.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["T", "B", "E", "N", "slabs"]),
+        *((f"{name}_{part}", c_longlong) for name in ["u", "dt", "b", "c"] for part in ["row", "step"]),
+        *((name, c_void_p) for name in ["bounds", "u", "dt", "a", "b", "c", "h", "kept", "y"]),
+    ]
+
+
+class SelectiveBack(Structure):
+    """As struct SelectiveBack in selective.cpp."""
+
+    _fields_ = [
+        ("f", Selective),
+        ("slabs", c_longlong),
+        *((name, c_void_p) for name in ["dy", "dh", "du", "ddt", "db", "dc", "da"]),
+    ]
+
+
 class DecoderLayer(Structure):
     """As struct Layer in decoding.cpp: panel and bias of each product, gain and shift of each norm."""
 
@@ -163,6 +183,7 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
         "weft_backward_plain": Backward,
     },
     "light": {"weft_light_forward": Light, "weft_light_backward": LightBack},
+    "selective": {"weft_selective_forward": Selective, "weft_selective_backward": SelectiveBack},
     "energies": {"weft_energies": Energies, "weft_energies_back": Energies},
     "losses": {"weft_losses": Losses},
     "decoding": {"weft_decode": Decode, "weft_predict": Predict, "weft_soften": Soften},

@@ -1,18 +1,35 @@
 """Mamba's selective scan over all steps: h_t = exp(dt_t A) h_{t-1} + dt_t u_t B_t, s_t = C_t h_t.
 
-Read next: ../../cells/mamba.py.
+native   one pass of compiled code that never writes h for all steps, float32 on the CPU
+steps    the plain loop, which also computes second derivatives
+
+Read next: ../../cells/mamba.py; ../../../native/selective.cpp.
 """
 
+from typing import Any
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from weft import native
+from weft.native import pointer
+from weft.nn.kernels import choice
+from weft.nn.kernels.ways import Way, pick
+
+CHUNK = 16
+"""Steps between the states that the backward pass starts from; as in selective.cpp."""
+MOST = 64
+"""Maximum number of states of a feature in compiled code."""
+
+Scan = tuple[Tensor, Tensor]
 
 
-def selective(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+def selective(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -> Scan:
     """All steps.
 
     Args:
         u, dt: [B, T, E], inputs and step sizes; where dt is 0, h stays.
-        a: [N, E], negative.
+        a: [N, E], at most 0.
         b, c: [B, T, N], what enters and what is read.
         h: [B, N, E], the initial state.
 
@@ -26,10 +43,12 @@ def selective(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor)
         >>> [round(value, 4) for value in s.flatten().tolist()]
         [1.0, 1.5]
     """
-    return by_steps(u, dt, a, b, c, h)
+    given = u, dt, a, b, c, h
+    asked = choice.forced("cells")
+    return pick("selective", WAYS, given, asked=ASKED.get(asked, "steps")).run(*given)
 
 
-def by_steps(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+def by_steps(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -> Scan:
     """`selective` with a few nodes of the graph for every step."""
     ys = []
     for at in zip(u.unbind(1), dt.unbind(1), b.unbind(1), c.unbind(1), strict=True):
@@ -38,9 +57,109 @@ def by_steps(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) 
     return torch.stack(ys, 1), h
 
 
-def selective_step(
-    u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor
-) -> tuple[Tensor, Tensor]:
+def selective_step(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -> Scan:
     """One step: u and dt [B, E], b and c [B, N], h [B, N, E] to s [B, E] and the next h."""
     h = torch.exp(dt[:, None] * a) * h + (dt * u)[:, None] * b[:, :, None]
     return (c[:, :, None] * h).sum(1), h
+
+
+def _native(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -> Scan:
+    given = [each.float() for each in (u, dt, a, b, c, h)]
+    wanted = torch.is_grad_enabled() and any(each.requires_grad for each in given)
+    y, last = _Selective.apply(wanted, *given)
+    return y, last
+
+
+def _why_not_native(*given: Tensor) -> str:
+    if native.loaded("selective").library is None:
+        return native.loaded("selective").reason
+    if len(given[2]) > MOST:
+        return f"the compiled scan has at most {MOST} states a feature, not {len(given[2])}"
+    low = (torch.bfloat16, torch.float16) if torch.is_autocast_enabled("cpu") else ()
+    if any(each.device.type != "cpu" or each.dtype not in (torch.float32, *low) for each in given):
+        return (
+            f"the compiled scan computes in float32 on the CPU, not in {given[0].dtype} on {given[0].device}"
+        )
+    plain = all(type(each) in (Tensor, nn.Parameter) and each.numel() for each in given)
+    return "" if plain else "the compiled scan takes plain tensors that are not empty"
+
+
+WAYS = (Way("native", _native, _why_not_native), Way("steps", by_steps, plain=True))
+ASKED = {"auto": "auto", "native": "native", "tiles": "native"}
+"""The ways that values of the switch "cells" mean here; every other value means the loop."""
+
+
+class _Selective(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, training: bool, *given: Tensor) -> Scan:  # type: ignore[override]
+        u, dt, a, b, c, h = (
+            *(_dense(each) for each in given[:2]),
+            given[2],
+            *map(_dense, given[3:5]),
+            given[5],
+        )
+        a, last = a.contiguous(), h.clone(memory_format=torch.contiguous_format)
+        rows, steps, size = u.shape
+        kept = h.new_empty(rows, -(-steps // CHUNK), *a.shape) if training else None
+        y = u.new_empty(rows, steps, size)
+        bounds, job = _job(u, dt, a, b, c, last, kept, y)
+        native.call("weft_selective_forward", job)
+        del bounds
+        if training:
+            ctx.save_for_backward(u, dt, a, b, c, h, kept)
+        ctx.set_materialize_grads(False)
+        return y, last
+
+    @staticmethod
+    def backward(ctx: Any, dy: Tensor | None, dlast: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        *given, kept = ctx.saved_tensors
+        if torch.is_grad_enabled():  # for a second derivative
+            return None, *_gradients_as_graph(tuple(given), (dy, dlast))
+        u, dt, a, b, c, h = given
+        dy = torch.zeros_like(u, memory_format=torch.contiguous_format) if dy is None else dy.contiguous()
+        dh = torch.zeros_like(h) if dlast is None else dlast.clone(memory_format=torch.contiguous_format)
+        bounds, job = _job(u, dt, a, b, c, h, kept, None)
+        du, ddt = u.new_empty(u.shape), u.new_empty(u.shape)
+        db, dc = b.new_empty(b.shape), b.new_empty(b.shape)
+        da = a.new_zeros(len(bounds) - 1, *a.shape)
+        back = native.SelectiveBack(
+            job,
+            job.slabs,
+            pointer(dy),
+            pointer(dh),
+            pointer(du),
+            pointer(ddt),
+            pointer(db),
+            pointer(dc),
+            pointer(da),
+        )
+        native.call("weft_selective_backward", back)
+        return None, du, ddt, da.sum(0), db, dc, dh
+
+
+def _job(
+    u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor, kept: Tensor | None, y: Tensor | None
+) -> tuple[Tensor, native.Selective]:
+    """The bounds and the job for the compiled code; the bounds must outlive the call."""
+    rows, steps, size = u.shape
+    slabs = native.slabs(rows)
+    bounds = torch.arange(slabs + 1) * rows // slabs
+    strides = [number for each in (u, dt, b, c) for number in each.stride()[:2]]
+    tensors = (bounds, u, dt, a, b, c, h, kept, y)
+    return bounds, native.Selective(steps, rows, size, len(a), slabs, *strides, *map(pointer, tensors))
+
+
+def _dense(tensor: Tensor) -> Tensor:
+    """A tensor whose features are contiguous; copied if necessary."""
+    return tensor if tensor.stride(2) == 1 else tensor.contiguous()
+
+
+def _gradients_as_graph(
+    given: tuple[Tensor, ...], by: tuple[Tensor | None, ...]
+) -> tuple[Tensor | None, ...]:
+    wanted = [each for each in given if each.requires_grad]
+    with torch.enable_grad():
+        pairs = [(out, grad) for out, grad in zip(by_steps(*given), by, strict=True) if grad is not None]
+        outs, grads = zip(*pairs, strict=True)
+        found = iter(torch.autograd.grad(outs, wanted, grads, create_graph=True, allow_unused=True))
+    return tuple(next(found) if each.requires_grad else None for each in given)

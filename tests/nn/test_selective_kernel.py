@@ -1,0 +1,80 @@
+"""Law 7 for the selective scan: compiled code is the loop over steps, forward and backward."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.laws.members import close, normal
+from weft import native
+from weft.errors import ConfigError
+from weft.nn.kernels import choice
+from weft.nn.kernels.light.selective import by_steps, selective
+
+compiled = pytest.mark.skipif(
+    native.loaded("selective").library is None, reason=native.loaded("selective").reason
+)
+
+
+def given_to(rows: int, steps: int, size: int, states: int) -> list[Tensor]:
+    """u, dt, A, B, C and h; B and C are slices of one tensor, dt is 0 at some positions."""
+    both = normal(rows, steps, 2 * states + 3, seed=3, dtype=torch.float32)
+    dt = normal(rows, steps, size, seed=2, dtype=torch.float32).relu()
+    a = -normal(states, size, seed=4, dtype=torch.float32).exp()
+    u, h = normal(rows, steps, size, dtype=torch.float32), normal(rows, states, size, seed=5).float()
+    return [u, dt, a, both[..., 3 : states + 3], both[..., states + 3 :], h]
+
+
+@compiled
+@pytest.mark.parametrize("states", [16, 5])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("rows", "steps", "size"), [(3, 1, 13), (5, 16, 37), (2, 35, 16), (3, 53, 67)])
+def test_law_7_the_compiled_scan_is_the_loop(
+    states: int, threads: int, rows: int, steps: int, size: int
+) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        found = []
+        for run in (selective, by_steps):
+            given = [each.clone().requires_grad_() for each in given_to(rows, steps, size, states)]
+            with torch.no_grad():
+                plain = run(*given)
+            outs = run(*given)
+            total = sum((normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs))
+            found.append((*plain, *outs, *torch.autograd.grad(total, given)))
+        for got, want in zip(*found, strict=True):  # relative to the largest, as sums may cancel
+            close(got, want, 1e-5 * max(1.0, float(want.detach().abs().max())))
+    finally:
+        torch.set_num_threads(before)
+
+
+@compiled
+@pytest.mark.parametrize("which", [0, 1])
+def test_each_output_alone_has_a_gradient(which: int) -> None:
+    found = []
+    for run in (selective, by_steps):
+        given = [each.clone().requires_grad_() for each in given_to(2, 19, 5, 3)]
+        found.append(torch.autograd.grad(run(*given)[which].square().sum(), given, materialize_grads=True))
+    for got, want in zip(*found, strict=True):
+        close(got, want, 1e-5 * max(1.0, float(want.abs().max())))
+
+
+@compiled
+def test_a_second_derivative_is_that_of_the_loop() -> None:
+    found = []
+    for run in (selective, by_steps):
+        given = [each.clone().requires_grad_() for each in given_to(2, 5, 3, 2)]
+        (first,) = torch.autograd.grad(run(*given)[0].square().sum(), given[1], create_graph=True)
+        found.append(torch.autograd.grad(first.square().sum(), given, materialize_grads=True))
+    for got, want in zip(*found, strict=True):
+        close(got, want, 1e-4 * max(1.0, float(want.abs().max())))  # two derivatives in float32
+
+
+@compiled
+def test_a_scan_that_compiled_code_cannot_compute_is_refused_or_runs_step_by_step() -> None:
+    given = [each.double() for each in given_to(2, 5, 3, 2)]
+    with choice.use(cells="native"), pytest.raises(ConfigError, match="float32 on the CPU"):
+        selective(*given)
+    close(selective(*given), by_steps(*given), 0.0)
+    wide = given_to(2, 5, 3, 65)
+    close(selective(*wide), by_steps(*wide), 0.0)
