@@ -30,6 +30,9 @@ SIZES = {
 GROUPED = SIZES | {"num_key_value_heads": 3}
 OPT = {name: value for name, value in SIZES.items() if name != "intermediate_size"} | {"ffn_dim": 19}
 ROPE = {"rope_type": "default", "rope_theta": 500.0}
+LLAMA_3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 7, "rope_theta": 50.0}
+WIDE = {"head_dim": 14}  # enough pairs of features for speeds of all kinds
 WRITERS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("Llama", GROUPED | {"rope_parameters": ROPE}),
     "llama-tied-biases": (
@@ -42,11 +45,35 @@ WRITERS: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen2": ("Qwen2", GROUPED | {"tie_word_embeddings": True}),
     "qwen3": ("Qwen3", GROUPED | {"head_dim": 14}),
     "qwen3-biases": ("Qwen3", GROUPED | {"head_dim": 2, "attention_bias": True}),
+    "llama-linear": ("Llama", GROUPED | {"rope_parameters": ROPE | {"rope_type": "linear", "factor": 3.0}}),
+    "llama-3.1": (
+        "Llama",
+        GROUPED | WIDE | {"rope_parameters": ROPE | LLAMA_3 | {"original_max_position_embeddings": 23}},
+    ),
+    "llama-yarn": ("Llama", GROUPED | WIDE | {"rope_parameters": YARN}),
+    "qwen2-yarn": (
+        "Qwen2",
+        SIZES
+        | {"num_attention_heads": 3, "num_key_value_heads": 1}
+        | {"rope_parameters": YARN | {"truncate": False, "beta_fast": 5.0, "beta_slow": 0.5}},
+    ),
+    "mistral-yarn": (
+        "Mistral",
+        GROUPED | WIDE | {"rope_parameters": YARN | {"mscale": 0.7, "mscale_all_dim": 1.3}},
+    ),
+    "gemma": ("Gemma", GROUPED | {"head_dim": 10, "pad_token_id": 1}),
+    "gemma-untied": ("Gemma", GROUPED | {"head_dim": 4, "tie_word_embeddings": False}),
     "opt": ("OPT", OPT),
     "opt-after": ("OPT", OPT | {"word_embed_proj_dim": 13, "do_layer_norm_before": False}),
     "gpt_neox": (
         "GPTNeoX",
         SIZES | {"num_attention_heads": 3, "rope_parameters": ROPE | {"partial_rotary_factor": 0.25}},
+    ),
+    "gpt_neox-linear": (
+        "GPTNeoX",
+        SIZES
+        | {"num_attention_heads": 3}
+        | {"rope_parameters": {"rope_type": "linear", "rope_theta": 90.0, "factor": 2.5}},
     ),
     "gpt_neox-not-parallel": (
         "GPTNeoX",
@@ -77,7 +104,8 @@ def model_of(family: str, settings: dict[str, Any], head: str) -> Any:
     """A small model of the library, with no parameter at zero or one."""
     torch.manual_seed(3)
     config = getattr(transformers, f"{family}Config")(**settings)
-    model = getattr(transformers, f"{family}For{head}")(config)
+    name = f"{family}LMHeadModel" if family == "GPT2" else f"{family}For{head}"
+    model = getattr(transformers, name)(config)
     generator = torch.Generator().manual_seed(5)
     for parameter in model.parameters():
         parameter.data += 0.2 * torch.randn(parameter.shape, generator=generator)

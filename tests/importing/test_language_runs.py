@@ -6,17 +6,16 @@ Skipped with a message if the library is missing: pip install -e .[import-tests]
 import json
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
 
-from tests.importing.random_models import model_of, transformers
+from tests.importing.language_models import RUNS, write_checkpoint
+from tests.importing.random_models import transformers
 from tests.laws.members import close
 from weft import cli
 from weft.data.corpora import corpus
@@ -26,111 +25,6 @@ from weft.run import open_run
 from weft.serve.continuing import Ask, How, go_on
 
 LINES = ["Click the button.", "In 2024, we'll pay 1234567 €", "x", "中文 and ünicode 🙂", "The  file is open"]
-LLAMA_3 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-
-
-def learnt(made: Tokenizer, specials: list[str], **settings: Any) -> Tokenizer:
-    trainer = trainers.BpeTrainer(vocab_size=411, special_tokens=specials, show_progress=False, **settings)
-    every = [source for _, source, _ in corpus("libreoffice-help", "en", "es", "test")]
-    made.train_from_iterator(every, trainer)
-    return made
-
-
-def byte_level(pattern: str, specials: list[str], first: str | None) -> Tokenizer:
-    """Like Llama 3's, or Qwen's, which puts nothing before a text and splits digits."""
-    made = Tokenizer(models.BPE())
-    cut = pre_tokenizers.Split(Regex(pattern), "isolated")
-    made.pre_tokenizer = pre_tokenizers.Sequence(
-        [cut, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
-    )
-    made.decoder = decoders.ByteLevel()
-    learnt(made, specials, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
-    if first is None:
-        made.normalizer = normalizers.NFC()
-        made.post_processor = processors.ByteLevel(trim_offsets=False)
-    else:
-        template = processors.TemplateProcessing(
-            single=f"{first} $A", special_tokens=[(first, specials.index(first))]
-        )
-        made.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), template])
-    return made
-
-
-def llama_3() -> Tokenizer:
-    return byte_level(LLAMA_3, ["<|begin_of_text|>", "<|end_of_text|>"], "<|begin_of_text|>")
-
-
-def qwen() -> Tokenizer:
-    return byte_level(LLAMA_3.replace("{1,3}", ""), ["<|endoftext|>", "<|im_end|>"], None)
-
-
-def with_bytes(made: Tokenizer) -> Tokenizer:
-    """Like Llama 2's: pieces of SentencePiece, and bytes for what they do not have."""
-    specials = ["<unk>", "<s>", "</s>"]
-    learnt(made, [*specials, *(f"<0x{byte:02X}>" for byte in range(256))])
-    content = json.loads(made.to_str())
-    content["added_tokens"] = [one for one in content["added_tokens"] if one["content"] in specials]
-    content["model"] |= {"byte_fallback": True, "unk_token": "<unk>", "fuse_unk": True}
-    made = Tokenizer.from_str(json.dumps(content))
-    made.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
-    )
-    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
-    return made
-
-
-def llama_2() -> Tokenizer:
-    made = Tokenizer(models.BPE())
-    made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    return with_bytes(made)
-
-
-def metaspace() -> Tokenizer:
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="first", split=False)
-    return with_bytes(made)
-
-
-SIZES = {
-    "vocab_size": 419,  # more rows than pieces, as in real checkpoints
-    "num_hidden_layers": 2,
-    "num_attention_heads": 6,
-    "hidden_size": 24,
-    "intermediate_size": 19,
-    "max_position_embeddings": 97,
-    "pad_token_id": None,
-}
-GROUPED = SIZES | {"num_key_value_heads": 2, "bos_token_id": 1, "eos_token_id": 2}
-RUNS: dict[str, tuple[str, dict[str, Any], Callable[[], Tokenizer]]] = {
-    "llama-3": (
-        "Llama",
-        GROUPED | {"bos_token_id": 0, "eos_token_id": 1, "tie_word_embeddings": True},
-        llama_3,
-    ),
-    "llama-2": ("Llama", GROUPED, llama_2),
-    "mistral": ("Mistral", GROUPED | {"sliding_window": None}, metaspace),
-    "qwen3": ("Qwen3", GROUPED | {"bos_token_id": None, "eos_token_id": 0, "head_dim": 6}, qwen),
-    "qwen2": (
-        "Qwen2",
-        GROUPED | {"bos_token_id": None, "eos_token_id": 0, "tie_word_embeddings": True},
-        qwen,
-    ),
-    "gpt_neox": (
-        "GPTNeoX",
-        SIZES | {"num_attention_heads": 3, "bos_token_id": 0, "eos_token_id": 0},
-        qwen,
-    ),
-    "opt": (
-        "OPT",
-        {name: value for name, value in SIZES.items() if name != "intermediate_size"}
-        | {"ffn_dim": 19, "word_embed_proj_dim": 13, "do_layer_norm_before": False}
-        | {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 0},
-        qwen,
-    ),
-}
 
 
 def weft(*arguments: object) -> None:
@@ -143,11 +37,8 @@ def weft(*arguments: object) -> None:
 def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The library's model, its tokenizer, and the imported run."""
     there = tmp_path_factory.mktemp("run")
-    family, settings, tokenizer = RUNS[request.param]
-    theirs = model_of(family, settings, "CausalLM")
-    theirs.save_pretrained(there / "checkpoint")
+    theirs = write_checkpoint(request.param, there / "checkpoint")
     file = there / "checkpoint" / "tokenizer.json"
-    tokenizer().save(str(file))
     for split, count in (("train", 30), ("valid", 7)):
         lines = [source for _, source, _ in corpus("libreoffice-help", "en", "es", "valid")][:count]
         (there / f"{split}.txt").write_text("\n".join(lines) + "\n", "utf-8")
@@ -262,9 +153,7 @@ def test_a_run_is_evaluated_and_trains_on(imported: Any, capsys: pytest.CaptureF
 
 
 def test_nonsense_in_a_configuration_is_refused_or_ignored(tmp_path: Path) -> None:
-    family, settings, tokenizer = RUNS["mistral"]
-    model_of(family, settings, "CausalLM").save_pretrained(tmp_path / "checkpoint")
-    tokenizer().save(str(tmp_path / "checkpoint" / "tokenizer.json"))
+    write_checkpoint("mistral", tmp_path / "checkpoint")
     file, refused = tmp_path / "checkpoint" / "config.json", set()
     config = json.loads(file.read_text("utf-8"))
     for key in [*config, "rope_scaling", "quantization_config", "embd_pdrop"]:

@@ -18,6 +18,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.positions import Learned, Nowhere, Sinusoidal
+from weft.nn.rotary import UNSCALED
 from weft.run import Opened
 from weft.search.beam import beam
 from weft.search.greedy import greedy
@@ -177,7 +178,8 @@ def blocks(part: Side) -> Sequence[Any]:
 def positions(part: Side) -> Positions:
     """How a Transformer knows the order of its input."""
     if type(part.distance) is not Distance:
-        return "rotary" if isinstance(part.distance, Rotary) else "other"
+        plain = isinstance(part.distance, Rotary) and part.distance.scaling == UNSCALED
+        return "rotary" if plain else "other"
     kinds: dict[type, Positions] = {Sinusoidal: "sinusoidal", Learned: "learned", Nowhere: "none"}
     return kinds.get(type(part.positions), "other")
 

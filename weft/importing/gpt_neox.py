@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
-from weft.importing.names import activation, architecture, constant, is_tied, paired, plain, rotation, tensor
+from weft.importing.names import activation, architecture, constant, is_tied, plain, tensor
+from weft.importing.rotations import decoder_of, paired, rotation
 from weft.models import Generator
-from weft.nn.attention import Heads
-from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.heads.categorical import Categorical
 
@@ -28,7 +27,7 @@ def gpt_neox(foreign: Foreign) -> Generator:
     """
     size, tokens = foreign.setting("hidden_size"), foreign.setting("vocab_size")
     own = settings(foreign)
-    decoder = TransformerDecoder(size, None, **own | {"heads": Heads(**own["heads"])})
+    decoder = decoder_of(size, own)
     embed = Tokens(tokens, size, scaled=False, dropout=own["dropout"])
     foreign = prefixed(foreign, "gpt_neox.", "embed_out.")
     tied = is_tied(foreign, TABLE, HEAD, default=False)
@@ -68,8 +67,7 @@ def settings(foreign: Foreign) -> dict[str, Any]:
         "norm": "parallel" if foreign.config.get("use_parallel_residual", True) else "before",
         "norm_epsilon": foreign.setting("layer_norm_eps", default=1e-5),
         "activation": activation(foreign, "hidden_act"),
-        "positions": "rotary",
-        "position_base": turning.base,
+        **turning.settings,
         "dropout": foreign.setting("hidden_dropout", default=0.0),
         "attention_dropout": foreign.setting("attention_dropout", default=0.0),
         "heads": {"rotary": int(size // num_heads * turning.share)},

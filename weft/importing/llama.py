@@ -1,6 +1,7 @@
-"""Import Llama, Mistral, Qwen2 and Qwen3: decoders with RMSNorm, SwiGLU, rotary positions, shared keys (M5).
+"""Import Llama and its relatives: decoders with RMSNorm, gated networks, rotary positions, shared keys (M5).
 
-They differ in their biases and in norms of queries and keys. Read next: names.py.
+Mistral, Qwen2, Qwen3 and Gemma differ in biases, in norms of queries and keys, and in the network's gate.
+Read next: names.py.
 """
 
 from typing import Any, NamedTuple
@@ -9,10 +10,9 @@ import torch
 
 from weft.errors import ConfigError
 from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
-from weft.importing.names import architecture, constant, is_tied, paired, rotation, tensor
+from weft.importing.names import architecture, constant, is_tied, tensor
+from weft.importing.rotations import decoder_of, paired, rotation
 from weft.models import Generator
-from weft.nn.attention import Heads
-from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.heads.categorical import Categorical
 
@@ -22,6 +22,7 @@ ARCHITECTURES = {
     "mistral": "MistralForCausalLM",
     "qwen2": "Qwen2ForCausalLM",
     "qwen3": "Qwen3ForCausalLM",
+    "gemma": "GemmaForCausalLM",
 }
 """The architecture of each `model_type`."""
 
@@ -40,14 +41,17 @@ def llama(foreign: Foreign) -> Generator:
     Raises:
         CheckpointError, ConfigError: see checkpoint.py.
 
-    Source: Touvron et al. 2023; Jiang et al. 2023 (Mistral); Yang et al. 2024, 2025 (Qwen2, Qwen3).
+    Gemma multiplies embeddings by sqrt(D), and its norms by 1 + w.
+
+    Source: Touvron et al. 2023; Jiang et al. 2023 (Mistral); Yang et al. 2024, 2025 (Qwen2, Qwen3); Gemma
+    Team 2024.
     """
     size, tokens = foreign.setting("hidden_size"), foreign.setting("vocab_size")
     own = settings(foreign)
-    decoder = TransformerDecoder(size, None, **own | {"heads": Heads(**own["heads"])})
-    embed = Tokens(tokens, size, scaled=False)
+    decoder = decoder_of(size, own)
+    embed = Tokens(tokens, size, scaled=scaled(foreign))
     foreign = prefixed(foreign, "model.", "lm_head.")
-    tied = is_tied(foreign, TABLE, HEAD, default=False)
+    tied = is_tied(foreign, TABLE, HEAD, default=scaled(foreign))
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table if tied else None))
     origins: dict[str, Origin] = {
         **tensor("embed.table.weight", TABLE),
@@ -58,6 +62,9 @@ def llama(foreign: Foreign) -> Generator:
     }
     for layer in range(len(decoder.blocks)):
         origins |= _block(f"decoder.blocks.{layer}", f"model.layers.{layer}", own, biases(foreign))
+    if scaled(foreign):
+        for name in [name for name in origins if name.endswith("norm.weight")]:
+            origins |= tensor(name, *origins[name].names, lambda weight: 1 + weight)
     fill(model, foreign, origins, spare=("rotary_emb.inv_freq", *([HEAD] if tied else [])))
     return model.eval()
 
@@ -66,7 +73,7 @@ def settings(foreign: Foreign) -> dict[str, Any]:
     """The settings of our decoder, as in a recipe."""
     family = foreign.setting("model_type")
     architecture(foreign, ARCHITECTURES[family], bare=ARCHITECTURES[family].replace("ForCausalLM", "Model"))
-    foreign.need("hidden_act", "silu", "swish")
+    _check_gate(foreign)
     _check_window(foreign)
     size, num_heads = foreign.setting("hidden_size"), foreign.setting("num_attention_heads")
     with_biases, turning = biases(foreign), rotation(foreign)
@@ -83,10 +90,9 @@ def settings(foreign: Foreign) -> dict[str, Any]:
         "norm": "before",
         "norm_kind": "rms",
         "norm_epsilon": foreign.setting("rms_norm_eps", default=1e-6),
-        "activation": "swiglu",
+        "activation": "geglu" if scaled(foreign) else "swiglu",
         "bias": with_biases.out or with_biases.network,
-        "positions": "rotary",
-        "position_base": turning.base,
+        **turning.settings,
         "dropout": 0.0,
         "attention_dropout": foreign.setting("attention_dropout", default=0.0),
         "heads": {
@@ -104,6 +110,20 @@ def biases(foreign: Foreign) -> Biases:
     attention = bool(foreign.config.get("attention_bias", False)) and family in ("llama", "qwen3")
     network = bool(foreign.config.get("mlp_bias", False)) and family == "llama"
     return Biases(attention or family == "qwen2", attention, network)
+
+
+def scaled(foreign: Foreign) -> bool:
+    """Whether it is a Gemma, whose embeddings are multiplied by sqrt(D)."""
+    return bool(foreign.setting("model_type") == "gemma")
+
+
+def _check_gate(foreign: Foreign) -> None:
+    """Refuse another activation of the gate than the family's."""
+    if not scaled(foreign):
+        foreign.need("hidden_act", "silu", "swish")
+        return
+    name = "hidden_act" if foreign.config.get("hidden_activation") is None else "hidden_activation"
+    foreign.need(name, "gelu_pytorch_tanh", "gelu_new")
 
 
 def _check_window(foreign: Foreign) -> None:

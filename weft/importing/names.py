@@ -1,7 +1,6 @@
-"""Mappings shared by families: linear layers, norms, attention. Read next: gpt2.py."""
+"""Mappings shared by families: linear layers, norms, attention. Read next: gpt2.py; rotations.py."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,13 +17,6 @@ ACTIVATIONS: dict[str, Activation] = {
     "silu": "silu",
     "swish": "silu",
 }
-
-
-class Rotation(NamedTuple):
-    """Settings of rotary positions."""
-
-    base: float
-    share: float  # of the features of a head
 
 
 def activation(foreign: Foreign, *names: str) -> Activation:
@@ -118,48 +110,3 @@ def is_tied(foreign: Foreign, table: str, head: str, *, default: bool) -> bool:
             "is it the one of this checkpoint?"
         )
     return tied
-
-
-def rotation(
-    foreign: Foreign, *, theta: str = "rope_theta", share: str = "partial_rotary_factor", usual: float = 1.0
-) -> Rotation:
-    """The settings of rotary positions.
-
-    Args:
-        foreign: the checkpoint.
-        theta, share: their names at the top of an older config.json.
-        usual: share of a head's features that are rotated, if config.json does not say.
-
-    Raises:
-        ConfigError: positions are scaled, which is not supported.
-    """
-    place = f"{foreign.path / 'config.json'}: "
-    scaling: dict[str, Any] = {}
-    for table in (foreign.config.get(name) or {} for name in ("rope_parameters", "rope_scaling")):
-        kind = table.get("rope_type", table.get("type", "default")) if isinstance(table, dict) else table
-        if kind != "default":
-            raise ConfigError(
-                f"{place}rope_type: expected default, rotary positions without scaling, got {str(kind)[:40]}"
-            )
-        scaling |= table
-    found = {}
-    for name, older, default in (("rope_theta", theta, 10000.0), ("partial_rotary_factor", share, usual)):
-        value = scaling.get(name, foreign.config.get(older, default))
-        if not isinstance(value, int | float) or not 0 < value < 1e12:
-            raise ConfigError(f"{place}{name}: expected a positive number, got {str(value)[:40]}")
-        found[name] = float(value)
-    return Rotation(found["rope_theta"], found["partial_rotary_factor"])
-
-
-def paired(num_heads: int, rotated: int) -> Callable[[Tensor], Tensor]:
-    """Reorder the features of each head, [H K, ..], for rotary positions.
-
-    Llama and GPT-NeoX rotate features i and i + R/2 together, Weft 2 i and 2 i + 1, of the first R features.
-    """
-
-    def reordered(rows: Tensor) -> Tensor:
-        each = rows.unflatten(0, (num_heads, -1))
-        first = each[:, :rotated].unflatten(1, (2, -1)).transpose(1, 2).flatten(1, 2)
-        return torch.cat([first, each[:, rotated:]], 1).flatten(0, 1)
-
-    return reordered

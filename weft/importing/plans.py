@@ -147,7 +147,7 @@ def language(foreign: Foreign, data: dict[str, Any]) -> Plan:
             "embedding": {
                 "size": size,
                 "dropout": foreign.setting("embd_pdrop", default=decoder["dropout"]),
-                "scaled": False,
+                "scaled": foreign.setting("model_type") in SCALED,
                 "tied": not begins
                 and bool(foreign.config.get("tie_word_embeddings", TIED[foreign.setting("model_type")])),
             },
@@ -176,8 +176,15 @@ def masked(foreign: Foreign, data: dict[str, Any]) -> Plan:
     return Plan(recipe, with_mask(foreign, "tokenizer.json"), prefix="predictor.", tables=tables)
 
 
-TIED = {"gpt2": True, "opt": True, "gpt_neox": False} | dict.fromkeys(llama.ARCHITECTURES, False)
+TIED = (
+    {"gpt2": True, "opt": True, "gpt_neox": False}
+    | dict.fromkeys(llama.ARCHITECTURES, False)
+    | {"gemma": True}
+)
 """Whether a decoder's output layer uses the embedding table, if config.json does not say."""
+
+SCALED = ("gemma",)
+"""Decoders whose embeddings are multiplied by the root of their width."""
 
 DECODERS: dict[str, Callable[[Foreign], dict[str, Any]]] = {
     "gpt2": gpt2.settings,

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ShapeError
+from weft.nn.rotary import UNSCALED, Scaling, speeds
 
 
 class Order(NamedTuple):
@@ -41,6 +42,7 @@ class Rotary(Distance):
     Args:
         head_size: K, features of a query; even.
         base: n of the formula.
+        scaling: for texts longer than in training (rotary.py).
 
     Raises:
         ShapeError: the head size is odd.
@@ -48,7 +50,7 @@ class Rotary(Distance):
     Source: Su et al. 2021 (RoFormer), eq. 15 and 34.
     """
 
-    def __init__(self, head_size: int, *, base: float = 10000.0) -> None:
+    def __init__(self, head_size: int, *, base: float = 10000.0, scaling: Scaling = UNSCALED) -> None:
         super().__init__()
         if head_size % 2:
             raise ShapeError(
@@ -57,14 +59,15 @@ class Rotary(Distance):
             )
         self.head_size = head_size
         self.base = base
+        self.scaling = scaling
 
     def forward(self, queries: Where, keys: Where, like: Tensor) -> Order:
         """Rotations of new positions only; cached keys are already rotated."""
-        half = torch.arange(self.head_size // 2, device=like.device, dtype=torch.float64)
-        speed = torch.exp(half * (-2 * math.log(self.base) / self.head_size))
+        speed = speeds(self.head_size, self.base, self.scaling, like)
         angle = _tensor(queries, like).to(torch.float64)[..., None] * speed  # [T, K/2] or [B, T, K/2]
         angle = angle[None, None] if angle.dim() == 2 else angle[:, None]
-        return Order(turn=(angle.cos().to(like.dtype), angle.sin().to(like.dtype)))
+        by = self.scaling.attention
+        return Order(turn=((by * angle.cos()).to(like.dtype), (by * angle.sin()).to(like.dtype)))
 
 
 def turned(x: Tensor, turn: tuple[Tensor, Tensor] | None) -> Tensor:

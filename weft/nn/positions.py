@@ -10,9 +10,10 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from weft.errors import ShapeError
+from weft.errors import ConfigError, ShapeError
 from weft.nn.distances import Alibi, Distance, Relative, Rotary
 from weft.nn.kernels.linear import Linear
+from weft.nn.rotary import UNSCALED, Scaling
 from weft.shapes import check_choice
 from weft.tracing import exporting
 
@@ -60,12 +61,20 @@ def positions_of(
 
 
 def distance_of(
-    kind: Positions, head_size: int, num_heads: int, *, both_ways: bool, base: float = 10000.0
+    kind: Positions,
+    head_size: int,
+    num_heads: int,
+    *,
+    both_ways: bool,
+    base: float = 10000.0,
+    scaling: Scaling = UNSCALED,
 ) -> Distance:
     """The term inside self-attention, for the same setting as `positions_of`."""
     check_choice("positions", kind, Positions)
     if kind == "rotary":
-        return Rotary(head_size, base=base)
+        return Rotary(head_size, base=base, scaling=scaling)
+    if scaling != UNSCALED:
+        raise ConfigError(f"position_scaling: expected positions rotary, got {kind}; leave one of them out")
     if kind == "alibi":
         return Alibi(num_heads)
     return Relative(num_heads, both_ways=both_ways) if kind == "relative" else Distance()

@@ -20,6 +20,7 @@ from weft.nn.kernels.linear import Linear
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.padding import harmless
 from weft.nn.positions import Positions, counted, distance_of, positions_of
+from weft.nn.rotary import UNSCALED, Scaling
 from weft.nn.transformer import Activation, Norm, blocks_of
 from weft.recompute import recomputed
 from weft.tracing import exporting
@@ -51,6 +52,7 @@ class TransformerDecoder(Decoder):
         size, num_layers, num_heads, inner, norm, norm_kind, norm_epsilon, activation, bias, positions,
             position_base, max_length, entry_norm, dropout, attention_dropout, heads: as in
             TransformerEncoder.
+        position_scaling: of rotary positions, for texts longer than in training.
 
     Source: Vaswani et al. 2017.
     """
@@ -71,6 +73,7 @@ class TransformerDecoder(Decoder):
         bias: bool = True,
         positions: Positions = "sinusoidal",
         position_base: float = 10000.0,
+        position_scaling: Scaling = UNSCALED,
         max_length: int = 1024,
         entry_norm: bool = False,
         dropout: float = 0.1,
@@ -85,7 +88,12 @@ class TransformerDecoder(Decoder):
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.positions = positions_of(positions, size, max_length, base=position_base)
         self.distance = distance_of(
-            positions, heads.rotated(size, num_heads), num_heads, both_ways=False, base=position_base
+            positions,
+            heads.rotated(size, num_heads),
+            num_heads,
+            both_ways=False,
+            base=position_base,
+            scaling=position_scaling,
         )
         # the compiled step of a search has the usual blocks only
         usual = norm != "parallel" and activation != "geglu"
