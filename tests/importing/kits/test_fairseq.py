@@ -15,6 +15,8 @@ from weft import cli
 from weft.errors import CheckpointError, ConfigError, WeftError
 from weft.importing import torchfile
 from weft.importing.kits.fairseq import KIT, recognises
+from weft.importing.kits.fairseq_parts import Checkpoint
+from weft.importing.kits.fairseq_transformer import transformer
 from weft.importing.kits.kit import Given
 from weft.importing.records import content, settings
 from weft.importing.runs import import_run
@@ -109,6 +111,40 @@ def test_dropout_and_smoothing_are_taken_over(folder):
     recipe = KIT.read(Given(folder)).recipe
     assert recipe["model"]["encoder"]["dropout"] == 0.25 and recipe["model"]["smoothing"] == 0.1
     assert recipe["model"]["decoder"]["attention_dropout"] == 0.125
+
+
+def test_a_search_without_settings_is_that_of_fairseq_generate(folder):
+    """beam 5, lenpen 1 and a x + b tokens with a = 0 and b = 200: the defaults of its GenerationConfig."""
+    names = ("beam", "lenpen", "max_len_a", "max_len_b")
+    changed(folder, lambda found, _: [found.pop(name, None) for name in names])
+    assert KIT.read(Given(folder)).recipe["decoding"] == {
+        "search": "beam",
+        "beam": 5,
+        "length_penalty": 1.0,
+        "normalisation": "length",
+        "max_ratio": 0.0,
+        "max_extra": 200,
+    }
+
+
+def test_a_transformer_without_settings_is_base_architecture():
+    found = transformer(Checkpoint({}, {str(number): torch.ones(1) for number in range(7)}, "here"))
+    for side in ("encoder", "decoder"):
+        assert found.model[side] == {
+            "use": "transformer",
+            "size": 512,
+            "num_layers": 6,
+            "num_heads": 8,
+            "inner": 2048,
+            "norm": "after",
+            "activation": "relu",
+            "positions": "learned",
+            "max_length": 1024,
+            "entry_norm": False,
+            "dropout": 0.1,
+            "attention_dropout": 0.0,
+        }
+    assert found.embedding == {"size": 512, "dropout": 0.0, "tied": False, "scaled": True}
 
 
 def test_a_file_named_on_its_own_uses_the_named_dictionaries(folder, tmp_path):

@@ -98,6 +98,22 @@ def checkpoint(tmp_path: Path) -> Path:
     return tmp_path / "checkpoint"
 
 
+def test_normalised_text_has_no_space_at_its_ends(tmp_path: Path) -> None:
+    """As JoeyNMT's tokenizer: NFKC, one space between words, none before a mark, none at either end."""
+    with zipfile.ZipFile(HERE / "joeynmt" / "lstm-last.zip") as archive:  # of characters
+        archive.extractall(tmp_path)
+    config = tmp_path / "checkpoint" / "config.yaml"
+    config.write_text(
+        config.read_text("utf-8").replace("level: char", "level: char\n    normalize: true"), "utf-8"
+    )
+    import_run(tmp_path / "checkpoint", tmp_path / "run")
+    ready = open_run(tmp_path / "run", device="cpu").ready
+    for side in (ready.source, ready.target):
+        plain = side.encode("a file, and more.")
+        assert side.encode(" a file, and more.") == plain == side.encode("a file, and more. ")
+        assert side.encode("\u3000a  \ufb01le , and more .  ") == plain
+
+
 def refused(checkpoint: Path, said: str, **options: Any) -> None:
     with pytest.raises(WeftError, match=said):
         import_run(checkpoint, checkpoint.parent / "run", **options)

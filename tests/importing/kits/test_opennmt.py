@@ -18,6 +18,8 @@ from tests.importing.kits.shared import (
 )
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.kits.every import KITS
+from weft.importing.kits.kit import Given
+from weft.importing.kits.opennmt import read
 from weft.importing.runs import import_run
 
 FIXTURE = Path(__file__).parent / "opennmt" / "fixture.tar.xz"
@@ -74,6 +76,24 @@ def test_training_goes_on_with_the_settings_of_the_checkpoint(tmp_path, folder):
     recipe = (imported(folder, "sinusoidal", tmp_path / "run") / "recipe.yaml").read_text("utf-8")
     for line in TAKEN_OVER:
         assert line in recipe, line
+
+
+def test_missing_options_of_a_transformer_are_opennmt_s_defaults(tmp_path, folder):
+    """Those of onmt/opts.py: interleaved sinusoids, nothing relative, LayerNorm of 1e-6, ReLU, 8 heads."""
+    names = ("pos_ffn_activation_fn", "layer_norm", "max_relative_positions", "position_encoding_type")
+    names += ("heads", "norm_eps", "rotary_dim", "rotary_theta", "rotary_interleave", "attention_dropout")
+
+    def leave_out(content) -> None:
+        for name in names:
+            vars(content["opt"]).pop(name, None)
+
+    made = changed(folder, tmp_path / "changed", "sinusoidal", leave_out)
+    given = Given(made / "sinusoidal_step_120.pt", "es", "en", subwords=(folder / "codes",))
+    model = read(given).recipe["model"]
+    for side in ("encoder", "decoder"):
+        assert model[side]["positions"] == "sinusoidal" and model[side]["norm_kind"] == "layer"
+        assert model[side]["activation"] == "relu" and model[side]["num_heads"] == 8
+        assert model[side]["norm_epsilon"] == 1e-6
 
 
 def pop_last(content) -> None:
