@@ -36,7 +36,9 @@ def answers(
     call += f"sys.argv[1:] = {list(options)!r}; "
     call += f"runpy.run_path({program!r}, run_name='__main__')"
     line = [sys.executable, "-c", WITHOUT + call]
-    return subprocess.run(line, input=names, capture_output=True, text=True, check=False, cwd="/")
+    done = subprocess.run(line, input=names.encode(), capture_output=True, check=False, cwd="/")
+    out, err = done.stdout.decode(), done.stderr.decode()  # text=True would change "\r"
+    return subprocess.CompletedProcess(line, done.returncode, out, err)
 
 
 def odd_pictures(folder: Path) -> list[Path]:

@@ -15,11 +15,13 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
-from tests.commands import labelled, test_masked
+from tests.commands import labelled, test_export_series, test_images, test_masked
 from tests.commands.shell import refused, weft
 from tests.commands.test_language import GPT, RECIPE, RECURRENT, write
 from tests.export.runs import TEXTS, translator
@@ -113,6 +115,41 @@ def test_a_language_model(decoder: str, batches: str, kind: str, tmp_path: Path)
 
 
 @browser
+@pytest.mark.parametrize("name", ["gpt2", "llama-2", "llama-3", "mistral", "qwen3"])
+def test_an_imported_language_model(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+    from tests.importing.language_models import write_checkpoint
+
+    write_checkpoint(name, tmp_path / "checkpoint")
+    import_run(tmp_path / "checkpoint", tmp_path / "run")
+    recipe = tmp_path / "run" / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("max_lines: 1", "max_lines: 3").replace(": 100\n", ": 23\n"))
+    texts = [
+        *ODD,
+        "Click.\n\nOpen\n",
+        "\n x\r\n",
+        "中文\n\t🙂 ",
+        "I'LL pay 1234567 €",
+        "<s> a </s> <|endoftext|> b",
+    ]
+    theirs, ours = both(tmp_path / "run", tmp_path, texts, beam=2)
+    assert theirs == ours and any("\ufffd" in text for text in ours)
+
+
+@browser
+@pytest.mark.parametrize("name", ["bert", "roberta"])
+def test_an_imported_model_that_fills_gaps(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+    from tests.importing.masked_models import write_checkpoint
+
+    write_checkpoint(name, tmp_path / "checkpoint")
+    import_run(tmp_path / "checkpoint", tmp_path / "run")
+    texts = ["The [MASK] is open", "[MASK] the button.", "Ünicode  [MASK] and [MASK]", "a ([MASK])"]
+    theirs, ours = both(tmp_path / "run", tmp_path, texts)
+    assert theirs == ours
+
+
+@browser
 def test_a_tagger(tmp_path: Path) -> None:
     recipe = labelled.make_sentences(tmp_path / "toy")
     assert weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=20").code == 0
@@ -132,6 +169,42 @@ def test_a_classifier(bag: str, tmp_path: Path) -> None:
     texts = [*ODD, *(text for _, text in labelled.texts(12, 7))]
     theirs, ours = both(tmp_path / "run", tmp_path, texts)
     assert [text.split("\t")[0] for text in theirs] == ours
+
+
+@browser
+def test_a_classifier_of_pictures(tmp_path: Path) -> None:
+    recipe = test_images.make(tmp_path / "toy")
+    trained = test_images.train(recipe, "data.size=12", "training.max_updates=30")
+    assert trained.code == 0, trained.err
+    run, folder = recipe.parent / "run", tmp_path / "web"
+    answer = weft("export", run, "--to", "web", "--library", MODULES, "--output", folder)
+    assert answer.code == 0, answer.err
+    assert weft("export", run, "--to", "onnx", "--output", tmp_path / "onnx").code == 0
+    draw, names = np.random.default_rng(1), []
+    for number, size in enumerate([(12, 12), (31, 17), (5, 40), (90, 61)]):
+        for mode in ("RGB", "L"):
+            noise = Image.fromarray(draw.integers(0, 256, (*size, 3), dtype=np.uint8)).convert(mode)
+            names.append(f"{number}-{mode}.png")
+            noise.save(folder / names[-1])
+    for path in sorted((recipe.parent / "train").glob("*/*.png"))[:8]:
+        names.append(f"{path.parent.name}-{path.name}")
+        shutil.copy(path, folder / names[-1])
+    report = answered(folder, {"texts": names}, tmp_path / "profile")
+    model = program(tmp_path / "onnx")
+    for name, found in zip(names, report["found"], strict=True):
+        label, *ours = model(str(folder / name), scores=True).split("\t")
+        assert found.split("\n") == [one.replace("=", "\t") for one in ours] and found.startswith(label)
+
+
+@browser
+@pytest.mark.parametrize("head", ["point", "quantile"])
+def test_a_forecaster(head: str, tmp_path: Path) -> None:
+    run = test_export_series.trained(tmp_path / "toy", "{use: recurrent, cell: gru, sizes: [7]}", head)
+    theirs, ours = both(run, tmp_path, test_export_series.LINES)
+    for found, wanted in zip(theirs, ours, strict=True):
+        a, b = (np.array(text.split(), np.float64) for text in (found, wanted))
+        assert a.shape == b.shape and np.allclose(a, b, rtol=1e-4, atol=1e-4)
+    assert sum(map(bool, ours)) == 3
 
 
 @browser

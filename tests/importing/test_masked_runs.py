@@ -3,76 +3,26 @@
 Skipped with a message if the library is missing: pip install -e .[import-tests] -c constraints.txt
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from tokenizers import (
-    AddedToken,
     Tokenizer,
-    decoders,
     models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
 )
 
 pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
 
-from tests.importing.random_models import READERS, model_of, transformers
+from tests.importing.masked_models import SPELLING, sentences, write_checkpoint
+from tests.importing.random_models import transformers
 from tests.laws.members import close
 from weft import cli
-from weft.data.corpora import corpus
 from weft.run import open_run
 from weft.tasks.predictor import Place
 
 TEXTS = ["The [MASK] is open", "[MASK] the button.", "Ünicode [MASK] and [MASK]", "a ([MASK])"]
-
-
-def sentences(split: Any = "test") -> list[str]:
-    return [source for _, source, _ in corpus("libreoffice-help", "en", "es", split)]
-
-
-def word_pieces() -> Tokenizer:
-    """Like BERT's."""
-    made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    made.normalizer, made.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
-    made.decoder = decoders.WordPiece()
-    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    made.train_from_iterator(
-        sentences(), trainers.WordPieceTrainer(vocab_size=311, special_tokens=specials, show_progress=False)
-    )
-    made.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    return made
-
-
-def byte_level() -> Tokenizer:
-    """Like RoBERTa's, whose mask takes the space before it."""
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    specials = ["<s>", "<pad>", "</s>", "<unk>", AddedToken("<mask>", lstrip=True, special=True)]
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    made.train_from_iterator(
-        sentences(),
-        trainers.BpeTrainer(
-            vocab_size=311, special_tokens=specials, initial_alphabet=alphabet, show_progress=False
-        ),
-    )
-    made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
-    return made
-
-
-SPELLING: dict[str, tuple[Callable[[], Tokenizer], str, dict[str, int]]] = {
-    "bert": (word_pieces, "[MASK]", {"pad_token_id": 0}),
-    "roberta": (byte_level, "<mask>", {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}),
-    "distilbert": (word_pieces, "[MASK]", {"pad_token_id": 0}),
-}
 
 
 def weft(*arguments: object) -> int:
@@ -85,17 +35,9 @@ def weft(*arguments: object) -> int:
 def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The library's model, its tokenizer, its mask, and the folder of the imported run."""
     there = tmp_path_factory.mktemp("run")
-    tokenizer, mask, symbols = SPELLING[request.param]
-    family, settings = READERS[request.param]
-    theirs = model_of(
-        family, settings | symbols | {"vocab_size": 317, "max_position_embeddings": 67}, "MaskedLM"
-    )
-    theirs.save_pretrained(there / "checkpoint")
+    mask = SPELLING[request.param][1]
+    theirs = write_checkpoint(request.param, there / "checkpoint")
     file = there / "checkpoint" / "tokenizer.json"
-    spelling = tokenizer()
-    spelling.enable_padding(length=23)  # some files say so; it is no part of a text
-    spelling.enable_truncation(3)
-    spelling.save(str(file))
     for split, count in (("train", 30), ("valid", 7)):
         (there / f"{split}.txt").write_text("\n".join(sentences("valid")[:count]) + "\n", "utf-8")
     texts = ["--train", there / "train.txt", "--valid", there / "valid.txt"]

@@ -6,6 +6,7 @@ import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from weft import files
 from weft.errors import ConfigError
@@ -25,6 +26,14 @@ LIBRARIES = {
     "@huggingface/tokenizers": ("dist/tokenizers.min.mjs", "LICENSE"),
 }
 """Files of each npm package that the page needs."""
+
+KINDS = ("model", "normalizer", "pre_tokenizer", "decoder")
+SEQUENCES = ("normalizers", "pretokenizers", "decoders")
+READ = (
+    *("BPE", "WordPiece", "NFC", "Prepend", "Replace", "BertNormalizer", "ByteLevel", "Split", "Metaspace"),
+    *("BertPreTokenizer", "ByteFallback", "Fuse", "Strip"),
+)
+"""Parts of a tokenizer.json that both libraries read in the same way, as tests/export/test_web.py shows."""
 
 ABOUT = """\
 A model in a web page. Start a web server in this folder and open the address that it prints:
@@ -47,16 +56,18 @@ class Web(Format):
         form = exported(opened.ready, opened.model)
         if form is not None and form.settings["kind"] not in _kinds():
             raise ConfigError(f"--to web: the page cannot run a model of task {opened.name}; use --to onnx")
+        if form is not None and form.settings.get("frames"):
+            raise ConfigError("--to web: data: frames: the page reads pictures, not clips; use --to onnx")
         how = {} if form is None else form.settings.get("decoding", {})
         if isinstance(how, dict) and how.get("coverage"):
             raise ConfigError(
                 "--to web: decoding: coverage: the page has no such search; remove it from the run's "
                 "recipe.yaml, or use --to onnx"
             )
-        if form is not None and any(map(_is_unknown, form.files.items())):
+        for part in () if form is None else filter(None, map(_unread, form.files.items())):
             raise ConfigError(
-                "--to web: expected a vocabulary of Weft or of a translation toolkit, got a tokenizer.json "
-                "of transformers, which the page cannot read; use --to onnx"
+                f"--to web: the page may read {part} of the model's tokenizer.json in another way than Weft; "
+                "use --to onnx"
             )
         _libraries(options)
 
@@ -88,16 +99,27 @@ def _kinds() -> list[str]:
     return re.findall(r"(\w+):", found[1])
 
 
-def _is_unknown(file: tuple[str, bytes]) -> bool:
-    """Whether a file, by name and content, is a tokenizer.json that neither Weft nor an import in kits/ made.
-
-    It may have parts that the page's library reads in another way.
-    """
+def _unread(file: tuple[str, bytes]) -> str | None:
+    """A part that is not in READ of another program's tokenizer.json, given its name and content."""
     name, content = file
     if not name.startswith("tokenizer"):
-        return False
-    about = json.loads(content)[KEY]
-    return "order" in about and "known" not in about
+        return None
+    parts = json.loads(content)
+    about = parts[KEY]
+    if "order" not in about or "known" in about:  # made by Weft, or by an import in importing/kits
+        return None
+    if parts["model"].get("continuing_subword_prefix") and parts["model"]["type"] == "BPE":
+        return "continuing_subword_prefix"
+    used = [kind for name in KINDS for kind in _types(parts.get(name))]
+    return next((kind for kind in used if kind not in READ), None)
+
+
+def _types(part: dict[str, Any] | None) -> list[str]:
+    """The type of a part of a tokenizer.json, or those of a sequence."""
+    if part is None:
+        return []
+    inner = next((part[name] for name in SEQUENCES if name in part), None)
+    return [part["type"]] if inner is None else [kind for one in inner for kind in _types(one)]
 
 
 def _libraries(options: Options) -> list[Path]:

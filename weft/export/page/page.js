@@ -7,6 +7,7 @@ const WORDS = {
   continue: ['Continue', 'The beginning of a text', 'A language model in this page'],
   tagger: ['Tag', 'Words, with spaces between them', 'A tagger in this page'],
   classifier: ['Classify', 'Your text', 'A classifier in this page'],
+  pictures: ['Classify', 'A picture', 'A classifier of pictures in this page'],
   filler: ['Fill', 'A text with [MASK] where a word is missing', 'A model in this page that fills gaps'],
   forecaster: ['Forecast', 'Numbers, oldest first', 'A forecaster in this page'],
 };
@@ -37,7 +38,8 @@ async function tested(model, loaded) {
   const options = await (await fetch('./test.json')).json(), found = [], took = [];
   for (const text of options.texts) {
     const begun = performance.now();
-    found.push((await model.answer(text, options)).text);
+    const given = model.reads === 'picture' ? await (await fetch(text)).blob() : text;
+    found.push((await model.answer(given, options)).text);
     took.push(performance.now() - begun);
   }
   await fetch('./report', { method: 'POST', body: JSON.stringify({ found, loaded, took }) });
@@ -50,6 +52,8 @@ try {
   at('asked').textContent = asked;
   at('go').textContent = verb;
   at('go').disabled = false;
+  at('text').hidden = !(at('file').hidden = model.reads !== 'picture');
+  at('asked').htmlFor = model.reads === 'picture' ? 'file' : 'text';
   if (model.beams) { at('wide').hidden = false; at('beam').value = model.beams; }
   if (model.directions?.length) {
     at('directed').hidden = false;
@@ -62,7 +66,9 @@ try {
     at('problem').hidden = true;
     try {
       const begun = performance.now();
-      const found = await model.answer(at('text').value, { beam: Number(at('beam').value), direction: at('direction').value || undefined });
+      const given = model.reads === 'picture' ? at('file').files[0] : at('text').value;
+      if (given === undefined) throw new Error('Choose a picture first.');
+      const found = await model.answer(given, { beam: Number(at('beam').value), direction: at('direction').value || undefined });
       at('answer').textContent = found.text;
       draw(found);
       at('took').textContent = `Computed in ${Math.round(performance.now() - begun)} milliseconds, in this page.`;

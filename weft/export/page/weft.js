@@ -1,6 +1,7 @@
 // The exported model in JavaScript: the same steps as weft_onnx.py. load(folder) gives a model; model.answer(text, options).
 import * as ort from './ort.wasm.min.mjs';
 import { Tokenizer } from './tokenizers.min.mjs';
+import { pixels } from './pictures.js';
 
 ort.env.wasm.numThreads = 1; // more threads need special headers of the server
 ort.env.wasm.wasmPaths = new URL('./', import.meta.url).href;
@@ -23,8 +24,11 @@ async function graph(folder, name) {
 class Vocabulary {
   static async load(folder, name) {
     const { weft, ...content } = await fetched(folder + name, 'json');
-    const numbers = new Map((weft.order ?? []).map((there, here) => [there, here]).reverse()); // of equal ones the first
-    return Object.assign(new Vocabulary(), { tokenizer: new Tokenizer(content, {}), numbers, ...weft });
+    const pairs = (weft.order ?? []).map((there, here) => [there, here]);
+    if (!weft.opening) pairs.reverse(); // of a symbol with two roles, a language model predicts the last one
+    const tokenizer = new Tokenizer(content, {});
+    replaced(tokenizer.decoder);
+    return Object.assign(new Vocabulary(), { tokenizer, numbers: new Map(pairs), ...weft });
   }
 
   normalise(text) {
@@ -45,11 +49,22 @@ class Vocabulary {
 
   decode(numbers) {
     const kept = numbers.filter((number) => number > EOS);
-    if (this.order) {
-      const there = kept.map((number) => this.order[number]).filter((number) => number >= 0);
-      return there.length ? this.tokenizer.decode(there).trim() : '';
-    }
+    if (this.order) return this.exact(numbers).trim();
     return kept.map((number) => this.piece(number)).join('').split(/\s+/u).filter(Boolean).join(' ');
+  }
+
+  exact(numbers) { // the text of another program's pieces, with the white space at its ends
+    const there = numbers.filter((number) => number > EOS).map((number) => this.order[number]).filter((number) => number >= 0);
+    return there.length ? this.tokenizer.decode(there, { skip_special_tokens: true, clean_up_tokenization_spaces: false }) : '';
+  }
+}
+
+// Bytes that are no text become one mark each, as in the Python library.
+function replaced(decoder) {
+  for (const part of decoder?.decoders ?? [decoder]) {
+    if (part?.config.type !== 'ByteFallback') continue;
+    const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+    part.text_decoder = { decode(bytes) { try { return strict.decode(bytes); } catch { return '\ufffd'.repeat(bytes.length); } } };
   }
 }
 
@@ -160,17 +175,25 @@ class Continuer extends Writer {
 
   async answer(text, { beam } = {}) {
     const how = this.about.decoding, eos = this.about.eos, window = this.about.window;
-    const given = text.split('\n').flatMap((line) => [eos, ...this.vocabulary.encode(line)]);
+    const given = this.row(text);
     const limit = how.max_tokens;
     if (limit < 1) return { text };
     this.given = given;
     this.past = window === null ? given.length - 1 : Math.min(given.length, window) - 1;
     const state = await this.reread([given.slice(given.length - 1 - this.past, -1)]);
-    const end = how.max_lines === 1 ? eos : this.about.pad;
+    const end = this.about.ends === 1 ? eos : this.about.pad; // end symbols after which writing stops
     let { path } = await this.beam(given.at(-1), state, beam || this.beams, limit, { end, alpha: how.length_penalty });
     const ends = path.flatMap((token, place) => (token === eos ? [place] : []));
-    if (ends.length >= how.max_lines) path = path.slice(0, ends[how.max_lines - 1]);
-    return { text: text + this.added(text, given.slice(1), path) };
+    if (ends.length >= this.about.ends) path = path.slice(0, ends[this.about.ends - 1]);
+    return { text: text + this.added(text, given, path).split('\n').slice(0, how.max_lines).join('\n') };
+  }
+
+  // What the model reads for a text: the whole text, or its lines, each after an end symbol.
+  row(text) {
+    const { vocabulary } = this;
+    if (!vocabulary.opening) return text.split('\n').flatMap((line) => [this.about.eos, ...vocabulary.encode(line)]);
+    const row = [...vocabulary.opening, ...vocabulary.encode(text)];
+    return row.length ? row : [this.about.sos];
   }
 
   // The state after tokens, from the beginning.
@@ -202,12 +225,13 @@ class Continuer extends Writer {
   }
 
   added(text, given, added) {
-    const known = given.map((token) => (token === this.about.unk ? 5 : token)), before = this.lines(known);
-    let added_ = this.lines([...known, ...added]);
-    added_ = added_.startsWith(before) ? added_.slice(before.length) : added_;
-    if (/\s$/u.test(text) && added_.startsWith(' ')) added_ = added_.slice(1);
-    for (const stop of this.about.decoding.stop) added_ = added_.split(stop)[0];
-    return added_;
+    const lines = !this.vocabulary.opening, decoded = (tokens) => [...(lines ? this.lines(tokens) : this.vocabulary.exact(tokens))];
+    const known = given.map((token) => (token === this.about.unk ? this.about.known : token));
+    const before = decoded(known), whole = decoded([...known, ...added]), differs = whole.findIndex((one, at) => one !== before[at]);
+    let found = differs < 0 ? '' : whole.slice(differs).join(''); // bytes that follow may change the last characters
+    if (lines && /\s$/u.test(text) && found.startsWith(' ')) found = found.slice(1);
+    for (const stop of this.about.decoding.stop) found = found.split(stop)[0];
+    return found;
   }
 
   lines(tokens) {
@@ -277,8 +301,7 @@ class Classifier {
     const given = { tokens: ints(tokens, [1, tokens.length]), mask: bools(tokens.length) };
     if (this.about.bag) given.weights = new ort.Tensor('float32', Float32Array.from(weights), [1, tokens.length]);
     const { logp } = await this.graph(given);
-    const probs = [...logp.data].map(Math.exp), order = probs.map((_, at) => at).sort((a, b) => probs[b] - probs[a]);
-    return { text: order.map((at) => `${this.about.classes[at]}\t${probs[at].toFixed(4)}`).join('\n') };
+    return { text: listed(logp.data, this.about.classes) };
   }
 
   counted(tokens, text) {
@@ -312,6 +335,25 @@ class Classifier {
   }
 }
 
+// Classes and their probabilities, the likeliest first.
+function listed(logp, classes) {
+  const probs = [...logp].map(Math.exp), order = probs.map((_, at) => at).sort((a, b) => probs[b] - probs[a]);
+  return order.map((at) => `${classes[at]}\t${probs[at].toFixed(4)}`).join('\n');
+}
+
+class PictureClassifier {
+  static async load(folder, about) {
+    return Object.assign(new PictureClassifier(), { about, reads: 'picture', graph: await graph(folder, 'scores') });
+  }
+
+  async answer(file) {
+    const [rows, columns] = this.about.shape, { plain, height, width } = await pixels(file, this.about.size);
+    if (height !== rows || width !== columns) throw new Error(`Expected a picture of ${columns} x ${rows} pixels, as the model was trained on, got ${width} x ${height}; rescale it.`);
+    const { logp } = await this.graph({ pixels: new ort.Tensor('uint8', plain, [1, rows, columns, 3]) });
+    return { text: listed(logp.data, this.about.classes) };
+  }
+}
+
 class Filler {
   static async load(folder, about) {
     return Object.assign(new Filler(), { about, vocabulary: await Vocabulary.load(folder, about.vocabulary), graph: await graph(folder, 'pieces') });
@@ -320,7 +362,7 @@ class Filler {
   async answer(text) {
     const { gap, mask, sos, eos, banned, max_length: most } = this.about, parts = text.split(gap), last = parts.pop();
     if (!parts.length) throw new Error(`Write ${gap} where a word is missing.`);
-    const before = parts.flatMap((part) => [...this.vocabulary.encode(part), mask]);
+    const before = parts.flatMap((part) => [...this.vocabulary.encode(part.replace(/ +$/, '')), mask]); // a gap has the space before it
     const tokens = [sos, ...before, ...this.vocabulary.encode(last), eos];
     if (most !== null && tokens.length > most) throw new Error(`The text has ${tokens.length} pieces, the model reads at most ${most}; shorten it.`);
     const { logp } = await this.graph({ tokens: ints(tokens, [1, tokens.length]), mask: bools(tokens.length) });
@@ -347,7 +389,7 @@ class Forecaster {
   }
 }
 
-const KINDS = { rewrite: Rewriter, continue: Continuer, tagger: Tagger, classifier: Classifier, filler: Filler, forecaster: Forecaster };
+const KINDS = { rewrite: Rewriter, continue: Continuer, tagger: Tagger, classifier: Classifier, pictures: PictureClassifier, filler: Filler, forecaster: Forecaster };
 
 export async function load(folder = './') {
   const about = await fetched(`${folder}weft.json`, 'json');

@@ -31,6 +31,16 @@ class Graph:
         return dict(zip(self.outputs, self.session.run(None, used), strict=True))
 
 
+def spelled(words: Sequence[str], numbers: dict[str, int], longest: int) -> np.ndarray:
+    """[N, L] the numbers of the letters of words; of a long word its beginning and its end."""
+    half = longest // 2
+    cut = [word if len(word) <= longest else word[:half] + word[-half:] for word in words]
+    letters = np.zeros((len(cut), max(map(len, cut))), np.int64)
+    for row, word in enumerate(cut):
+        letters[row, : len(word)] = [numbers.get(letter, 1) for letter in word]  # 1: unknown
+    return letters
+
+
 class Vocabulary:
     """Text to numbers and back."""
 
@@ -41,11 +51,14 @@ class Vocabulary:
         about = content.pop("weft")
         self.form, self.lowercase = about["form"], about["lowercase"]
         self.order, self.framed = about.get("order"), about.get("framed", False)
+        self.opening = about.get("opening")  # read before a whole text; None if texts are lines
         self.tokenizer = Tokenizer.from_str(json.dumps(content))
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
         if self.order is not None:
-            pairs = reversed(list(enumerate(self.order)))
+            pairs = list(enumerate(self.order))
+            # Of a symbol with two roles, a language model predicts the last one; others read the first.
+            pairs = pairs[::-1] if self.opening is None else pairs
             self.numbers = {there: here for here, there in pairs if there >= 0}
 
     def normalise(self, text: str) -> str:
@@ -65,9 +78,19 @@ class Vocabulary:
         text = self.normalise(text)
         return self.tokenizer.encode(text, add_special_tokens=False).ids if text else []
 
+    def words(self, text: str) -> list[str]:
+        """The words of a text."""
+        parts = self.tokenizer.pre_tokenizer.pre_tokenize_str(self.normalise(text))
+        return [part.strip() for part, _ in parts if part != " "]
+
     def decode(self, numbers: Sequence[int]) -> str:
         """The text of numbers."""
-        numbers = [number for number in numbers if number > 3]  # pad, unk, sos, eos
         if self.order is not None:
-            return self.tokenizer.decode([self.order[n] for n in numbers if self.order[n] >= 0]).strip()
+            return self.exact(numbers).strip()
+        numbers = [number for number in numbers if number > 3]  # pad, unk, sos, eos
         return " ".join("".join(str(self.tokenizer.id_to_token(number)) for number in numbers).split())
+
+    def exact(self, numbers: Sequence[int]) -> str:
+        """The text of another program's pieces, with the white space at its ends."""
+        there = [self.order[number] for number in numbers if number > 3]
+        return self.tokenizer.decode([number for number in there if number >= 0])

@@ -23,13 +23,12 @@ class Continuer(Writer):
     def __call__(self, text: str, beam: int | None = None, seed: int | None = None) -> str:
         """The text with its continuation; `beam` and `seed` change the recipe's search."""
         how = self.about["decoding"]
-        given = [
-            token for line in text.split("\n") for token in (self.about["eos"], *self.vocabulary.encode(line))
-        ]
+        given = self.row(text)
         limit = how["max_tokens"]
         if limit < 1:
             return text
-        end = self.about["eos"] if how["max_lines"] == 1 else self.about["pad"]
+        ends = self.about["ends"]  # end symbols after which writing stops
+        end = self.about["eos"] if ends == 1 else self.about["pad"]
         window, self.given = self.about["window"], given
         self.past = len(given) - 1 if window is None else min(len(given), window) - 1
         state = self.reread([given[len(given) - 1 - self.past : -1]])
@@ -39,9 +38,16 @@ class Continuer(Writer):
             added = self.beam(given[-1], state, width, limit, end=end, alpha=alpha)[0]
         else:
             added = self.sample(given[-1], state, limit, end, how["seed"] if seed is None else seed)
-        ends = [place for place, token in enumerate(added) if token == self.about["eos"]]
-        added = added[: ends[how["max_lines"] - 1]] if len(ends) >= how["max_lines"] else added
-        return text + self.added(text, given[1:], added)
+        places = [place for place, token in enumerate(added) if token == self.about["eos"]]
+        added = added[: places[ends - 1]] if len(places) >= ends else added
+        return text + "\n".join(self.added(text, given, added).split("\n")[: how["max_lines"]])
+
+    def row(self, text: str) -> list[int]:
+        """What the model reads for a text: the whole text, or its lines, each after an end symbol."""
+        opening, encode = self.vocabulary.opening, self.vocabulary.encode
+        if opening is not None:
+            return [*opening, *encode(text)] or [self.about["sos"]]
+        return [token for line in text.split("\n") for token in (self.about["eos"], *encode(line))]
 
     def reread(self, rows: Sequence[Sequence[int]]) -> Arrays:
         """The state after tokens, from the beginning; rows have equal lengths."""
@@ -82,10 +88,15 @@ class Continuer(Writer):
 
     def added(self, text: str, given: list[int], added: list[int]) -> str:
         """The text that tokens append to a text."""
-        known = [5 if token == self.about["unk"] else token for token in given]
-        before = self.lines(known)
-        new = self.lines([*known, *added]).removeprefix(before)
-        if text[-1:].isspace():
+        lines = self.vocabulary.opening is None
+        decoded = self.lines if lines else self.vocabulary.exact
+        known = [self.about["known"] if token == self.about["unk"] else token for token in given]
+        before, whole = decoded(known), decoded([*known, *added])
+        # Bytes that follow may change the last characters: they complete one, or make it invalid.
+        pairs = enumerate(zip(whole, before, strict=False))
+        same = next((place for place, (one, other) in pairs if one != other), min(len(whole), len(before)))
+        new = whole[same:]
+        if text[-1:].isspace() and lines:
             new = new.removeprefix(" ")
         for stop in self.about["decoding"]["stop"]:
             new = new.partition(stop)[0]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.export.programs.common import KINDS, Graph, Vocabulary
+from weft.export.programs.common import KINDS, Graph, Vocabulary, spelled
 
 
 class Tagger:
@@ -33,16 +33,11 @@ class Tagger:
         """The tags of the words of one sentence."""
         if not words:
             return []
-        half = self.longest // 2
-        cut = [word if len(word) <= self.longest else word[:half] + word[-half:] for word in words]
-        letters = np.zeros((len(cut), max(map(len, cut))), np.int64)
-        for row, word in enumerate(cut):
-            letters[row, : len(word)] = [self.letter.get(letter, 1) for letter in word]
         known = [self.word.get(word.lower() if self.lowercase else word, 1) for word in words]
         scores = self.graph(
             {
                 "words": np.array([known], np.int64),
-                "letters": letters,
+                "letters": spelled(words, self.letter, self.longest),
                 "which": np.arange(len(words))[None],
                 "mask": np.ones((1, len(words)), bool),
             }

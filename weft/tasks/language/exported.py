@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from weft.errors import ConfigError, DataError
 from weft.models import Generator
 from weft.tasks.exported import Exported
+from weft.tasks.language.reading import known
 from weft.tasks.predictor import Json
 from weft.tasks.shared.writing.exported import stepping
 from weft.text.portable import portable
@@ -33,11 +34,6 @@ def exported(ready: "LanguageReady", model: nn.Module) -> Exported:
         ConfigError: the recipe mixes in n-grams.
     """
     assert isinstance(model, Generator)
-    if ready.vocabulary.opening is not None:
-        raise ConfigError(
-            "vocabulary: expected one that was learnt by Weft, got the tokenizer of an imported language "
-            "model, whose texts the exported program would cut at line ends; serve the run with weft serve"
-        )
     how = ready.task.decoding
     if how.mixture:
         raise ConfigError(
@@ -50,9 +46,12 @@ def exported(ready: "LanguageReady", model: nn.Module) -> Exported:
     writer = ready.predictor(model)
     settings: dict[str, Any] = {
         "kind": "continue",
+        "sos": SOS,
         "eos": EOS,
         "pad": PAD,
         "unk": UNK,
+        "known": known([UNK], len(ready.vocabulary))[0],
+        "ends": writer.ends,
         "banned": [PAD, UNK, SOS],
         "state": [{**one, **value} for one, value in zip(state, first, strict=True)],
         "window": writer.reader.window,
