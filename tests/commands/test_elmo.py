@@ -105,9 +105,3 @@ def test_a_tagger_stands_on_it_and_keeps_it_when_it_is_gone(run: Path, tmp_path:
 )
 def test_settings_that_do_not_fit_are_refused(tmp_path: Path, change: str, sentence: str) -> None:
     assert sentence in refused(weft("train", make(tmp_path / "toy"), "--run", tmp_path / "run", change))
-
-
-def test_onnx_is_refused(run: Path, tmp_path: Path) -> None:
-    pytest.importorskip("onnxscript", reason="pip install -e .[export]")
-    said = refused(weft("export", run, "--to", "onnx", "--output", tmp_path / "out"))
-    assert "a model of the task elmo has no graphs; serve it with weft serve" in said

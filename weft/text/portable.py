@@ -3,9 +3,13 @@
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer, models
 
 from weft.errors import ConfigError
 from weft.text.imported import KEY, Imported
+from weft.text.pieces import cutter
 from weft.text.vocabulary import Vocabulary
 
 
@@ -34,3 +38,11 @@ def portable(vocabulary: Vocabulary) -> bytes:
     if isinstance(vocabulary, Imported):
         about |= dict(zip(("before", "after"), vocabulary.around(), strict=True))
     return (json.dumps({**content, KEY: about}, ensure_ascii=False) + "\n").encode()
+
+
+def portable_cutter(kind: str, *, form: str, lowercase: bool) -> bytes:
+    """A tokenizer.json without pieces, which only says how a text is cut into words."""
+    made = Tokenizer(models.WordLevel({"<unk>": 1}, unk_token="<unk>"))
+    made.pre_tokenizer = cutter(kind)
+    content: dict[str, Any] = json.loads(made.to_str())
+    return (json.dumps({**content, KEY: {"form": form, "lowercase": lowercase}}) + "\n").encode()

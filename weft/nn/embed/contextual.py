@@ -162,7 +162,7 @@ class BothWays(Context):
         at = torch.arange(x.shape[1], device=x.device)
         x = torch.where((at == length[:, None] + 1)[..., None], self.ends[1].to(x.dtype), x)
         framed = at < length[:, None] + 2
-        ragged = None if bool(framed.all()) else framed
+        ragged = None if masks.full(framed) else framed
         ahead, back = [x], [x]
         y, z = x, masks.reverse(x, framed)
         for forwards, backwards in zip(self.forwards, self.backwards, strict=True):
