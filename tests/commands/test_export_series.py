@@ -11,7 +11,7 @@ pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 import weft as package
 from tests.commands.exporting import exported, run_program
-from tests.commands.shell import refused, weft
+from tests.commands.shell import weft
 
 RECIPE = """\
 task: forecast
@@ -61,9 +61,3 @@ def test_too_few_values_do_not_stop_the_others(tmp_path: Path) -> None:
     done = subprocess.run(line, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 3 and [len(one.split()) for one in done.stdout.splitlines()] == [0, 0, 4]
     assert "line 1: expected at least 12 values, got 3" in done.stderr and "line 2: " in done.stderr
-
-
-def test_a_model_that_reads_the_calendar_is_refused(tmp_path: Path) -> None:
-    run = trained(tmp_path / "toy", "{use: linear}", more=", calendar: true")
-    said = refused(weft("export", run, "--to", "onnx", "--output", tmp_path / "out"))
-    assert "calendar" in said and "weft serve" in said and not (tmp_path / "out").exists()

@@ -28,7 +28,7 @@ def load(folder: str | Path) -> Any:
 
 
 def main() -> None:
-    """Answer each line of standard input."""
+    """Answer each line of standard input; of a model that reads tables, all of it."""
     here = Path(__file__).resolve().parent
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--folder", default=here, help="the exported model (default: this file's folder)")
@@ -43,12 +43,12 @@ def main() -> None:
     wrong = [f"--{name}" for name in more if name not in inspect.signature(model.__call__).parameters]
     if wrong:
         parser.error(f"{', '.join(wrong)}: a model of this kind has no such option")
-    failed = False
-    for number, line in enumerate(sys.stdin, 1):
+    failed, whole = False, getattr(model, "whole", False)
+    for number, line in enumerate([sys.stdin.read()] if whole else sys.stdin, 1):
         try:
-            answer = model(line.rstrip("\n"), **more)
+            answer = model(line if whole else line.rstrip("\n"), **more)
         except ValueError as error:  # the next line may be right
-            print(f"line {number}: {error}", file=sys.stderr)
+            print(error if whole else f"line {number}: {error}", file=sys.stderr)
             answer, failed = "", True
         print(answer, flush=True)
     sys.exit(3 if failed else 0)

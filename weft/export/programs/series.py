@@ -29,20 +29,33 @@ class Forecaster:
     def next(self, values: Sequence[float], series: str | None = None) -> np.ndarray:
         """[H] the next values; see __call__."""
         raw, lookback = np.array(values, np.float64), self.about["lookback"]
-        if len(raw) < lookback or not np.isfinite(raw).any():
-            raise ValueError(f"expected at least {lookback} values, got {len(raw)}; give a longer past")
-        names = self.about["names"]
-        if series in (None, *names):
-            number = names.index(series) if series else 0
-            mean, std = self.about["mean"][number], self.about["std"][number]
-        else:
-            number, mean, std = 0, float(np.nanmean(raw)), float(np.nanstd(raw)) or 1.0
-        scaled = (raw - mean) / std
-        places = np.maximum.accumulate(np.where(np.isfinite(scaled), np.arange(len(raw)), -1))
-        scaled = np.where(places >= 0, scaled[np.maximum(places, 0)], 0.0)[-lookback:]
+        self.check(raw)
+        number, mean, std = self.scale(series or self.about["names"][0], raw)
+        scaled = filled((raw - mean) / std)[-lookback:]
         given = {"values": scaled[None].astype(np.float32), "which": np.array([number])}
         best: np.ndarray = self.graph(given)["best"][0].astype(np.float64) * std + mean
         return best
+
+    def check(self, raw: np.ndarray, called: str = "") -> None:
+        """Refuse a series that is too short or has no numbers."""
+        if len(raw) < self.about["lookback"] or not np.isfinite(raw).any():
+            wanted = f"{called}expected at least {self.about['lookback']} values"
+            raise ValueError(f"{wanted}, got {len(raw)}; give a longer past")
+        if np.nanmax(np.abs(raw)) >= 1e30:
+            raise ValueError(f"{called}expected finite numbers below 1e30 only")
+
+    def scale(self, name: str, raw: np.ndarray) -> tuple[int, float, float]:
+        """Number, mean and deviation of a series; one that is new since training has its own scale."""
+        if name in self.about["names"]:
+            number = self.about["names"].index(name)
+            return number, self.about["mean"][number], self.about["std"][number]
+        return 0, float(np.nanmean(raw)), float(np.nanstd(raw)) or 1.0
+
+
+def filled(values: np.ndarray) -> np.ndarray:
+    """Missing values filled with the last one before them, or 0 at the beginning."""
+    places = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), -1))
+    return np.where(places >= 0, values[np.maximum(places, 0)], 0.0)
 
 
 KINDS |= {"forecaster": Forecaster}

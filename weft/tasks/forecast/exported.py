@@ -1,15 +1,21 @@
 """A forecaster as one graph: the newest values of series to the next ones."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from weft.data import calendar
+from weft.data.series import TIMES
 from weft.errors import ConfigError
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks.exported import Exported, Graph
+from weft.tasks.forecast.about import scales_of
+from weft.tasks.forecast.answer import header
 from weft.tasks.forecast.model import Forecast
 from weft.tasks.predictor import Answer
 
@@ -20,43 +26,33 @@ SEED = 1
 
 
 class Best(nn.Module):
-    """Scaled values and the number of each series to the forecast."""
+    """Scaled values and the number of each series, and other inputs that the model has, to the forecast."""
 
-    def __init__(self, model: Forecast, horizon: int) -> None:
+    def __init__(self, model: Forecast, horizon: int, known: int) -> None:
         super().__init__()
         self.model = model
         self.horizon = horizon
+        self.known = known
 
-    def forward(self, values: Tensor, which: Tensor) -> Tensor:
-        """[B, L] and [B] int64 to [B, H]."""
+    def forward(self, values: Tensor, which: Tensor, *more: Tensor) -> Tensor:
+        """[B, L], [B] int64, [B, L + H, G] if G, [B, L, C] if C, to [B, H]."""
         rows, lookback = values.shape
-        known = values.new_zeros(rows, lookback + self.horizon, 0)
-        return self.model.best(Past(values, known, which, values.new_zeros(rows, lookback, 0)))
+        known = more[0] if self.known else values.new_zeros(rows, lookback + self.horizon, 0)
+        seen = more[-1] if len(more) > bool(self.known) else values.new_zeros(rows, lookback, 0)
+        return self.model.best(Past(values, known, which, seen))
 
 
 def exported(ready: "ForecastReady", model: nn.Module) -> Exported:
     """See ../exported.py.
 
     Raises:
-        ConfigError: the model reads more than plain numbers.
+        ConfigError: the exported program cannot read such tables.
     """
     assert isinstance(model, Forecast)
     data, about = ready.data, ready.about
-    more = [name for name in ("calendar", "known", "past") if getattr(data, name)]
-    more += ["inputs"] if about.get("channels") else []
-    if more:
-        raise ConfigError(
-            f"data: {more[0]}: the exported program reads the numbers of one series only; train without it, "
-            "or serve the run with weft serve"
-        )
-    draw = torch.Generator().manual_seed(SEED)
-    both = [
-        {
-            "values": torch.randn(rows, data.lookback, generator=draw),
-            "which": torch.randint(len(about["names"]), (rows,), generator=draw),
-        }
-        for rows in (2, 3)
-    ]
+    channels = (about.get("channels") or {}).get("names", [])
+    both = _inputs(about["known"], len(channels), ready, 2), _inputs(about["known"], len(channels), ready, 3)
+    graph = Graph("forecast_values", Best(model, data.horizon, about["known"]), both, ["best"])
     settings: dict[str, Any] = {
         "kind": "forecaster",
         "lookback": data.lookback,
@@ -65,24 +61,106 @@ def exported(ready: "ForecastReady", model: nn.Module) -> Exported:
         "mean": list(map(float, about["mean"])),
         "std": list(map(float, about["std"])),
     }
-    graph = Graph("forecast_values", Best(model, data.horizon), (both[0], both[1]), ["best"])
-    return Exported(
-        [graph],
-        settings,
-        {},
-        lambda count: _examples(ready, count),
-        program="series",
-        shown=_shown,
-        same=_close,
+    if not about["known"] and not channels:
+        examples, shown = partial(_examples, ready), _shown
+        return Exported([graph], settings, {}, examples, program="series", shown=shown, same=_close)
+    settings |= {"kind": "tables", **_of_tables(ready)}
+    examples, shown = partial(tables, ready), _rows
+    return Exported([graph], settings, {}, examples, program="tables", shown=shown, same=_same_rows)
+
+
+def _inputs(known: int, channels: int, ready: "ForecastReady", rows: int) -> dict[str, Tensor]:
+    """Random windows."""
+    data, draw = ready.data, torch.Generator().manual_seed(SEED + rows)
+    found = {
+        "values": torch.randn(rows, data.lookback, generator=draw),
+        "which": torch.randint(len(ready.about["names"]), (rows,), generator=draw),
+    }
+    if known:
+        found["known"] = torch.randn(rows, data.lookback + data.horizon, known, generator=draw)
+    if channels:
+        found["seen"] = torch.randn(rows, data.lookback, channels, generator=draw)
+    return found
+
+
+def _of_tables(ready: "ForecastReady") -> dict[str, Any]:
+    """How a table is read."""
+    data, about = ready.data, ready.about
+    if data.resample is not None:
+        raise ConfigError(
+            "data: resample: the exported program reads rows as they are; serve the run with weft serve"
+        )
+    ahead, beside = scales_of(about)
+    scales = {"covariates": ahead, "channels": beside}
+    columns = about["channels"]["names"][: -len(data.past) or None] if data.inputs == "all" else []
+    return {
+        "time": data.time,
+        "times": list(TIMES),
+        "id": data.id,
+        "targets": list(data.targets),
+        "known": list(data.known),
+        "past": list(data.past),
+        "columns": list(columns),  # of a model that reads them all
+        "calendar": about["known"] > len(data.known),
+        "step": None if data.frequency is None else _step(data.frequency),
+        **{key: {"mean": one.mean.tolist(), "std": one.std.tolist()} for key, one in scales.items()},
+    }
+
+
+def _step(frequency: str) -> dict[str, int]:
+    """The distance of two times."""
+    months = calendar.months_of(frequency)
+    if calendar.OTHER_DAY.match(frequency):
+        return {"months": months}
+    offset = calendar.offset_of(frequency)
+    kind = type(offset).__name__
+    if kind == "Week":
+        return {"seconds": 7 * 86400 * offset.n}
+    if kind == "BusinessDay" and offset.n == 1:
+        return {"business": 1}
+    if months and "Business" not in kind:
+        return {"months": months}
+    with suppress(ValueError):
+        return {"seconds": offset.nanos // 10**9}
+    raise ConfigError(
+        f"data: frequency: the exported program cannot count times of the frequency {frequency}; serve the "
+        "run with weft serve"
     )
 
 
 def _examples(ready: "ForecastReady", count: int) -> Sequence[Sequence[float]]:
     """Waves with noise at the scale of the first series."""
-    draw, rows = np.random.default_rng(SEED), ready.data.lookback + 7
-    mean, std = ready.about["mean"][0], ready.about["std"][0]
-    waves = np.sin(np.arange(rows) * draw.uniform(0.05, 1.0, (count, 1))) + draw.normal(0, 0.3, (count, rows))
-    return [[float(value) for value in row] for row in waves * std + mean]
+    rows, mean, std = ready.data.lookback + 7, ready.about["mean"][0], ready.about["std"][0]
+    return [[float(value) for value in row] for row in _waves(rows, count) * std + mean]
+
+
+def _waves(rows: int, count: int) -> np.ndarray:
+    """[count, rows]."""
+    draw = np.random.default_rng(SEED)
+    return np.sin(np.arange(rows) * draw.uniform(0.05, 1.0, (count, 1))) + draw.normal(0, 0.3, (count, rows))
+
+
+def tables(ready: "ForecastReady", count: int) -> Sequence[str]:
+    """Tables of waves as CSV, with covariates and times if the model reads any."""
+    data, about = ready.data, ready.about
+    rows = data.lookback + 7
+    begin = np.datetime64("2024-02-29T00:00:00", "s")
+    times = (
+        [] if data.frequency is None else calendar.after(data.frequency, begin, rows + data.horizon).tolist()
+    )
+    names = [*about["columns"], *data.known, *data.past]
+    values = _waves(rows + data.horizon, count * len(names)).reshape(count, len(names), -1)
+    names_of = [*([data.time or "ds"] if times else []), *([data.id] if data.id else []), *names]
+    found = []
+    for table in values:
+        table[len(about["columns"]) + len(data.known) :, rows:] = np.nan
+        table[: len(about["columns"]), rows:] = np.nan
+        lines = [",".join(names_of)]
+        for n, row in enumerate(table.T):
+            numbers = ["" if np.isnan(one) else f"{one:.4f}" for one in row]
+            lines.append(",".join([*map(str, times[n : n + 1]), *(["a"] if data.id else []), *numbers]))
+        found.append("\n".join(lines) + "\n")
+    return found
 
 
 def _shown(answer: Answer) -> str:
@@ -94,3 +172,15 @@ def _close(ours: str, theirs: str) -> bool:
     """Equal to four digits of the largest."""
     a, b = (np.array(text.split(), np.float64) for text in (ours, theirs))
     return a.shape == b.shape and bool(np.abs(a - b).max() <= 1e-4 * np.abs(a).max())
+
+
+def _rows(answer: Answer) -> str:
+    return header(()) + "\n" + answer.text()
+
+
+def _same_rows(ours: str, theirs: str) -> bool:
+    """The same series and times, and numbers as in _close."""
+    a, b = ([line.rsplit(",", 1) for line in text.split("\n")[1:]] for text in (ours, theirs))
+    if [row[0] for row in a] != [row[0] for row in b]:
+        return False
+    return _close(*(" ".join(row[1] for row in rows) for rows in (a, b)))

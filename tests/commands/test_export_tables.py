@@ -1,0 +1,168 @@
+"""Forecasters of tables as ONNX, with calendar, covariates and other columns: the program answers as Weft."""
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnxscript", reason="pip install -e .[export]")
+
+from tests.commands.exporting import answers, exported
+from tests.commands.shell import refused, weft
+
+RECIPE = """\
+task: forecast
+data: {{file: {file}, lookback: 12, horizon: 5{more}}}
+model: {{forecaster: {forecaster}, head: point, base: none}}
+training: {{max_updates: 5, precision: float32, device: cpu, tensorboard: false}}
+"""
+RECURRENT = "{use: recurrent, cell: gru, sizes: [7]}"
+STEPS = {
+    "h": "2024-02-28T22",
+    "D": "2024-02-20",
+    "B": "2024-02-20",
+    "ME": "2021-01",
+    "MS": "2021-01",
+    "W": "2021-01-03",
+}
+
+
+def times(frequency: str, rows: int) -> list[str]:
+    begin, at = np.datetime64(STEPS[frequency]), np.arange(rows)
+    if frequency == "B":
+        return [str(day) for day in np.busday_offset(begin, at)]
+    if frequency == "ME":
+        return [str((begin + n + 1).astype("datetime64[D]") - 1) for n in at]
+    found = begin + (7 * at if frequency == "W" else at)
+    return [str(time).replace("T", " ") + {"h": ":00", "MS": "-01"}.get(frequency, "") for time in found]
+
+
+def table(
+    frequency: str | None, columns: str, rows: int, *, ahead: int = 0, seed: int = 1, ids: str = ""
+) -> str:
+    """A table of noise; the first of the columns have no value in the `ahead` rows at the end."""
+    draw, lines = np.random.default_rng(seed), []
+    names = columns.split()
+    lines.append(",".join([*(["when"] if frequency else []), *(["shop"] if ids else []), *names]))
+    for shop in ids or "-":
+        at = times(frequency, rows + ahead) if frequency else [""] * (rows + ahead)
+        for n, row in enumerate(draw.uniform(1, 9, (rows + ahead, len(names)))):
+            cells = [
+                f"{one:.3f}" if n < rows or name.startswith("k") else ""
+                for one, name in zip(row, names, strict=True)
+            ]
+            lines.append(",".join([*([at[n]] if frequency else []), *([shop] if ids else []), *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def run_of(folder: Path, text: str, more: str, forecaster: str = "{use: linear}") -> Path:
+    folder.mkdir()
+    (folder / "x.csv").write_text(text)
+    (folder / "x.yaml").write_text(RECIPE.format(file=folder / "x.csv", more=more, forecaster=forecaster))
+    answer = weft("train", folder / "x.yaml", "--run", folder / "run")
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+def same(ours: str, theirs: str) -> None:
+    a, b = (list(csv.reader(io.StringIO(text))) for text in (ours, theirs))
+    assert [row[:2] for row in a] == [row[:2] for row in b] and len(a) > 1
+    assert a[0] == b[0]
+    numbers = [np.array([row[2] for row in rows[1:]], np.float64) for rows in (a, b)]
+    assert np.allclose(*numbers, rtol=1e-4, atol=1e-4)
+
+
+KINDS = {
+    "calendar": ("h", "a b", ", calendar: true", "{use: linear}", ""),
+    "known": ("D", "y k1 k2", ", known: [k1, k2], targets: [y]", RECURRENT, ""),
+    "everything": ("B", "a b k1 p1", ", calendar: true, known: [k1], past: [p1], inputs: all", RECURRENT, ""),
+    "shops": (
+        "ME",
+        "y k1 p1",
+        ", known: [k1], past: [p1], id: shop, targets: [y], calendar: true",
+        RECURRENT,
+        "xy",
+    ),
+    "weeks": ("W", "a b p1", ", past: [p1], calendar: true, split: [60, 20, 20]", RECURRENT, ""),
+    "rows": (None, "a k1", ", known: [k1]", "{use: linear}", ""),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_table(name: str, tmp_path: Path) -> None:
+    frequency, columns, more, forecaster, ids = KINDS[name]
+    run = run_of(tmp_path / "toy", table(frequency, columns, 100, ids=ids), more, forecaster)
+    said = exported(run, tmp_path / "out")
+    assert "answers equal to Weft's: 20 of 20" in said.out
+    whole = table(frequency, columns, 19, ahead=5, seed=2, ids=ids and "zx")
+    lines = whole.splitlines(keepends=True)
+    holes = lines[:4] + lines[6:] if frequency else lines  # two periods are missing
+    cells = holes[9].split(",")
+    place = (frequency is not None) + bool(ids)
+    cells[place : place + 1] = ["nan"]  # a value is missing
+    odd = "".join([*holes[:9], ",".join(cells), *holes[10:]])
+    for text in (whole, odd, odd.replace(",", ";"), odd.replace("-", "/") if frequency != "h" else whole):
+        ours = weft("predict", run, stdin=text.encode())
+        assert ours.code == 0, ours.err
+        theirs = answers(tmp_path / "out", text, without=("tokenizers",))
+        assert theirs.returncode == 0, theirs.stderr
+        same(ours.out, theirs.stdout)
+
+
+def test_times_with_an_offset_keep_it(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "toy", table("h", "a", 100), ", calendar: true")
+    exported(run, tmp_path / "out")
+    text = table("h", "a", 17, seed=2).replace(":00,", ":00+05:30,")
+    theirs = answers(tmp_path / "out", text)
+    same(weft("predict", run, stdin=text.encode()).out, theirs.stdout)
+    assert "+05:30," in theirs.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (lambda text: "\n".join(text.splitlines()[:9]), "expected at least 12 values, got 8"),
+        (lambda text: text.rpartition("2024")[0], "expected k1 for the 5 rows to forecast"),
+        (lambda text: text.replace("when,y", "when,z"), "expected a column 'y'"),
+        (lambda text: text.replace("2024-02-22", "2024-02-23"), "sort the rows"),
+        (lambda text: text.replace("2024-02-22", "yesterday"), "is not a time"),
+        (lambda text: text.replace(",", ",x", 9), "x"),
+        (lambda text: "", "got no row"),
+    ],
+)
+def test_a_table_that_cannot_be_forecast_is_told_in_one_sentence(
+    known: Path, change: Callable[[str], str], word: str
+) -> None:
+    text = change(table("D", "y k1", 19, ahead=5, seed=2))
+    done = answers(known, text)
+    assert done.returncode == 3 and done.stdout.strip() == ""
+    assert word in done.stderr and len(done.stderr.splitlines()) == 1 and "Traceback" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    there: Path = tmp_path_factory.mktemp("known")
+    exported(run_of(there / "toy", table("D", "y k1", 100), ", known: [k1], targets: [y]"), there / "out")
+    return there / "out"
+
+
+@pytest.mark.parametrize(
+    ("frequency", "more", "word"),
+    [
+        ("h", ", calendar: true, frequency: D, resample: mean", "resample"),
+        ("B", ", calendar: true, frequency: 2B", "2B"),
+    ],
+)
+def test_what_the_program_cannot_read_is_refused(
+    frequency: str, more: str, word: str, tmp_path: Path
+) -> None:
+    text = table(frequency, "a", 2000)
+    if word == "2B":
+        lines = text.splitlines()
+        text = "\n".join([lines[0], *lines[1::2]]) + "\n"
+    run = run_of(tmp_path / "toy", text, more)
+    said = refused(weft("export", run, "--to", "onnx", "--output", tmp_path / "out"))
+    assert word in said and "weft serve" in said and not (tmp_path / "out").exists()

@@ -1,0 +1,192 @@
+"""Models that forecast the series of a table, with its calendar, covariates and other columns."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.export.programs.common import KINDS
+from weft.export.programs.series import Forecaster, filled
+from weft.export.programs.times import every, parsed
+
+
+class Series(NamedTuple):
+    """A series of a table, from its first to its last measured row."""
+
+    name: str
+    times: np.ndarray  # [T + H] datetime64[s], those to forecast too; row numbers without times
+    zone: str  # UTC offset of the times, such as +00:00
+    values: np.ndarray  # [T, F]
+    known: np.ndarray  # [T + A, G], those of the future too
+    past: np.ndarray  # [T, P]
+
+
+class TableForecaster(Forecaster):
+    """The next rows of every series of a CSV table."""
+
+    whole = True  # reads its input at once, not line by line
+
+    def __init__(self, folder: Path, about: dict[str, Any]) -> None:
+        super().__init__(folder, about)
+        self.known, self.past = about["known"], about["past"]
+
+    def __call__(self, text: str) -> str:
+        """The forecasts as `weft predict` writes them; rows without targets at the end are the future."""
+        found = io.StringIO()
+        writer = csv.writer(found, lineterminator="\n")
+        writer.writerow(["unique_id", "ds", "y"])
+        header, rows = cells_of(text)
+        for one, columns in self.series(header, rows):
+            for column, name in enumerate(columns):
+                if self.about["targets"] and name not in self.about["targets"]:
+                    continue
+                best = self.of(one, column, one.name or name)
+                texts = shown(one.times[len(one.values) - self.about["lookback"] :], one.zone)
+                for time, value in zip(texts[self.about["lookback"] :], best, strict=True):
+                    writer.writerow([one.name or name, time, f"{value:.6g}"])
+        return found.getvalue().removesuffix("\n")
+
+    def of(self, one: Series, column: int, name: str) -> np.ndarray:
+        """[H] the next values of one column of a series."""
+        past, horizon = self.about["lookback"], self.about["horizon"]
+        raw = one.values[:, column]
+        self.check(raw, f"series {name!r}: ")
+        number, mean, std = self.scale(name, raw)
+        given = {"values": filled((raw - mean) / std)[None, -past:], "which": np.array([number])}
+        rows = len(raw)
+        ahead = one.known[rows - past : rows + horizon]
+        if self.known and (len(ahead) < past + horizon or np.isnan(ahead[past:]).any()):
+            raise ValueError(
+                f"series {name!r}: expected {', '.join(self.known)} for the {horizon} rows to forecast; add "
+                "rows with an empty target at the end of the table"
+            )
+        covariates = [np.nan_to_num(scaled(ahead, self.about["covariates"]))] if self.known else []
+        if self.about["calendar"]:
+            covariates.append(calendar(one.times[rows - past :]))
+        if covariates:
+            given["known"] = np.concatenate(covariates, 1)[None]
+        beside = np.concatenate([one.values, one.past], 1) if self.about["columns"] else one.past
+        if beside.shape[1]:
+            columns = scaled(beside, self.about["channels"]).T
+            given["seen"] = np.stack([filled(each) for each in columns], 1)[None, -past:]
+        floats = {key: value if key == "which" else value.astype(np.float32) for key, value in given.items()}
+        best: np.ndarray = self.graph(floats)["best"][0].astype(np.float64) * std + mean
+        return best
+
+    def series(self, header: list[str], rows: list[list[str]]) -> Iterator[tuple[Series, list[str]]]:
+        """The series of a table, and the names of their columns."""
+        lower, about = [name.lower() for name in header], self.about
+        plain = about["id"] is None and not about["targets"] and {"unique_id", "ds", "y"} <= set(lower)
+        group = self.place(header, about["id"] or "unique_id") if about["id"] or plain else -1
+        time = lower.index("ds") if plain else self.time(header, rows)
+        named = [self.place(header, name) for name in (*self.known, *self.past)]
+        others = [name for n, name in enumerate(header) if n not in {group, time, *named}]
+        columns = ["y"] if plain else about["columns"] or about["targets"] or others
+        if about["columns"] and others != about["columns"]:
+            raise ValueError(
+                f"expected the columns {', '.join(columns)} in this order, got {', '.join(others)}"
+            )
+        places = [self.place(header, name) for name in columns]
+        names = [row[group] if group >= 0 else "" for row in rows]
+        for name in dict.fromkeys(names):
+            own = [row for row, other in zip(rows, names, strict=True) if other == name]
+            table = np.array([[number_in(row[n]) for n in (*places, *named)] for row in own])
+            yield (
+                self.aligned(name, [row[time] for row in own] if time >= 0 else None, table, len(places)),
+                columns,
+            )
+
+    def aligned(self, name: str, times: list[str] | None, table: np.ndarray, width: int) -> Series:
+        """A series with a row for each period."""
+        at, zone = np.arange(len(table)), ""
+        if times is not None:
+            step = self.about["step"]
+            if step is None:
+                raise ValueError("expected rows without times, as in training; leave out that column")
+            at, zone = parsed(times)
+            grid = every(at, step, self.about["horizon"])
+            whole = np.full((len(grid), table.shape[1]), np.nan)
+            whole[np.searchsorted(grid, at)] = table
+            at, table = grid, whole
+        else:
+            at = np.arange(len(table) + self.about["horizon"])
+        values, known, past = np.split(table, [width, width + len(self.known)], 1)
+        measured = np.flatnonzero(np.isfinite(values).any(1))
+        end = int(measured[-1]) + 1 if len(measured) else len(values)
+        if np.isnan(known[measured]).any():
+            raise ValueError(f"expected numbers of {', '.join(self.known)} in each row with a target")
+        return Series(name, at[: end + self.about["horizon"]], zone, values[:end], known, past[:end])
+
+    def time(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+        """The column of times; -1 if there is none."""
+        if self.about["time"] is not None:
+            return self.place(header, self.about["time"])
+        usual = [n for n, name in enumerate(header) if name.lower() in self.about["times"]]
+        return usual[0] if usual else -1 if is_number(rows[0][0]) else 0
+
+    def place(self, header: Sequence[str], name: str) -> int:
+        """The column of a name."""
+        lower = [one.lower() for one in header]
+        if name not in header and name.lower() not in lower:
+            raise ValueError(f"expected a column {name!r}, got {', '.join(header)[:300]}")
+        return header.index(name) if name in header else lower.index(name.lower())
+
+
+def cells_of(text: str) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of a table; columns without names are 1, 2, ..."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    mark = max(",;\t|", key=(lines or [""])[0].count)
+    rows = [row for row in csv.reader(lines, delimiter=mark) if row]
+    if rows and all(map(is_number, rows[0])):
+        rows = [[str(n + 1) for n in range(len(rows[0]))], *rows]
+    if len(rows) < 2:
+        raise ValueError("expected a header and rows of numbers, got no row")
+    wrong = next((n for n, row in enumerate(rows, 1) if len(row) != len(rows[0])), None)
+    if wrong is not None:
+        raise ValueError(f"row {wrong}: expected {len(rows[0])} cells, got {len(rows[wrong - 1])}")
+    return [name.strip() for name in rows[0]], rows[1:]
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell holds a number, or nothing."""
+    try:
+        number_in(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def number_in(cell: str) -> float:
+    """The number in a cell; nan if there is none."""
+    return float("nan") if cell.strip().lower() in ("", "na", "n/a", "nan", "null", "none") else float(cell)
+
+
+def scaled(columns: np.ndarray, scale: dict[str, list[float]]) -> np.ndarray:
+    """Columns [T, K], scaled as in training."""
+    found: np.ndarray = (columns - np.array(scale["mean"])) / np.array(scale["std"])
+    return found
+
+
+def calendar(times: np.ndarray) -> np.ndarray:
+    """[T, 4] the hour, the weekday, the day of the month and the month, from -0.5 to 0.5."""
+    days, months = times.astype("datetime64[D]"), times.astype("datetime64[M]")
+    parts = [
+        (times - days).astype(np.int64) / 86400,
+        (days.astype(np.int64) + 3) % 7 / 6,
+        (days - months).astype(np.int64) / 30,
+        months.astype(np.int64) % 12 / 11,
+    ]
+    return np.stack(parts, 1) - 0.5
+
+
+def shown(times: np.ndarray, zone: str) -> list[str]:
+    """Times in one format: as dates if none has a time of day."""
+    texts = [str(time).replace("T", " ") for time in times]
+    days = all(text.endswith(" 00:00:00") for text in texts) and not zone
+    return [text.removesuffix(" 00:00:00") if days else text + zone for text in texts]
+
+
+KINDS |= {"tables": TableForecaster}
