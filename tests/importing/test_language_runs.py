@@ -14,7 +14,7 @@ import torch
 
 pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
 
-from tests.importing.language_models import RUNS, write_checkpoint
+from tests.importing.language_models import RUNS, SIZES, write_checkpoint
 from tests.importing.random_models import transformers
 from tests.laws.members import close
 from weft import cli

@@ -64,7 +64,7 @@ def llama(foreign: Foreign) -> Generator:
         origins |= _block(f"decoder.blocks.{layer}", f"model.layers.{layer}", own, biases(foreign))
     if scaled(foreign):
         for name in [name for name in origins if name.endswith("norm.weight")]:
-            origins |= tensor(name, *origins[name].names, lambda weight: 1 + weight)
+            origins[name] = Origin(origins[name].names, lambda weight: 1 + weight)
     fill(model, foreign, origins, spare=("rotary_emb.inv_freq", *([HEAD] if tied else [])))
     return model.eval()
 

@@ -52,8 +52,8 @@ def rotation(
     Raises:
         ConfigError: positions are scaled in a way that is not supported.
     """
-    place, kind = f"{foreign.path / 'config.json'}: ", "default"
-    table: dict[str, Any] = {}
+    place, table = f"{foreign.path / 'config.json'}: ", dict[str, Any]()
+    kind: Any = "default"
     for one in (foreign.config.get(name) or {} for name in ("rope_parameters", "rope_scaling")):
         kind = one.get("rope_type", one.get("type", kind)) if isinstance(one, dict) else one
         if kind not in SCALINGS:

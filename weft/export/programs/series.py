@@ -9,12 +9,31 @@ import numpy as np
 from weft.export.programs.common import KINDS, Graph
 
 
-class Forecaster:
-    """The next values of a series."""
+class Scaled:
+    """A graph of scaled windows, and the scales of the series that it learnt from."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         self.graph = Graph(folder / "forecast_values.onnx")
         self.about = about
+
+    def check(self, raw: np.ndarray, called: str = "") -> None:
+        """Refuse a series that is too short or has no numbers."""
+        if len(raw) < self.about["lookback"] or not np.isfinite(raw).any():
+            wanted = f"{called}expected at least {self.about['lookback']} values"
+            raise ValueError(f"{wanted}, got {len(raw)}; give a longer past")
+        if np.nanmax(np.abs(raw)) >= 1e30:
+            raise ValueError(f"{called}expected finite numbers below 1e30 only")
+
+    def scale(self, name: str, raw: np.ndarray) -> tuple[int, float, float]:
+        """Number, mean and deviation of a series; one that is new since training has its own scale."""
+        if name in self.about["names"]:
+            number = self.about["names"].index(name)
+            return number, self.about["mean"][number], self.about["std"][number]
+        return 0, float(np.nanmean(raw)), float(np.nanstd(raw)) or 1.0
+
+
+class Forecaster(Scaled):
+    """The next values of a series."""
 
     def __call__(self, text: str | Sequence[float], series: str | None = None) -> str:
         """The next values, with spaces between them; nothing for an empty line.
@@ -35,21 +54,6 @@ class Forecaster:
         given = {"values": scaled[None].astype(np.float32), "which": np.array([number])}
         best: np.ndarray = self.graph(given)["best"][0].astype(np.float64) * std + mean
         return best
-
-    def check(self, raw: np.ndarray, called: str = "") -> None:
-        """Refuse a series that is too short or has no numbers."""
-        if len(raw) < self.about["lookback"] or not np.isfinite(raw).any():
-            wanted = f"{called}expected at least {self.about['lookback']} values"
-            raise ValueError(f"{wanted}, got {len(raw)}; give a longer past")
-        if np.nanmax(np.abs(raw)) >= 1e30:
-            raise ValueError(f"{called}expected finite numbers below 1e30 only")
-
-    def scale(self, name: str, raw: np.ndarray) -> tuple[int, float, float]:
-        """Number, mean and deviation of a series; one that is new since training has its own scale."""
-        if name in self.about["names"]:
-            number = self.about["names"].index(name)
-            return number, self.about["mean"][number], self.about["std"][number]
-        return 0, float(np.nanmean(raw)), float(np.nanstd(raw)) or 1.0
 
 
 def filled(values: np.ndarray) -> np.ndarray:

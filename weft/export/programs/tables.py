@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.export.programs.common import KINDS
-from weft.export.programs.series import Forecaster, filled
+from weft.export.programs.series import Scaled, filled
 from weft.export.programs.times import every, parsed
 
 
@@ -24,7 +24,7 @@ class Series(NamedTuple):
     past: np.ndarray  # [T, P]
 
 
-class TableForecaster(Forecaster):
+class TableForecaster(Scaled):
     """The next rows of every series of a CSV table."""
 
     whole = True  # reads its input at once, not line by line

@@ -62,11 +62,11 @@ def exported(ready: "ForecastReady", model: nn.Module) -> Exported:
         "std": list(map(float, about["std"])),
     }
     if not about["known"] and not channels:
-        examples, shown = partial(_examples, ready), _shown
-        return Exported([graph], settings, {}, examples, program="series", shown=shown, same=_close)
+        waves = partial(_examples, ready)
+        return Exported([graph], settings, {}, waves, program="series", shown=_shown, same=_close)
     settings |= {"kind": "tables", **_of_tables(ready)}
-    examples, shown = partial(tables, ready), _rows
-    return Exported([graph], settings, {}, examples, program="tables", shown=shown, same=_same_rows)
+    examples = partial(tables, ready)
+    return Exported([graph], settings, {}, examples, program="tables", shown=_rows, same=_same_rows)
 
 
 def _inputs(known: int, channels: int, ready: "ForecastReady", rows: int) -> dict[str, Tensor]:
