@@ -8,7 +8,7 @@ function weights(from, to) {
   const scale = from / to, wide = Math.max(scale, 1), reach = REACH * wide;
   return Array.from({ length: to }, (_, at) => {
     const centre = (at + 0.5) * scale, first = Math.max(0, Math.trunc(centre - reach + 0.5)), last = Math.min(from, Math.trunc(centre + reach + 0.5));
-    const found = Array.from({ length: last - first }, (_, n) => lanczos((n + first - centre + 0.5) / wide)), sum = found.reduce((a, b) => a + b, 0);
+    const found = Array.from({ length: last - first }, (_, n) => lanczos((n + first - centre + 0.5) * (1 / wide))), sum = found.reduce((a, b) => a + b, 0);
     const whole = found.map((one) => (one / sum) * 2 ** BITS).map((one) => Math.trunc(one < 0 ? one - 0.5 : one + 0.5));
     return [first, whole];
   });
