@@ -43,7 +43,7 @@ ORDER = [
     "run",
     "card",
 ]  # each imports those before it
-LEAVES = {"inspect", "serve", "export", "importing"}
+LEAVES = {"inspect", "serve", "export", "importing", "tune"}
 
 ALLOWED = dict.fromkeys(SIDE, GROUND)
 ALLOWED["documents"] = GROUND
@@ -110,6 +110,7 @@ HOMES = {
     "uvicorn": {"serve"},
     "prometheus_client": {"serve"},
     "ray": {"commands"},
+    "optuna": {"tune"},
     "onnx": {"export"},
     "onnxruntime": {"export"},
     "onnxscript": {"export"},

@@ -1,0 +1,107 @@
+"""The settings that `weft tune` changes: ranges around a recipe, parameters, and overrides."""
+
+from pathlib import Path
+
+import pytest
+
+from weft.config import read_recipe
+from weft.config.shipped import shipped
+from weft.errors import ConfigError
+from weft.run import check
+from weft.tasks.space import Range, space_of, usual
+from weft.tune import space as spaces
+
+ONE_OF_EACH = sorted({path.parent.name: path for path in shipped()}.values())
+RECIPE = {"model": {"sizes": [40, 40], "dropout": 0.7, "pool": {"use": "queries", "score": {"use": "dot"}}}}
+
+
+@pytest.mark.parametrize("recipe", ONE_OF_EACH, ids=lambda path: path.parent.name)
+def test_both_ends_of_every_range_of_every_task_are_recipes(recipe: Path) -> None:
+    begun = check(read_recipe(recipe))
+    space = spaces.around(space_of(type(begun.task), begun.plain), begun.plain)
+    assert "training.optimiser.lr" in space or begun.plain["training"]["max_epochs"] == 0
+    for settings in spaces.corners(space, begun.plain):
+        check(read_recipe(recipe, spaces.overrides(settings)))
+
+
+def test_a_range_contains_the_recipes_own_value_on_its_grid() -> None:
+    space = {
+        "model.sizes": Range(low=50, high=100, step=16, layers=1),
+        "model.dropout": Range(low=0.0, high=0.5),
+        "model.pool": Range(values=("mean", {"use": "queries"})),
+    }
+    found = spaces.around(space, RECIPE)
+    assert (found["model.sizes"].low, found["model.sizes"].high) == (40, 88)  # 40 + 3 * 16
+    assert found["model.sizes"].layers == 2
+    assert (found["model.dropout"].low, found["model.dropout"].high) == (0.0, 0.7)
+    assert found["model.pool"].values == ("mean", {"use": "queries"})  # the recipe's own, shorter
+    assert spaces.own(found, RECIPE) == {
+        "model.sizes": 40,
+        "model.sizes.layers": 2,
+        "model.dropout": 0.7,
+        "model.pool": '{"use": "queries"}',
+    }
+
+
+def test_parameters_become_settings_and_settings_overrides() -> None:
+    space = {
+        "a.sizes": Range(low=8, high=80, layers=3),
+        "b.lr": Range(low=0.001, high=0.1, log=True, also=("c.lr",)),
+        "d": Range(values=("mean", {"use": "queries", "num_queries": 4}, None)),
+    }
+    given = {
+        "a.sizes": 24,
+        "a.sizes.layers": 2,
+        "b.lr": 0.0123456,
+        "d": '{"use": "queries", "num_queries": 4}',
+    }
+    settings = spaces.changes(space, given)
+    assert settings == {
+        "a.sizes": [24, 24],
+        "b.lr": 0.0123,
+        "c.lr": 0.0123,
+        "d": {"use": "queries", "num_queries": 4},
+    }
+    assert spaces.overrides(settings) == [
+        "a.sizes=[24, 24]",
+        "b.lr=0.0123",
+        "c.lr=0.0123",
+        'd={"use": "queries", "num_queries": 4}',
+    ]
+
+
+def test_a_batch_is_searched_only_if_a_larger_one_does_not_train_longer() -> None:
+    recipe = {"data": {"batch_rows": 30}, "training": {"max_updates": 100, "max_epochs": 0}}
+    assert "data.batch_rows" not in usual(recipe)
+    recipe["training"] = {"max_updates": 0, "max_epochs": 3}
+    found = usual(recipe)["data.batch_rows"]
+    assert (found.low, found.high) == (15, 60)
+
+
+def test_a_file_names_settings_with_ranges_or_values(tmp_path: Path) -> None:
+    path = tmp_path / "space.yaml"
+    path.write_text("training.optimiser.lr: {low: 1e-4, high: 0.01, log: true}\nmodel.pool: [mean, max]\n")
+    assert spaces.read_space(path) == {
+        "training.optimiser.lr": Range(low=0.0001, high=0.01, log=True),
+        "model.pool": Range(values=("mean", "max")),
+    }
+    path.write_text("model.sizes: {low: 8, high: 32}\n")
+    assert spaces.read_space(path)["model.sizes"].whole
+    path.write_text("model.sizes: {low: 8, hihg: 32}\n")
+    with pytest.raises(ConfigError, match=r"space\.yaml:1: .*hihg.*did you mean 'high'"):
+        spaces.read_space(path)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"low": 3, "high": 2}, "at most high"),
+        ({"low": 0, "high": 2, "log": True}, "above 0"),
+        ({"low": 1}, "neither"),
+        ({"low": 1, "high": 2, "values": (1,)}, "both"),
+        ({"low": 1, "high": 2, "log": True, "step": 1}, "no step|has none"),
+    ],
+)
+def test_a_range_that_cannot_be_is_refused(given: dict[str, object], word: str) -> None:
+    with pytest.raises(ConfigError, match=word):
+        Range(**given)  # type: ignore[arg-type]

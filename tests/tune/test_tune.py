@@ -1,0 +1,214 @@
+"""weft tune: what a search leaves, what it never reads, and that it resumes after a kill.
+
+Without Optuna only the last test runs.
+"""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.commands import labelled
+from tests.commands.shell import refused, weft
+from weft.config import read_recipe
+from weft.errors import ConfigError, DataError
+from weft.run import check
+from weft.train.claim import claim
+from weft.train.loop import train
+from weft.train.outcome import Outcome
+from weft.tune import trial as trials
+from weft.tune.plan import keep, plan
+from weft.tune.search import search
+from weft.tune.study import Study
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = importlib.util.find_spec("optuna") is not None
+needs_optuna = pytest.mark.skipif(not HERE, reason="OPTUNA IS NOT INSTALLED: pip install 'weft[tune]'")
+SPACE = "training.optimiser.lr: {low: 0.001, high: 0.1, log: true}\nmodel.pool: [mean, max]\n"
+SHORT = "training.max_updates=6", "training.validate_every=2"
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    (tmp_path / "space.yaml").write_text(SPACE)
+    return labelled.make_texts(tmp_path / "toy")
+
+
+def words(recipe: Path, *more: object) -> list[object]:
+    folder = recipe.parents[1]
+    return ["tune", recipe, *SHORT, "--space", folder / "space.yaml", "--study", folder / "study", *more]
+
+
+def rows(recipe: Path) -> list[dict[str, str]]:
+    lines = (recipe.parents[1] / "study" / "trials.tsv").read_text("utf-8").splitlines()
+    return [dict(zip(lines[0].split("\t"), line.split("\t"), strict=True)) for line in lines[1:]]
+
+
+def studied(recipe: Path, **settings: bool) -> Study:
+    space = recipe.parents[1] / "space.yaml"
+    ready = plan(recipe, SHORT, recipe.parents[1] / "study", space=space)
+    keep(ready)
+    study = Study(ready, "", "study", 1, **settings)
+    study.begin()
+    return study
+
+
+@pytest.fixture
+def opened() -> Iterator[list[str]]:
+    """The paths of all files that are opened during the test."""
+    found: list[str] = []
+    watching = [True]
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if watching and event == "open":
+            found.append(str(arguments[0]))
+
+    sys.addaudithook(hook)
+    yield found
+    watching.clear()
+
+
+@needs_optuna
+def test_a_search_leaves_a_table_pictures_and_a_recipe_and_never_opens_the_test_split(
+    opened: list[str], recipe: Path
+) -> None:
+    answer = weft(*words(recipe, "--trials", 5, "--seeds", 2, "--no-pruning"))
+    assert answer.code == 0, answer.err
+    study = recipe.parents[1] / "study"
+    found = rows(recipe)
+    assert [row["trial"] for row in found] == ["0", "1", "2", "3", "4"]
+    assert {row["state"] for row in found} == {"complete"}
+    assert found[0]["training.optimiser.lr"] == "0.02" and "queries" in found[0]["model.pool"]
+    best = max(found, key=lambda row: float(row["accuracy"]))
+    assert f"trial {best['trial']}" in answer.out and "2 seeds" in answer.out
+    begun = check(read_recipe(study / "best.yaml"))
+    assert begun.plain["training"]["max_updates"] == 6  # the override is part of it
+    assert (study / "history.png").stat().st_size > 1000
+    retrained = {path.name for path in (study / "retrained" / f"{int(best['trial']):04}").glob("seed-?")}
+    assert retrained == {"seed-1", "seed-2"}
+    assert any("train.txt" in path for path in opened) and any("valid.tsv" in path for path in opened)
+    assert sum("test.csv" in path for path in opened) == 1  # written by the fixture
+    assert check(read_recipe(study / "retrained" / "0000" / "seed-2" / "recipe.yaml")).task.has("test")
+    again = weft(*words(recipe, "--trials", 5, "--seeds", 2, "--no-pruning"))
+    assert again.code == 0 and again.out == answer.out and "again" not in again.err
+
+
+@needs_optuna
+def test_a_killed_search_resumes_its_trial_where_it_was(recipe: Path) -> None:
+    study = recipe.parents[1] / "study"
+    arguments = words(recipe, "training.max_updates=40", "--trials", 2, "--seeds", 0, "--no-pruning")
+    command = [sys.executable, "-m", "weft", *map(str, arguments)]
+    log = study / "trials" / "0000" / "metrics.jsonl"
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL, start_new_session=True) as first:
+        until = time.monotonic() + 120
+        while first.poll() is None and time.monotonic() < until:
+            if log.exists() and log.read_text().count('"validation"') >= 3:
+                break
+            time.sleep(0.002)
+        os.killpg(first.pid, signal.SIGKILL)
+    assert first.wait() == -signal.SIGKILL
+    before = log.read_text().count('"validation"')
+    assert 3 <= before < 20
+    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=240)
+    assert again.returncode == 0, again.stderr
+    assert [row["state"] for row in rows(recipe)] == ["complete", "complete"]
+    validated = [line for line in log.read_text().splitlines() if '"validation"' in line]
+    assert len(validated) == 20  # each once
+    first_line = next(line for line in again.stderr.splitlines() if "trained" in line)
+    percent = int(first_line.partition("trial 0: ")[2].partition(" %")[0])
+    assert percent >= 5 * (before - 1)  # not from the beginning
+
+
+@needs_optuna
+def test_a_trial_that_falls_behind_ends_early_and_leaves_nothing_open(
+    recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = studied(recipe)
+    curves = {0: [0.9, 0.9, 0.9], 1: [0.1, 0.1, 0.1], 2: [0.95, 0.95, 0.95]}
+
+    def fake(task: object, run: Path, settings: object, report: trials.TrialReport) -> Outcome:
+        number = int(run.name)
+        for at, score in enumerate(curves[number], 1):
+            report.moved(2 * at, at / 3)
+            report.validated(2 * at, {"accuracy": score}, [], best=True)
+        return Outcome("max_updates", 6, 6, {"accuracy": curves[number][-1]})
+
+    monkeypatch.setattr(trials, "train", fake)
+    said: list[str] = []
+    assert search(study, minutes=0, trials=3, processes=1, say=said.append) == 0
+    assert [one.state.name for one in study.trials()] == ["COMPLETE", "PRUNED", "COMPLETE"]
+    assert study.trials()[1].intermediate_values == {33: 0.1}
+    best = study.best()
+    assert best is not None and best.number == 2
+
+
+@needs_optuna
+def test_a_real_trial_that_is_pruned_can_be_trained_on(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = studied(recipe)
+    monkeypatch.setattr(trials.shutil, "rmtree", lambda *_, **__: None)  # keep the checkpoints
+    with study.next() as trial:
+        monkeypatch.setattr(trial, "should_prune", lambda: True)
+        assert trials.run_trial(study, trial, float("inf"), lambda _: None) == 0
+    assert study.trials()[0].state.name == "PRUNED"
+    assert [one.name for one in threading.enumerate() if one.name == "weft-saving"] == []
+    run = study.plan.trial(0)
+    with claim(run):
+        pass
+    begun = check(read_recipe(run / "recipe.yaml"))
+    assert train(begun.task, run, begun.settings).update == 6
+
+
+@needs_optuna
+def test_the_search_ends_when_time_is_up(recipe: Path) -> None:
+    study = studied(recipe)
+    assert search(study, minutes=1e-9, trials=0, processes=1, say=lambda _: None) == 0
+    assert [one.state.name for one in study.trials()] == ["WAITING"]
+    with study.next() as trial:
+        trials.run_trial(study, trial, time.monotonic() - 1, lambda _: None)
+    assert study.trials()[0].user_attrs["why"] == "time is up"
+
+
+@needs_optuna
+def test_a_study_keeps_its_recipe_and_its_space(recipe: Path) -> None:
+    study = studied(recipe)
+    other = plan(recipe, ["model.encoder.sizes=[5]"], study.plan.folder)
+    with pytest.raises(
+        ConfigError, match=r"begun with recipe\.model\.encoder\.sizes: \[7\].*another --study"
+    ):
+        keep(other)
+
+
+@needs_optuna
+def test_a_trial_that_cannot_be_trained_fails_and_the_recipe_itself_is_refused(recipe: Path) -> None:
+    study = studied(recipe)
+    recipe.with_name("train.txt").unlink()
+    with pytest.raises(DataError, match=r"train\.txt"), study.next() as trial:
+        trials.run_trial(study, trial, float("inf"), lambda _: None)
+    assert study.trials()[0].state.name == "RUNNING" and study.unfinished()
+
+
+@needs_optuna
+def test_two_processes_share_the_trials(recipe: Path) -> None:
+    command = [sys.executable, "-m", "weft", *map(str, words(recipe, "--trials", 4, "--seeds", 1))]
+    done = subprocess.run(
+        [*command, "--processes", "2"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    found = rows(recipe)
+    assert 4 <= len(found) <= 5 and {row["state"] for row in found} <= {"complete", "pruned"}
+
+
+def test_without_an_end_it_is_refused(recipe: Path) -> None:
+    assert "pass --minutes or --trials" in refused(weft("tune", recipe))
+
+
+def test_without_optuna_it_says_what_to_install(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    assert "optuna is not installed; pip install 'weft[tune]'" in refused(weft("tune", recipe, "--trials", 2))

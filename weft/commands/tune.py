@@ -1,0 +1,178 @@
+"""weft tune: search the settings of a recipe, and train the best ones again with several seeds."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.commands.options import plugin
+from weft.machine import cores
+from weft.parent import LAUNCHED
+
+if TYPE_CHECKING:
+    from weft.tune.study import Study
+
+WORKER = "WEFT_TUNE_WORKER"
+"""Environment variable of the processes of --processes: number of the process and its phase."""
+
+PHASES = "search", "retrain"
+
+
+@click.command()
+@click.argument("recipe", type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
+@click.option(
+    "--study",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    show_default="runs/NAME-tuned of the recipe",
+    help="Directory for the trials and the report.",
+)
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default="no limit",
+    help="Wall-clock limit of the search.",
+)
+@click.option(
+    "--trials", type=click.IntRange(0), default=0, show_default="no limit", help="Number of trials."
+)
+@click.option(
+    "--trial-minutes",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default="recipe",
+    help="CPU minutes of a trial, instead of the recipe's own end.",
+)
+@click.option(
+    "--seeds", type=click.IntRange(0, 10), default=3, help="Seeds to train the best trial with; 0 for none."
+)
+@click.option(
+    "--space",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    show_default="declared by the task",
+    help="YAML file with the settings to search and their ranges.",
+)
+@click.option(
+    "--processes", metavar="N", type=click.IntRange(1), default=1, help="Trials to train at the same time."
+)
+@click.option(
+    "--storage",
+    metavar="URL",
+    default="",
+    show_default="SQLite file in the study's directory",
+    help="Database that several machines share, as Optuna names it.",
+)
+@click.option("--name", show_default="name of the directory", help="Name of the study in the database.")
+@click.option("--seed", type=int, default=1, help="Random seed of the search.")
+@click.option(
+    "--pruning/--no-pruning", default=True, help="End trials early that fall behind (successive halving)."
+)
+@plugin
+def command(recipe: Path, overrides: tuple[str, ...], folder: Path | None, **given: Any) -> int:
+    """Search the settings of RECIPE that give the best validation score.
+
+    Trial 0 is the recipe as it is. Optuna proposes the settings of the others; those that fall behind end
+    early (successive halving). The best trial and the recipe are then trained with several seeds. DIR
+    receives the trials (trials.tsv), pictures, and the best recipe (best.yaml). The test split is never read.
+
+    If the command is stopped or killed, the same command resumes.
+
+    \b
+    Examples:
+      weft tune help-demo --minutes 60
+      weft tune my.yaml --minutes 600 --processes 4 --trial-minutes 5
+      weft tune my.yaml --trials 20 --space space.yaml model.encoder.cell=gru
+    """  # noqa: D301  click reads the \b
+    from weft.errors import ConfigError
+    from weft.tune.plan import keep, plan
+    from weft.tune.report import write_report
+    from weft.tune.study import Study, imported
+
+    if not given["minutes"] and not given["trials"]:
+        raise ConfigError("weft tune: expected an end of the search, got none; pass --minutes or --trials")
+    imported()
+    folder = folder or Path("runs") / f"{recipe.stem}-tuned"
+    ready = plan(
+        recipe,
+        overrides,
+        folder,
+        space=given["space"],
+        trial_minutes=given["trial_minutes"],
+        plugins=given["plugins"],
+    )
+    keep(ready)
+    number, _, phase = os.environ.get(WORKER, "").partition(":")
+    name = given["name"] or folder.resolve().name
+    seed = given["seed"] + 1000 * int(number or 0)
+    study = Study(ready, given["storage"], name, seed, halving=given["pruning"])
+    if phase:
+        return _run(phase, study, given)
+    study.begin()
+    for one in PHASES:
+        code = _run(one, study, given) if given["processes"] == 1 else several(one, given["processes"])
+        if code:
+            click.echo("stopped; the same command resumes", err=True)
+            return code
+    for line in write_report(study, given["seeds"]):
+        click.echo(line)
+    return 0
+
+
+def _run(phase: str, study: "Study", given: Mapping[str, Any]) -> int:
+    """Do the part of a phase that falls to this process."""
+    from weft.tune.retrain import retrain
+    from weft.tune.search import search
+
+    if phase == "retrain":
+        return retrain(study, given["seeds"], _say)
+    limits = {name: given[name] for name in ("minutes", "trials", "processes")}
+    return search(study, **limits, say=_say)
+
+
+def several(phase: str, count: int) -> int:
+    """Run this command in several processes that do one phase; return the first exit code that is not 0."""
+    import torch
+
+    base = dict(os.environ) | {
+        LAUNCHED: str(os.getpid()),
+        "OMP_NUM_THREADS": str(max(1, int(os.environ.get("OMP_NUM_THREADS") or cores()) // count)),
+    }
+    devices = torch.cuda.device_count()
+    children = []
+    for number in range(count):
+        own = {WORKER: f"{number}:{phase}"}
+        own |= {"CUDA_VISIBLE_DEVICES": str(number % devices)} if devices > 1 else {}
+        words = [sys.executable, "-m", "weft", *sys.argv[1:]]
+        children.append(subprocess.Popen(words, env=base | own, start_new_session=True))
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        for child in children:
+            if child.poll() is None:
+                child.send_signal(number)
+
+    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        codes = [child.wait() for child in children]
+    finally:
+        for signalled, handler in before.items():
+            signal.signal(signalled, handler)
+        for child in children:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+    return next((code if code > 0 else 128 - code for code in codes if code), 0)
+
+
+def _say(text: str) -> None:
+    click.echo(f"{time.strftime('%H:%M:%S')} {text}", err=True)

@@ -1,0 +1,79 @@
+"""Figures of a search over settings: the scores of its trials, and which settings matter.
+
+Read next: picture.py, which saves them.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from weft.errors import DataError
+from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.letters import printable
+
+
+def history_figure(trials: Sequence[tuple[int, float, bool]], *, metric: str, higher: bool) -> Figure:
+    """The score of each trial, and the best score so far as a line.
+
+    Args:
+        trials: number, score, and whether it was trained to its end; at least one.
+        metric: name of the score.
+        higher: whether higher is better.
+
+    Raises:
+        DataError: there are no trials.
+    """
+    if not trials:
+        raise DataError("history_figure: expected at least 1 trial with a score, got 0")
+    figure = Figure(figsize=(7.4, 3.6), dpi=120, facecolor="white", layout="constrained")
+    axes = figure.add_subplot()
+    best: list[float] = []
+    for _, score, _ in trials:
+        best.append(score if not best else (max if higher else min)(best[-1], score))
+    axes.step([number for number, _, _ in trials], best, where="post", color=BARS[0], label="best so far")
+    for whole, mark, name in ((True, "o", "trained to its end"), (False, "x", "ended early")):
+        points = [(number, score) for number, score, ended in trials if ended == whole]
+        if points:
+            axes.plot(*zip(*points, strict=True), mark, color=BARS[0] if whole else FAINT, label=name)
+    axes.set_xlabel("trial; 0 is the recipe as it is", color=INK, fontsize=9)
+    axes.set_ylabel(printable(metric), color=INK, fontsize=9, parse_math=False)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    _plain(figure)
+    axes.legend(frameon=False, fontsize=8, labelcolor=INK)
+    return figure
+
+
+def importance_figure(importance: Mapping[str, float], *, metric: str) -> Figure:
+    """How much each setting matters, as bars; the most important one on top.
+
+    Args:
+        importance: shares that sum to 1, by setting; at least one.
+        metric: name of the score.
+
+    Raises:
+        DataError: there are no settings.
+    """
+    if not importance:
+        raise DataError("importance_figure: expected at least 1 setting, got 0")
+    figure = Figure(
+        figsize=(7.4, 1.1 + 0.32 * len(importance)), dpi=120, facecolor="white", layout="constrained"
+    )
+    axes = figure.add_subplot()
+    ordered = sorted(importance.items(), key=lambda one: one[1])
+    axes.barh(range(len(ordered)), [share for _, share in ordered], color=BARS[0], height=0.6)
+    axes.set_yticks(
+        range(len(ordered)), [printable(name) for name, _ in ordered], fontsize=9, parse_math=False
+    )
+    axes.set_xlabel(f"importance for {printable(metric)}", color=INK, fontsize=9, parse_math=False)
+    axes.set_xlim(left=0)
+    _plain(figure)
+    return figure
+
+
+def _plain(figure: Figure) -> None:
+    for axes in figure.axes:
+        axes.grid(color=GRID, linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(colors=FAINT, labelsize=8)

@@ -1,0 +1,23 @@
+"""What `weft tune` tries for a classifier. Read next: model.py; ../space.py."""
+
+from weft.tasks.space import Range, Recipe, Space, usual
+
+
+def space(recipe: Recipe) -> Space:
+    """Pool and network, or the items of a linear model."""
+    found = usual(recipe)
+    if recipe["model"]["bag"] is None:
+        pools = Range(
+            values=("mean", "max", "last", {"use": "queries", "num_queries": 4, "score": "additive"})
+        )
+        return {**found, "model.pool": pools}
+    optimiser = {"training.optimiser.lr": found["training.optimiser.lr"]}
+    return {
+        **optimiser,
+        "training.optimiser.weight_decay": Range(low=0.0, high=0.1),
+        "model.bag.ngrams": Range(low=1, high=3, step=1),
+        "model.bag.min_count": Range(low=1, high=5, step=1),
+        "model.bag.weight": Range(values=("presence", "frequency", "tfidf")),
+        "model.bag.naive_bayes": Range(values=(False, True)),
+        "model.smoothing": found["model.smoothing"],
+    }

@@ -1,0 +1,14 @@
+"""What `weft tune` tries for a tagger. Read next: model.py; ../space.py."""
+
+from weft.tasks.space import Range, Recipe, Space, usual, whole
+
+
+def space(recipe: Recipe) -> Space:
+    """The network, how words are spelled, and whether neighbouring tags are scored together."""
+    found = usual(recipe)
+    embedding = recipe["model"]["embedding"]
+    spelled = embedding["spelled"]
+    if embedding["characters"] != "none" and spelled:
+        found["model.embedding.spelled"] = whole(spelled // 2, spelled * 2)
+    found["model.embedding.replaced"] = Range(low=0.0, high=0.5)
+    return {**found, "model.crf": Range(values=(False, True))}

@@ -1,0 +1,5 @@
+"""What `weft tune` tries: the settings of every task that writes a text for a source."""
+
+from weft.tasks.shared.writing.space import space
+
+__all__ = ["space"]

@@ -1,0 +1,135 @@
+"""What is searched: a recipe, its space, its score, and the limits of the search. Read next: study.py."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from weft import files, jsonfile
+from weft.config import Table, read_recipe
+from weft.config.compared import at, difference
+from weft.config.shipped import find
+from weft.errors import ConfigError
+from weft.run import check
+from weft.tasks.space import Range, space_of
+from weft.tune import space as spaces
+
+QUIET = ("training.tensorboard=false", "training.monitors=false")
+"""What no trial needs."""
+
+TEST = ("data", "test")
+"""The setting that names test files; no trial gets it, so that not even their first line is read."""
+
+
+class Plan(NamedTuple):
+    """A search that was checked.
+
+    recipe: file of the recipe.
+    given: the user's overrides.
+    space: the settings to change.
+    plain: the recipe with every default.
+    metric: the score that is searched for, on the validation data.
+    higher: whether higher is better.
+    folder: the study's folder.
+    trial_minutes: CPU minutes of a trial; 0 for what the recipe says.
+    plugins: packages that the recipe may name.
+    """
+
+    recipe: Path
+    given: Sequence[str]
+    space: dict[str, Range]
+    plain: dict[str, Any]
+    metric: str
+    higher: bool
+    folder: Path
+    trial_minutes: float
+    plugins: Collection[str]
+
+    def table(self, settings: dict[str, Any], *more: str, tested: bool = False) -> Table:
+        """The recipe of a trial with these settings; without test data unless `tested`."""
+        named = isinstance(at(self.plain, TEST), str)
+        hidden = [".".join(TEST) + "=null"] if named and not tested else []
+        changes = [*self.given, *self.limits(), *hidden, *spaces.overrides(settings), *more]
+        return read_recipe(self.recipe, changes)
+
+    def limits(self) -> list[str]:
+        """The end of a trial, as overrides."""
+        if not self.trial_minutes:
+            return []
+        ends = ("max_updates", "max_epochs", "max_minutes")
+        return [*(f"training.{name}=0" for name in ends), f"training.max_cpu_minutes={self.trial_minutes}"]
+
+    def trial(self, number: int) -> Path:
+        """The run directory of a trial."""
+        return self.folder / "trials" / f"{number:04}"
+
+    def retrained(self, number: int, seed: int) -> Path:
+        """The run directory of a trial that is trained again."""
+        return self.folder / "retrained" / f"{number:04}" / f"seed-{seed}"
+
+    def better(self, one: float, other: float) -> bool:
+        """Whether a score beats another."""
+        return one > other if self.higher else one < other
+
+
+def plan(
+    recipe: Path,
+    given: Sequence[str],
+    folder: Path,
+    *,
+    space: Path | None = None,
+    trial_minutes: float = 0.0,
+    plugins: Collection[str] = (),
+) -> Plan:
+    """Check a recipe and a space, each end of each range included.
+
+    Raises:
+        ConfigError: a mistake in the recipe or in the space.
+    """
+    path = find(recipe)
+    bare = Plan(path, given, {}, {}, "", False, folder, trial_minutes, plugins)
+    begun = check(bare.table({}), plugins=plugins)
+    chosen = space_of(type(begun.task), begun.plain) if space is None else spaces.read_space(space)
+    chosen = spaces.around(chosen, begun.plain)
+    if not chosen:
+        raise ConfigError(f"{recipe}: expected settings to search, got none; name them with --space")
+    metric = begun.settings.metric
+    higher = begun.settings.better(begun.task.better)[metric] == "higher"
+    ready = bare._replace(space=chosen, plain=begun.plain, metric=metric, higher=higher)
+    check(ready.table({}), plugins=plugins)
+    for settings in spaces.corners(chosen, begun.plain) if space is not None else ():
+        check(ready.table(settings), plugins=plugins)
+    return ready
+
+
+class _Kept(jsonfile.Form):
+    text: str
+    given: list[str]
+    plain: dict[str, Any]
+    space: dict[str, Any]
+
+
+def keep(ready: Plan) -> None:
+    """Write what is searched into the study's folder, or see that it is the same as before.
+
+    Raises:
+        ConfigError: the study was begun with another recipe or space.
+    """
+    path = ready.folder / "plan.json"
+    space = spaces.as_json(ready.space)
+    if files.is_file(path):
+        old = jsonfile.load(path, _Kept, "restore it from a copy, or begin another study with --study")
+        changed = difference(old.plain, ready.plain, "recipe") or difference(old.space, space, "space")
+        if changed:
+            raise ConfigError(
+                f"{ready.folder}: this study was begun with {changed}; pass another --study for the new one"
+            )
+        return
+    ready.folder.mkdir(parents=True, exist_ok=True)
+    text = ready.recipe.read_text("utf-8")
+    about = {"text": text, "given": [*ready.given, *ready.limits()], "plain": ready.plain, "space": space}
+    files.replace(path, files.to_json(about))
+
+
+def text_of(ready: Plan) -> str:
+    """The recipe's text when the study was begun."""
+    return jsonfile.load(ready.folder / "plan.json", _Kept, "restore it from a copy").text

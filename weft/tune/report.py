@@ -1,0 +1,105 @@
+"""What a search leaves: its trials as a table and as pictures, and the winner as a commented recipe.
+
+Read next: ../figures/tuning.py, the pictures; ../config/edited.py.
+"""
+
+from typing import Any
+
+from weft import files
+from weft.config import parse
+from weft.config.compared import at
+from weft.config.edited import edited
+from weft.figures.picture import save
+from weft.figures.tuning import history_figure, importance_figure
+from weft.tune import plan as plans
+from weft.tune import space as spaces
+from weft.tune.retrain import Mean, retrained
+from weft.tune.study import Study
+
+
+def write_report(study: Study, seeds: int) -> list[str]:
+    """Write trials.tsv, the pictures and best.yaml; return sentences about the winner."""
+    folder, metric = study.plan.folder, study.plan.metric
+    trials = study.trials()
+    files.replace(folder / "trials.tsv", table(study).encode())
+    best = study.best()
+    if best is None:
+        return ["no trial has reached a validation yet; the same command with more --minutes resumes"]
+    scored = [(one.number, study.score(one), one.state.name == "COMPLETE") for one in trials]
+    points = [(number, score, whole) for number, score, whole in scored if score is not None]
+    save(history_figure(points, metric=metric, higher=study.plan.higher), folder / "history.png")
+    importance = study.importance()
+    if importance:
+        save(importance_figure(importance, metric=metric), folder / "importance.png")
+    told = verdict(study, best, seeds)
+    files.replace(folder / "best.yaml", best_recipe(study, best, told).encode())
+    return [*told, f"its recipe: {folder / 'best.yaml'}; all trials: {folder / 'trials.tsv'}"]
+
+
+def table(study: Study) -> str:
+    """One line per trial: number, state, score, minutes, why it ended, and its parameters."""
+    names = list(study.plan.space)
+    names += [name + spaces.LAYERS for name, one in study.plan.space.items() if one.layers]
+    rows = [["trial", "state", study.plan.metric, "minutes", "why", *names]]
+    for one in study.trials():
+        score, seconds = study.score(one), one.user_attrs.get("seconds", 0.0)
+        why = " ".join(str(one.user_attrs.get("why", "")).split())
+        shown = ["" if score is None else f"{score:.6g}", f"{seconds / 60:.2f}", why]
+        rows.append([str(one.number), one.state.name.lower(), *shown, *(_cell(one, name) for name in names)])
+    return "".join("\t".join(row) + "\n" for row in rows)
+
+
+def verdict(study: Study, best: Any, seeds: int) -> list[str]:
+    """Sentences: the best trial and the recipe as it is, in the search and with several seeds."""
+    plan, first = study.plan, study.trials()[0]
+    own = study.score(first)
+    said = [f"best of {len(study.trials())} trials by validation {plan.metric}: trial {best.number}"]
+    if best.number == first.number:
+        said[0] += f", the recipe as it is ({own:.4g}); no other trial was better"
+    else:
+        beside = "which has no score" if own is None else f"{own:.4g}"
+        said[0] += f", {study.score(best):.4g}; the recipe as it is: {beside}"
+    again, before = retrained(study, best.number, seeds), retrained(study, first.number, seeds)
+    if again is not None:
+        said.append(f"trial {best.number} retrained: {again}")
+    if again is not None and before is not None and best.number != first.number:
+        said.append(f"the recipe as it is, retrained: {before}; {_compared(plan, again, before)}")
+    return said
+
+
+def best_recipe(study: Study, best: Any, told: list[str]) -> str:
+    """The recipe of the best trial, with the recipe's comments and a header that says what changed."""
+    plan = study.plan
+    changed = _given(study) | study.settings(best)
+    lines = [f"Found by `weft tune {plan.recipe.name}`.", *told]
+    lines.append("These are validation scores; the test split was not read. Trained with:")
+    lines.append(f"  weft train {plan.folder / 'best.yaml'}")
+    for name, value in study.settings(best).items():
+        before = at(plan.plain, tuple(name.split(".")))
+        if before != value:
+            lines.append(f"{name}: {spaces.written(value)} (was {spaces.written(before)})")
+    header = "".join(f"# {line}\n" for line in lines)
+    return header + edited(plans.text_of(study.plan), changed)
+
+
+def _given(study: Study) -> dict[str, Any]:
+    """The user's overrides and the limit of a trial, as settings."""
+    found = {}
+    for override in (*study.plan.given, *study.plan.limits()):
+        name, _, value = override.partition("=")
+        found[name.strip()] = parse(value.strip(), "override").plain()
+    return found
+
+
+def _compared(plan: plans.Plan, one: Mean, other: Mean) -> str:
+    if min(one.seeds, other.seeds) < 2:
+        return "more --seeds give intervals"
+    apart = one.low > other.high if plan.higher else one.high < other.low
+    if apart:
+        return "the intervals do not overlap, so the search found a better recipe"
+    return "the intervals overlap, so the difference may be luck"
+
+
+def _cell(one: Any, name: str) -> str:
+    value = one.params.get(name, "")
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

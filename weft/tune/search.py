@@ -1,0 +1,53 @@
+"""The search: train trials until time is up or there are enough of them. Read next: trial.py, retrain.py."""
+
+import time
+from typing import Any
+
+from weft.errors import ConfigError
+from weft.tune.study import Study
+from weft.tune.trial import Say, run_trial
+
+FAILURES = 5
+"""The search ends if so many trials in a row fail."""
+
+
+def search(study: Study, *, minutes: float, trials: int, processes: int, say: Say) -> int:
+    """Train trials in this process.
+
+    Args:
+        study: where trials come from; several processes may share it.
+        minutes: wall-clock limit of the search, earlier starts included; 0 for none.
+        trials: number of trials; 0 for no limit.
+        processes: number of processes that search at the same time.
+        say: receives progress lines.
+
+    Returns:
+        0, or the exit code of a signal.
+
+    Raises:
+        ConfigError: the recipe does not work, or no trial does.
+    """
+    left = 60 * minutes - study.seconds() / processes if minutes else float("inf")
+    deadline = time.monotonic() + left
+    while time.monotonic() < deadline and not _enough(study, trials):
+        with study.next() as trial:
+            code = run_trial(study, trial, deadline, say)
+        if code:
+            return code
+        _check_failures(study)
+    return 0
+
+
+def _enough(study: Study, wanted: int) -> bool:
+    """Whether there are as many trials as wanted, and none of them waits to be trained."""
+    return bool(wanted) and len(study.trials()) >= wanted and not study.unfinished()
+
+
+def _check_failures(study: Study) -> None:
+    last: list[Any] = [one for one in study.trials() if one.state.is_finished()][-FAILURES:]
+    if len(last) == FAILURES and all(study.score(one) is None for one in last):
+        why = last[-1].user_attrs.get("why", "unknown")
+        raise ConfigError(
+            f"{study.plan.folder}: the last {FAILURES} trials failed, the last one with: {why}; "
+            "narrow the space with --space"
+        )

@@ -1,0 +1,188 @@
+"""The study in Optuna's storage: its trials, their scores, and which of them a killed process left behind.
+
+Optuna is optional and only imported here and in report.py. Read next: trial.py.
+"""
+
+import math
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+from weft.errors import CheckpointError, ConfigError
+from weft.train.claim import claim
+from weft.tune import space as spaces
+from weft.tune.plan import Plan
+
+RANDOM_TRIALS = 6
+"""Trials with random settings before the sampler learns from them."""
+
+FIRST_RUNG, REDUCTION = 10, 3
+"""Successive halving compares trials after 10, 30 and 90 per cent of their training; a third continues."""
+
+LOCAL_SECONDS = 120
+"""How long a process waits for another one that writes to SQLite."""
+
+
+class Study:
+    """The trials of a search.
+
+    Args:
+        plan: what is searched.
+        storage: address of a database; "" for a file in the study's folder.
+        name: of the study in that database.
+        seed: of the sampler.
+        halving: whether to stop bad trials early.
+
+    Raises:
+        ConfigError: Optuna is not installed, or the database does not answer.
+    """
+
+    def __init__(self, plan: Plan, storage: str, name: str, seed: int, *, halving: bool = True) -> None:
+        self.plan = plan
+        self._optuna = optuna = imported()
+        self._local = not storage
+        address = storage or f"sqlite:///{(plan.folder / 'study.db').resolve()}"
+        waiting = {"connect_args": {"timeout": LOCAL_SECONDS}} if self._local else {}
+        pruners = optuna.pruners
+        pruner = pruners.SuccessiveHalvingPruner(FIRST_RUNG, REDUCTION) if halving else pruners.NopPruner()
+        try:
+            kept = optuna.storages.RDBStorage(address, engine_kwargs=waiting)
+            self.study = optuna.create_study(
+                storage=kept,
+                study_name=name,
+                pruner=pruner,
+                direction="maximize" if plan.higher else "minimize",
+                load_if_exists=True,
+            )
+        except Exception as error:  # noqa: BLE001  each database driver has its own errors
+            why = str(error).splitlines()[0] if str(error) else type(error).__name__
+            shown = "--storage" if storage else f"{plan.folder / 'study.db'}"
+            raise ConfigError(f"{shown}: the database cannot be opened ({why})") from None
+        tried = len(self.study.get_trials(deepcopy=False))
+        # a sampler that starts again must not repeat its first draws
+        self.study.sampler = optuna.samplers.TPESampler(seed=seed + tried, n_startup_trials=RANDOM_TRIALS)
+        self._place = f"{socket.gethostname()}:{plan.folder.resolve()}"
+
+    def begin(self) -> None:
+        """Enqueue trial 0, the recipe as it is."""
+        if not self.study.get_trials(deepcopy=False):
+            own = spaces.own(self.plan.space, self.plan.plain)
+            known = {name: value for name, value in own.items() if value is not None}
+            self.study.enqueue_trial(known, user_attrs={"as_it_is": True})
+
+    def trials(self) -> list[Any]:
+        """All trials, by number."""
+        found: list[Any] = self.study.get_trials(deepcopy=False)
+        return found
+
+    def seconds(self) -> float:
+        """Time spent by all trials, in seconds."""
+        return float(sum(one.user_attrs.get("seconds", 0.0) for one in self.trials()))
+
+    def unfinished(self) -> bool:
+        """Whether a trial waits for a process: it is new, or its process was stopped."""
+        state = self._optuna.trial.TrialState
+        return any(one.state == state.WAITING or self._is_left(one) for one in self.trials())
+
+    @contextmanager
+    def next(self) -> Iterator[Any]:
+        """A trial to train: one that a killed process left behind, else a new one; locked in the block."""
+        for left in self.trials():
+            if self._is_left(left):
+                with suppress(_Taken), self._locked(left.number):
+                    if self._is_running(self.trials()[left.number]):
+                        yield self._optuna.trial.Trial(self.study, left._trial_id)
+                        return
+        trial = self.study.ask()
+        with self._locked(trial.number):
+            trial.set_user_attr("place", self._place)
+            yield trial
+
+    def end(self, trial: Any, value: float | None, why: str = "", *, failed: bool = False) -> None:
+        """End a trial.
+
+        Args:
+            trial: from `next`.
+            value: its best score; None if it ended early.
+            why: the reason, if it ended early.
+            failed: whether it failed; its scores then do not count.
+        """
+        state = self._optuna.trial.TrialState
+        if value is not None and not math.isfinite(value):
+            value, why, failed = None, "the score is not a number", True
+        if why:
+            trial.set_user_attr("why", why)
+        if value is not None:
+            self.study.tell(trial, value)
+        else:
+            self.study.tell(trial, state=state.FAIL if failed else state.PRUNED)
+
+    def score(self, one: Any) -> float | None:
+        """The best score of a trial; None without one."""
+        found = [one.value] if one.value is not None else list(one.intermediate_values.values())
+        found = [value for value in found if math.isfinite(value)]
+        return (max(found) if self.plan.higher else min(found)) if found else None
+
+    def best(self) -> Any | None:
+        """The trial with the best score; None if no trial has one."""
+        scored = [(self.score(one), one) for one in self.trials() if one.state.is_finished()]
+        found = [(-score if self.plan.higher else score, one) for score, one in scored if score is not None]
+        return min(found, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+    def settings(self, one: Any) -> dict[str, Any]:
+        """What a trial changes in the recipe."""
+        return {} if one.user_attrs.get("as_it_is") else spaces.changes(self.plan.space, one.params)
+
+    def importance(self) -> dict[str, float]:
+        """How much each setting matters for a good score (PED-ANOVA); empty with few trials.
+
+        Source: Watanabe, Bansal & Hutter 2023, "PED-ANOVA: Efficiently Quantifying Hyperparameter Importance
+        in Arbitrary Subspaces".
+        """
+        state = self._optuna.trial.TrialState
+        whole = [one for one in self.trials() if one.state == state.COMPLETE]
+        if len(whole) < 4 or len({one.value for one in whole}) < 2:
+            return {}
+        return dict(self._optuna.importance.get_param_importances(self.study))
+
+    def _is_running(self, one: Any) -> bool:
+        return bool(one.state == self._optuna.trial.TrialState.RUNNING)
+
+    def _is_left(self, one: Any) -> bool:
+        """Whether the process that trained it in this folder has been stopped."""
+        place = one.user_attrs.get("place", self._place if self._local else "")
+        if not self._is_running(one) or place != self._place:
+            return False
+        try:
+            with self._locked(one.number):
+                return True
+        except _Taken:
+            return False
+
+    @contextmanager
+    def _locked(self, number: int) -> Iterator[None]:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(claim(self.plan.folder / "locks" / f"{number:04}"))
+            except CheckpointError:
+                raise _Taken from None
+            yield
+
+
+class _Taken(Exception):
+    """Another process trains this trial."""
+
+
+def imported() -> Any:
+    """Optuna, without its log.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    try:
+        import optuna
+    except ImportError as error:
+        raise ConfigError(f"weft tune: {error.name} is not installed; pip install 'weft[tune]'") from None
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna

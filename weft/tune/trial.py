@@ -1,0 +1,117 @@
+"""One trial: a training that reports its validations to the study and ends early if it falls behind.
+
+Read next: search.py, which begins trials; ../train/reporting.py.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from weft.errors import ConfigError, DataError, ShapeError
+from weft.run import begin
+from weft.train.guard import NonFinite
+from weft.train.loop import train
+from weft.train.reporting import MetricsFile
+from weft.tune import space as spaces
+from weft.tune.plan import QUIET
+from weft.tune.study import Study
+
+Say = Callable[[str], None]
+
+
+class Ended(Exception):
+    """A trial that ends before its training does; its text says why."""
+
+
+class TrialReport(MetricsFile):
+    """Sends the scores of a training to the study, and ends it when it falls behind or time is up.
+
+    Args:
+        study: the study.
+        trial: the trial in it.
+        run: its run directory.
+        deadline: when the search ends, on `time.monotonic`.
+        say: receives progress lines.
+    """
+
+    def __init__(self, study: Study, trial: Any, run: Path, deadline: float, say: Say) -> None:
+        super().__init__(run / "metrics.jsonl")
+        self._study, self._trial, self._deadline, self._say = study, trial, deadline, say
+        self._done = 0.0
+        self._begun = time.monotonic()
+        self._before = float(trial.user_attrs.get("seconds", 0.0))
+        self._steps = set(study.trials()[trial.number].intermediate_values)
+        self._best = study.score(study.trials()[trial.number])
+
+    def moved(self, update: int, done: float) -> None:
+        """End the trial when time is up."""
+        self._done = done
+        if time.monotonic() > self._deadline:
+            self.spent()
+            raise Ended("time is up")
+
+    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
+        """Send the best score so far; end the trial if it belongs to the worse ones."""
+        super().validated(update, scores, samples, best)
+        plan, score = self._study.plan, scores[self._study.plan.metric]
+        if self._best is None or plan.better(score, self._best):
+            self._best = score
+        self.spent()
+        step = max(1, round(100 * self._done)) if self._done else len(self._steps) + 1
+        if step in self._steps:
+            return
+        self._steps.add(step)
+        self._trial.report(self._best, step)
+        place = f"{step} % trained" if self._done else f"validation {step}"
+        self._say(f"trial {self._trial.number}: {place}, {plan.metric} {score:.4g}")
+        if self._done < 1 and self._trial.should_prune():
+            raise Ended("pruned")
+
+    def spent(self) -> None:
+        """Store how long this trial has been trained."""
+        self._trial.set_user_attr("seconds", self._before + time.monotonic() - self._begun)
+
+
+def run_trial(study: Study, trial: Any, deadline: float, say: Say) -> int:
+    """Train a trial and tell the study how it ended.
+
+    Returns:
+        0, or the exit code of a signal; the trial then waits for the same command.
+
+    Raises:
+        WeftError: the recipe itself is at fault, or the disk.
+    """
+    plan, run = study.plan, study.plan.trial(trial.number)
+    parameters = spaces.proposed(trial, plan.space)
+    as_it_is = bool(trial.user_attrs.get("as_it_is"))
+    settings = {} if as_it_is else spaces.changes(plan.space, parameters)
+    shown = ", ".join(spaces.overrides(settings)) or "the recipe as it is"
+    say(f"trial {trial.number}: {shown}")
+    try:
+        begun = begin(run, plan.table(settings, *QUIET), plugins=plan.plugins)
+        report = TrialReport(study, trial, run, deadline, say)
+        outcome = train(begun.task, run, begun.settings, report)
+        report.spent()
+    except Ended as end:
+        study.end(trial, None, str(end))
+        say(f"trial {trial.number}: {end} after {_minutes(trial)}")
+    except (ConfigError, DataError, ShapeError, NonFinite, MemoryError) as error:
+        if as_it_is:
+            raise
+        study.end(trial, None, str(error) or "out of memory", failed=True)
+        say(f"trial {trial.number}: failed: {error}")
+    else:
+        if outcome.exit_code:
+            return outcome.exit_code
+        if plan.metric not in outcome.scores:
+            raise ConfigError(f"{plan.recipe}: expected validation data to choose settings by, got none")
+        study.end(trial, outcome.scores[plan.metric])
+        say(f"trial {trial.number}: {plan.metric} {outcome.scores[plan.metric]:.4g} after {_minutes(trial)}")
+    shutil.rmtree(run / "checkpoints", ignore_errors=True)  # nothing resumes it
+    return 0
+
+
+def _minutes(trial: Any) -> str:
+    return f"{trial.user_attrs.get('seconds', 0.0) / 60:.1f} minutes"
