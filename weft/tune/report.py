@@ -11,9 +11,10 @@ from weft.config.compared import at
 from weft.config.edited import edited
 from weft.figures.picture import save
 from weft.figures.tuning import history_figure, importance_figure
+from weft.metrics.trainings import Mean
 from weft.tune import plan as plans
 from weft.tune import space as spaces
-from weft.tune.retrain import Mean, retrained
+from weft.tune.retrain import retrained
 from weft.tune.study import Study
 
 
@@ -61,9 +62,11 @@ def verdict(study: Study, best: Any, seeds: int) -> list[str]:
         said[0] += f", {study.score(best):.4g}; the recipe as it is: {beside}"
     again, before = retrained(study, best.number, seeds), retrained(study, first.number, seeds)
     if again is not None:
-        said.append(f"trial {best.number} retrained: {again}")
+        said.append(f"trial {best.number} retrained: {again}, {_seeds(again)}")
     if again is not None and before is not None and best.number != first.number:
-        said.append(f"the recipe as it is, retrained: {before}; {_compared(plan, again, before)}")
+        said.append(
+            f"the recipe as it is, retrained: {before}, {_seeds(before)}; {_compared(plan, again, before)}"
+        )
     return said
 
 
@@ -92,12 +95,16 @@ def _given(study: Study) -> dict[str, Any]:
 
 
 def _compared(plan: plans.Plan, one: Mean, other: Mean) -> str:
-    if min(one.seeds, other.seeds) < 2:
+    if min(one.repeats, other.repeats) < 2:
         return "more --seeds give intervals"
     apart = one.low > other.high if plan.higher else one.high < other.low
     if apart:
         return "the intervals do not overlap, so the search found a better recipe"
     return "the intervals overlap, so the difference may be luck"
+
+
+def _seeds(mean: Mean) -> str:
+    return f"{mean.repeats} seed{'s' if mean.repeats > 1 else ''}"
 
 
 def _cell(one: Any, name: str) -> str:

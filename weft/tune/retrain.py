@@ -3,16 +3,14 @@
 Read next: report.py.
 """
 
-import math
 import shutil
-import statistics
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from weft import files, jsonfile
 from weft.card import write_card
 from weft.config import dump
 from weft.errors import CheckpointError
+from weft.metrics.trainings import Mean, mean_of
 from weft.run import begin, check
 from weft.train.claim import claim
 from weft.train.loop import train
@@ -21,42 +19,9 @@ from weft.tune.plan import QUIET
 from weft.tune.study import Study
 from weft.tune.trial import Say
 
-STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-"""The 97.5 % points of Student's t distribution with 1 to 9 degrees of freedom."""
-
 
 class _Result(jsonfile.Form):
     score: float
-
-
-class Mean(NamedTuple):
-    """The mean of several seeds, with the ends of its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-    seeds: int
-
-    def __str__(self) -> str:
-        """For example: 0.881 [0.872, 0.890], 3 seeds."""
-        if self.seeds == 1:
-            return f"{self.value:.4g}, 1 seed"
-        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}], {self.seeds} seeds"
-
-
-def mean_of(scores: Sequence[float]) -> Mean:
-    """The mean of independent scores and Student's 95 % interval.
-
-    Example:
-        >>> str(mean_of([1.0, 2.0, 3.0]))
-        '2 [-0.4843, 4.484], 3 seeds'
-    """
-    value, count = statistics.fmean(scores), len(scores)
-    if count == 1:
-        return Mean(value, value, value, 1)
-    factor = STUDENT[min(count - 2, len(STUDENT) - 1)]
-    half = factor * statistics.stdev(scores) / math.sqrt(count)
-    return Mean(value, value - half, value + half, count)
 
 
 def retrain(study: Study, seeds: int, say: Say) -> int:

@@ -12,7 +12,8 @@ from weft.data import corpora
 from weft.data.labelled import Labelled, LabelledText, check_encoding
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
-from weft.tasks.shared.labels.splits import check_classes, check_parts, parts
+from weft.tasks.shared.labels.cut import check_columns, cut_texts
+from weft.tasks.shared.labels.splits import check_classes, check_parts
 from weft.tasks.task import Split
 from weft.text.vocabulary import Vocabulary
 
@@ -72,6 +73,10 @@ class LabelData:
         hold_out: 10 holds out a tenth of the remaining training texts for validation, instead of `valid`.
         split_seed: shuffle before folds and hold_out split, every class in proportion. null, as in older
             recipes, takes every k-th text in the order of the file.
+        group: column of a table whose equal values stay in one part, such as a customer; for folds and
+            hold_out, which then hold about a k-th of the texts.
+        time: column of a table with dates (ISO 8601) or numbers. hold_out takes the newest texts, and folds
+            cut time into equal parts: fold 3 tests on the fourth and trains on the three before it.
         vocabulary: see WordSettings.
         max_length: maximum number of tokens of a text; the rest is cut off.
         batch_tokens: tokens per batch, without padding.
@@ -92,6 +97,8 @@ class LabelData:
     fold: int = 0
     hold_out: int = 0
     split_seed: int | None = None
+    group: str | None = None
+    time: str | None = None
     vocabulary: WordSettings = field(default_factory=WordSettings)
     max_length: int = 400
     batch_tokens: int = 2000
@@ -120,6 +127,7 @@ class LabelData:
             valid=valid,
             test=test,
         )
+        check_columns(self.group, self.time, self.folds, self.fold, self.hold_out, self.split_seed)
 
     def has(self, split: Split) -> bool:
         """Whether the recipe has the split."""
@@ -131,8 +139,9 @@ class LabelData:
 
     def parts(self, split: Split) -> tuple[object, object]:
         """The settings that determine a split; with other ones, a run may have trained on its texts."""
-        held = (self.hold_out, self.split_seed) if split == "valid" and self.valid is None else None
-        return (self.folds, self.fold, self.split_seed) if self.folds else None, held
+        by = self.split_seed, self.group, self.time
+        held = (self.hold_out, *by) if split == "valid" and self.valid is None else None
+        return (self.folds, self.fold, *by) if self.folds else None, held
 
     def check_classes(self, split: Split, labels: Sequence[str]) -> None:
         """Check that a split has more than one class.
@@ -187,9 +196,13 @@ class LabelData:
         if split == "test" and not self.folds and self.split_column is None:
             self._file(split)  # raises
         marked = list(self._marked())
+        whole = [one for one, said in marked if said == "train"]
         cut = iter(
-            parts(
-                [one.label for one, said in marked if said == "train"],
+            cut_texts(
+                whole,
+                self._file("train"),
+                group=self.group,
+                time=self.time,
                 folds=self.folds,
                 fold=self.fold,
                 hold_out=self.hold_out,
@@ -229,6 +242,8 @@ class LabelData:
         name = self._file(split).name
         if split == "test" and self.folds:
             shuffled = "" if self.split_seed is None else f" (split seed {self.split_seed})"
+            by = self.group or self.time
+            shuffled += f" by {by}" if by else ""
             return f"{name} fold {self.fold} of {self.folds}{shuffled}"
         inside = split == "valid" and self.valid is None
         return f"{name} {split}" if self.split_column or inside else name

@@ -1,0 +1,67 @@
+"""weft folds: every fold is trained and tested once, and the report is their mean."""
+
+import statistics
+from pathlib import Path
+
+import pytest
+
+from tests.commands.labelled import make_texts, texts
+from tests.commands.shell import refused, weft
+from weft.tune import folds as cross
+
+SHORT = "training.max_updates=4", "training.validate_every=2"
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    recipe = make_texts(tmp_path / "toy")
+    rows = [f"{text}\t{label}\t{n // 5}\t{n}\n" for n, (label, text) in enumerate(texts(107, 5))]
+    (tmp_path / "toy" / "all.tsv").write_text("text\tlabel\tgroup\tday\n" + "".join(rows))
+    plain = recipe.read_text().replace(
+        f"  valid: {tmp_path}/toy/valid.tsv\n  test: {tmp_path}/toy/test.csv\n", ""
+    )
+    recipe.write_text(plain.replace("train.txt", "all.tsv\n  hold_out: 5"))
+    return recipe
+
+
+def rows(folder: Path) -> list[list[str]]:
+    return [line.split("\t") for line in (folder / "folds.tsv").read_text().splitlines()]
+
+
+def test_the_report_is_the_mean_of_all_folds_and_a_second_call_trains_nothing(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [
+        "folds",
+        recipe,
+        *SHORT,
+        "data.folds=3",
+        "data.group=group",
+        "--repeats",
+        2,
+        "--output",
+        tmp_path / "out",
+    ]
+    answer = weft(*words)
+    assert answer.code == 0, answer.err
+    found = rows(tmp_path / "out")
+    assert [row[:2] for row in found[1:]] == [[r, f] for r in "12" for f in "012"]
+    place = found[0].index("accuracy")
+    mean = statistics.fmean(float(row[place]) for row in found[1:])
+    assert f"accuracy {mean:.4g} [" in answer.out and "baseline: " in answer.out
+    assert "mean of 6 trainings" in answer.out
+    monkeypatch.setattr(cross, "train", None)
+    again = weft(*words)
+    assert again.code == 0 and again.out == answer.out
+
+
+def test_by_time_the_oldest_part_is_never_tested(recipe: Path, tmp_path: Path) -> None:
+    answer = weft("folds", recipe, *SHORT, "data.folds=3", "data.time=day", "--output", tmp_path / "out")
+    assert answer.code == 0, answer.err
+    assert [row[:2] for row in rows(tmp_path / "out")[1:]] == [["1", "1"], ["1", "2"]]
+
+
+def test_what_cannot_be_cross_validated_is_refused(recipe: Path, tmp_path: Path) -> None:
+    assert "pass data.folds=5" in refused(weft("folds", recipe, "--output", tmp_path / "out"))
+    words = ["folds", recipe, "data.folds=3", "data.time=day", "--repeats", 2]
+    assert "--repeats: time can be cut in one way only" in refused(weft(*words))

@@ -1,0 +1,83 @@
+"""Cut the texts of one file into splits: at random, by group, or by time. Read next: grouped.py."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from weft.data.labelled import Labelled
+from weft.errors import ConfigError, DataError
+from weft.tasks.shared.labels.grouped import by_group, by_time, time_of
+from weft.tasks.shared.labels.splits import parts
+from weft.tasks.task import Split
+
+
+def check_columns(
+    group: str | None, time: str | None, folds: int, fold: int, hold_out: int, seed: int | None
+) -> None:
+    """Check that the columns of groups and times fit the other settings.
+
+    Raises:
+        ConfigError: they do not; the message starts with the name of a setting.
+    """
+    for name, column in (("group", group), ("time", time)):
+        if column is not None and not (folds or hold_out):
+            raise ConfigError(f"{name}: nothing is split; set hold_out or folds too, or leave it out")
+    if group is not None and time is not None:
+        raise ConfigError("group: cannot be combined with time; leave one out")
+    if time is not None and seed is not None:
+        raise ConfigError("split_seed: with time nothing is shuffled; leave it out")
+    if time is not None and folds and not fold:
+        raise ConfigError("fold: expected at least 1 with time, as nothing is older than part 0, got 0")
+
+
+def cut_texts(
+    texts: Sequence[Labelled],
+    path: Path,
+    *,
+    group: str | None,
+    time: str | None,
+    folds: int,
+    fold: int,
+    hold_out: int,
+    seed: int | None,
+) -> Sequence[Split | None]:
+    """The split of each text; None for one that is newer than the tested part.
+
+    Args:
+        texts: of the file.
+        path: the file, for errors.
+        group, time, folds, fold, hold_out, seed: see LabelData.
+
+    Raises:
+        DataError: a cell of the column is missing, empty or no time.
+    """
+    labels = [one.label for one in texts]
+    if group is not None:
+        groups = [cell for _, cell in _cells(texts, path, group, "group")]
+        seed = 1 if seed is None else seed
+        return by_group(labels, groups, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
+    if time is not None:
+        times = [_time(number, cell, path, time) for number, cell in _cells(texts, path, time, "time")]
+        return by_time(times, folds=folds, fold=fold, hold_out=hold_out)
+    return parts(labels, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
+
+
+def _cells(texts: Sequence[Labelled], path: Path, column: str, name: str) -> Iterator[tuple[int, str]]:
+    for one in texts:
+        cell = one.cells.get(column, "").strip()
+        if not cell:
+            has = f"missing; the file has {', '.join(one.cells) or 'no columns'}"
+            why = "empty; fill the cell" if column in one.cells else has
+            raise DataError(f"column {column!r} (data.{name}) is {why}", path=path, line=one.number)
+        yield one.number, cell
+
+
+def _time(number: int, cell: str, path: Path, column: str) -> float:
+    try:
+        return time_of(cell)
+    except (ValueError, OverflowError):
+        raise DataError(
+            f"expected a date such as 2026-01-31 or a number in column {column} (data.time), got "
+            f"{cell[:40]!r}; correct the cell",
+            path=path,
+            line=number,
+        ) from None

@@ -1,0 +1,139 @@
+"""Cross-validation: train and test every fold of a recipe, and report one mean with an interval.
+
+Read next: ../metrics/trainings.py, the interval; ../tasks/shared/labels/splits.py, the folds.
+"""
+
+import shutil
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from weft import files, jsonfile
+from weft.card import write_card
+from weft.config import read_recipe
+from weft.config.compared import at
+from weft.errors import ConfigError
+from weft.metrics.trainings import Mean, mean_of
+from weft.run import begin, check, open_run
+from weft.train.loop import train
+from weft.train.reporting import MetricsFile
+
+QUIET = ("training.tensorboard=false", "training.monitors=false")
+
+
+class Folds(NamedTuple):
+    """A cross-validation that was checked.
+
+    recipe: file of the recipe.
+    given: the user's overrides.
+    number: of folds.
+    tested: the folds that are tested; by time all but the oldest.
+    repeats: number of times that everything is split.
+    folder: where the runs are.
+    plugins: packages that the recipe may name.
+    """
+
+    recipe: Path
+    given: Sequence[str]
+    number: int
+    tested: Sequence[int]
+    repeats: int
+    folder: Path
+    plugins: Collection[str]
+
+    def run(self, repeat: int, fold: int) -> Path:
+        """The run directory of a fold."""
+        return self.folder / f"repeat-{repeat}" / f"fold-{fold}"
+
+    def overrides(self, repeat: int, fold: int) -> list[str]:
+        """The overrides of a fold; each repeat is split by another seed."""
+        found = [*self.given, *QUIET, f"data.fold={fold}"]
+        if self.repeats > 1:
+            found.append(f"data.split_seed={repeat}")
+        return found
+
+
+class _Tested(jsonfile.Form):
+    scores: dict[str, float]
+    baselines: dict[str, dict[str, float]]
+
+
+def folds(
+    recipe: Path, given: Sequence[str], folder: Path, *, repeats: int = 1, plugins: Collection[str] = ()
+) -> Folds:
+    """Check a recipe for cross-validation.
+
+    Raises:
+        ConfigError: the recipe has no folds, or cannot be split in several ways.
+    """
+    plain = read_recipe(recipe, given).plain()
+    count, by_time = at(plain, ("data", "folds")), at(plain, ("data", "time"))
+    if not isinstance(count, int) or count < 2:
+        raise ConfigError(f"{recipe}: expected data.folds of at least 2, got {count}; pass data.folds=5")
+    if by_time is not None and repeats > 1:
+        raise ConfigError("--repeats: time can be cut in one way only; leave it out")
+    found = Folds(recipe, given, count, range(by_time is not None, count), repeats, folder, plugins)
+    check(read_recipe(recipe, found.overrides(1, found.tested[0])), plugins=plugins)
+    return found
+
+
+def run_folds(plan: Folds, say: Callable[[str], None]) -> int:
+    """Train and test every fold that has no result yet.
+
+    Returns:
+        0, or the exit code of a signal; the same call resumes.
+    """
+    for repeat in range(1, plan.repeats + 1):
+        for fold in plan.tested:
+            if files.is_file(plan.run(repeat, fold).with_suffix(".json")):
+                continue
+            say(f"repeat {repeat} of {plan.repeats}, fold {fold} of {plan.number}")
+            code = _run(plan, repeat, fold, say)
+            if code:
+                return code
+    return 0
+
+
+def _run(plan: Folds, repeat: int, fold: int, say: Callable[[str], None]) -> int:
+    run = plan.run(repeat, fold)
+    begun = begin(run, read_recipe(plan.recipe, plan.overrides(repeat, fold)), plugins=plan.plugins)
+    outcome = train(begun.task, run, begun.settings, MetricsFile(run / "metrics.jsonl"))
+    if outcome.exit_code:
+        return outcome.exit_code
+    write_card(run, begun, outcome)
+    shutil.rmtree(run / "checkpoints", ignore_errors=True)
+    opened = open_run(run, device=begun.settings.device, plugins=plan.plugins)
+    tested = opened.ready.evaluate(opened.model).scores
+    scores = {one.score.name: one.value for one in tested}
+    baselines = {one.score.name: dict(one.baselines) for one in tested}
+    files.replace(run.with_suffix(".json"), files.to_json({"scores": scores, "baselines": baselines}))
+    say(", ".join(f"{name} {value:.4g}" for name, value in scores.items()))
+    return 0
+
+
+def write_table(plan: Folds) -> list[str]:
+    """Write folds.tsv, and return a line for each score: its mean over all folds, and its baselines'."""
+    rows = {
+        (repeat, fold): jsonfile.load(plan.run(repeat, fold).with_suffix(".json"), _Tested, "remove it")
+        for repeat in range(1, plan.repeats + 1)
+        for fold in plan.tested
+    }
+    first = next(iter(rows.values()))
+    names = [name for name in first.scores if all(name in row.scores for row in rows.values())]
+    lines = ["\t".join(["repeat", "fold", *names])]
+    for (repeat, fold), row in rows.items():
+        lines.append("\t".join([str(repeat), str(fold), *(f"{row.scores[name]:.6g}" for name in names)]))
+    files.replace(plan.folder / "folds.tsv", "".join(f"{line}\n" for line in lines).encode())
+    said = []
+    for name in names:
+        said.append(f"{name} {_mean(plan, [row.scores[name] for row in rows.values()])}")
+        for baseline in first.baselines[name]:
+            found = [row.baselines.get(name, {}).get(baseline) for row in rows.values()]
+            values = [value for value in found if value is not None]
+            if len(values) == len(rows):
+                said.append(f"  baseline: {baseline} {_mean(plan, values)}")
+    return said
+
+
+def _mean(plan: Folds, scores: Sequence[float]) -> Mean:
+    return mean_of(scores, overlap=1 / (plan.number - 1))
