@@ -1,5 +1,6 @@
 """G1: the measured reach is the derivative of the last state by an earlier one."""
 
+import inspect
 from functools import partial
 
 import numpy as np
@@ -14,10 +15,13 @@ from weft.diagnose.reach import measured, reach, reach_at, seen
 from weft.diagnose.recorded import places, trace, watch
 from weft.models import Generator
 from weft.nn import cells
+from weft.nn.cells.block import Block
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.gru import GRU
+from weft.nn.cells.lru import LRU
 from weft.nn.cells.lstm import LSTM
+from weft.nn.cells.s4d import S4D
 from weft.nn.cells.sru import SRU
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.embed.tokens import Tokens
@@ -88,6 +92,31 @@ def test_the_reach_of_an_sru_is_that_of_c_the_product_of_its_forget_gates() -> N
         assert one.norms[row, :length].tolist() == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.parametrize("around", [False, True])
+def test_the_reach_of_an_lru_is_the_power_of_its_largest_eigenvalue(around: bool) -> None:
+    torch.manual_seed(3)
+    cell = partial(Block, cell=LRU) if around else LRU
+    model = Reader(Stack(2, (5,), cell=cell)).double()
+    (one,) = reach(model, ragged(3, 7, 2))
+    (nu,) = (each.detach() for name, each in model.named_parameters() if name.endswith("nu"))
+    largest = float(nu.exp().min())
+    for row, length in enumerate(one.mask.sum(1).tolist()):
+        expected = [np.exp(-largest * (length - 1 - t)) for t in range(length)]
+        assert one.norms[row, :length].tolist() == pytest.approx(expected, rel=1e-10)
+
+
+def test_of_a_large_state_a_sample_is_followed() -> None:
+    torch.manual_seed(3)
+    model = Reader(Stack(2, (37,), cell=S4D)).double()  # 2,368 numbers
+    (one,) = reach(model, ragged(3, 7, 2))
+    cell = model.stack.forwards[0]
+    slowest = -float((cell.log_step.exp() * cell.log_decay.exp()).detach().min())
+    for row, length in enumerate(one.mask.sum(1).tolist()):
+        bound = np.exp(slowest * (length - 1 - np.arange(length)))
+        norms = one.norms[row, :length].numpy()
+        assert (norms <= bound + 1e-12).all() and (norms > 0.5 * bound).all()
+
+
 def test_a_linear_network_reaches_as_the_powers_of_its_weight() -> None:
     for scale in (0.5, 1.0, 1.25):
         model = Reader(Stack(3, (7,), cell=Linear)).double()
@@ -103,6 +132,7 @@ def test_a_user_s_cell_and_every_cell_of_the_room_have_a_reach() -> None:
     for name, kind in rooms.parts(cells, Cell).items():
         torch.manual_seed(1)
         narrow = {"inner": 7} if name == "projected" else {}  # the default 1,024 units take minutes
+        narrow |= {"num_heads": 1} if "num_heads" in inspect.signature(kind).parameters else {}
         model = Reader(Stack(3, (5,), cell=partial(kind, **narrow))).double()
         (one,) = reach(model, ragged(2, 5, 3))
         assert one.norms[0, 0] == 1 and one.norms[1, -1] == pytest.approx(1, abs=1e-12), name

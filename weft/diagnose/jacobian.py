@@ -15,6 +15,7 @@ from weft.nn.cells.cell import Cell
 from weft.tree import State, leaves, tree_map
 
 ROWS = 4096  # maximum batch rows at a time, to limit memory
+MOST, SAMPLE = 2048, 128  # numbers of a state that are all followed; how many of a larger one
 
 
 def flat(state: State) -> Tensor:
@@ -50,21 +51,26 @@ def blocks(state: State) -> list[slice]:
     return found
 
 
-def shown_block(cell: Cell, state: State) -> slice:
-    """The slice of h, the output part of a state.
+def shown_block(cell: Cell, state: State) -> Tensor:
+    """The places of h, the output part of a state, among its N numbers, int64.
 
-    It is the whole state if h, or what a bridge carries, is computed from the state, and the carried part if
-    no step reads h (in SRU, c).
+    It is the whole state if h is computed from the state, and the carried part if no step reads h (in SRU,
+    c). Of more than MOST numbers it is a sample, so that norms are lower bounds.
     """
     shown, carried = cell.shown(state), list(leaves(cell.carried(state)))
-    if not any(leaf is part for leaf in leaves(state) for part in carried):  # computed from a matrix
-        return slice(0, flat(state).shape[1])
-    if len(carried) == 1:
-        shown = carried[0]
-    for leaf, block in zip(filter(_counts, leaves(state)), blocks(state), strict=True):
-        if leaf is shown:
-            return block
-    return slice(0, flat(state).shape[1])
+    parts = [shown]
+    if not any(leaf is shown for leaf in carried) and any(leaf is carried[0] for leaf in leaves(state)):
+        parts = carried if any(leaf is shown for leaf in leaves(state)) or len(carried) == 1 else parts
+    places = torch.arange(flat(state).shape[1], device=shown.device)
+    found = [
+        places[block]
+        for leaf, block in zip(filter(_counts, leaves(state)), blocks(state), strict=True)
+        if any(leaf is part for part in parts)
+    ]
+    places = torch.cat(found) if found else places
+    if len(places) > MOST:
+        places = places[torch.linspace(0, len(places) - 1, SAMPLE, device=places.device).long()]
+    return places
 
 
 def pull_back(cell: Cell, x: Tensor, state: State, rows: Tensor) -> Tensor:

@@ -95,7 +95,8 @@ def _norms(steps: Trace, wanted: Collection[int]) -> list[tuple[int, Tensor]]:
         ones = steps.x.new_ones(len(steps.x))
         return [(t, ones if t == last else torch.zeros_like(ones)) for t in wanted]
     numbers, h = flat(state), shown_block(cell, state)
-    rows = torch.eye(numbers.shape[1], dtype=numbers.dtype, device=numbers.device)[h]
+    rows = numbers.new_zeros(len(h), numbers.shape[1])
+    rows[torch.arange(len(h), device=h.device), h] = 1
     found = []
     for t, product in products(steps, rows.expand(len(numbers), -1, -1)):
         if t in wanted:

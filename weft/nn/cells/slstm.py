@@ -30,7 +30,7 @@ class SLSTM(Cell):
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
-        num_heads: blocks of R; units of different heads are not connected within the cell.
+        num_heads: blocks of R, 4 in the paper; units of different heads are not connected within the cell.
         forget: activation of the forget gate.
         forget_bias: initial value of b_f.
 
@@ -50,7 +50,7 @@ class SLSTM(Cell):
         in_size: int,
         size: int,
         *,
-        num_heads: int = 4,
+        num_heads: int = 1,
         forget: Forget = "sigmoid",
         forget_bias: float = 3.0,
     ) -> None:
