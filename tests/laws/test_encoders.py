@@ -174,6 +174,6 @@ def test_bfloat16_autocast_stays_near_float32(make: Make) -> None:
     x, mask = source(torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         memory = encoder(x, mask)
-    # bfloat16: relative error 1/256 per operation, dozens in a row
-    near(memory.states[memory.mask].float(), encoder(x, mask).states[memory.mask], 0.1)
+    # bfloat16: relative error 1/256 per operation, dozens in a row; a norm enlarges that of a small sum
+    near(memory.states[memory.mask].float(), encoder(x, mask).states[memory.mask], 0.15)
     every_parameter_reached(encoder, memory.states[memory.mask].float())

@@ -20,7 +20,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "cells.gla": [MATRIX],
     "cells.hgrn2": [MATRIX, MATRIX | {"lower_bound": 0.3}],
     "cells.mlstm": [MATRIX, MATRIX | {"cap": 2.0}],
-    "cells.delta": [MATRIX, MATRIX | {"convolution": 1}],
+    "cells.delta": [MATRIX, MATRIX | {"convolution": 0}],
     "cells.gated_delta": [MATRIX],
     "cells.ssd": [MATRIX],
     "cells.rwkv7": [MATRIX],

@@ -9,13 +9,15 @@ from torch import Tensor
 
 from tests.laws.members import close, normal
 from weft.errors import ConfigError
+from weft.nn.cells.convolution import ShortConvolution
+from weft.nn.cells.delta import Delta
 from weft.nn.cells.hgrn2 import HGRN2
 from weft.nn.cells.retention import Retention
-from weft.nn.chunks import CHUNK, Corrected, Decayed
-from weft.nn.short import ShortConvolution
+from weft.nn.chunks import CHUNK, Corrected, Decayed, Replaced
+from weft.nn.kernels.depthwise import depthwise
 
 ROWS, HEADS, KEYS, VALUES = 2, 3, 5, 7
-Recurrence = Decayed | Corrected
+Recurrence = Decayed | Replaced | Corrected
 Make = Callable[[int, Tensor, torch.dtype], Recurrence]
 
 
@@ -24,10 +26,10 @@ def decayed(steps: int, decay: Tensor, dtype: torch.dtype) -> Decayed:
     return Decayed(q, k, normal(ROWS, steps, HEADS, VALUES, seed=3, dtype=dtype), decay.to(dtype))
 
 
-def delta(steps: int, decay: Tensor, dtype: torch.dtype) -> Corrected:
+def delta(steps: int, decay: Tensor, dtype: torch.dtype) -> Replaced:
     q, k, v, decay = decayed(steps, decay, dtype)
-    k = F.normalize(k, dim=-1)
-    return Corrected(q, k, v, decay, -0.7 * decay.exp() * k, k)
+    rate = normal(ROWS, steps, HEADS, 1, seed=5, dtype=dtype).sigmoid()
+    return Replaced(q, F.normalize(k, dim=-1), v, decay, rate)
 
 
 def general(steps: int, decay: Tensor, dtype: torch.dtype) -> Corrected:
@@ -75,8 +77,6 @@ def test_decays_of_any_size_neither_overflow_nor_lose_digits(kind: str, low: flo
     asked, exact = (made(kind, steps, low, high, dtype) for dtype in (torch.float32, torch.float64))
     state = normal(ROWS, HEADS, KEYS, VALUES, seed=8)
     parts = [part.clone().requires_grad_() for part in asked]
-    if kind == "delta-head":
-        parts[-1] = parts[1]
     found = type(asked)(*parts).all(state.float())
     for one, other in zip(found, stepped(exact, state), strict=True):
         bound = 2e-5 * max(1.0, float(other.abs().max()))  # float32, sums of up to 131 terms
@@ -91,8 +91,6 @@ def test_gradients_of_chunks_are_those_of_the_loop(kind: str) -> None:
     for run in (lambda asked, state: asked.all(state), stepped):
         asked = made(kind, CHUNK + 3, 1e-3, 30.0, torch.float64)
         parts = [part.clone().requires_grad_() for part in asked]
-        if kind == "delta-head":
-            parts[-1] = parts[1]
         state = normal(ROWS, HEADS, KEYS, VALUES, seed=8).requires_grad_()
         ends = run(type(asked)(*parts), state)
         total = sum((normal(*end.shape, seed=n) * end).sum() for n, end in enumerate(ends))
@@ -100,16 +98,17 @@ def test_gradients_of_chunks_are_those_of_the_loop(kind: str) -> None:
     close(found[0], found[1], 1e-9)  # sums of products of 67 steps, up to 1e3
 
 
-def test_a_short_convolution_is_that_of_torch() -> None:
+def test_a_short_convolution_is_that_of_torch_twice_differentiated() -> None:
     short = ShortConvolution(5, 3).double()
     short.bias.data = normal(5)
-    x, before = normal(2, 11, 5), normal(2, 2, 5, seed=2)
-    y, (after,) = short(x, (before,))
-    seen = torch.cat([before, x], 1).mT
-    want = F.silu(F.conv1d(seen, short.weight.detach().T[:, None], short.bias, groups=5)).mT
-    close(y, want)
-    close(after[:, -1], x[:, -2:])
-    close(after[:, 0], torch.stack([before[:, 1], x[:, 0]], 1))
+    x, before = normal(2, 11, 5), normal(2, 10, seed=2)
+    y, after = short(x, before, None)
+    seen = torch.cat([before.view(2, 2, 5), x], 1)
+    close(y, F.conv1d(seen.mT, short.weight.detach().T[:, None], short.bias, groups=5).mT)
+    close(after, x[:, -2:].flatten(1))
+    leaf, weight = seen.clone().requires_grad_(), short.weight.detach().requires_grad_()
+    assert torch.autograd.gradcheck(depthwise, (leaf, weight))
+    assert torch.autograd.gradgradcheck(depthwise, (leaf, weight))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +117,7 @@ def test_a_short_convolution_is_that_of_torch() -> None:
         (lambda: Retention(2, 3, heads=0), "heads of at least 1.*got heads 0"),
         (lambda: Retention(2, 3, key_size=-1), "key_size -1"),
         (lambda: HGRN2(2, 3, lower_bound=1.0), "lower_bound: .*1.0"),
-        (lambda: ShortConvolution(2, 0), "convolution: .*0"),
+        (lambda: Delta(2, 3, convolution=1), "convolution: .*1"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(make: Callable[[], object], sentence: str) -> None:

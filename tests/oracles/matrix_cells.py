@@ -39,7 +39,7 @@ def parts(z: Array, *sizes: int) -> list[Array]:
 def convolved(xs: Array, w: Array, before: Array, bias: Array | float = 0.0) -> Array:
     """swish(b + sum_j w_j x_{t - width + j}), with the inputs before the first step."""
     width = len(w)
-    seen = np.concatenate([before, xs])
+    seen = np.concatenate([before.reshape(width - 1, -1), xs])
     return np.stack([swish(bias + sum(w[j] * seen[t + j] for j in range(width))) for t in range(len(xs))])
 
 
@@ -116,8 +116,8 @@ def mlstm(w: Weights, xs: Array, s: Array, m: Array, cap: float) -> tuple[Array,
             m[h] = max(np.log(f_gate[h]) + m[h], i[h])
             floor = 1 + 1e-6 * np.exp(m[h])  # the code's epsilon is added after the division by exp(m)
             over = max(abs(n[h] @ q[h]), 1.0) + floor - 1
-            hidden.append(layer_norm(c[h] @ q[h] / over) * w["norm"] + w["norm_bias"])
-        ys.append(w["out"] @ (sigmoid(o) * np.concatenate(hidden)))
+            hidden.append(layer_norm(c[h] @ q[h] / over))
+        ys.append(w["out"] @ (sigmoid(o) * np.concatenate(hidden) * w["norm"]))
     last = [np.concatenate([c[h].T, n[h][:, None]], 1) / np.exp(m[h]) for h in range(heads)]
     return np.stack(ys), np.stack(last)
 

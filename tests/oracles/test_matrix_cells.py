@@ -45,7 +45,7 @@ CASES: dict[str, tuple[Callable[[int, int], MatrixCell], Callable[..., Found]]] 
     "mlstm": (partial(MLSTM, **SIZES), lambda cell, *given: oracle.mlstm(*given, cell.cap)),
     "mlstm-cap": (partial(MLSTM, **SIZES, cap=2.0), lambda cell, *given: oracle.mlstm(*given, cell.cap)),
     "delta": (partial(Delta, **SIZES), lambda _, *given: oracle.delta(*given)),
-    "delta-alone": (partial(Delta, **SIZES, convolution=1), lambda _, *given: oracle.delta(*given, None)),
+    "delta-alone": (partial(Delta, **SIZES, convolution=0), lambda _, *given: oracle.delta(*given, None)),
     "gated_delta": (partial(GatedDelta, **SIZES), lambda _, *given: oracle.gated_delta(*given)),
     "ssd": (partial(SSD, **SIZES), lambda _, *given: oracle.ssd(*given)),
     "rwkv7": (partial(RWKV7, **SIZES), lambda _, *given: oracle.rwkv7(*given)),

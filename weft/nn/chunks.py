@@ -48,24 +48,70 @@ class Decayed(NamedTuple):
         """
         q, k, v, decay = (_chunks(part) for part in self)
         reach = decay.cumsum(-2)
-        end = reach[..., -1:, :]
-        written = (k * _towards(reach)).mT @ v
-        befores = []
-        for kept, new in zip(end.exp().mT.unbind(2), written.unbind(2), strict=True):
-            befores.append(state)
-            state = kept * state + new
-        o = _pairs(q, k, reach) @ v + (q * reach.exp()) @ torch.stack(befores, 2)
+        befores, state = _carried(state, reach, (k * _towards(reach)).mT @ v)
+        o = _pairs(q, k, reach) @ v + (q * reach.exp()) @ befores
+        return _steps(o, self.query.shape[1]), state
+
+
+class Replaced(NamedTuple):
+    """S_t = a_t S_{t-1} + b_t k_t (v_t - a_t S_{t-1}^T k_t)^T, o_t = S_t^T q_t; the delta rule.
+
+    query, key: [B, T, H, K].
+    value: [B, T, H, V].
+    decay: log a_t <= 0, [B, T, H, 1].
+    rate: b_t, [B, T, H, 1].
+    """
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    decay: Tensor
+    rate: Tensor
+
+    def masked(self, mask: Tensor) -> "Replaced":
+        """The same, but where the mask [B, T] is False S does not change."""
+        padding = ~mask[..., None, None]
+        decay, rate = (part.masked_fill(padding, 0.0) for part in (self.decay, self.rate))
+        return self._replace(decay=decay, rate=rate)
+
+    def one(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """The first step: state [B, H, K, V] gives o [B, 1, H, V] and the next state."""
+        q, k, v, decay, rate = (part[:, 0] for part in self)
+        state = decay.exp()[..., None] * state
+        change = rate * (v - (k[..., None] * state).sum(-2))
+        state = state + k[..., None] * change[..., None, :]
+        return _read(q, state), state
+
+    def all(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """All steps in chunks: state [B, H, K, V] gives o [B, T, H, V] and the last state.
+
+        The changes u_i = b_i (v_i - a_i S_{i-1}^T k_i) of a chunk solve (I + A) u = b (v - E S), where
+        A_ij = b_i k_i^T k_j, decayed, is strictly lower triangular. One triangular solve for each chunk gives
+        u as a map of the state S before it.
+
+        Source: Yang et al. 2024, "Parallelizing linear Transformers with the delta rule over sequence
+        length", section 3.2 (the UT transform); Yang et al. 2024, "Gated delta networks", section 3.3.
+        """
+        q, k, v, decay, rate = (_chunks(part) for part in self)
+        reach = decay.cumsum(-2)
+        weights, since = _weights(reach), reach.exp()
+        system = rate * weights * (k @ k.mT)  # the solver reads what is below the diagonal
+        known = torch.cat([rate * v, (-rate * since) * k], -1)
+        solved = torch.linalg.solve_triangular(system, known, upper=False, unitriangular=True)
+        fixed, moved = solved.split([v.shape[-1], q.shape[-1]], -1)
+        kept = (k * _towards(reach)).mT
+        befores, state = _carried(state, reach, kept @ fixed, kept @ moved)
+        o = (weights * (q @ k.mT)) @ (fixed + moved @ befores) + (q * since) @ befores
         return _steps(o, self.query.shape[1]), state
 
 
 class Corrected(NamedTuple):
-    """S_t = diag(a_t) S_{t-1} + w_t (e_t^T S_{t-1}) + k_t v_t^T, o_t = S_t^T q_t; the delta rules.
+    """S_t = diag(a_t) S_{t-1} + w_t (e_t^T S_{t-1}) + k_t v_t^T, o_t = S_t^T q_t; the delta rule by rows.
 
     query, key: [B, T, H, K].
     value: [B, T, H, V].
-    decay: log a_t <= 0, [B, T, H, 1] or [B, T, H, K].
-    erase: e_t, [B, T, H, K].
-    write: w_t, [B, T, H, K]; the very tensor `key` if both are the same, which saves half of the work.
+    decay: log a_t <= 0, [B, T, H, K].
+    erase, write: e_t and w_t, [B, T, H, K].
     """
 
     query: Tensor
@@ -79,8 +125,7 @@ class Corrected(NamedTuple):
         """The same, but where the mask [B, T] is False S does not change."""
         padding = ~mask[..., None, None]
         key, decay, erase = (part.masked_fill(padding, 0.0) for part in (self.key, self.decay, self.erase))
-        write = key if self.write is self.key else self.write
-        return self._replace(key=key, decay=decay, erase=erase, write=write)
+        return self._replace(key=key, decay=decay, erase=erase)
 
     def one(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """The first step: state [B, H, K, V] gives o [B, 1, H, V] and the next state."""
@@ -92,37 +137,35 @@ class Corrected(NamedTuple):
     def all(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """All steps in chunks: state [B, H, K, V] gives o [B, T, H, V] and the last state.
 
-        With u_i = e_i^T S_{i-1} for the steps i of a chunk, (I - A) u = B v + E S, where A and B are strictly
-        lower triangular: A_ij is e_i^T w_j and B_ij is e_i^T k_j, decayed. One triangular solve for each
-        chunk gives u as a map of the state S before it.
-
-        Source: Yang et al. 2024, "Parallelizing linear Transformers with the delta rule over sequence
-        length", section 3.2 (the UT transform); Yang et al. 2024, "Gated delta networks", section 3.3.
+        As `Replaced.all`, for u_i = e_i^T S_{i-1}: (I - A) u = B v + E S with A_ij = e_i^T w_j and
+        B_ij = e_i^T k_j for j < i, decayed by rows.
         """
-        q, k, v, decay, erase = (_chunks(part) for part in self[:5])
-        same = self.write is self.key
-        write = k if same else _chunks(self.write)
+        q, k, v, decay, erase, write = (_chunks(part) for part in self)
         reach = decay.cumsum(-2)
-        end, old = reach[..., -1:, :], F.pad(reach[..., :-1, :], (0, 0, 1, 0))
-        towards = _towards(reach)
-        first = v if same else _pairs(erase, k, reach, old) @ v  # if w = k the solution is u + v
-        system = torch.eye(q.shape[-2], dtype=q.dtype, device=q.device) - _pairs(erase, write, reach, old)
-        known = torch.cat([first, erase * old.exp()], -1)
-        solved = torch.linalg.solve_triangular(system, known, upper=False, unitriangular=True)
+        old, towards = F.pad(reach[..., :-1, :], (0, 0, 1, 0)), _towards(reach)
+        erasing = _pairs(erase, write, reach, old)
+        known = torch.cat([_pairs(erase, k, reach, old) @ v, erase * old.exp()], -1)
+        solved = torch.linalg.solve_triangular(-erasing, known, upper=False, unitriangular=True)
         fixed, moved = solved.split([v.shape[-1], q.shape[-1]], -1)
         kept = (write * towards).mT
-        written, turned = kept @ fixed, kept @ moved
-        if not same:
-            written = written + (k * towards).mT @ v
-        befores = []
-        for a, turn, new in zip(end.exp().mT.unbind(2), turned.unbind(2), written.unbind(2), strict=True):
-            befores.append(state)
-            state = a * state + turn @ state + new
-        before = torch.stack(befores, 2)
-        o = _pairs(q, write, reach) @ (fixed + moved @ before) + (q * reach.exp()) @ before
-        if not same:
-            o = o + _pairs(q, k, reach) @ v
-        return _steps(o, self.query.shape[1]), state
+        written = kept @ fixed + (k * towards).mT @ v
+        befores, state = _carried(state, reach, written, kept @ moved)
+        o = _pairs(q, write, reach) @ (fixed + moved @ befores) + (q * reach.exp()) @ befores
+        return _steps(o + _pairs(q, k, reach) @ v, self.query.shape[1]), state
+
+
+def _carried(
+    state: Tensor, reach: Tensor, written: Tensor, turned: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """The states before each chunk [B, H, N, K, V], and the last, of S <- a S + turned S + written."""
+    befores = []
+    kept, news = reach[..., -1:, :].exp().mT.unbind(2), written.unbind(2)  # gradients are stacked, not added
+    turns = () if turned is None else turned.unbind(2)
+    for n, new in enumerate(news):
+        befores.append(state)
+        new = torch.addcmul(new, kept[n], state)
+        state = new + turns[n] @ state if turns else new
+    return torch.stack(befores, 2), state
 
 
 def _towards(reach: Tensor) -> Tensor:
@@ -153,16 +196,20 @@ def _pairs(q: Tensor, k: Tensor, reach: Tensor, old: Tensor | None = None) -> Te
     Args:
         q, k: [.., C, K].
         reach: L, [.., C, 1] or [.., C, K].
-        old: the L of the queries if it is that of one step before; then only j < i.
+        old: for decays by rows, the L of the queries if it is that of one step before; then only j < i.
     """
-    here = reach if old is None else old
-    if reach.shape[-1] > 1:
-        lower = _halved(q, k, here, reach)
-        return lower if old is not None else lower + torch.diag_embed((q * k).sum(-1))
-    ones = torch.ones(q.shape[-2], q.shape[-2], dtype=q.dtype, device=q.device)
-    later = torch.zeros_like(ones).masked_fill(ones.triu(1 if old is None else 0).bool(), -torch.inf)
+    if reach.shape[-1] == 1:
+        return (q @ k.mT) * _weights(reach)
+    lower = _halved(q, k, reach if old is None else old, reach)
+    return lower if old is not None else lower + torch.diag_embed((q * k).sum(-1))
+
+
+def _weights(reach: Tensor) -> Tensor:
+    """exp(L_i - L_j) for j <= i, zero for j > i; [.., C, C]."""
+    ones = reach.new_ones(reach.shape[-2], reach.shape[-2])
+    later = torch.zeros_like(ones).masked_fill(ones.triu(1).bool(), -torch.inf)
     # no gradient through the diagonal's L_i - L_i, for the same reason as in _towards
-    return (q @ k.mT) * torch.addcmul(later, here - reach.mT, ones.tril(-1)).exp()
+    return torch.addcmul(later, reach - reach.mT, ones.tril(-1)).exp()
 
 
 def _halved(q: Tensor, k: Tensor, here: Tensor, reach: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.nn.kernels.depthwise import depthwise
 
 
 class ShortConvolution(nn.Module):
@@ -64,10 +65,7 @@ class ShortConvolution(nn.Module):
         """
         before = self.steps - 1
         seen = torch.cat([window.unflatten(-1, (before, self.size)), x.to(window.dtype)], 1)
-        count = x.shape[1]
-        y = seen[:, :count] * self.weight[0]
-        for late in range(1, self.steps):
-            y = torch.addcmul(y, seen[:, late : late + count], self.weight[late])
+        y = depthwise(seen, self.weight)
         return y if self.bias is None else y + self.bias, last_inputs(seen, before, mask).flatten(1)
 
 

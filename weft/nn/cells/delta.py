@@ -1,13 +1,14 @@
 """C13: DeltaNet, which replaces the value under a key instead of adding to it. Read next: gated_delta.py."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.matrix import Extra, MatrixCell
-from weft.nn.chunks import Corrected
+from weft.nn.chunks import Replaced
 from weft.nn.kernels.linear import Linear
 from weft.nn.norms import RMSNorm
-from weft.nn.short import ShortConvolution
 
 
 class Delta(MatrixCell):
@@ -22,7 +23,7 @@ class Delta(MatrixCell):
         heads: number of matrices S.
         key_size: K; 0 = size / heads, rounded up.
         value_size: V; 0 = size / heads, rounded up.
-        convolution: number of steps that the convolution reads; 1 = swish only.
+        convolution: number of steps that the convolution reads; 0 = none.
 
     The state is (y, S), and with a convolution its last inputs.
     Source: Schlag, Irie & Schmidhuber 2021, "Linear Transformers are secretly fast weight programmers",
@@ -51,28 +52,33 @@ class Delta(MatrixCell):
         keys, values = heads * self.key_size, heads * self.value_size
         self.sizes = [keys, keys, values]
         self.project = Linear(in_size, sum(self.sizes) + heads, bias=False)
-        self.short = ShortConvolution(sum(self.sizes), convolution, bias=False)
+        self.convolution = convolution
+        if convolution:
+            self.short = ShortConvolution(sum(self.sizes), convolution, bias=False)
         self.norm = RMSNorm(self.value_size, eps=1e-5)
         self.out = Linear(values, size, bias=False)
 
     def extra(self, like: Tensor) -> Extra:
         """The last inputs of the convolution."""
-        return self.short.start(like)
+        return (self.short.start(like),) if self.convolution else ()
 
-    def read(self, x: Tensor, before: Extra) -> tuple[Corrected, Extra, Extra]:
+    def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Replaced, Extra, Extra]:
         """Projections, convolution, rate."""
         qkv, rate = self.project(x).split([sum(self.sizes), self.heads], -1)
-        qkv, after = self.short(qkv, before)
-        q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in qkv.split(self.sizes, -1))
-        q, k = unit(q) / self.key_size**0.5, unit(k)
+        after: Extra = ()
+        if self.convolution:
+            qkv, window = self.short(qkv, before[0], mask)
+            after = (window,)
+        q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in F.silu(qkv).split(self.sizes, -1))
+        q, k = unit(q, self.key_size**-0.5), unit(k)
         rate = rate.sigmoid()[..., None]
-        return Corrected(q, k, rate * v, torch.zeros_like(rate), -rate * k, k), after, ()
+        return Replaced(q, k, v, torch.zeros_like(rate), rate), after, ()
 
     def write(self, o: Tensor, rest: Extra) -> Tensor:
         """Norm of each head, projection."""
         return self.out(self.norm(o).flatten(-2))
 
 
-def unit(x: Tensor) -> Tensor:
-    """x [.., K] divided by its length, the square root of |x|^2 + 1e-6."""
-    return x * torch.rsqrt(x.square().sum(-1, keepdim=True) + 1e-6)
+def unit(x: Tensor, length: float = 1.0) -> Tensor:
+    """x [.., K] divided by its length, the square root of |x|^2 + 1e-6, times another length."""
+    return x * (length * torch.rsqrt(x.square().sum(-1, keepdim=True) + 1e-6))

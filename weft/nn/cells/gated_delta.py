@@ -3,13 +3,13 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.delta import unit
 from weft.nn.cells.initial import rates
 from weft.nn.cells.matrix import Extra, MatrixCell
-from weft.nn.chunks import Corrected
+from weft.nn.chunks import Replaced
 from weft.nn.kernels.linear import Linear
 from weft.nn.norms import RMSNorm
-from weft.nn.short import ShortConvolution
 
 
 class GatedDelta(MatrixCell):
@@ -24,9 +24,9 @@ class GatedDelta(MatrixCell):
         heads: number of matrices S.
         key_size: K; 0 = size / heads, rounded up.
         value_size: V; 0 = size / heads, rounded up.
-        convolution: number of steps that the convolution reads; 1 = swish only.
+        convolution: number of steps that the convolution reads, at least 2.
 
-    The state is (y, S), and with a convolution its last inputs.
+    The state is (y, S, last inputs of the convolution).
     Source: Yang, Kautz & Hatamizadeh 2024, "Gated delta networks: improving Mamba2 with delta rule",
     equation 10 and section 3.4.
 
@@ -60,17 +60,17 @@ class GatedDelta(MatrixCell):
 
     def extra(self, like: Tensor) -> Extra:
         """The last inputs of the convolution."""
-        return self.short.start(like)
+        return (self.short.start(like),)
 
-    def read(self, x: Tensor, before: Extra) -> tuple[Corrected, Extra, Extra]:
+    def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Replaced, Extra, Extra]:
         """Projections, convolution, rate and decay."""
         qkv, z, b, a = self.project(x).split([sum(self.sizes), *self.rest], -1)
-        qkv, after = self.short(qkv, before)
-        q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in qkv.split(self.sizes, -1))
-        q, k = unit(q) / self.key_size**0.5, unit(k)
+        qkv, window = self.short(qkv, before[0], mask)
+        q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in F.silu(qkv).split(self.sizes, -1))
+        q, k = unit(q, self.key_size**-0.5), unit(k)
         rate = b.sigmoid()[..., None]
         decay = (-self.log_rate.exp() * F.softplus(a + self.bias))[..., None]
-        return Corrected(q, k, rate * v, decay, -rate * decay.exp() * k, k), after, (z,)
+        return Replaced(q, k, v, decay, rate), (window,), (z,)
 
     def write(self, o: Tensor, rest: Extra) -> Tensor:
         """Norm of each head, gate, projection."""

@@ -55,7 +55,7 @@ class GLA(MatrixCell):
         self.norm = GateNorm(self.value_size, gates=heads)
         self.out = Linear(values, size, bias=False)
 
-    def read(self, x: Tensor, before: Extra) -> tuple[Decayed, Extra, Extra]:
+    def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Decayed, Extra, Extra]:
         """Projections and decays."""
         q, k, v, low = self.project(x).split(self.sizes, -1)
         decay = F.logsigmoid(self.decay(low)) / SLOWER

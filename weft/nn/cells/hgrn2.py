@@ -61,7 +61,7 @@ class HGRN2(MatrixCell):
         self.out = Linear(values, size, bias=False)
         self.sizes = [keys, values]
 
-    def read(self, x: Tensor, before: Extra) -> tuple[Decayed, Extra, Extra]:
+    def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Decayed, Extra, Extra]:
         """Projections and forget gates; 1 - f is (1 - l) sigmoid(-z), without cancellation."""
         q, i = self.project(x).split(self.sizes, -1)
         z = self.forget(x)

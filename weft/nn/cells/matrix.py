@@ -11,12 +11,12 @@ from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
-from weft.nn.chunks import Corrected, Decayed
+from weft.nn.chunks import Corrected, Decayed, Replaced
 from weft.probe import record, watching
 from weft.tracing import exporting
 from weft.tree import State
 
-Recurrence = Decayed | Corrected
+Recurrence = Decayed | Replaced | Corrected
 Extra = tuple[Tensor, ...]
 
 
@@ -54,15 +54,16 @@ class MatrixCell(Cell):
         self.columns = self.value_size  # of S
 
     @abstractmethod
-    def read(self, x: Tensor, before: Extra) -> tuple[Recurrence, Extra, Extra]:
+    def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Recurrence, Extra, Extra]:
         """What the inputs ask of the matrices.
 
         Args:
             x: [B, T, D].
             before: the state beyond y and S, before the first step.
+            mask: [B, T] bool, real positions first, or None.
 
         Returns:
-            The recurrence; the state beyond y and S after each step, [B, T, ..]; and what `write` needs.
+            The recurrence; the state beyond y and S after the last real step; and what `write` needs.
         """
 
     @abstractmethod
@@ -108,30 +109,27 @@ class MatrixCell(Cell):
         self, x: Tensor, state: State, mask: Tensor | None, *, at_once: bool
     ) -> tuple[Tensor, State]:
         h, matrix, *before = state
-        asked, extra, rest = self.read(x, tuple(before))
+        asked, extra, rest = self.read(x, tuple(before), mask)
         if mask is not None:
             asked = asked.masked(mask)
         wide = torch.promote_types(matrix.dtype, torch.float32)  # sums over many steps
         with torch.autocast(x.device.type, enabled=False):
-            asked = _in(asked, wide)
+            asked = type(asked)(*(part.to(wide) for part in asked))
             o, after = (asked.all if at_once else asked.one)(matrix.to(wide))
         y = self.write(o.to(x.dtype), rest)
-        last = _last((y, *extra), (h, *before), mask)
-        return y, (last[0], after.to(matrix.dtype), *last[1:])
+        return y, (last_of(y, h, mask), after.to(matrix.dtype), *extra)
 
 
-def _in(asked: Recurrence, dtype: torch.dtype) -> Recurrence:
-    key = asked.key.to(dtype)
-    return type(asked)(*(key if part is asked.key else part.to(dtype) for part in asked))
+def last_of(each: Tensor, before: Tensor, mask: Tensor | None) -> Tensor:
+    """The value after each row's last real step.
 
-
-def _last(each: Extra, before: Extra, mask: Tensor | None) -> Extra:
-    """The values after each row's last real step, of values [B, T, ..] after every step."""
+    Args:
+        each: the value after every step, [B, T, ..].
+        before: the value before the first, [B, ..].
+        mask: [B, T] bool, real positions first, or None.
+    """
     if mask is None:
-        return tuple(part[:, -1] for part in each)
+        return each[:, -1]
     lengths = mask.sum(1)
-    rows, places = torch.arange(len(lengths), device=mask.device), (lengths - 1).clamp(min=0)
-    return tuple(
-        torch.where((lengths > 0).view(-1, *[1] * (old.dim() - 1)), part[rows, places], old)
-        for part, old in zip(each, before, strict=True)
-    )
+    found = each[torch.arange(each.shape[0], device=mask.device), (lengths - 1).clamp(min=0)]
+    return torch.where((lengths > 0).view(-1, *[1] * (before.dim() - 1)), found, before)

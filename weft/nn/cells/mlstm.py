@@ -4,10 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from weft.nn.cells.matrix import Extra, MatrixCell
+from weft.nn.cells.initial import GateNorm
+from weft.nn.cells.matrix import Extra, MatrixCell, last_of
 from weft.nn.chunks import Decayed
 from weft.nn.kernels.linear import Linear
-from weft.nn.norms import norm_of
 
 EPSILON = 1e-6
 
@@ -63,14 +63,14 @@ class MLSTM(MatrixCell):
             self.gates.weight[values:] = 0
             self.gates.bias[values : values + heads] = -10.0
             self.gates.bias[values + heads :] = torch.linspace(3.0, forget_bias, heads)
-        self.norm = norm_of(self.value_size)
+        self.norm = GateNorm(self.value_size, gates=heads)
         self.out = Linear(values, size, bias=False)
 
     def extra(self, like: Tensor) -> Extra:
         """(m,), zeros [B, heads]."""
         return (like.new_zeros(like.shape[0], self.heads),)
 
-    def read(self, x: Tensor, before: Extra) -> tuple[Decayed, Extra, Extra]:
+    def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Decayed, Extra, Extra]:
         """Projections, gates and stabilisers."""
         q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in self.project(x).split(self.sizes, -1))
         o, gates = self.gates(x).split([self.sizes[2], 2 * self.heads], -1)
@@ -81,14 +81,14 @@ class MLSTM(MatrixCell):
         previous = torch.cat([before[0][:, None], m[:, :-1]], 1)
         k = k * ((i - m).exp() / self.key_size**0.5)[..., None]
         v = torch.cat([v, torch.ones_like(v[..., :1])], -1)
-        return Decayed(q, k, v, (f + previous - m)[..., None]), (m,), (o, m)
+        return Decayed(q, k, v, (f + previous - m)[..., None]), (last_of(m, before[0], mask),), (o, m)
 
     def write(self, o: Tensor, rest: Extra) -> Tensor:
         """Division by the normaliser, norm of each head, gate, projection."""
         gate, m = rest
         found, sums = o[..., :-1], o[..., -1:]
         found = found / (torch.maximum(sums.abs(), (-m).exp()[..., None]) + EPSILON)
-        return self.out(gate.sigmoid() * self.norm(found.to(o.dtype)).flatten(-2))
+        return self.out(gate.sigmoid() * self.norm(found.to(o.dtype).flatten(-2)))
 
 
 def _stabilisers(i: Tensor, f: Tensor, before: Tensor) -> Tensor:

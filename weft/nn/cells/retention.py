@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weft.nn.cells.initial import GateNorm
-from weft.nn.cells.matrix import Extra, MatrixCell
+from weft.nn.cells.matrix import Extra, MatrixCell, last_of
 from weft.nn.chunks import Decayed
 from weft.nn.kernels.linear import Linear
 
@@ -48,7 +48,7 @@ class Retention(MatrixCell):
         """(t,), the number of steps read, [B, 1]."""
         return (like.new_zeros(like.shape[0], 1),)
 
-    def read(self, x: Tensor, before: Extra) -> tuple[Decayed, Extra, Extra]:
+    def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Decayed, Extra, Extra]:
         """Projections, rotated by their positions."""
         q, k, v, gate = self.project(x).split(self.sizes, -1)
         q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in (q, k, v))
@@ -56,7 +56,7 @@ class Retention(MatrixCell):
         q, k = _rotated(q, t), _rotated(k, t) / self.key_size**0.5
         rates = -5.0 - torch.arange(self.heads, dtype=x.dtype, device=x.device)
         decay = torch.log1p(-rates.exp2()).expand(*x.shape[:2], -1)[..., None]
-        return Decayed(q, k, v, decay), (t[..., None],), (gate,)
+        return Decayed(q, k, v, decay), (last_of(t[..., None], before[0], mask),), (gate,)
 
     def write(self, o: Tensor, rest: Extra) -> Tensor:
         """Norm of each head, gate, projection."""

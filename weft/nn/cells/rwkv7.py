@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.nn.cells.initial import GateNorm
-from weft.nn.cells.matrix import Extra, MatrixCell
+from weft.nn.cells.matrix import Extra, MatrixCell, last_of
 from weft.nn.chunks import Corrected
 from weft.nn.kernels.linear import Linear
 
@@ -70,7 +70,7 @@ class RWKV7(MatrixCell):
         """(x_{t-1},), zeros [B, D]."""
         return (like.new_zeros(like.shape[0], self.in_size),)
 
-    def read(self, x: Tensor, before: Extra) -> tuple[Corrected, Extra, Extra]:
+    def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Corrected, Extra, Extra]:
         """Token shift, projections, decay and rate."""
         change = torch.cat([before[0][:, None].to(x.dtype), x[:, :-1]], 1) - x
         r, k, v, d, a, g = (
@@ -82,7 +82,11 @@ class RWKV7(MatrixCell):
         r, k, v, decay, a, c = (part.unflatten(-1, (self.heads, -1)) for part in (r, k, v, decay, a, c))
         c = F.normalize(c, dim=-1)
         extra = (r * self.bonus * k).sum(-1, keepdim=True) * v
-        return Corrected(r, k, v, decay, -c, a * c), (x,), (self.gate(g.sigmoid()), extra.flatten(-2))
+        return (
+            Corrected(r, k, v, decay, -c, a * c),
+            (last_of(x, before[0], mask),),
+            (self.gate(g.sigmoid()), extra.flatten(-2)),
+        )
 
     def write(self, o: Tensor, rest: Extra) -> Tensor:
         """Norm of each head, the current value once more, gate, projection."""

@@ -4,12 +4,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.initial import rates
 from weft.nn.cells.matrix import Extra, MatrixCell
 from weft.nn.chunks import Decayed
 from weft.nn.kernels.linear import Linear
 from weft.nn.norms import RMSNorm
-from weft.nn.short import ShortConvolution
 
 
 class SSD(MatrixCell):
@@ -25,9 +25,9 @@ class SSD(MatrixCell):
         key_size: features of B and C, the paper's N; 0 = size / heads, rounded up.
         value_size: features of u, the paper's P; 0 = size / heads, rounded up. Mamba-2 has
             heads * value_size = 2 H.
-        convolution: number of steps that the convolution reads; 1 = swish only.
+        convolution: number of steps that the convolution reads, at least 2.
 
-    The state is (y, S), and with a convolution its last inputs. The norm is one over all heads.
+    The state is (y, S, last inputs of the convolution). The norm is one over all heads.
     Source: Dao & Gu 2024, "Transformers are SSMs", sections 2.2 and 7.
 
     Example:
@@ -60,18 +60,18 @@ class SSD(MatrixCell):
 
     def extra(self, like: Tensor) -> Extra:
         """The last inputs of the convolution."""
-        return self.short.start(like)
+        return (self.short.start(like),)
 
-    def read(self, x: Tensor, before: Extra) -> tuple[Decayed, Extra, Extra]:
+    def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Decayed, Extra, Extra]:
         """Projections, convolution, step sizes."""
         z, mixed, d = self.project(x).split([self.sizes[0], sum(self.sizes), self.heads], -1)
-        mixed, after = self.short(mixed, before)
-        u, b, c = mixed.split(self.sizes, -1)
+        mixed, window = self.short(mixed, before[0], mask)
+        u, b, c = F.silu(mixed).split(self.sizes, -1)
         u = u.unflatten(-1, (self.heads, -1))
         b, c = (part[:, :, None].expand(-1, -1, self.heads, -1) for part in (b, c))
         d = F.softplus(d + self.bias)
         decay = (-self.log_rate.exp() * d)[..., None]
-        return Decayed(c, b, d[..., None] * u, decay), after, (z, u)
+        return Decayed(c, b, d[..., None] * u, decay), (window,), (z, u)
 
     def write(self, o: Tensor, rest: Extra) -> Tensor:
         """The skip, gate, norm, projection."""
