@@ -15,6 +15,7 @@ from weft.errors import ConfigError
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.heads.head import Head, Loss
+from weft.nn.kernels.writing.model import WholeSteps
 from weft.nn.pools.pool import Pool
 from weft.nn.positions import most_positions
 from weft.randomness import for_rows, open_generator
@@ -48,7 +49,7 @@ class SequencePair(Protocol):
         """[B, T] bool."""
 
 
-class Generator(nn.Module):
+class Generator(WholeSteps, nn.Module):
     """Writes a sequence, given a source (with an encoder) or unconditionally (without).
 
     Args:
@@ -118,6 +119,7 @@ class Generator(nn.Module):
 
     def step(self, token: Tensor, state: State) -> tuple[Tensor, State]:
         """One search step: from tokens [N] and a state to log-probabilities [N, V] and the next state."""
+        self.pause()
         h, state = self.decoder(self.embed(token[:, None]), state)
         return self.head(at_step(h, 0)), state
 

@@ -7,15 +7,17 @@ energies.cpp  additive attention              nn/kernels/attention/energies.py
 losses.cpp    cross-entropy                   nn/kernels/output/cross_entropy.py
 tiles.cpp     the linear product (AMX)        nn/kernels/tiles.py
 decoding.cpp  a search step                   nn/kernels/attention/decoding.py,
-                                              nn/kernels/output/vocabulary.py
+                                              nn/kernels/output/vocabulary.py,
+                                              nn/kernels/writing/
 choosing.cpp  the best continuations          search/candidates.py
+searching.cpp greedy and beam search          search/whole.py
 
 Every caller has a plain twin in torch, which is used where nothing was compiled. Read next: library.py, which
 finds and loads the libraries; jobs.py, the arguments of their functions; calls.py, the calls; build.py, which
 compiles.
 """
 
-from weft.native.calls import call, pointer, slabs
+from weft.native.calls import WholeStep, address, call, pointer, slabs
 from weft.native.jobs import (
     ACTIVATIONS,
     CALLS,
@@ -25,6 +27,7 @@ from weft.native.jobs import (
     LIGHT,
     NORMS,
     PRODUCTS,
+    SEARCHED,
     VERSION,
     Backward,
     Choose,
@@ -37,9 +40,14 @@ from weft.native.jobs import (
     Losses,
     Predict,
     Product,
+    Reading,
+    Recurrent,
+    SearchedCell,
+    Searching,
     Selective,
     SelectiveBack,
     Soften,
+    Writer,
 )
 from weft.native.library import NO_TILES, Loaded, loaded, narrow, narrow_cells, tiles
 
@@ -53,6 +61,7 @@ __all__ = [
     "NORMS",
     "NO_TILES",
     "PRODUCTS",
+    "SEARCHED",
     "VERSION",
     "Backward",
     "Choose",
@@ -66,9 +75,16 @@ __all__ = [
     "Losses",
     "Predict",
     "Product",
+    "Reading",
+    "Recurrent",
+    "SearchedCell",
+    "Searching",
     "Selective",
     "SelectiveBack",
     "Soften",
+    "WholeStep",
+    "Writer",
+    "address",
     "call",
     "loaded",
     "narrow",

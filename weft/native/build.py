@@ -6,6 +6,7 @@ Without a compiler no library is built, and the operations in torch are used.
 
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -14,9 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SOURCES = ("cells", "light", "selective", "energies", "losses", "decoding", "choosing", "tiles")
-HEADERS = ("common.h", "panels.h", "softmax.h", "tiles.h", "narrow.h", "dense.h")
-COMMON = tuple(HERE / name for name in HEADERS)
+SOURCES = ("cells", "light", "selective", "energies", "losses", "decoding", "choosing", "searching", "tiles")
 WIDE = ["-mavx512f", "-mfma", "-mprefer-vector-width=512"]
 SETS = {
     "avx512": WIDE,
@@ -70,7 +69,7 @@ def _compiled(command: list[str], folder: Path, source: str, name: str) -> tuple
     The reason is empty for an optional instruction set.
     """
     target, file = folder / file_name(name, source), HERE / f"{source}.cpp"
-    newest = max(path.stat().st_mtime for path in (file, *COMMON))
+    newest = max(path.stat().st_mtime for path in _parts(file))
     if target.exists() and target.stat().st_mtime >= newest:
         return target, ""
     part = target.with_suffix(f".{os.getpid()}.part")
@@ -85,6 +84,12 @@ def _compiled(command: list[str], folder: Path, source: str, name: str) -> tuple
         said = said.decode(errors="replace").strip()[-300:]
         return None, "" if name in OPTIONAL else f"{command[0]} failed: {said}"
     return target, ""
+
+
+def _parts(file: Path) -> set[Path]:
+    """A source and all headers that it includes."""
+    named = re.findall(r'^#include "(.+)"', file.read_text("utf-8"), re.MULTILINE)
+    return {file}.union(*(_parts(HERE / name) for name in named))
 
 
 def _targets() -> list[tuple[str, str]]:

@@ -1,6 +1,8 @@
 """Calls of compiled code: jobs whose work is shared among threads, and addresses of tensors."""
 
-from ctypes import Structure, byref
+from collections.abc import Callable
+from ctypes import Structure, addressof, byref, c_void_p, cast
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -35,3 +37,35 @@ def slabs(rows: int) -> int:
 def pointer(tensor: Tensor | None) -> int | None:
     """The address of a tensor's first element; None (NULL in C) for None."""
     return None if tensor is None else tensor.data_ptr()
+
+
+def address(function: str, source: str) -> int:
+    """The address of a function of a loaded library, for other compiled code that calls it."""
+    found = cast(getattr(loaded(source).library, function), c_void_p).value
+    assert found is not None
+    return found
+
+
+class WholeStep(NamedTuple):
+    """A model's step for searching.cpp, which takes many without Python in between.
+
+    take: the address of a function as Take in stepping.h.
+    model: the struct that it is given.
+    slabs: threads for which the model has buffers.
+    classes: V.
+    held: the tensors to which the struct points.
+    before: prepares the model for the steps until a time; called before each call of compiled code, and may
+        raise an error that ends the search.
+    """
+
+    take: int
+    model: Structure
+    slabs: int
+    classes: int
+    held: object
+    before: Callable[[int], None]
+
+    @property
+    def at(self) -> int:
+        """The address of the struct."""
+        return addressof(self.model)

@@ -1,11 +1,7 @@
-// The best continuations of a beam on the CPU. Each row of log-probabilities is read once, and few of its numbers
-// enter the list of the best. Sums are in double, as in candidates.py, so both find the same list in the same order:
-// larger sum first, then earlier parent, then lower token.
+// The best continuations of a beam on the CPU (choosing.h), from tensors of torch.
 //
 // Plain C interface, compiled like cells.cpp.
-#include "common.h"
-
-#include <cmath>
+#include "choosing.h"
 
 struct Choose {
   Int sources, beam, classes, apart, count, slabs;  // apart: floats between row starts
@@ -18,57 +14,13 @@ struct Choose {
 
 namespace {
 
-// Lanes above the bound or NaN; NaN counts as the largest value.
-#if defined(__AVX512F__)
-inline unsigned above(V x, V bound) { return _mm512_cmp_ps_mask(x, bound, _CMP_NLE_UQ); }
-#else
-inline unsigned above(V x, V bound) { return _mm256_movemask_ps(_mm256_cmp_ps(x, bound, _CMP_NLE_UQ)); }
-#endif
-
-struct Best {
-  double *value;
-  Int *parent, *token, count, found;
-
-  double least() const { return found < count ? -INFINITY : value[count - 1]; }
-  static bool before(double a, double b) { return a > b || (a != a && b == b); }
-
-  void add(double sum, Int p, Int t) {
-    if (sum == -INFINITY || (found == count && !before(sum, value[count - 1]))) return;
-    Int at = found < count ? found++ : count - 1;
-    for (; at && before(sum, value[at - 1]); at--)
-      value[at] = value[at - 1], parent[at] = parent[at - 1], token[at] = token[at - 1];
-    value[at] = sum, parent[at] = p, token[at] = t;
-  }
-};
-
-// The float below which no sum with this base enters the list.
-inline float bound_of(double least, double base) {
-  if (least != least) return INFINITY;  // all are NaN
-  double bound = least - base;
-  return bound != bound ? -INFINITY : std::nextafter((float)bound, -INFINITY);
-}
-
 inline void slab(const Choose &c, Int s) {
   for (Int b = c.sources * s / c.slabs; b < c.sources * (s + 1) / c.slabs; b++) {
     Best best = {c.value + b * c.count, c.parent + b * c.count, c.token + b * c.count, c.count, 0};
     for (Int w = 0; w < c.beam; w++) {
       const double base = c.base[b * c.beam + w];
       if (base == -INFINITY) continue;
-      const float *x = c.logp + (b * c.beam + w) * c.apart;
-      const Int *banned = c.banned;
-      float bound = bound_of(best.least(), base);
-      for (Int v = 0; v < c.classes; v += W) {
-        const Int left = c.classes - v;
-        unsigned high = above(load(x + v, lanes(left)), set(bound));
-        if (left < W) high &= (1u << left) - 1;
-        if (!high) continue;
-        for (; high; high &= high - 1) {
-          const Int token = v + __builtin_ctz(high);
-          while (*banned < token) banned++;
-          if (*banned != token) best.add(base + (double)x[token], w, token);
-        }
-        bound = bound_of(best.least(), base);
-      }
+      scan(best, c.logp + (b * c.beam + w) * c.apart, c.classes, base, w, c.banned);
     }
     for (Int i = best.found; i < c.count; i++) best.value[i] = -INFINITY, best.parent[i] = best.token[i] = 0;
   }

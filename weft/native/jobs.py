@@ -8,9 +8,11 @@ both.
 from ctypes import Structure, c_double, c_longlong, c_void_p
 
 VERSION = 4  # of these structs
+VERSIONS = {"decoding": 5}  # of a source whose structs changed by themselves
 CELLS = {"lstm": 0, "peephole": 1, "coupled": 2, "gru": 3, "elman": 4, "relu": 5}
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "elman": 1, "relu": 1}
 LIGHT = {"mingru": 0, "minlstm": 1, "ssru": 2, "sru": 3}
+SEARCHED = {"lstm": 0, "gru": 1, "ssru": 2}  # cells of a whole search
 ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3, "swiglu": 4}
 KINDS = {"float32": 0, "bfloat16": 1, "int8": 2}  # of the weights of a search
 NORMS = ("attention_norm", "cross_norm", "network_norm")
@@ -97,6 +99,7 @@ class DecoderLayer(Structure):
             for name in ("keys", "values")
             for axis in ("source", "head", "place")
         ),
+        ("carry", c_void_p),
     ]
 
 
@@ -112,6 +115,9 @@ class Decode(Structure):
         ("cut", c_void_p),
         ("kind", c_longlong),
         ("whole", c_longlong),
+        ("path_row", c_longlong),
+        *((name, c_void_p) for name in ["numbers", "parents"]),
+        *((name, c_longlong) for name in ["side", "beam", "all"]),
     ]
 
 
@@ -124,6 +130,85 @@ class Predict(Structure):
         ("halves", c_longlong),
         ("cut", c_void_p),
         ("kind", c_longlong),
+    ]
+
+
+class Writer(Structure):
+    """As struct Writer in writing.h."""
+
+    _fields_ = [
+        ("layers", Decode),
+        ("head", Predict),
+        *((name, c_void_p) for name in ["project_panel", "project_bias", "entry_gain", "entry_shift"]),
+        ("scale", c_double),
+        *((name, c_void_p) for name in ["table", "positions"]),
+        *((name, c_longlong) for name in ["first", "path_row"]),
+        ("paths", c_void_p),
+        ("room", c_longlong),
+        ("rooms", c_void_p),
+    ]
+
+
+class SearchedCell(Structure):
+    """As struct Cell in recurrent.h."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["kind", "inputs", "size"]),
+        *((f"{name}_{part}", c_void_p) for name in ("x", "h") for part in ("panel", "bias")),
+        *((name, c_void_p) for name in ["first", "second"]),
+    ]
+
+
+class Recurrent(Structure):
+    """As struct Recurrent in recurrent.h."""
+
+    _fields_ = [
+        ("head", Predict),
+        *((name, c_void_p) for name in ["project_panel", "project_bias"]),
+        *((name, c_longlong) for name in ["layers", "all", "beam", "kind", "vector", "residual"]),
+        ("each", c_void_p),
+        ("scale", c_double),
+        ("table", c_void_p),
+        *((name, c_longlong) for name in ["early", "late", "score", "inner", "context", "places"]),
+        *((name, c_void_p) for name in ["query_panel", "query_bias", "weight"]),
+        ("factor", c_double),
+        *((name, c_void_p) for name in ["keys", "values"]),
+        *((name, c_longlong) for name in ["keys_source", "keys_place", "values_source", "values_place"]),
+        *((name, c_void_p) for name in ["mask", "readout_panel", "readout_bias"]),
+        *((name, c_longlong) for name in ["bent", "shown", "size"]),
+        ("fed", c_void_p),
+        ("room", c_longlong),
+        ("rooms", c_void_p),
+        ("halves", c_longlong),
+        ("cut", c_void_p),
+    ]
+
+
+class Searching(Structure):
+    """As struct Searching in searching.cpp."""
+
+    _fields_ = [
+        *(
+            (name, c_longlong)
+            for name in ["sources", "width", "kept", "nbest", "classes", "longest", "slabs"]
+        ),
+        *((name, c_longlong) for name in ["greedy", "eos", "least", "prefixed", "free", "enough", "stop"]),
+        *((name, c_longlong) for name in ["time", "steps"]),
+        *((name, c_void_p) for name in ["model", "take", "start", "limit", "banned", "banned_early"]),
+        *((name, c_void_p) for name in ["prefix", "norm", "logp", "parent", "token", "score", "sum"]),
+        *((name, c_void_p) for name in ["written", "slot", "ended", "state", "room"]),
+        ("searched", c_longlong),
+        ("rows", c_void_p),
+        ("apart", c_longlong),
+    ]
+
+
+class Reading(Structure):
+    """As struct Reading in searching.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["sources", "width", "kept", "longest", "eos", "slabs"]),
+        *((name, c_void_p) for name in ["parent", "token", "written", "slot", "tokens"]),
     ]
 
 
@@ -188,6 +273,7 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     "losses": {"weft_losses": Losses},
     "decoding": {"weft_decode": Decode, "weft_predict": Predict, "weft_soften": Soften},
     "choosing": {"weft_choose": Choose},
+    "searching": {"weft_search": Searching, "weft_read_back": Reading},
     "tiles": {"weft_tiles_pack": Product, "weft_tiles_product": Product},
 }
 """For each source, its multi-threaded functions and the struct that each takes."""

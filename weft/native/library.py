@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 
 from weft.native import openmp
-from weft.native.jobs import CALLS, NARROW_CALLS, VERSION
+from weft.native.jobs import CALLS, NARROW_CALLS, VERSION, VERSIONS
 
 FOLDER = Path(__file__).parent
 SETS = {"AVX512": ("amx", "bf16", "avx512"), "AVX2": ("avx2",)}
@@ -124,4 +124,4 @@ def _declare(library: Any, source: str, instructions: str) -> bool:
     if source == "tiles":
         library.weft_tiles_room.argtypes = [c_longlong, c_longlong]
         library.weft_tiles_room.restype = library.weft_tiles_group.restype = c_longlong
-    return bool(version() == VERSION)
+    return bool(version() == VERSIONS.get(source, VERSION))

@@ -91,6 +91,24 @@ def most_positions(part: nn.Module) -> int | None:
     return min(tables, default=None)
 
 
+def added(
+    encoding: "Sinusoidal | Concatenated | Learned | Nowhere", first: int, count: int, like: Tensor
+) -> Tensor | None:
+    """What an encoding adds at `count` positions, [count, D]; None if it adds nothing fixed or has fewer.
+
+    Args:
+        encoding: from `positions_of`.
+        first: the first of the positions.
+        count: how many.
+        like: [.., D], for dtype and device.
+    """
+    most = most_positions(encoding)
+    if isinstance(encoding, Concatenated) or (most is not None and first + count > most):
+        return None
+    nothing = torch.zeros(1, count, like.shape[-1], dtype=like.dtype, device=like.device)
+    return encoding(nothing, range(first, first + count))[0]  # type: ignore[no-any-return]
+
+
 class Nowhere(nn.Module):
     """Adds no position encoding."""
 

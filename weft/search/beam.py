@@ -51,6 +51,7 @@ from weft.search.hypotheses import Hypotheses, best
 from weft.search.normalisation import Normalisation, norms_for
 from weft.search.step import COMPACT_SHARE, Step, check_best, checked_step, source_limits
 from weft.search.trace import Settings, Trace
+from weft.search.whole import whole_beam
 from weft.tree import State, fan, keep_sources, reorder, take
 
 Stop = Literal["best", "full", "worst", "never"]
@@ -93,8 +94,7 @@ def beam(
         max_length: maximum number of tokens, eos counted; one number, or [B] for a limit per source.
         width: W, hypotheses kept per source.
         nbest: N, hypotheses returned per source, at most W.
-        length_penalty: alpha of the normalisation; 0 is none.
-        normalisation: "length" or "gnmt" (normalisation.py).
+        length_penalty, normalisation: alpha, 0 for none; "length" or "gnmt" (normalisation.py).
         patience: a source may be done when patience * W hypotheses have finished.
         stop: the second condition of rule 2.
         banned: tokens never chosen; other probabilities are not renormalised.
@@ -118,7 +118,11 @@ def beam(
     enough = _enough(width, nbest, math.inf if stop == "never" else patience, limits)
     num_kept = width if stop == "worst" else nbest  # finished hypotheses
     settings = Settings(eos, width, nbest, length_penalty, normalisation, enough, limits.tolist())
-    found = _search(step, state, _start(first, limits, num_kept), settings, stop, banned, trace, penalty)
+    found = None
+    if trace is None and penalty is None:
+        found = whole_beam(step, state, first, limits, settings, num_kept, stop, banned)
+    if found is None:
+        found = _search(step, state, _start(first, limits, num_kept), settings, stop, banned, trace, penalty)
     return best(found, nbest)
 
 

@@ -6,6 +6,7 @@ which a rule of this kind cannot enforce.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -40,17 +41,61 @@ def ruled(step: Step, state: State, rules: Sequence[Rule]) -> tuple[Step, State]
     if not rules:
         return step, state
 
-    def under_rules(token: Tensor, state: Ruled) -> tuple[Tensor, Ruled]:
+    return UnderRules(step, rules), Ruled(None, state)
+
+
+class UnderRules:
+    """A step under rules, itself a step.
+
+    Args:
+        step, rules: as `ruled` takes them.
+    """
+
+    def __init__(self, step: Step, rules: Sequence[Rule]) -> None:
+        self.step = step
+        self.rules = rules
+
+    def __call__(self, token: Tensor, state: Ruled) -> tuple[Tensor, Ruled]:
+        """See Step."""
         if state.written is None:
             written = token.new_zeros(len(token), 0)
         else:
             written = torch.cat([state.written, token[:, None]], 1)
-        logp, inner = step(token, state.inner)
-        for rule in rules:
+        logp, inner = self.step(token, state.inner)
+        for rule in self.rules:
             logp = rule(logp, written)
         return logp, Ruled(written, inner)
 
-    return under_rules, Ruled(None, state)
+
+@dataclass(frozen=True)
+class Prefix:
+    """The rule of `prefix`."""
+
+    tokens: Sequence[int]
+    free: int
+
+    def __call__(self, logp: Tensor, written: Tensor) -> Tensor:
+        """See Rule."""
+        time = written.shape[1]
+        if time >= len(self.tokens):
+            return logp
+        only = torch.full_like(logp, -INFINITY)
+        only[:, self.tokens[time]] = 0 if time < self.free else logp[:, self.tokens[time]]
+        return only
+
+
+@dataclass(frozen=True)
+class LeastLength:
+    """The rule of `least_length`."""
+
+    tokens: int
+    eos: int
+
+    def __call__(self, logp: Tensor, written: Tensor) -> Tensor:
+        """See Rule."""
+        if written.shape[1] >= self.tokens:
+            return logp
+        return logp.index_fill(1, torch.tensor([self.eos], device=logp.device), -INFINITY)
 
 
 def prefix(tokens: Sequence[int], *, free: int = 0) -> Rule:
@@ -60,16 +105,7 @@ def prefix(tokens: Sequence[int], *, free: int = 0) -> Rule:
         tokens: to begin with.
         free: the first tokens that cost nothing, such as a symbol of the language.
     """
-
-    def rule(logp: Tensor, written: Tensor) -> Tensor:
-        time = written.shape[1]
-        if time >= len(tokens):
-            return logp
-        only = torch.full_like(logp, -INFINITY)
-        only[:, tokens[time]] = 0 if time < free else logp[:, tokens[time]]
-        return only
-
-    return rule
+    return Prefix(tokens, free)
 
 
 def least_length(tokens: int, eos: int) -> Rule:
@@ -81,12 +117,7 @@ def least_length(tokens: int, eos: int) -> Rule:
     if tokens < 0:
         raise ConfigError(f"min_length: expected 0 or more tokens, got {tokens}")
 
-    def rule(logp: Tensor, written: Tensor) -> Tensor:
-        if written.shape[1] >= tokens:
-            return logp
-        return logp.index_fill(1, torch.tensor([eos], device=logp.device), -INFINITY)
-
-    return rule
+    return LeastLength(tokens, eos)
 
 
 def no_repeat(size: int) -> Rule:

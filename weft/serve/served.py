@@ -11,8 +11,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torch import Tensor
-
 from weft import jsonfile
 from weft.models import Generator
 from weft.run import Opened, open_run
@@ -21,7 +19,6 @@ from weft.serve.limits import Refusal
 from weft.tasks.abilities import Continues, Rewrites
 from weft.tasks.predictor import Reads
 from weft.train import weights
-from weft.tree import State
 
 MODEL = "model.safetensors"
 POINTS = 400  # maximum per curve, approximately
@@ -186,16 +183,17 @@ def named(paths: Sequence[Path], device: str, plugins: Sequence[str]) -> dict[st
 
 
 def stoppable(model: Generator, stopped: Stopped) -> Generator:
-    """The same model, whose step raises `Left` when no client is waiting for it any more."""
+    """The same model, whose search raises `Left` when no client is waiting for it any more."""
     kind = type(model)
 
-    def step(self: Generator, token: Tensor, state: State) -> tuple[Tensor, State]:
+    def pause(self: Generator) -> None:
         if stopped():
             raise Left
-        return kind.step(self, token, state)
 
     copied = copy.copy(model)  # shares every parameter
-    copied.__class__ = type(kind.__name__, (kind,), {"step": step})  # so that a copy in bfloat16 uses its own
+    copied.__class__ = type(
+        kind.__name__, (kind,), {"pause": pause}
+    )  # so that a copy in bfloat16 uses its own
     return copied
 
 

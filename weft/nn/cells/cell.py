@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
+from weft.nn.kernels.cells.form import Gates
 from weft.nn.kernels.exported import stepped
 from weft.nn.padding import read_mask, restore, settle
 from weft.tracing import exporting
@@ -94,6 +95,10 @@ class Cell(nn.Module, ABC):
             state = new
             ys.append(y)
         return torch.stack(ys, 1), state
+
+    def step_weights(self) -> Gates | None:
+        """The weights of a step that compiled code can take in a search; None if it has no such step."""
+        return None
 
     def shown(self, state: State) -> Tensor:
         """The output h [B, H] of a state: its first tensor by default."""

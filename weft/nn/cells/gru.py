@@ -10,7 +10,7 @@ from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
 from weft.nn.kernels import equations
 from weft.nn.kernels.cells import on_gpu
-from weft.nn.kernels.cells.form import Norms, Recurrence
+from weft.nn.kernels.cells.form import Gates, Norms, Recurrence
 from weft.nn.kernels.cells.operations.gru import gru
 from weft.nn.kernels.linear import linear
 from weft.probe import watching
@@ -100,6 +100,12 @@ class GRU(Cell):
         if watching():
             equations.show(new)
         return new.hidden, (new.hidden,)
+
+    def step_weights(self) -> Gates | None:
+        """See Cell.step_weights."""
+        if self.normalised or self.candidate != "tanh" or self.reset != "after":
+            return None
+        return Gates("gru", self.weight_x, self.bias, self.weight_h, self.bias_n)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
         """All steps, with the kernel if it supports this variant."""

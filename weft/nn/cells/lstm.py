@@ -9,7 +9,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.kernels import equations
 from weft.nn.kernels.cells import on_gpu
-from weft.nn.kernels.cells.form import Norms, Recurrence
+from weft.nn.kernels.cells.form import Gates, Norms, Recurrence
 from weft.nn.kernels.cells.operations.lstm import HOLD, lstm
 from weft.nn.kernels.linear import linear
 from weft.probe import watching
@@ -86,6 +86,12 @@ class LSTM(Cell):
         if watching():
             equations.show(new)
         return new.hidden, (new.hidden, new.cell)
+
+    def step_weights(self) -> Gates | None:
+        """See Cell.step_weights."""
+        if self.normalised or self.candidate != "tanh" or not (self.forget_gate and self.input_gate):
+            return None
+        return Gates("lstm", self.weight_x, self.bias, self.weight_h)
 
     def run(
         self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
+from weft.nn.kernels.cells.form import Gates
 from weft.nn.kernels.light.light import light
 from weft.nn.kernels.linear import linear
 from weft.probe import record, watching
@@ -64,4 +65,9 @@ class SSRU(Cell):
 
     def _energies(self, x: Tensor) -> Tensor:
         """Energies of f and the candidate, [.., 2 H]."""
-        return linear(x, self.weight_x, torch.cat([self.bias, torch.zeros_like(self.bias)]))
+        gates = self.step_weights()
+        return linear(x, gates.x, gates.bias)
+
+    def step_weights(self) -> Gates:
+        """See Cell.step_weights."""
+        return Gates("ssru", self.weight_x, torch.cat([self.bias, torch.zeros_like(self.bias)]))

@@ -8,7 +8,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from weft.native import WholeStep
 from weft.nn.encoders.encoder import Memory
+from weft.nn.kernels.writing.ends import Ends
 from weft.tree import State
 
 
@@ -45,3 +47,12 @@ class Decoder(nn.Module, ABC):
         Returns:
             y: [B, T, D], or a tree of [B, T, ..] if it copies; and the state after the last real position.
         """
+
+    def whole_step(self, state: State, ends: Ends) -> WholeStep | None:
+        """A search step from token to log-probabilities in compiled code; None if this decoder has none now.
+
+        Args:
+            state: the state before the first step, one row per source; stays as it is.
+            ends: what stands before and after the decoder, and the size of the search.
+        """
+        return None

@@ -11,17 +11,21 @@ import torch
 from torch import Tensor, nn
 
 from weft import masks
+from weft.native import WholeStep
 from weft.nn.attention import HeadSource, MultiHead
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.ssru import SSRU
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.transformer import SourceLayers
 from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.attention import decoding
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.kernels.writing.ends import Ends
+from weft.nn.kernels.writing.transformer import Layers, Past, transformer
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.padding import harmless
-from weft.nn.positions import positions_of
+from weft.nn.positions import added, positions_of
 from weft.nn.transformer import Activation, FeedForward, Norm, Residual
 from weft.recompute import recomputed
 from weft.shapes import check_choice
@@ -101,6 +105,23 @@ class HybridBlock(Residual):
         y = self.network(self._norm_before(x, self.network_norm))
         return self._add(x, y, self.network_norm), state
 
+    def parts(self) -> dict[str, nn.Module]:
+        """Norms and products by the names used in kernels/attention/decoding.py."""
+        found = {
+            "attention_norm": self.cell_norm,
+            "network_norm": self.network_norm,
+            "query": self.cell,
+            "first": self.network.first,
+            "second": self.network.second,
+        }
+        if hasattr(self, "look"):
+            found |= {
+                "cross_norm": self.look_norm,
+                "cross_query": self.look.query,
+                "cross_out": self.look.out,
+            }
+        return found
+
 
 class HybridDecoder(Decoder):
     """A recurrent cell, cross-attention to the memory, and a position-wise network in each layer.
@@ -143,6 +164,7 @@ class HybridDecoder(Decoder):
         check_choice("norm", norm, Literal["before", "after"])
         check_choice("positions", positions, Literal["sinusoidal", "learned", "none"])
         self.size = size
+        self.num_heads = num_heads
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.positions = positions_of(positions, size, max_length, base=position_base)
         self.dropout = Dropout(dropout)
@@ -193,6 +215,29 @@ class HybridDecoder(Decoder):
             x, after = recomputed(block, x, before, mask, source, of_source)
             layers.append(after)
         return self.last_norm(x), HybridState(tuple(layers), counted[:, -1], state.source)
+
+    def whole_step(self, state: HybridState, ends: Ends) -> WholeStep | None:
+        """See Decoder.whole_step."""
+        gates = self.blocks[0].cell.step_weights()
+        if self.training or gates is None or gates.kind != "ssru" or bool(state.read.any()):
+            return None
+        network = self.blocks[0].network
+        if network.activation == "geglu":
+            return None
+        positions = added(self.positions, 0, ends.steps, network.first.weight)
+        if positions is None:
+            return None
+        form = decoding.Form(
+            self.num_heads, network.second.in_features, network.activation, self.blocks[0].norm == "before"
+        )
+        source = None
+        if state.source is not None:
+            mask = state.source.mask
+            source = decoding.Source(state.source.layers, None if mask is None else mask[:, 0, 0])
+        parts = [block.parts() for block in self.blocks]
+        layers = Layers(self, form, parts, self.last_norm, self.project, nn.Identity(), positions)
+        carries = [carry.float() for (carry,) in state.layers]
+        return transformer(layers, Past(len(state.read), (), carries, source), ends)
 
     def _sources(self, state: HybridState) -> tuple[HeadSource | None, ...]:
         return (None,) * len(self.blocks) if state.source is None else state.source.layers

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.native import WholeStep
 from weft.nn.attention import Attention, Source, Weights
 from weft.nn.bridge import Bridge, BridgeFrom
 from weft.nn.cells.lstm import LSTM
@@ -18,6 +19,8 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.kernels.writing.ends import Ends
+from weft.nn.kernels.writing.recurrent import Looking, Network, recurrent
 from weft.nn.padding import harmless
 from weft.nn.recurrent import Cells, LastNorm, Stack
 from weft.nn.scores.additive import Additive
@@ -147,6 +150,26 @@ class RecurrentDecoder(Decoder):
         h, finals = self.stack(x, state.layers, mask)
         y = recomputed(self._output, h, None, state.source)
         return y, RecurrentState(tuple(layer[0] for layer in finals), None, state.source)
+
+    def whole_step(self, state: RecurrentState, ends: Ends) -> WholeStep | None:
+        """See Decoder.whole_step."""
+        cells = [cell.step_weights() for cell in self.stack.forwards]
+        usable = [gates for gates in cells if gates is not None]
+        if self.training or len(usable) < len(cells):
+            return None
+        looking, attention, source = None, self.attention, state.source
+        if attention is not None:
+            by = attention.score.comparison()
+            if by is None or attention.weights != "softmax" or source is None:
+                return None
+            early, late = self.enters in ("input", "both"), self.enters in ("late", "both")
+            looking = Looking(by, early, late, source.keys, source.values, source.mask)
+        readout, bent = None, False
+        if isinstance(self.readout, nn.Sequential):
+            readout, bent = self.readout[0], isinstance(self.readout[1], nn.Tanh)
+        residual = self.stack.residual
+        network = Network(self, usable, residual, readout, bent, looking, state.layers, state.fed)
+        return recurrent(network, ends)
 
     def _loop(self, x: Tensor, state: RecurrentState, mask: Tensor | None) -> tuple[Tensor, RecurrentState]:
         layers, fed, source = state

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from weft import masks
+from weft.native import WholeStep
 from weft.nn.attention import USUAL, Heads, HeadSource
 from weft.nn.cache import KeyValueCache, empty_cache, longer_path, order_of_entries, seen_entries
 from weft.nn.decoders.decoder import Decoder
@@ -17,9 +18,11 @@ from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.attention import decoding
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.kernels.writing.ends import Ends
+from weft.nn.kernels.writing.transformer import Layers, Past, transformer
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.padding import harmless
-from weft.nn.positions import Positions, counted, distance_of, positions_of
+from weft.nn.positions import Positions, added, counted, distance_of, positions_of
 from weft.nn.rotary import UNSCALED, Scaling
 from weft.nn.transformer import Activation, Norm, blocks_of
 from weft.recompute import recomputed
@@ -189,18 +192,44 @@ class TransformerDecoder(Decoder):
         entries = state.cache.entries
         if path is not None or width > 1:
             path = longer_path(path, x.shape[0], width, past, 1, entries, x.device)
-        source = None
-        if state.source is not None:
-            mask = state.source.mask
-            source = decoding.Source(state.source.layers, None if mask is None else mask[:, 0, 0])
-        network = self.blocks[0].network
-        form = decoding.Form(self.num_heads, network.second.in_features, network.activation, self.before)
         layers = state.cache.opened(width)
+        source = self._source(state)
+        y = decoding.step(
+            self, self._form(), self._all_parts(), self.last_norm, x, entries, layers, path, source
+        )
+        return y, TransformerState(state.cache.grown(layers), path, None, state.source)
+
+    def whole_step(self, state: TransformerState, ends: Ends) -> WholeStep | None:
+        """See Decoder.whole_step."""
+        if self.training or not self.usual or state.path is not None or state.mask is not None:
+            return None
+        positions = added(
+            self.positions, state.cache.entries, ends.steps, self.blocks[0].attention.out.weight
+        )
+        if positions is None:
+            return None
+        layers = Layers(
+            self, self._form(), self._all_parts(), self.last_norm, self.project, self.entry_norm, positions
+        )
+        past = Past(state.cache.sources, state.cache.layers, (), self._source(state))
+        return transformer(layers, past, ends)
+
+    def _form(self) -> decoding.Form:
+        network = self.blocks[0].network
+        return decoding.Form(self.num_heads, network.second.in_features, network.activation, self.before)
+
+    def _all_parts(self) -> list[dict[str, nn.Module]]:
         parts = self._parts  # read once: another thread's start() may set it to None
         if parts is None:  # looking them up took a seventh of a step of one row
             parts = self._parts = [block.parts() for block in self.blocks]
-        y = decoding.step(self, form, parts, self.last_norm, x, entries, layers, path, source)
-        return y, TransformerState(state.cache.grown(layers), path, None, state.source)
+        return parts
+
+    @staticmethod
+    def _source(state: TransformerState) -> decoding.Source | None:
+        if state.source is None:
+            return None
+        mask = state.source.mask
+        return decoding.Source(state.source.layers, None if mask is None else mask[:, 0, 0])
 
 
 def _converted(x: Tensor, dtype: torch.dtype) -> Tensor:

@@ -3,6 +3,7 @@
 from torch import Tensor, nn
 
 from weft.nn.kernels.dropout import Dropout
+from weft.nn.kernels.writing.ends import Vectors
 
 
 class Tokens(nn.Module):
@@ -48,3 +49,7 @@ class Tokens(nn.Module):
         if self.unknown is not None:
             tokens = tokens.masked_fill(tokens >= self.table.num_embeddings, self.unknown)
         return self.dropout(self.table(tokens) * self.scale)
+
+    def vectors(self) -> Vectors:
+        """The table and the scale; dropout apart, the vector of a token is its row times the scale."""
+        return Vectors(self, self.table.weight, self.scale)

@@ -7,6 +7,7 @@ from weft.nn.heads.head import Head, Loss
 from weft.nn.kernels.linear import Linear, linear
 from weft.nn.kernels.output.cross_entropy import cross_entropy
 from weft.nn.kernels.output.vocabulary import log_probabilities
+from weft.nn.kernels.writing.ends import Output
 
 
 class Categorical(Head):
@@ -52,6 +53,12 @@ class Categorical(Head):
             logits = linear(h, self.weight, self.bias)
             return logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
         return log_probabilities(self, h, self.weight, self.bias)
+
+    def output(self) -> Output:
+        """See Head.output."""
+        return Output(
+            self, None if isinstance(self.project, nn.Identity) else self.project, self.weight, self.bias
+        )
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """Cross-entropy, smoothed in training only; padding is removed before the matrix product."""

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.nn.kernels.linear import Linear
+from weft.nn.kernels.writing.ends import Output
 
 
 class Loss(NamedTuple):
@@ -47,6 +48,10 @@ class Head(nn.Module, ABC):
     @abstractmethod
     def best(self, h: Any, mask: Tensor) -> Tensor:
         """The most probable prediction, [B, T]."""
+
+    def output(self) -> Output | None:
+        """The weights of log softmax(W h + b), for compiled searches; None if it is another function."""
+        return None
 
 
 class RealHead(Head):

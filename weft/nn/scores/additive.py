@@ -4,6 +4,7 @@ from torch import Tensor
 
 from weft.nn.kernels.attention.energies import additive
 from weft.nn.kernels.linear import Linear
+from weft.nn.kernels.writing.recurrent import Comparison
 from weft.nn.scores.score import Score
 
 
@@ -27,6 +28,10 @@ class Additive(Score):
     def prepare(self, keys: Tensor) -> Tensor:
         """W_k k, [B, S, A]."""
         return self.key(keys)
+
+    def comparison(self) -> Comparison:
+        """See Score.comparison."""
+        return Comparison(query=self.query, weight=self.weight.weight)
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """[B, T, Q], [B, S, A] to [B, T, S]."""

@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from weft.nn.kernels.linear import Linear
+from weft.nn.kernels.writing.recurrent import Comparison
 from weft.nn.scores.score import Score
 
 
@@ -19,6 +20,10 @@ class Bilinear(Score):
     def prepare(self, keys: Tensor) -> Tensor:
         """W k, [B, S, Q]."""
         return self.weight(keys)
+
+    def comparison(self) -> Comparison:
+        """See Score.comparison."""
+        return Comparison()
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """[B, T, Q], [B, S, Q] to [B, T, S]."""

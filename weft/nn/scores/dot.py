@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from weft.errors import ShapeError
+from weft.nn.kernels.writing.recurrent import Comparison
 from weft.nn.scores.score import Score
 
 
@@ -18,6 +19,10 @@ class Dot(Score):
     def __init__(self, query_size: int, key_size: int) -> None:
         super().__init__(query_size, key_size)
         need_equal("dot", query_size, key_size)
+
+    def comparison(self) -> Comparison:
+        """See Score.comparison."""
+        return Comparison()
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """[B, T, Q], [B, S, Q] to [B, T, S]."""

@@ -4,6 +4,7 @@ import math
 
 from torch import Tensor
 
+from weft.nn.kernels.writing.recurrent import Comparison
 from weft.nn.scores.dot import need_equal
 from weft.nn.scores.score import Score
 
@@ -20,6 +21,10 @@ class ScaledDot(Score):
     def __init__(self, query_size: int, key_size: int) -> None:
         super().__init__(query_size, key_size)
         need_equal("scaled", query_size, key_size)
+
+    def comparison(self) -> Comparison:
+        """See Score.comparison."""
+        return Comparison(1 / math.sqrt(self.key_size))
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """[B, T, Q], [B, S, Q] to [B, T, S]."""

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 
 from torch import Tensor, nn
 
+from weft.nn.kernels.writing.recurrent import Comparison
+
 
 class Score(nn.Module, ABC):
     """Compares queries with keys.
@@ -24,6 +26,10 @@ class Score(nn.Module, ABC):
     def prepare(self, keys: Tensor) -> Tensor:
         """The part computed once per source: [B, S, D] to [B, S, A]. By default the keys themselves."""
         return keys
+
+    def comparison(self) -> Comparison | None:
+        """The formula with a prepared key, for compiled code in a search; None if it has another form."""
+        return None
 
     @abstractmethod
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from weft import native
 from weft.native import ACTIVATIONS, KINDS, NORMS, PRODUCTS, DecoderLayer, pointer
 from weft.nn.kernels import tiles
+from weft.nn.kernels.cells.form import Gates
 from weft.nn.kernels.panels import Packing, kept, packing, why_not_in_search
 from weft.nn.kernels.ways import Way, fused, pick
 from weft.probe import changing, watching
@@ -114,12 +115,12 @@ def step(
     """
     sources = len(caches[0])
     most = -(-sources // native.slabs(sources)) * (len(x) // sources)
-    packed, how = _packed(of, layers, last, most)
+    found, how = packed(of, layers, last, most)
     call = _Call(
         form,
-        packed,
+        found,
         how,
-        _with_caches(packed.each, caches, source),
+        _with_caches(found.each, caches, source),
         sources,
         entries,
         positions=entries + 1 if path is None else path.shape[1],
@@ -142,9 +143,9 @@ def whole(
     """
     sources, places, size = x.shape
     rows = max(places, min(AT_ONCE, sources * places))
-    packed, how = _packed(of, layers, last, rows)
+    found, how = packed(of, layers, last, rows)
     mask = None if mask is None else mask.contiguous()
-    call = _Call(form, packed, how, packed.each, sources, 0, 0, places, None, mask, whole=True)
+    call = _Call(form, found, how, found.each, sources, 0, 0, places, None, mask, whole=True)
     return call.run(x.reshape(-1, size), rows).view(x.shape)
 
 
@@ -152,7 +153,7 @@ class _Call(NamedTuple):
     """The arguments of weft_decode, as struct Decode in native/decoding.cpp has them."""
 
     form: Form
-    packed: "_Packed"
+    packed: "Packed"
     how: Packing
     each: "Array[DecoderLayer]"
     sources: int
@@ -177,13 +178,13 @@ class _Call(NamedTuple):
             self.positions, self.places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
             packed.epsilon, addressof(self.each), pointer(packed.gain), pointer(packed.shift),
             pointer(self.path), pointer(self.mask), pointer(y), pointer(room),
-            *tiles.given(cut), KINDS[self.how.kind], self.whole,
+            *tiles.given(cut), KINDS[self.how.kind], self.whole, self.positions,
         )  # fmt: skip
         native.call("weft_decode", job)
         return y.to(x.dtype)
 
 
-def _packed(of: nn.Module, layers: Sequence[Parts], last: nn.Module, most: int) -> "tuple[_Packed, Packing]":
+def packed(of: nn.Module, layers: Sequence[Parts], last: nn.Module, most: int) -> "tuple[Packed, Packing]":
     """The weights of all layers, packed for products of at most this many rows per thread."""
     modules = [module for parts in layers for module in parts.values()]
     parameters = [p for module in modules for p in module._parameters.values() if p is not None]
@@ -195,10 +196,17 @@ def _with_caches(
     packed: "Array[DecoderLayer]", caches: Sequence[Tensor], source: Source | None
 ) -> "Array[DecoderLayer]":
     """A copy of the layers with the addresses of this step's caches and of the source's keys and values."""
-    each = type(packed).from_buffer_copy(packed)
-    for number, (layer, cache) in enumerate(zip(each, caches, strict=True)):
+    each = with_source(packed, source)
+    for layer, cache in zip(each, caches, strict=True):
         layer.cache = pointer(cache)
         layer.cache_source, layer.cache_side, layer.cache_head = cache.stride()[:3]
+    return each
+
+
+def with_source(packed: "Array[DecoderLayer]", source: Source | None) -> "Array[DecoderLayer]":
+    """A copy of the layers with the addresses of the source's keys and values."""
+    each = type(packed).from_buffer_copy(packed)
+    for number, layer in enumerate(each):
         if source is not None:
             keys, values = source.layers[number]
             layer.keys, layer.values = pointer(keys), pointer(values)
@@ -207,7 +215,9 @@ def _with_caches(
     return each
 
 
-class _Packed(NamedTuple):
+class Packed(NamedTuple):
+    """The layers of a decoder or encoder, packed."""
+
     each: "Array[DecoderLayer]"
     held: list[Tensor]  # the tensors that `each` points to
     root: bool
@@ -216,7 +226,7 @@ class _Packed(NamedTuple):
     shift: Tensor | None
 
 
-def _pack(layers: Sequence[Parts], last: nn.Module, how: Packing) -> _Packed:
+def _pack(layers: Sequence[Parts], last: nn.Module, how: Packing) -> Packed:
     each = (DecoderLayer * len(layers))()
     held: list[Tensor] = []
 
@@ -233,11 +243,18 @@ def _pack(layers: Sequence[Parts], last: nn.Module, how: Packing) -> _Packed:
                 setattr(layer, f"{name}_shift", hold(_wide(getattr(parts[name], "bias", None))))
         for name in PRODUCTS:
             if name in parts:
-                setattr(layer, f"{name}_panel", hold(how.panels(parts[name].weight)))  # type: ignore[arg-type]
-                setattr(layer, f"{name}_bias", hold(_wide(parts[name].bias)))  # type: ignore[arg-type]
+                weight, bias = _product(parts[name])
+                setattr(layer, f"{name}_panel", hold(how.panels(weight)))
+                setattr(layer, f"{name}_bias", hold(_wide(bias)))
     norm = layers[0]["network_norm"]
     gain, shift = _wide(getattr(last, "weight", None)), _wide(getattr(last, "bias", None))
-    return _Packed(each, held, isinstance(norm, nn.RMSNorm), float(norm.eps or 0), gain, shift)  # type: ignore[arg-type]
+    return Packed(each, held, isinstance(norm, nn.RMSNorm), float(norm.eps or 0), gain, shift)  # type: ignore[arg-type]
+
+
+def _product(part: nn.Module) -> tuple[Tensor, Tensor | None]:
+    """Weight and bias of a linear layer, or of a cell's gates."""
+    gates: Gates | None = part.step_weights() if hasattr(part, "step_weights") else None  # type: ignore[operator]
+    return (part.weight, part.bias) if gates is None else (gates.x, gates.bias)  # type: ignore[return-value]
 
 
 def _wide(tensor: Tensor | None) -> Tensor | None:

@@ -65,3 +65,13 @@ class Given(NamedTuple):
     def tensors(self) -> list[Tensor]:
         """All tensors except the mask."""
         return [tensor for tensor in self[:-1] if tensor is not None]
+
+
+class Gates(NamedTuple):
+    """The weights of a cell's step, as native/recurrent.h has it."""
+
+    kind: str  # ssru, lstm or gru (reset after the product)
+    x: Tensor  # [G H, D], of all gates
+    bias: Tensor  # [G H]
+    h: Tensor | None = None  # [G H, H]; None for a cell that multiplies its state by no matrix
+    bias_n: Tensor | None = None  # [H], of a GRU's W_h h

@@ -235,7 +235,11 @@ def rounded(model: Generator, precision: Literal["bfloat16", "int8"]) -> Generat
 
     A Transformer decoder stays in float32, which is faster, where compiled code does not multiply bfloat16.
     """
-    copied = copy.deepcopy(model).to(torch.bfloat16).eval()
+    with (
+        torch.inference_mode(False),
+        torch.no_grad(),
+    ):  # tensors of inference mode would be packed at each step
+        copied = copy.deepcopy(model).to(torch.bfloat16).eval()
     for part in copied.modules():
         if isinstance(part, TransformerDecoder) and part.compiled() and not native.narrow():
             part.float()

@@ -1,0 +1,256 @@
+"""Law 7 for whole searches: compiled code finds the tokens and scores of the plain loops."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.nn.decoders import FORMS
+from tests.nn.ways import COMPILED
+from tests.search.models import EOS, LONGEST, RECURRENT, SOS, SOURCES, WORDS, found, generator, same, sources
+from weft import native
+from weft.errors import ConfigError
+from weft.models import Generator
+from weft.nn.cells.elman import Elman
+from weft.nn.cells.gru import GRU
+from weft.nn.kernels import choice
+from weft.probe import probe
+from weft.search import whole
+from weft.search.beam import beam
+from weft.search.rules import least_length, no_repeat, prefix
+from weft.tasks.shared.writing.searching import rounded
+
+pytestmark = pytest.mark.skipif(
+    native.loaded("searching").library is None, reason=native.loaded("searching").reason
+)
+compiled_ways = pytest.mark.parametrize("way", COMPILED)
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "one": {"width": 1},
+    "five": {"width": 5},
+    "best": {"width": 4, "nbest": 4, "length_penalty": 0.0},
+    "gnmt": {"width": 3, "nbest": 2, "normalisation": "gnmt", "length_penalty": 0.7},
+    "patient": {"width": 3, "patience": 2.0, "stop": "worst"},
+    "full": {"width": 3, "stop": "full"},
+    "never": {"width": 2, "stop": "never", "nbest": 2},
+    "banned": {"width": 3, "banned": (5, 11, 3)},
+    "one step": {"width": 3, "nbest": 3, "max_length": 1},
+    "limits": {"width": 3, "nbest": 2, "max_length": torch.tensor([1, 13, 2, 5, 8, 3, 9])},
+}
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
+    """Whether compiled code served each search."""
+    served: list[bool] = []
+    real = whole._Search.run
+
+    def run(self: Any) -> bool:
+        served.append(real(self))
+        return served[-1]
+
+    monkeypatch.setattr(whole._Search, "run", run)
+    yield served
+
+
+@compiled_ways
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("kind", ["transformer", "hybrid"])
+def test_a_beam_by_compiled_code_is_the_plain_one(
+    setting: str, kind: str, way: str, counted: list[bool]
+) -> None:
+    model = generator(kind)
+    with choice.use(fused=way):  # type: ignore[arg-type]
+        mine = found(model, plain=False, **SETTINGS[setting])
+    with choice.use(fused="torch"):
+        true = found(model, plain=True, **SETTINGS[setting])
+    same(mine, true)
+    assert counted == [True]
+    if "max_length" not in SETTINGS[setting]:
+        assert len(set(mine.lengths.flatten().tolist())) > 2  # sources end at different times
+
+
+@compiled_ways
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("looks", [True, False], ids=["looks", "alone"])
+def test_every_form_of_decoder_writes_what_it_writes_step_by_step(
+    form: str, looks: bool, way: str, counted: list[bool]
+) -> None:
+    model = generator(looks=looks, **FORMS[form])
+    with choice.use(fused=way):  # type: ignore[arg-type]
+        mine = found(model, plain=False, width=4)
+        one = found(model, plain=False, search="greedy", banned=(7,))
+    with choice.use(fused="torch"):
+        same(mine, found(model, plain=True, width=4))
+        same(one, found(model, plain=True, search="greedy", banned=(7,)))
+
+
+@compiled_ways
+@pytest.mark.parametrize("form", RECURRENT)
+def test_every_recurrent_decoder_writes_what_it_writes_step_by_step(
+    form: str, way: str, counted: list[bool]
+) -> None:
+    model = generator("recurrent", **RECURRENT[form])
+    with choice.use(fused=way):  # type: ignore[arg-type]
+        mine = found(model, plain=False, width=4, nbest=2)
+        one = found(model, plain=False, search="greedy", banned=(7,))
+    with choice.use(fused="torch"):
+        same(mine, found(model, plain=True, width=4, nbest=2))
+        same(one, found(model, plain=True, search="greedy", banned=(7,)))
+    assert counted == [True] * 2
+
+
+@pytest.mark.parametrize(
+    "form", [{"cell": Elman}, {"cell": partial(GRU, reset="before")}, {"weights": "sparsemax"}], ids=str
+)
+def test_other_recurrent_decoders_are_called_step_by_step(form: dict[str, Any], counted: list[bool]) -> None:
+    found(generator("recurrent", sizes=(17,), **form), plain=False, width=2)
+    assert counted == []
+
+
+@pytest.mark.parametrize("search", ["beam", "greedy"])
+def test_a_prefix_and_a_least_length_are_kept(search: str, counted: list[bool]) -> None:
+    model = generator()
+    rules = [prefix([9, 30, 4], free=1), least_length(6, EOS)]
+    how = {"search": search, "rules": rules} | ({"width": 3, "nbest": 2} if search == "beam" else {})
+    mine = found(model, plain=False, **how)
+    same(mine, found(model, plain=True, **how))
+    assert counted == [True]
+    assert mine.tokens[:, :, :3].unique(dim=0).tolist() == [[[9, 30, 4]] * (2 if search == "beam" else 1)]
+    assert int(mine.lengths.min()) > 6
+
+
+def test_what_compiled_code_does_not_serve_is_left_to_the_plain_loop(counted: list[bool]) -> None:
+    model = generator()
+    found(model, plain=False, width=3, rules=[no_repeat(2)])
+    found(generator(positions="rotary"), plain=False, width=3)
+    found(generator(positions="learned", max_length=5), plain=False, width=2, max_length=5)
+    with probe():
+        found(model, plain=False, width=3)
+    with choice.use(fused="torch"):
+        found(model, plain=False, width=3)
+    found(model.double(), plain=False, width=3)
+    assert counted == [True]  # five learned positions suffice for five tokens
+
+
+def test_broken_weights_are_told_as_by_the_plain_loop() -> None:
+    model = generator()
+    with torch.no_grad():
+        model.head.bias[4] = torch.nan
+    for how in ({"search": "greedy"}, {"width": 2}):
+        with pytest.raises(ConfigError, match="step 1, row 0: a log-probability is NaN"):
+            found(model, plain=False, **how)
+    with pytest.raises(ConfigError, match="every token has probability zero"):
+        found(generator(), plain=False, search="greedy", banned=tuple(range(WORDS)))
+    with pytest.raises(ConfigError, match="banned token"):
+        found(generator(), plain=False, width=2, banned=(WORDS,))
+
+
+def test_two_threads_find_what_one_finds() -> None:
+    model, before = generator(), torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = found(model, plain=False, width=3)
+        torch.set_num_threads(2)
+        two = found(model, plain=False, width=3)
+    finally:
+        torch.set_num_threads(before)
+    same(two, one)
+
+
+def test_long_texts_outgrow_the_first_cache() -> None:
+    model = generator(num_layers=1)
+    model.head.bias.data[EOS] = -20.0
+    how = {"width": 3, "nbest": 2, "max_length": 101}
+    mine = found(model, plain=False, **how)
+    same(mine, found(model, plain=True, **how), 1e-4)  # a sum of 101 terms
+    assert int(mine.lengths.min()) > 64
+
+
+def test_a_search_can_be_stopped_between_steps() -> None:
+    class Stopped(Exception):
+        pass
+
+    class Patient(Generator):
+        calls = 0
+
+        def pause(self) -> None:
+            Patient.calls += 1
+            if Patient.calls == 2:
+                raise Stopped
+
+    model = generator()
+    model.__class__ = Patient
+    model.head.bias.data[EOS] = -20.0
+    with pytest.raises(Stopped):
+        found(model, plain=False, width=3, max_length=300)
+
+
+@torch.no_grad()
+def test_a_model_with_a_step_of_its_own_is_asked_for_each(counted: list[bool]) -> None:
+    class Own(Generator):
+        def step(self, token: Tensor, state: Any) -> tuple[Tensor, Any]:
+            logp, state = super().step(token, state)
+            return logp.roll(1, 1), state
+
+    model = generator()
+    before = found(model, plain=False, width=3)
+    model.__class__ = Own
+    assert not torch.equal(found(model, plain=False, width=3).tokens[0, 0, :1], before.tokens[0, 0, :1])
+    assert counted == [True]
+
+
+def test_an_untouched_state_can_be_searched_twice() -> None:
+    model = generator()
+    with torch.no_grad():
+        state, first = model.start(*sources()), torch.full((SOURCES,), SOS)
+        one = beam(model.step, state, first, eos=EOS, max_length=LONGEST, width=3)
+        again = beam(model.step, state, first, eos=EOS, max_length=LONGEST, width=3)
+    same(again, one, 0.0)
+
+
+@torch.no_grad()
+def logp_of(model: Generator, tokens: Tensor) -> Tensor:
+    """The sum of log-probabilities of tokens [B, T] up to the end, step by step."""
+    state, token = model.start(*sources()), torch.full((SOURCES,), SOS)
+    total, going = torch.zeros(SOURCES, dtype=torch.float64), torch.ones(SOURCES, dtype=torch.bool)
+    for written in tokens.unbind(1):
+        logp, state = model.step(token, state)
+        total += logp.gather(1, written[:, None])[:, 0].double() * going
+        token, going = written, going & (written != EOS)
+    return total
+
+
+@pytest.mark.skipif(not native.narrow(), reason="no products in bfloat16 here")
+@pytest.mark.parametrize("precision", ["bfloat16", "int8"])
+@pytest.mark.parametrize("kind", ["transformer", "hybrid", "recurrent"])
+def test_a_search_in_lower_precision_gives_the_model_s_probabilities(
+    kind: str, precision: Any, counted: list[bool]
+) -> None:
+    model = generator(kind)
+    lower = rounded(model, precision)
+    for how in ({"width": 3}, {"search": "greedy"}):
+        mine = found(lower, plain=False, **how)
+        error = (mine.logp[:, 0] - logp_of(model, mine.tokens[:, 0])).abs() / mine.lengths[:, 0]
+        theirs = (logp_of(lower, mine.tokens[:, 0]) - logp_of(model, mine.tokens[:, 0])).abs() / mine.lengths[
+            :, 0
+        ]
+        assert float(error.mean()) < 0.05 + 1.5 * float(
+            theirs.mean()
+        )  # as far as the plain steps are, or less
+    assert counted == [True] * 2
+
+
+def test_a_language_model_continues_what_it_has_read(counted: list[bool]) -> None:
+    model = generator(looks=False)
+    model.prompt = "read"
+    ids = sources()[0]
+    with torch.no_grad():
+        state = model.start(ids, torch.ones_like(ids, dtype=torch.bool))
+        first, how = torch.full((SOURCES,), SOS), {"eos": EOS, "max_length": LONGEST, "width": 3}
+        mine = beam(model.step, state, first, **how)
+        same(mine, beam(lambda token, state: model.step(token, state), state, first, **how))
+    assert counted == []  # its prompt has a mask

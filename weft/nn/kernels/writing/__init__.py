@@ -1,0 +1,1 @@
+"""A model's step for searches in compiled code, by its decoder's kind. Start with ends.py."""

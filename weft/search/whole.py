@@ -1,0 +1,172 @@
+"""Greedy and beam search in compiled code (native/searching.cpp), many steps in one call of it.
+
+It serves a step that is the `step` method of an object with `whole_step`, and the rules of a prefix and of a
+least length. Everything else is left to the plain loops in rollout.py and beam.py, its twins: they find the
+same tokens, with scores that differ by rounding. A search that fails is repeated by them, for their errors.
+"""
+
+import math
+import time as clock
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from weft import native
+from weft.native import WholeStep, pointer
+from weft.search.finished import nothing_finished
+from weft.search.hypotheses import Hypotheses
+from weft.search.normalisation import norms_for
+from weft.search.rules import LeastLength, Prefix, Ruled, UnderRules
+from weft.search.step import Step
+from weft.search.trace import Settings
+from weft.tree import State
+
+INFINITY = float("inf")
+MOST = 64
+"""Most hypotheses of a source, as in native/searching.cpp."""
+SLICE_SECONDS = 0.02
+"""A call of compiled code takes about this long, so that a search can be stopped and others get a turn."""
+STOPS = {"best": 0, "full": 1, "worst": 2, "never": 1}
+BROKEN = 2  # a source whose log-probabilities are NaN, above 0, or all -inf
+
+
+@runtime_checkable
+class Whole(Protocol):
+    """A model whose step compiled code can take by itself."""
+
+    def whole_step(self, state: State, width: int, steps: int) -> WholeStep | None:
+        """Its step for a search of this width and length from a state; None where it has to be called."""
+
+
+class Asked(NamedTuple):
+    """What is searched, as `beam` takes it; greedy search has no `norm`."""
+
+    first: Tensor  # [B]
+    limits: Tensor  # [B]
+    eos: int
+    banned: Sequence[int]
+    width: int = 1
+    nbest: int = 1
+    kept: int = 1  # finished hypotheses of a source
+    enough: int = 1
+    stop: str = "full"
+    norm: Tensor | None = None  # [T + 1]
+
+
+def whole(step: Step, state: State, asked: Asked) -> Hypotheses | None:
+    """The hypotheses that compiled code finds, in the order of the sources; None if it does not serve this.
+
+    Args:
+        step, state: as `beam` takes them.
+        asked: the search.
+    """
+    rules: Sequence[object] = ()
+    if isinstance(step, UnderRules) and isinstance(state, Ruled) and state.written is None:
+        rules, step, state = step.rules, step.step, state.inner
+    model = getattr(step, "__self__", None)
+    if not isinstance(model, Whole) or step != getattr(model, "step", None) or not len(asked.first):
+        return None
+    if native.loaded("searching").library is None or asked.width > MOST or asked.first.device.type != "cpu":
+        return None
+    prefix = [rule for rule in rules if isinstance(rule, Prefix)]
+    least = [rule for rule in rules if isinstance(rule, LeastLength) and rule.eos == asked.eos]
+    if len(prefix) > 1 or len(prefix) + len(least) < len(rules):
+        return None
+    given = model.whole_step(state, asked.width, int(asked.limits.max()))
+    if given is None:
+        return None
+    symbols = [asked.eos, *asked.banned, *(token for rule in prefix for token in rule.tokens)]
+    if not all(0 <= symbol < given.classes for symbol in symbols):
+        return None
+    found = _Search(asked, given, prefix, max((rule.tokens for rule in least), default=0))
+    return found.result() if found.run() else None
+
+
+def whole_beam(
+    step: Step,
+    state: State,
+    first: Tensor,
+    limits: Tensor,
+    settings: Settings,
+    kept: int,
+    stop: str,
+    banned: Sequence[int],
+) -> Hypotheses | None:
+    """`whole` for a beam search.
+
+    Args:
+        step, state, first, limits, stop, banned: as `beam` takes them.
+        settings: of the beam.
+        kept: finished hypotheses of a source.
+    """
+    eos, width, nbest, alpha, kind, enough, _ = settings
+    norm = norms_for(limits, alpha, kind)
+    return whole(step, state, Asked(first, limits, eos, banned, width, nbest, kept, enough, stop, norm))
+
+
+class _Search:
+    """The arguments of weft_search, and the tensors that hold its state."""
+
+    def __init__(self, asked: Asked, given: WholeStep, prefix: Sequence[Prefix], least: int) -> None:
+        self.asked, self.given = asked, given
+        sources, width, kept = len(asked.first), asked.width, asked.kept
+        self.longest = int(asked.limits.max())
+        self.table = nothing_finished(sources, kept, asked.first.device)
+        self.table = self.table._replace(logp=self.table.logp.clone(), slot=self.table.slot.clone())
+        self.parent, self.token = torch.empty(2, sources, self.longest, width, dtype=torch.int64)
+        self.state = torch.zeros(2, sources, dtype=torch.int64)  # how many have ended, and whether it is done
+        rows = -(-sources // given.slabs) * width * given.classes
+        begin = list(prefix[0].tokens) if prefix else []
+        early = sorted({*asked.banned, asked.eos})
+        self.held = [
+            asked.first.contiguous(),
+            asked.limits,
+            torch.tensor([*sorted(asked.banned), given.classes]),
+            torch.tensor([*early, given.classes]),
+            torch.tensor(begin, dtype=torch.int64),
+            torch.ones(1, dtype=torch.float64) if asked.norm is None else asked.norm.contiguous(),
+            torch.zeros(sources, width, dtype=torch.float64),
+            torch.empty(sources * (1 + 2 * width), dtype=torch.int64),
+            torch.empty(given.slabs, rows),
+        ]
+        first, limits, banned, banned_early, begins, norm, logp, room, logits = map(pointer, self.held)
+        score, total, written, slot = map(pointer, self.table)
+        ended, state = map(pointer, self.state)
+        self.job = native.Searching(
+            sources, width, kept, asked.nbest, given.classes, self.longest, given.slabs,
+            asked.norm is None, asked.eos, least, len(begin), prefix[0].free if prefix else 0,
+            asked.enough, STOPS[asked.stop], 0, 0, given.at, given.take, first, limits, banned, banned_early,
+            begins, norm, logp, pointer(self.parent), pointer(self.token), score, total, written, slot,
+            ended, state, room, 0, logits, rows,
+        )  # fmt: skip
+
+    def run(self) -> bool:
+        """All steps, some in each call; False if the search has to be repeated."""
+        steps, job = 1, self.job
+        while job.time < self.longest:
+            job.steps = min(steps, self.longest - job.time)
+            self.given.before(job.time + job.steps)
+            since = clock.perf_counter()
+            native.call("weft_search", job)
+            taken = max(clock.perf_counter() - since, 1e-6)
+            steps = max(1, min(math.floor(SLICE_SECONDS * job.steps / taken), 4 * steps))
+            job.time += job.steps
+            least, most = self.state[1].aminmax()
+            if int(most) == BROKEN or int(least):
+                break
+        return int(self.state[1].max()) != BROKEN and bool((self.table.score[:, 0] > -INFINITY).all())
+
+    def result(self) -> Hypotheses:
+        """As `as_hypotheses` gives them."""
+        score, logp, written, slot = self.table
+        sources, kept = score.shape
+        tokens = torch.empty(sources, kept, self.longest, dtype=torch.int64)
+        job = native.Reading(
+            sources, self.asked.width, kept, self.longest, self.asked.eos, 1,
+            *map(pointer, (self.parent, self.token, written, slot, tokens)),
+        )  # fmt: skip
+        native.call("weft_read_back", job)
+        lengths = (written + (written < self.asked.limits[:, None])) * (score > -INFINITY)
+        return Hypotheses(tokens[:, :, : int(lengths.max())], lengths, logp, score)
