@@ -21,6 +21,7 @@ from weft.probe import probe
 from weft.search import whole
 from weft.search.beam import beam
 from weft.search.rules import least_length, no_repeat, prefix
+from weft.tasks.language.step import Reader
 from weft.tasks.shared.writing.searching import rounded
 
 pytestmark = pytest.mark.skipif(
@@ -254,3 +255,16 @@ def test_a_language_model_continues_what_it_has_read(counted: list[bool]) -> Non
         mine = beam(model.step, state, first, **how)
         same(mine, beam(lambda token, state: model.step(token, state), state, first, **how))
     assert counted == []  # its prompt has a mask
+
+
+def test_a_text_is_continued_by_compiled_code_while_its_window_is_not_full(counted: list[bool]) -> None:
+    model, texts = generator(looks=False), sources()[0].tolist()
+    how = {"eos": EOS, "max_length": LONGEST, "width": 3}
+    for window, served in ((None, True), (5 + LONGEST, True), (4 + LONGEST, False)):
+        reader = Reader(model, window)
+        with torch.no_grad():
+            state, first = reader.start(texts)  # of six tokens, of which five are read
+            mine = beam(reader.step, state, first, **how)
+            same(mine, beam(lambda token, state: reader.step(token, state), state, first, **how))  # noqa: B023
+        assert bool(counted) == served
+        counted.clear()

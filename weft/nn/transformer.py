@@ -5,7 +5,7 @@ block the network reads the block's input instead of the attention's output.
 Read next: encoders/transformer.py, decoders/transformer.py.
 """
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -224,21 +224,13 @@ class Block(Residual):
 
     def parts(self) -> dict[str, nn.Module]:
         """Norms and linear layers by the names used in kernels/attention/decoding.py."""
-        found = {
-            "attention_norm": self.attention_norm,
-            "network_norm": self.network_norm,
-            "query": self.attention.query,
-            "key_value": self.attention.key_value,
-            "out": self.attention.out,
-            "first": self.network.first,
-            "second": self.network.second,
-        }
-        if hasattr(self, "look"):
-            found |= {
-                "cross_norm": self.look_norm,
-                "cross_query": self.look.query,
-                "cross_out": self.look.out,
-            }
+        own: dict[str, Any] = self._modules  # attributes took a tenth of a search of one short text
+        found = {name: own[name] for name in ("attention_norm", "network_norm")}
+        found |= {name: own["attention"]._modules[name] for name in ("query", "key_value", "out")}
+        found |= {name: own["network"]._modules[name] for name in ("first", "second")}
+        if "look" in own:
+            look = own["look"]._modules
+            found |= {"cross_norm": own["look_norm"], "cross_query": look["query"], "cross_out": look["out"]}
         return found
 
     def _network(self, x: Tensor, begin: Tensor) -> Tensor:

@@ -100,9 +100,10 @@ def kept(
     steps are counted here, and tensors created in inference mode, which are packed every time. Changes
     through `.data` are not noticed.
     """
-    if any(p.is_inference() for p in parameters):
+    try:
+        stamp = (_optimised(), *[(p.data_ptr(), p._version) for p in parameters])
+    except RuntimeError:  # a tensor of inference mode has no version
         return pack(packing)
-    stamp = (_optimised(), *((p.data_ptr(), p._version) for p in parameters))
     packings = _kept.setdefault(of, {})
     found = packings.get(packing)
     if found is None or found[0] != stamp:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from weft.models import Generator
+from weft.native import WholeStep
 from weft.tasks.language.mixture import Counted
 from weft.text.vocabulary import EOS, SOS
 from weft.tree import State, fan
@@ -89,6 +90,13 @@ class Reader:
             recent = self._newer(recent, token)
             logp = self.with_ngrams(logp, recent)
         return logp, Read(inner, past, recent, texts)
+
+    def whole_step(self, state: Read, width: int, steps: int) -> WholeStep | None:
+        """The model's own, if nothing is forgotten or mixed in during so many steps; see search/whole.py."""
+        full = (
+            state.past is not None and self.window is not None and state.past.shape[1] + steps > self.window
+        )
+        return None if full or self.mixed is not None else self.model.whole_step(state.inner, width, steps)
 
     def recent(self, row: Sequence[int]) -> list[int]:
         """The newest tokens of a row as the n-grams' context."""
