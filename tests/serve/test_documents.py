@@ -56,6 +56,33 @@ def test_what_does_not_fit_is_refused_with_its_reason(address: str) -> None:
         assert ask(f"{address}/download_file/{name}").status == 404
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (b"\n" * 20_001, "expected at most 20,000 lines, got 20,001"),
+        (b"\r" * 20_001, "expected at most 20,000 lines, got 20,001"),
+        (b"a\n" * 2_001, "expected at most 2,000 sentences, got 2,001"),
+    ],
+)
+def test_a_file_of_many_small_texts_is_refused(address: str, text: bytes, sentence: str) -> None:
+    reply = sent(address, text, "a.txt")
+    assert reply.status == 400 and sentence in reply.body["error"]
+
+
+def test_a_form_that_cannot_be_read_writes_nothing_to_the_log(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for body in (
+        b"--x",
+        b'--x\r\nContent-Disposition: form-data; name="q"',
+        b"\r\n--xx\r\n\r\n\xff",
+        b"--x--x--x",
+    ):
+        reply = ask(f"{address}/translate", body, "multipart/form-data; boundary=x")
+        assert reply.status == 400
+    assert not caplog.records
+
+
 def test_a_shelf_forgets_and_is_bounded(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path / "shelf", largest=10)
     first = shelf.put("a b.html", b"12345")

@@ -21,6 +21,9 @@ from weft.documents.tmx import Tmx
 from weft.documents.xliff import Xliff
 from weft.errors import ConfigError, DataError
 
+_NO_PAGES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
+"""Encodings of Python that no page is written in; some cannot write every text again."""
+
 _CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 
 
@@ -110,9 +113,9 @@ def _charset(data: bytes) -> str:
     name = found[1].decode("ascii") if found else "utf-8"
     try:
         "".encode(name)  # raises for what is not an encoding of text
-    except LookupError:
+        return "utf-8" if codecs.lookup(name).name.replace("_", "-") in _NO_PAGES else name
+    except (LookupError, UnicodeError):
         return "utf-8"
-    return name
 
 
 def decoded(data: bytes, name: str, encoding: str) -> str:

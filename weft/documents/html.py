@@ -26,7 +26,8 @@ CLOSED = names("noscript script style template")
 """Elements between sentences whose content is not translated."""
 
 DEEPEST = 50
-"""Inline elements inside each other; the tags of further ones are points."""
+"""Inline elements inside each other, and ends of elements that are not open; the tags of further ones are
+points."""
 
 _EMPTY_LINES = re.compile(r"[ \t\r\f]*\n\s*\n[ \t]*")
 
@@ -135,6 +136,7 @@ class _Run:
         self._texts: list[str] = []
         self._length = 0
         self._open = [_Open("", "", 0, [])]
+        self._around = 0  # elements around all of it that were opened earlier
 
     def text(self, raw: str, text: str) -> None:
         self.raw.append(raw)
@@ -158,7 +160,8 @@ class _Run:
             while self._open[-1].name != name:
                 self._close("")
             self._close(raw)
-        elif len(self._open) == 1:  # opened in an earlier segment
+        elif len(self._open) == 1 and self._around < DEEPEST:  # opened in an earlier segment
+            self._around += 1
             self._open.insert(0, _Open("", "", 0, []))
             self._close(raw)
         else:

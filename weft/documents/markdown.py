@@ -6,6 +6,7 @@ paragraph of several lines becomes one line. Read next: moving.py; html.py, the 
 
 import re
 from collections.abc import Iterator, Sequence
+from io import StringIO
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -95,10 +96,10 @@ class Markdown:
             if box and begin is not None:
                 nodes[0].content = nodes[0].content[box.end() :]
                 begin += box.end()
-            texts: list[str] = []
+            texts = StringIO()
             marks = tuple(_marks(iter(nodes), texts))
-            if begin is not None and any(sign.isalpha() for sign in "".join(texts)):
-                self._parts.append(_Part(begin, at, Segment("".join(texts), marks), cell))
+            if begin is not None and any(sign.isalpha() for sign in texts.getvalue()):
+                self._parts.append(_Part(begin, at, Segment(texts.getvalue(), marks), cell))
 
 
 def _parser() -> Any:
@@ -122,23 +123,23 @@ def _groups(nodes: Sequence[Any]) -> list[tuple[list[Any], int]]:
     return found
 
 
-def _marks(nodes: Iterator[Any], texts: list[str]) -> Iterator[Mark]:
+def _marks(nodes: Iterator[Any], texts: StringIO) -> Iterator[Mark]:
     """The marks up to the end of the element that surrounds these nodes; their texts are added."""
     for node in nodes:
-        begin = sum(map(len, texts))
+        begin = texts.tell()
         if node.nesting == -1:
             return
         if node.type in ("text", "text_special"):
-            texts.append(node.content)
+            texts.write(node.content)
         elif node.type in ("softbreak", "hardbreak"):
-            texts.append(" ")
+            texts.write(" ")
         elif node.type == "link_open" and node.markup == "autolink":
             inside = "".join(one.content for one in _inside(nodes))
             yield Mark(begin, begin, Signs(f"<{inside}>"))
         elif node.nesting == 1:
             inner = tuple(_marks(nodes, texts))
             signs = Signs("[", f"]({_address(node, 'href')})") if node.type == "link_open" else _around(node)
-            yield Mark(begin, sum(map(len, texts)), signs, inner)
+            yield Mark(begin, texts.tell(), signs, inner)
         else:
             yield Mark(begin, begin, Signs(_point(node)))
 

@@ -4,6 +4,7 @@ Read next: odt.py, xliff.py and tmx.py, which say what their elements are.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from io import StringIO
 from typing import Any, Literal
 
 from weft.documents.moving import Laid, laid
@@ -62,26 +63,25 @@ class Texts:
 
     def _end(self, run: list[Any], parts: list[Any]) -> None:
         """Add a run of texts and inline elements, as a segment if it has letters."""
-        texts: list[str] = []
+        texts = StringIO()
         marks = self._marks(run, texts)
-        text = "".join(texts)
+        text = texts.getvalue()
         if any(sign.isalpha() for sign in text):
             parts.append(len(self.segments))
             self.segments.append(Segment(text, marks))
         else:
             parts += run
 
-    def _marks(self, nodes: Iterable[Any], texts: list[str]) -> tuple[Mark, ...]:
+    def _marks(self, nodes: Iterable[Any], texts: StringIO) -> tuple[Mark, ...]:
         """The marks of nodes; their texts are added."""
         marks = []
         for node in nodes:
             if isinstance(node, str):
-                texts.append(node)
+                texts.write(node)
                 continue
-            begin = sum(map(len, texts))
-            inline = self._role_of(node) == "inline"
+            begin, inline = texts.tell(), self._role_of(node) == "inline"
             inner = self._marks(_content(node), texts) if inline else ()
-            marks.append(Mark(begin, sum(map(len, texts)), (node, inline), inner))
+            marks.append(Mark(begin, texts.tell(), (node, inline), inner))
         return tuple(marks)
 
     def _role_of(self, node: Any) -> Role:

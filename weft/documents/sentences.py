@@ -67,6 +67,8 @@ def split(text: str, language: str) -> Sentences:
         >>> split(" Dr. Li left.  He sat.\n", "en")
         Sentences(texts=['Dr. Li left.', 'He sat.'], between=[' ', '  ', '\n'])
     """
+    if not text.strip():
+        return Sentences([], [text])
     texts: list[str] = []
     between = [""]
     for part in splitter().segment(base(language), text):

@@ -28,6 +28,12 @@ AT_ONCE = 2
 FIELDS = 10_000
 """Bytes of a request besides its file."""
 
+LENGTH = 10
+"""Characters of a sentence on average, at least; a file has no more sentences than fit its characters so."""
+
+ARCHIVES = (".docx", ".odt")
+"""Files whose bytes are not lines."""
+
 
 class Documents:
     """The handlers.
@@ -80,13 +86,23 @@ class Documents:
         return Response(data, media_type="application/octet-stream", headers=headers)
 
     def _planned(self, data: bytes, name: str, source: str, target: str) -> tuple[Document, Plan]:
+        most, lines = self.limits.document_characters, data.count(b"\n") + data.count(b"\r")
+        if lines > most and PurePath(name).suffix.lower() not in ARCHIVES:
+            raise Refusal(400, f"file: expected at most {most:,} lines, got {lines:,}; send a part of it")
         document = opened(data, name, source, target)
-        count, most = sum(len(one.text) for one in document.segments), self.limits.document_characters
+        count = sum(len(one.text) for one in document.segments)
         if count > most:
             raise Refusal(
                 400, f"file: expected at most {most:,} characters, got {count:,}; send a part of it"
             )
-        return document, Plan(document.segments, source, target)
+        plan = Plan(document.segments, source, target)
+        if len(plan.sentences) > max(1, most // LENGTH):
+            raise Refusal(
+                400,
+                f"file: expected at most {max(1, most // LENGTH):,} sentences, got {len(plan.sentences):,}; "
+                "send a part of it",
+            )
+        return document, plan
 
     def _kept(self, document: Document, plan: Plan, found: Sequence[Written], name: str) -> str:
         return self.shelf.put(name, document.written(plan.joined(found)))

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import logging
 import signal
 import socket
 import ssl
@@ -63,6 +64,7 @@ class Server(uvicorn.Server):
     def __init__(
         self, serving: Serving, tls: Tls | None = None, *, listens: Callable[[], None] = lambda: None
     ) -> None:
+        logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # its warnings are about requests
         limits = replace(serving.limits, connections=room(serving.limits.connections))
         super().__init__(
             uvicorn.Config(

@@ -1,0 +1,72 @@
+"""Files of strangers that are made to cost time, memory or an error: answered or refused at once."""
+
+import time
+
+import pytest
+
+from tests.documents.capitals import shouted, translated
+from weft.documents.files import opened
+from weft.documents.html import Html
+from weft.documents.plan import Plan
+from weft.errors import DataError
+
+for _name in ("lxml", "markdown_it"):
+    pytest.importorskip(_name, reason=f"{_name} is not installed: pip install -e .[documents]")
+
+
+@pytest.mark.parametrize(
+    "name", ["idna", "undefined", "punycode", "unicode_escape", "UTF-7", "zlib", "no-such"]
+)
+def test_a_page_in_no_encoding_of_pages_is_read_as_utf_8(name: str) -> None:
+    page = f'<meta charset="{name}"><p>caf\u00e9 {"x" * 70}</p>'.encode()
+    found = shouted(opened(page, "a.html", "en", "es")).decode()
+    assert "<p>CAF\u00c9 X" in found and name in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<b>" * 3001 + "alpha" + "</b>" * 3001,
+        "alpha" + "</b>" * 3001,
+        "<b>alpha</i>" * 3001,
+        "<p><b>a</p></b>" * 3001,
+    ],
+    ids=["nested", "not open", "crossed", "over paragraphs"],
+)
+def test_tags_that_are_nested_without_end_are_kept(text: str) -> None:
+    found = translated(text, "a.html")
+    assert sorted(found.upper()) == sorted(text.upper())
+    assert all(found.count(tag) == text.count(tag) for tag in ("<b>", "</b>", "</i>", "<p>", "</p>"))
+
+
+def seconds(data: str, name: str) -> float:
+    begun = time.process_time()
+    document = opened(data.encode(), name, "en", "es")
+    Plan(document.segments, "en", "es")
+    return time.process_time() - begun
+
+
+@pytest.mark.parametrize(
+    ("one", "name", "around"),
+    [
+        ("`a``", "a.md", "{}"),
+        ("*a* ", "a.md", "{}"),
+        ("<x/>a ", "a.xlf", "<xliff><file><trans-unit><source>{}</source></trans-unit></file></xliff>"),
+        ("<b>a</b>", "a.html", "{}"),
+        ("{{ a.%", "a.po", 'msgid "{}"\nmsgstr ""\n'),
+        ("\n", "a.txt", "{}"),
+    ],
+)
+def test_four_times_the_text_takes_at_most_about_four_times_as_long(one: str, name: str, around: str) -> None:
+    short = min(seconds(around.format(one * 4_000), name) for _ in range(3))
+    long = min(seconds(around.format(one * 16_000), name) for _ in range(2))
+    assert long < 9 * short + 0.05  # 16 times, if it were quadratic
+
+
+def test_a_file_of_nothing_is_a_file_of_nothing_or_refused() -> None:
+    for ending in ("txt", "html", "md", "srt"):
+        assert shouted(opened(b"", f"a.{ending}", "en", "es")) == b""
+    for ending in ("po", "xliff", "tmx", "docx", "odt"):
+        with pytest.raises(DataError, match=f"a.{ending}"):
+            opened(b"", f"a.{ending}", "en", "es")
+    assert Html("").segments == []
