@@ -256,3 +256,22 @@ def test_law_7_the_elementwise_recurrence_is_its_plain_twin() -> None:
         first = torch.autograd.grad((function(*given) * normal(5, T, 13, seed=4)).sum(), given)
         found.append((out, plain, *grads, *(grad / grad.norm() for grad in again), *first))
     close(found[0], found[1])
+
+
+@needs_native
+def test_a_remembered_way_of_single_steps_ends_with_the_choices(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WEFT_CACHE", str(tmp_path))
+    asked: list[str] = []
+    monkeypatch.setattr(choice, "_fastest", lambda ways: (asked.append(", ".join(ways)) or "steps", ""))
+    given = inputs("lstm", (2, 1, 3, 29), torch.float32)
+    with choice.use(cells="auto"):
+        for _ in range(3):
+            found = call("lstm", given, None, None)
+        assert len(asked) == 1 and "native" in asked[0]
+        close(found, call("lstm", given, None, "native"), 2e-5)
+        choice.keep({})  # as a new training does; the cache on disk still has the answer
+        assert "steps" not in choice.taken().values()
+        call("lstm", given, None, None)
+        assert "steps" in choice.taken().values() and len(asked) == 1

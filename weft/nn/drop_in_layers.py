@@ -108,7 +108,7 @@ class DropIn(Known, nn.RNNBase):
     def _layers(self, read: Read) -> tuple[Tensor, State]:
         """y [B, T, ..] and the final states [layers x directions, B, ..], in the computed order of rows."""
         x, mask = read.x, read.mask
-        cuts = None if skips_padding(x) else plan(mask)
+        cuts = None if mask is None or skips_padding(x) else plan(mask)
         finals: list[State] = []
         for number in range(self.num_layers):
             ys = []
@@ -134,6 +134,8 @@ class DropIn(Known, nn.RNNBase):
             y = self._joined(ys)
             y = x + y if self.residual and number else y
             x = dropout(y, self.dropout, training=self.training) if number < self.num_layers - 1 else y
+        if len(finals) == 1:
+            return x, tuple(each[None] for each in finals[0])
         return x, tuple(torch.stack(each) for each in zip(*finals, strict=True))
 
     def _joined(self, ys: list[Tensor]) -> Tensor:

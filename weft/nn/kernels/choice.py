@@ -13,6 +13,7 @@ in threads:
 Read next: ways.py, the policy; linear.py, an operation that follows it.
 """
 
+import itertools
 import os
 import threading
 import time
@@ -47,10 +48,9 @@ SWITCHES = {"cells": get_args(Cells), "linear": get_args(Products), "fused": get
 OLD_NAMES = {"written": "bptt"}
 """Earlier names of ways, which runs and recipes of older versions still contain."""
 
-ROUNDS = (3, 15)  # minimum and maximum number of timed rounds, after one untimed round
-BUDGET_SECONDS = 0.3
-PATIENCE_SECONDS = 3.0  # after this long one round is enough
-CLEAR = 1.5  # a way that is slower by this factor needs no further round
+SECONDS = {3: 0.3, 15: 0.02, 1: 3.0}  # a number of timed rounds is enough after so long
+CLEAR = 1.5  # a way that is slower by this factor in three rounds, or in long ones, needs no further round
+LONG_SECONDS = 0.1
 LEVEL = 1.05  # a later way must be faster by this factor to win over an earlier one
 
 # Private to torch. If it is missing, assume that a transform is active and use torch operations only.
@@ -59,6 +59,7 @@ _transforming = getattr(torch._C, "_are_functorch_transforms_active", lambda: Tr
 _taken: dict[str, str] = {}
 _why: dict[str, str] = {}
 _met: dict[str, Callable[[], None]] = {}
+_generation = 0  # of _taken
 _phase: Literal["any", "first update", "fixed"] = "any"  # outside a training; in it; after its first update
 _forced: dict[str, str] = {}
 _lock = threading.RLock()
@@ -171,9 +172,16 @@ def reasons() -> dict[str, str]:
         return dict(sorted(_why.items()))
 
 
+def generation() -> int:
+    """Changes whenever choices that were made may no longer hold."""
+    return _generation
+
+
 def keep(choices: Mapping[str, str]) -> None:
     """Replace all choices by those of a saved run; their keys are not measured again."""
+    global _generation
     with _lock:
+        _generation += 1
         _why.clear()
         _taken.clear()
         _taken.update((key, OLD_NAMES.get(name, name)) for key, name in choices.items())
@@ -262,18 +270,19 @@ def _fastest(ways: Mapping[str, Callable[[], object]]) -> tuple[str, str]:
     best = dict.fromkeys(ways, float("inf"))
     left = dict(ways)
     begun = time.perf_counter()
-    for round_ in range(1 + ROUNDS[1]):
+    for round_ in itertools.count():  # the first one is a warm-up
         for name, way in left.items():
             start = _spent()
             way()
             spent = max(end - begin for begin, end in zip(start, _spent(), strict=True))
-            if round_:  # the first call is a warm-up
+            if round_:
                 best[name] = min(best[name], spent)
         if not round_:
             continue
         fastest, elapsed = min(best.values()), time.perf_counter() - begun
-        left = {name: way for name, way in left.items() if best[name] <= CLEAR * fastest}
-        if len(left) == 1 or elapsed > (BUDGET_SECONDS if round_ >= ROUNDS[0] else PATIENCE_SECONDS):
+        if round_ >= 3 or elapsed > LONG_SECONDS:
+            left = {name: way for name, way in left.items() if best[name] <= CLEAR * fastest}
+        if len(left) == 1 or any(round_ >= enough and elapsed > after for enough, after in SECONDS.items()):
             break
     fastest = min(best.values())
     name = next(name for name, spent in best.items() if spent <= LEVEL * fastest)

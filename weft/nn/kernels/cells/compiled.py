@@ -227,24 +227,25 @@ def _products(
         flat, states = flat[real], states[real]
         inputs = inputs[torch.div(real, rows, rounding_mode="floor"), real % rows]
     inputs = inputs.reshape(-1, x.shape[2])
-    before, after = flat, flat
-    if ctx.cell == "gru":  # columns: candidate's W_x side, r, u, candidate's W_h side
+    before, after, gru = flat, flat, ctx.cell == "gru"
+    moved = gru and len(flat) > x.shape[2]  # the smaller matrix is put in order: the weights or d
+    if gru:  # columns: candidate's W_x side, r, u, candidate's W_h side
         before, after = flat[:, : 3 * size], flat[:, size:]
-        weight_x = torch.cat([weight_x[2 * size :], weight_x[: 2 * size]])
+        before = before if moved else torch.cat([before[:, size:], before[:, :size]], 1)
     dx = dwx = dwh = db = None
     if needs["x"]:
-        dx = linear(before, weight_x.mT)
+        dx = linear(before, (_moved(weight_x, 2 * size) if moved else weight_x).mT)
         if real is not None:
             dx = x.new_zeros(steps * rows, x.shape[2]).index_copy_(0, real, dx)
         dx = dx.view(steps, rows, -1).transpose(0, 1)
     if needs["weight_x"]:
-        dwx = _gru_order(ctx.cell, linear(before.mT, inputs.mT).float(), size)
+        dwx = linear(before.mT, inputs.mT).float()
+        dwx = _moved(dwx, size) if moved else dwx
     if needs["weight_h"]:
         dwh = linear(after.mT, states.mT).float()
     if needs["bias"] or needs["extra"]:
-        db = _gru_order(ctx.cell, sums[: 3 * size] if ctx.cell == "gru" else sums, size)
-        if ctx.cell == "gru":
-            dextra = sums[3 * size :]
+        db = _moved(sums[: 3 * size], size) if gru else sums
+        dextra = sums[3 * size :] if gru else dextra
     return (
         dx,
         dh,
@@ -256,5 +257,6 @@ def _products(
     )
 
 
-def _gru_order(cell: str, grad: Tensor, size: int) -> Tensor:
-    return torch.cat([grad[size:], grad[:size]]) if cell == "gru" else grad
+def _moved(rows: Tensor, first: int) -> Tensor:
+    """The rows before `first` behind the others."""
+    return torch.cat([rows[first:], rows[:first]])
