@@ -17,7 +17,7 @@ HEADINGS = {
     "What to score": ("data", "split", "score", "metrics", "lowercase"),
     "Search": SEARCH,
     "Constraints": CONSTRAINTS,
-    "Output": ("output", "json_path", "plot", "series"),
+    "Output": ("output", "json_path", "plot", "series", "calibrate"),
 }
 
 
@@ -63,6 +63,12 @@ HEADINGS = {
     metavar="NAME",
     show_default="a middle one",
     help="Forecasts only: the series shown by --plot.",
+)
+@click.option(
+    "--calibrate",
+    is_flag=True,
+    help="Classifiers only: fit a temperature to the validation part and keep it in RUN, so that "
+    "probabilities match accuracy.",
 )
 @click.option(
     "--json",

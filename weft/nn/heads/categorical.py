@@ -1,6 +1,9 @@
 """Classification over V symbols: softmax, cross-entropy, label smoothing, tied weights."""
 
+from collections.abc import Sequence
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.nn.heads.head import Head, Loss
@@ -20,7 +23,10 @@ class Categorical(Head):
         tied: an embedding table [V, E] to use as W (Press & Wolf 2017); h is projected to E if the sizes
             differ.
         bias: False fixes b at zero.
+        class_weights: [V] factors of the loss of each target in training; empty for 1.
     """
+
+    class_weights: Tensor | None
 
     def __init__(
         self,
@@ -30,9 +36,12 @@ class Categorical(Head):
         smoothing: float = 0.0,
         tied: nn.Embedding | None = None,
         bias: bool = True,
+        class_weights: Sequence[float] = (),
     ) -> None:
         super().__init__()
         self.smoothing = smoothing
+        weights = torch.tensor(class_weights) if class_weights else None
+        self.register_buffer("class_weights", weights, persistent=False)  # of the data, not of the model
         self.project: nn.Module = nn.Identity()
         if tied is not None and tied.embedding_dim != in_size:
             self.project = Linear(in_size, tied.embedding_dim, bias=False)
@@ -62,6 +71,14 @@ class Categorical(Head):
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """Cross-entropy, smoothed in training only; padding is removed before the matrix product."""
+        if self.training and self.class_weights is not None:
+            logits = linear(self.project(h[mask]), self.weight, self.bias)
+            logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+            weights = self.class_weights.to(logits)
+            total = F.cross_entropy(
+                logits, target[mask], weights, label_smoothing=self.smoothing, reduction="sum"
+            )
+            return Loss(total, mask.sum())
         smoothing = self.smoothing if self.training else 0.0
         total, _ = cross_entropy(self.project(h[mask]), self.weight, self.bias, target[mask], smoothing)
         return Loss(total, mask.sum())

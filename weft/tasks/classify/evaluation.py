@@ -16,6 +16,8 @@ from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
 from weft.metrics.metric import Score
 from weft.metrics.scored import Scored, scored
+from weft.metrics.temperature import heated
+from weft.metrics.threshold import Kept, Threshold, best_f1, kept
 from weft.tasks.classify.baselines import baselines
 from weft.tasks.classify.predictor import Classifier
 from weft.tasks.evaluation import Evaluation, unanswered
@@ -36,6 +38,10 @@ class LabelEvaluation(Evaluation):
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
     calibration: Calibration
+    temperature: float  # of the probabilities
+    before: Calibration  # with a temperature of 1
+    kept: list[Kept]  # what is left of the answers if unsure ones are not given
+    threshold: tuple[str, Threshold] | None  # of the rarer of two classes
     unseen: list[str]  # classes of these texts that training never saw
     wrong: list[str]
     seconds: float
@@ -56,6 +62,16 @@ class LabelEvaluation(Evaluation):
             f"  mean confidence {sure.confidence:.3f}, accuracy {self.accuracy.value:.3f}; "
             f"calibration error {sure.error:.4f} (10 bins)"
         )
+        if self.temperature != 1:
+            lines[-1] += f"; {self.before.error:.4f} before its temperature of {self.temperature:.3g}"
+        shown = [f"{one.least:g}: {one.share:.1%} at {one.accuracy:.4f}" for one in self.kept if one.share]
+        lines.append(f"  answers with at least this probability, and their accuracy: {', '.join(shown)}")
+        if self.threshold is not None:
+            name, best = self.threshold
+            lines.append(
+                f"  F1 of {name} is highest if it is answered from probability {best.value:.3g} on: "
+                f"{best.f1:.4f} (from 0.5 on: {best.usual:.4f})"
+            )
         lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} texts/s, {self.seconds:.1f} s")
         lines.append(table(self.rows))
         if len(self.labels) <= 20:
@@ -72,6 +88,12 @@ class LabelEvaluation(Evaluation):
             "labels": self.labels,
             "confusion": self.matrix.tolist(),
             "calibration": self.calibration._asdict(),
+            "temperature": self.temperature,
+            "calibration_before": self.before._asdict(),
+            "kept": [one._asdict() for one in self.kept if one.share],
+            "threshold": None
+            if self.threshold is None
+            else {"class": self.threshold[0]} | self.threshold[1]._asdict(),
             "unanswered": len(self.wrong),
             "seconds": self.seconds,
         }
@@ -109,7 +131,10 @@ def evaluate(
     decided, wrong = separated(classifier.attempts_at(texts), (Place(title, line) for line in lines))
     seconds = time.perf_counter() - begun
     outputs = ["" if one is None else one.label for one in decided]
-    probs = [one.prob for one in decided if one is not None]
+    answered = np.array([one is not None for one in decided])
+    probs = np.stack([one.probs for one in decided if one is not None])  # [N, C]
+    sure, heat = probs.max(1), classifier.temperature
+    cool = sure if heat == 1 else heated(np.log(np.maximum(probs, 1e-30)), 1 / heat).max(1)
     names = classes(outputs, labels)
     right = np.array([ours == theirs for ours, theirs in zip(outputs, labels, strict=True)])
     lowest = {} if train is None else baselines(classifier.reader.vocabulary, texts, train)
@@ -121,11 +146,24 @@ def evaluate(
         rows=by_class(outputs, labels),
         labels=names,
         matrix=confusion(outputs, labels, names),
-        calibration=calibration(np.array(probs), right[[one is not None for one in decided]]),
+        calibration=calibration(sure, right[answered]),
+        temperature=heat,
+        before=calibration(cool, right[answered]),
+        kept=kept(sure, right[answered]),
+        threshold=_threshold(classifier.classes, probs, np.array(labels)[answered]),
         unseen=sorted(set(labels) - set(classifier.reader.classes)),
         wrong=wrong,
         seconds=seconds,
     )
+
+
+def _threshold(classes: Sequence[str], probs: np.ndarray, labels: np.ndarray) -> tuple[str, Threshold] | None:
+    """From which probability on the rarer of two classes should be answered; None unless there are two."""
+    counts = [int((labels == name).sum()) for name in classes]
+    if len(classes) != 2 or not all(counts):
+        return None
+    rare = int(np.argmin(counts))
+    return classes[rare], best_f1(probs[:, rare], labels == classes[rare])
 
 
 def _grid(labels: Sequence[str], matrix: np.ndarray) -> str:

@@ -3,7 +3,7 @@
 Read next: ../../nn/pools/pool.py; ../../nn/embed/grams.py, the linear one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -107,6 +107,8 @@ class LabelModel:
         embedding: of tokens.
         dropout: share of the pool's features that is set to zero in training.
         smoothing: share of each class's probability spread over all of them in training.
+        class_weights: balanced gives every class the same weight in training, however rare it is: a text of
+            class c counts N / (C n_c), where n_c of the N training texts have one of the C classes.
         bag: a linear model instead; encoder, pool and embedding are ignored then.
     """
 
@@ -115,6 +117,7 @@ class LabelModel:
     embedding: Embedding = field(default_factory=Embedding)
     dropout: float = 0.3
     smoothing: float = 0.0
+    class_weights: Literal["none", "balanced"] = "none"
     bag: Bag | None = None
 
     def __post_init__(self) -> None:
@@ -125,17 +128,26 @@ class LabelModel:
                 "embedding.contextual: cannot be combined with a bag, which reads no vectors; leave one out"
             )
 
-    def build(self, num_items: int, num_classes: int, contextual: Context | None = None) -> Predictor:
+    def build(
+        self,
+        num_items: int,
+        num_classes: int,
+        contextual: Context | None = None,
+        *,
+        counts: Sequence[int] = (),
+    ) -> Predictor:
         """A new model.
 
         Args:
             num_items: number of tokens, or of items of the bag.
             num_classes: C.
             contextual: a trained model of words in context.
+            counts: number of training texts of each class, for class_weights; empty outside of training.
         """
+        weights = balanced(counts) if self.class_weights == "balanced" else ()
         if self.bag is not None:
             table = GramTable(num_items, num_classes, naive_bayes=self.bag.naive_bayes)
-            head = Categorical(num_classes, num_classes, smoothing=self.smoothing)
+            head = Categorical(num_classes, num_classes, smoothing=self.smoothing, class_weights=weights)
             with torch.no_grad():  # the sum over the bag is the logit: the head adds its bias alone
                 head.weight.copy_(torch.eye(num_classes))
             head.weight.requires_grad_(False)
@@ -148,9 +160,18 @@ class LabelModel:
             front = InContext(embed, contextual, dropout=self.embedding.dropout)
         encoder = self.encoder(self.embedding.size + (0 if contextual is None else contextual.width))
         pool = _Dropped(self.pool(encoder.size), self.dropout)
-        return Predictor(
-            front, encoder, Categorical(pool.size, num_classes, smoothing=self.smoothing), pool=pool
-        )
+        head = Categorical(pool.size, num_classes, smoothing=self.smoothing, class_weights=weights)
+        return Predictor(front, encoder, head, pool=pool)
+
+
+def balanced(counts: Sequence[int]) -> list[float]:
+    """A weight for each class, so that all classes together weigh the same.
+
+    Example:
+        >>> balanced([6, 2])
+        [0.6666666666666666, 2.0]
+    """
+    return [sum(counts) / (len(counts) * max(1, count)) for count in counts]
 
 
 class _Dropped(Pool):

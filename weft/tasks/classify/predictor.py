@@ -143,6 +143,11 @@ class Classifier(predictor.Predictor[Asked]):
         """All classes, in the order of the probabilities."""
         return self.reader.classes
 
+    @property
+    def temperature(self) -> float:
+        """The temperature of the probabilities; 1 in an ensemble, whose members have their own."""
+        return 1.0 if self._others else self.reader.temperature
+
     def explain(self, text: str) -> Explanation:
         """How much each word of a text weighed in the decision; see explanation.py."""
         return explain(self.model, self.reader, text)
@@ -159,7 +164,10 @@ class Classifier(predictor.Predictor[Asked]):
         device = next(self.model.parameters()).device
         source, mask = self.reader.source(rows, texts)
         with torch.inference_mode():
-            probs = self.model(source.to(device), mask.to(device))[:, 0].exp().float().cpu().numpy()
+            logp = self.model(source.to(device), mask.to(device))[:, 0].float()
+            if self.reader.temperature != 1:
+                logp = (logp / self.reader.temperature).log_softmax(-1)
+            probs = logp.exp().cpu().numpy()
         return [self._decided(row) for row in probs]
 
     def _decided(self, probs: np.ndarray) -> Decided:

@@ -45,6 +45,7 @@ class Reader:
 
     Attributes:
         context: spells sentences for a model of words in context, if there is one.
+        temperature: divides the log-probabilities of the classes; see temperature.py.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Reader:
         self.items = items
         self.max_length = max_length
         self.context: Callable[[Sequence[Sequence[str]]], Any] | None = None
+        self.temperature = 1.0
         self._class = {label: number for number, label in enumerate(self.classes)}
 
     @classmethod

@@ -3,6 +3,7 @@
 Read next: predictor.py; evaluation.py.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,8 +17,10 @@ from weft.data.batching import Batches
 from weft.data.labelled import Labelled
 from weft.errors import ConfigError, DataError, within
 from weft.metrics.f1 import by_class
+from weft.metrics.temperature import fitted
 from weft.models import Predictor
 from weft.tasks import ready
+from weft.tasks.classify import temperature
 from weft.tasks.classify.evaluation import LabelEvaluation, evaluate
 from weft.tasks.classify.predictor import Classifier, order
 from weft.tasks.classify.reader import Reader
@@ -111,6 +114,7 @@ class ClassifyReady(ready.Ready):
         reader: numbers of tokens and classes.
         standing: gives words in context by the frozen model of another run; None for none.
         training: the texts; None for use alone.
+        run: where the temperature of the probabilities is kept; None in training.
     """
 
     task: "Classify"
@@ -123,16 +127,21 @@ class ClassifyReady(ready.Ready):
         *,
         standing: Standing | None = None,
         training: ClassifyTraining | None = None,
+        run: Path | None = None,
     ) -> None:
         self.task = task
         self.reader = reader
+        self._run = run
         self.training = training
         self._standing = standing
 
     def model(self) -> Predictor:
         """A new model; where training begins, with the given vectors or as naive Bayes."""
         context = self._standing.model() if self._standing else None
-        model = self.task.parts.build(self.reader.num_items, len(self.reader.classes), context)
+        labels = () if self.training is None else self.training.train.labels
+        found = Counter(labels)
+        counts = [found[name] for name in self.reader.classes] if labels else ()
+        model = self.task.parts.build(self.reader.num_items, len(self.reader.classes), context, counts=counts)
         if self.training is not None:
             with torch.no_grad():
                 begin(model, self.task.parts, self.reader, self.training.rows, *self.training.train[:2])
@@ -181,6 +190,8 @@ class ClassifyReady(ready.Ready):
         found = list(source.texts(split) if data is None else source.at(data))
         if not found:
             raise DataError(f"{data}: expected at least one text, got none")
+        if options.get("calibrate"):
+            self._calibrate(model)
         train = None
         with suppress(DataError):
             train = Texts.of(list(source.texts("train")))
@@ -194,6 +205,17 @@ class ClassifyReady(ready.Ready):
         texts, labels, lines = Texts.of(found)
         known = None if train is None else train[:2]
         return evaluate(classifier, texts, labels, lines=lines, title=title, train=known)
+
+    def _calibrate(self, model: nn.Module) -> None:
+        """Fit the temperature to the validation texts, and keep it in the run."""
+        assert isinstance(model, Predictor) and self._run is not None
+        valid = [one for one in self.task.data.texts("valid") if self.reader.number(one.label) >= 0]
+        self.reader.temperature = 1.0
+        decided = Classifier(model, self.reader, self.task.data).classify([one.text for one in valid])
+        probs = np.stack([one.probs for one in decided])
+        targets = np.array([self.reader.number(one.label) for one in valid])
+        self.reader.temperature = fitted(np.log(np.maximum(probs, 1e-30)), targets)
+        temperature.save(self._run, self.reader.temperature)
 
     def _check_unseen(self, member: Any, split: Split) -> None:
         """Refuse a member of an ensemble whose training texts may hold those of the split."""

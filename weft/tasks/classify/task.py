@@ -17,6 +17,7 @@ from weft.errors import ConfigError, DataError, within
 from weft.nn.embed.grams import Grams
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
+from weft.tasks.classify import temperature
 from weft.tasks.classify.check import check_labels
 from weft.tasks.classify.columns import columns
 from weft.tasks.classify.evaluation import LabelEvaluation
@@ -44,7 +45,7 @@ class Classify(Task):
     sections: ClassVar[Mapping[str, type]] = {"data": LabelData, "model": LabelModel}
     options: ClassVar[Mapping[str, Sequence[str]]] = {
         "predict": ("scores", "plot", "ensemble"),
-        "evaluate": ("ensemble",),
+        "evaluate": ("ensemble", "calibrate"),
         "check": ("text", "label", "labels", "encoding"),
     }
     note: ClassVar[str] = "Accuracy: share of right classes; f1: mean F1 of the classes; loss: nats a text."
@@ -126,7 +127,9 @@ class Classify(Task):
     def open(self, run: Path) -> ClassifyReady:
         """Read vocabulary and classes of the run."""
         stood = None if self.parts.embedding.contextual is None else standing.reopen(self, run)
-        return ClassifyReady(self, self._reader(run, stood), standing=stood)
+        reader = self._reader(run, stood)
+        reader.temperature = temperature.load(run)
+        return ClassifyReady(self, reader, standing=stood, run=run)
 
     def _learn(self, train: Texts, run: Path) -> None:
         """Learn the vocabulary and the classes; words that have given vectors join the vocabulary."""

@@ -1,0 +1,93 @@
+"""weft evaluate --calibrate keeps a temperature in the run; class weights find a rare class."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.commands import labelled
+from tests.commands.shell import refused, weft
+from weft.metrics.temperature import fitted
+from weft.run import open_run
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("calibrate")
+    recipe = labelled.make_texts(folder / "toy")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WEFT_CACHE", str(folder / "cache"))
+        answer = weft(
+            "train", recipe, "--run", folder / "run", "training.max_updates=20", "training.validate_every=20"
+        )
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+def probs(run: Path) -> np.ndarray:
+    opened = open_run(run, device="cpu")
+    texts = [text for _, text in labelled.texts(23, 2)]  # those of valid.tsv
+    return np.stack([one.probs for one in opened.ready.predictor(opened.model).classify(texts)])
+
+
+def test_the_temperature_is_that_of_the_validation_texts_and_is_used_everywhere(
+    made: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(made, run)
+    plain = probs(run)
+    classes = open_run(run, device="cpu").ready.reader.classes
+    targets = np.array([classes.index(label) for label, _ in labelled.texts(23, 2)])
+    want = fitted(np.log(plain), targets)
+    answer = weft("evaluate", run, "--calibrate", "--json", tmp_path / "scores.json")
+    assert answer.code == 0, answer.err
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert scores["temperature"] == pytest.approx(want, rel=1e-4)
+    before = json.loads(_scored(made, tmp_path / "before.json"))
+    assert scores["calibration_before"]["error"] == pytest.approx(before["calibration"]["error"], abs=1e-4)
+    assert "before its temperature of" in answer.out
+    raised = plain ** (1 / want)
+    np.testing.assert_allclose(probs(run), raised / raised.sum(1, keepdims=True), atol=1e-4)
+
+
+def _scored(run: Path, path: Path) -> str:
+    answer = weft("evaluate", run, "--json", path)
+    assert answer.code == 0 and "before its temperature" not in answer.out
+    return path.read_text()
+
+
+def test_the_temperature_of_another_model_does_not_count(made: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(made, run)
+    assert weft("evaluate", run, "--calibrate").code == 0
+    about = json.loads((run / "calibration.json").read_text())
+    (run / "calibration.json").write_text(json.dumps(about | {"model": "0" * 64, "temperature": 7.0}))
+    np.testing.assert_array_equal(probs(run), probs(made))
+    (run / "calibration.json").write_text("{}")
+    assert "calibration.json" in refused(weft("evaluate", run))
+
+
+def test_thresholds_are_advised(made: Path) -> None:
+    answer = weft("evaluate", made, "--split", "valid")
+    assert "answers with at least this probability, and their accuracy: 0.5: 100.0%" in answer.out
+    assert "is highest if it is answered from probability" in answer.out
+
+
+def test_balanced_classes_find_a_rare_one(tmp_path: Path) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    rows = [(label, text) for label, text in labelled.texts(401, 1)]
+    rare = [row for row in rows if row[0] == "bad"][:7]
+    lines = [f"__label__{label} {text}\n" for label, text in [row for row in rows if row[0] == "good"] + rare]
+    (tmp_path / "toy" / "train.txt").write_text("".join(lines))
+    found = {}
+    for weights in ("none", "balanced"):
+        run = tmp_path / weights
+        words = [f"model.class_weights={weights}", "training.max_updates=12", "training.metric=loss"]
+        assert weft("train", recipe, "--run", run, *words).code == 0
+        opened = open_run(run, device="cpu")
+        texts = [text for label, text in labelled.texts(97, 9) if label == "bad"]
+        labels = [one.label for one in opened.ready.predictor(opened.model).classify(texts)]
+        found[weights] = labels.count("bad") / len(labels)
+    assert found["balanced"] > found["none"]
