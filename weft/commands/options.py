@@ -11,7 +11,7 @@ OTHER = "Other options"
 SEARCH = ("beam", "length_penalty", "coverage", "diverse", "ensemble", "changes")
 """Names of the options about how an answer is searched, for `headings`."""
 
-CONSTRAINTS = ("prefix", "require", "no_repeat_ngram", "min_length")
+CONSTRAINTS = ("prefix", "require", "glossary", "no_repeat_ngram", "min_length")
 """Names of the options about what an answer must contain, for `headings`."""
 
 SAMPLING = ("sample", "temperature", "top_k", "top_p", "seed")
@@ -75,6 +75,13 @@ _SEARCHING = (
     click.option("--prefix", metavar="TEXT", help="Text that every answer starts with."),
     click.option(
         "--require", multiple=True, metavar="WORDS", help="Words that every answer contains (repeatable)."
+    ),
+    click.option(
+        "--glossary",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        show_default="recipe",
+        help="Table TERM TAB TRANSLATION: an answer contains the translations of the terms in its source.",
     ),
     click.option(
         "--no-repeat-ngram",

@@ -187,7 +187,15 @@ def positions(part: Side) -> Positions:
 def _check_decoding(opened: Opened, to: str) -> None:
     """Settings that change what is written, and that the exported model would not follow."""
     how = getattr(opened.ready, "decoding", None) or getattr(opened.task, "decoding", None)
-    off = {"coverage": 0.0, "diverse": 1, "prefix": "", "require": (), "mixture": 0.0, "min_length": 0}
+    off = {
+        "coverage": 0.0,
+        "diverse": 1,
+        "prefix": "",
+        "require": (),
+        "glossary": None,
+        "mixture": 0.0,
+        "min_length": 0,
+    }
     for name, without in (off | {"no_repeat_ngram": 0, "normalisation": "length"}).items():
         value = getattr(how, name, without)
         if value != without:

@@ -11,10 +11,9 @@ def space(recipe: Recipe) -> Space:
             values=("mean", "max", "last", {"use": "queries", "num_queries": 4, "score": "additive"})
         )
         return {**found, "model.pool": pools}
-    optimiser = {"training.optimiser.lr": found["training.optimiser.lr"]}
+    rate = recipe["training"]["optimiser"]["lr"]  # far from it, a linear model diverges or stays at zero
     return {
-        **optimiser,
-        "training.optimiser.weight_decay": Range(low=0.0, high=0.1),
+        "training.optimiser.lr": Range(low=rate / 2, high=rate * 2, log=True),
         "model.bag.ngrams": Range(low=1, high=3, step=1),
         "model.bag.min_count": Range(low=1, high=5, step=1),
         "model.bag.weight": Range(values=("presence", "frequency", "tfidf")),

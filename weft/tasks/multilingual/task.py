@@ -51,7 +51,7 @@ class Multilingual(Task):
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = BETTER
     options: ClassVar[Mapping[str, Sequence[str]]] = {
         "predict": (*ALIGNED, "split_sentences", "document", "source", "target"),
-        "evaluate": (*EVALUATED, "lowercase"),
+        "evaluate": (*EVALUATED, "lowercase", "glossary"),
     }
     note: ClassVar[str] = (
         "BLEU and chrF are means over the trained pairs of sacrebleu's scores on detokenised greedy output."

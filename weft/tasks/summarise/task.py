@@ -30,7 +30,10 @@ class Summarise(PairTask):
         "rouge_2": "higher",
         "rouge_l": "higher",
     }
-    options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ALIGNED, "evaluate": EVALUATED}
+    options: ClassVar[Mapping[str, Sequence[str]]] = {
+        "predict": ALIGNED,
+        "evaluate": (*EVALUATED, "glossary"),
+    }
     note: ClassVar[str] = "ROUGE is F1 of greedy output, in lower case, without stemming."
 
     def about(self) -> str:

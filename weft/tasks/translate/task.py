@@ -25,7 +25,7 @@ class Translate(PairTask):
 
     options: ClassVar[Mapping[str, Sequence[str]]] = {
         "predict": (*ALIGNED, "split_sentences", "document"),
-        "evaluate": (*EVALUATED, "lowercase"),
+        "evaluate": (*EVALUATED, "lowercase", "glossary"),
     }
     note: ClassVar[str] = (
         "BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is per token."

@@ -6,6 +6,7 @@ Read next: translator.py.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from weft.errors import ConfigError
@@ -36,11 +37,16 @@ PREDICTED = (
     *("beam", "nbest", "scores", "sample", "temperature", "top_k", "top_p", "seed", "length_penalty", "plot"),
     *SEARCHED,
 )
-ALIGNED = (*PREDICTED, "alignments")
+ALIGNED = (*PREDICTED, "alignments", "glossary")
 EVALUATED = ("beam", "length_penalty", "score", *SEARCHED)
 """Options of predict and evaluate of the tasks that write a text for a source; ALIGNED where that is text."""
 
-_OF_BEAMS = {"diverse": 1, "require": (), "coverage": 0.0}  # and the value that turns each off
+_OF_BEAMS = {
+    "diverse": 1,
+    "require": (),
+    "glossary": None,
+    "coverage": 0.0,
+}  # and the value that turns each off
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +72,7 @@ class Decoding:
         diversity: nats that a token costs for each earlier group that chose it at the same step.
         prefix: the text that every translation begins with.
         require: words or phrases that every translation contains (grid beam search, Hokamp & Liu 2017).
+        glossary: a table TERM TAB TRANSLATION; the translations of the terms in a source are required.
         no_repeat_ngram: length of the n-grams that may not be repeated in a translation; 0 allows all.
         min_length: minimum number of tokens.
         mean: how an ensemble combines its members: mean "probability", or mean "log" probability.
@@ -91,6 +98,7 @@ class Decoding:
     diversity: float = 0.5
     prefix: str = ""
     require: tuple[str, ...] = ()
+    glossary: Path | None = None
     no_repeat_ngram: int = 0
     min_length: int = 0
     mean: Mean = "probability"
@@ -158,6 +166,7 @@ class Decoding:
             "diverse",
             "prefix",
             "require",
+            "glossary",
             "no_repeat_ngram",
             "min_length",
         )

@@ -22,6 +22,8 @@ from weft.models import Generator
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.shared.like_length import filled
 from weft.tasks.shared.writing.batch import collate_pairs
+from weft.tasks.shared.writing.glossary import Kept, read_glossary
+from weft.tasks.shared.writing.glossary import kept as terms_kept
 from weft.tasks.shared.writing.kept import aligned, counted, fitting, scorable, written
 from weft.tasks.shared.writing.reading import encode_pairs
 from weft.tasks.shared.writing.scoring import perplexity, scores_of
@@ -56,6 +58,7 @@ class PairEvaluation(Evaluation):
     seconds: float  # of the search
     ratio: float  # words of the outputs divided by words of the references
     compared: Compared | None
+    terms: Kept | None = None  # of the glossary
     shows: ClassVar[str] = "BLEU by source length"
     length: ClassVar[str] = "words in the source sentence"
     compares: ClassVar[bool] = True
@@ -70,6 +73,12 @@ class PairEvaluation(Evaluation):
         lines = [f"  output is {self.ratio:.2f} times as long as the references (words)"]
         rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
         lines.append(f"  {rate:.0f} sentences/s, {self.seconds:.1f} s")
+        if self.terms is not None and self.terms.terms:
+            count, outputs, references = self.terms
+            lines.append(
+                f"  terms of the glossary: {outputs:,} of {count:,} kept ({outputs / count:.1%}); "
+                f"the references have {references / count:.1%}"
+            )
         lines.append("BLEU by source length (words):")
         lines += ["  " + row for row in table(self.lengths).splitlines()]
         return lines
@@ -82,7 +91,8 @@ class PairEvaluation(Evaluation):
         ]
         figures = {"seconds": self.seconds, "length_ratio": self.ratio, "left_out": self.left_out}
         figures |= {"unanswered": len(self.wrong)}
-        return {"by_length": lengths, **figures}
+        terms = {} if self.terms is None else {"glossary": self.terms._asdict()}
+        return {"by_length": lengths, **figures, **terms}
 
     def figure(self, name: str) -> "Figure":
         """BLEU by source length."""
@@ -130,6 +140,7 @@ def evaluate(
     ]
     found.append(sentences(found[-1], lowest, references))
     words = sum(len(line.split()) for line in references)
+    glossary = translator.decoding.glossary
     return PairEvaluation(
         title=f"{title}, {counted(len(kept), left_out, 'pairs')}, {translator.decoding.describe()}"
         f"{unanswered(wrong, 'scored as empty')}",
@@ -141,6 +152,7 @@ def evaluate(
         seconds=seconds,
         ratio=sum(len(line.split()) for line in outputs) / max(1, words),
         compared=of_lines(outputs, references, sources, lowest),
+        terms=None if glossary is None else terms_kept(read_glossary(glossary), sources, outputs, references),
     )
 
 

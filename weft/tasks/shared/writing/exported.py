@@ -265,6 +265,7 @@ def _decoding(decoding: Decoding) -> dict[str, Any]:
         "diverse": 1,
         "prefix": "",
         "require": (),
+        "glossary": None,
         "no_repeat_ngram": 0,
         "min_length": 0,
     }

@@ -47,6 +47,8 @@ class Searching:
     def __init__(
         self, models: Sequence[Generator], target: Vocabulary, how: Decoding, banned: Sequence[int]
     ) -> None:
+        if how.glossary is not None:
+            raise ConfigError("glossary: its terms are those of a source text; leave it out")
         self._models = (
             list(models)
             if how.precision == "float32"

@@ -6,7 +6,7 @@ Read next: ../../../search/beam.py for the search; alignment.py for the attentio
 import copy
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +23,7 @@ from weft.tasks.shared.writing.alignment import Alignment, align
 from weft.tasks.shared.writing.batch import pad
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.reading import Reading
-from weft.tasks.shared.writing.searching import Searching
+from weft.tasks.shared.writing.searches import Searches, Words, batches
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Translator(Predictor[str]):
         self.banned = (PAD, UNK, SOS, *banned)
         self.lines = decoding.nbest
         self.scores = scores
-        self._searching = Searching([model, *others], target, decoding, self.banned)
+        self._searches = Searches([model, *others], target, decoding, self.banned)
         self._random = self._seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
@@ -164,10 +164,11 @@ class Translator(Predictor[str]):
                 results[number] = source
             elif source:
                 sources[number] = source
-        order = sorted(sources, key=lambda n: -len(sources[n]))
-        for at in range(0, len(order), self.decoding.batch_rows):
-            numbers = order[at : at + self.decoding.batch_rows]
-            found = each(numbers, lambda part: self._batch(part, sources, lines, generator))
+        terms = {n: self._searches.required(lines[n]) for n in sources}
+        order = sorted(sources, key=lambda n: (terms[n], -len(sources[n])))
+        for numbers, same in batches(order, terms, self.decoding.batch_rows):
+            batch = partial(self._batch, sources=sources, lines=lines, generator=generator, terms=same)
+            found = each(numbers, batch)
             for number, one in zip(numbers, found, strict=True):
                 results[number] = one
         return results
@@ -178,9 +179,10 @@ class Translator(Predictor[str]):
         sources: Mapping[int, list[int]],
         lines: Sequence[str],
         generator: torch.Generator,
+        terms: Words,
     ) -> Iterator[list[Translation]]:
-        """The n best translations of the lines of these numbers."""
-        found = self.search([sources[n] for n in numbers], generator=generator)
+        """The n best translations of the lines of these numbers, which contain the terms."""
+        found = self.search([sources[n] for n in numbers], generator=generator, terms=terms)
         for row, texts in enumerate(to_lists(found, EOS)):
             target = self.target.extended(self.source.copyable(lines[numbers[row]]))
             yield [
@@ -195,6 +197,7 @@ class Translator(Predictor[str]):
         sources: Sequence[Sequence[int]],
         trace: Trace | None = None,
         generator: torch.Generator | None = None,
+        terms: Words = (),
     ) -> Hypotheses:
         """Token sequences for a batch of sources, none of them empty.
 
@@ -202,9 +205,10 @@ class Translator(Predictor[str]):
             sources: tokens.
             trace: records a beam search.
             generator: for sampling; by default it starts from the seed.
+            terms: of the glossary, required in every output.
         """
         tokens, mask = pad([list(source) for source in sources])
-        return self._searching(tokens.to(self.device), mask.to(self.device), trace, generator)
+        return self._searches.of(terms)(tokens.to(self.device), mask.to(self.device), trace, generator)
 
 
 class Best(Answer):

@@ -1,0 +1,77 @@
+"""--glossary: every term of a source has its translation in the answer, and nothing else changes."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands import corpus
+from tests.commands.shell import refused, unanswered, weft
+from weft.errors import DataError
+from weft.tasks.shared.writing.glossary import Glossary, kept, read_glossary
+
+LINES = ["alpha beta", "gamma", "beta gamma delta alpha", "Beta beta", "theta iota", "", "zeta"]
+
+
+@pytest.fixture
+def terms(tmp_path: Path) -> Path:
+    path = tmp_path / "terms.tsv"
+    path.write_text("beta\tnove\n\ndelta alpha\tsei sette\n")  # not what training taught
+    return path
+
+
+def test_answers_contain_the_terms_and_other_lines_stay_the_same(trained: Path, terms: Path) -> None:
+    text = "".join(f"{line}\n" for line in LINES).encode()
+    plain = weft("predict", trained, stdin=text)
+    found = weft("predict", trained, "--glossary", terms, stdin=text)
+    assert found.code == 0, found.err
+    for line, before, now in zip(LINES, plain.lines, found.lines, strict=True):
+        if "beta" in line.lower():
+            assert "nove" in now.split()
+        else:
+            assert now == before
+    assert "sei sette" in found.lines[2] and "nove" not in plain.lines[0]
+
+
+def test_the_report_has_the_share_of_terms_kept(trained: Path, terms: Path) -> None:
+    sources = (trained.parent / "toy" / "test.xx").read_text().splitlines()
+    glossary = Glossary([("beta", "nove"), ("delta alpha", "sei sette")])
+    count = sum(len(glossary.required(line)) for line in sources)
+    with_terms = weft("evaluate", trained, "--glossary", terms)
+    assert with_terms.code == 0, with_terms.err
+    assert f"terms of the glossary: {count} of {count} kept (100.0%)" in with_terms.out
+    assert f"glossary {terms}" in with_terms.out.splitlines()[0]
+    assert "glossary" not in weft("evaluate", trained).out
+
+
+def test_terms_are_whole_words_the_longest_first_each_once() -> None:
+    glossary = Glossary([("cell", "celda"), ("cell range", "rango"), ("C++", "C++"), ("l'eau", "water")])
+    assert glossary.required("Cell cells cell-range, cell range; cell") == ("celda", "rango")
+    assert glossary.required("Use C++ and L'eau.") == ("C++", "water")
+    assert glossary.required("") == ()
+    found = kept(glossary, ["a cell", "the cell range"], ["una Celda", "el rangoso"], ["x", "el rango"])
+    assert tuple(found) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("line", ["beta", "\tnove", "beta\t", "beta\tnove\tsei"])
+def test_a_damaged_glossary_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_text(f"alpha\tuno\n{line}\n")
+    with pytest.raises(DataError, match=r"terms\.tsv:2: expected TERM TAB TRANSLATION"):
+        read_glossary(path)
+
+
+def test_a_term_that_cannot_be_written_is_named_and_other_lines_are_answered(
+    trained: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_text("beta\tunheard\n")
+    found = weft("predict", trained, "--glossary", path, stdin=b"alpha\nbeta\ngamma\n")
+    (said,) = unanswered(found)
+    assert ":2:" in said and "'unheard'" in said
+    assert found.lines[0] == corpus.WORDS["alpha"] and found.lines[1] == ""
+
+
+def test_sampling_and_required_words_exclude_it(trained: Path, terms: Path) -> None:
+    said = refused(weft("predict", trained, "--glossary", terms, "--require", "uno", stdin=b"alpha\n"))
+    assert "require and glossary: cannot be combined" in said
+    assert "glossary" in refused(weft("predict", trained, "--glossary", terms, "--sample", stdin=b"alpha\n"))
