@@ -1,14 +1,23 @@
 """The block around a cell, the short convolution and local attention against plain NumPy."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 
 from tests.laws.members import READ, ROWS, SIZE, SOURCE, SOURCE_LENGTHS, normal, ready, source
+from weft.config import build, parse
+from weft.errors import ConfigError
 from weft.nn.cells.block import Block
 from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.elman import Elman
+from weft.nn.cells.gru import GRU
 from weft.nn.cells.local_attention import LocalAttention
+from weft.nn.cells.mamba import Mamba
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.recurrent import Stack
 
 Array = np.ndarray
@@ -145,3 +154,36 @@ def test_a_convolution_carries_its_window_over_segments_and_padding() -> None:
     torch.testing.assert_close(
         whole[0], torch.from_numpy(convolved(convolution, x[0].numpy())), rtol=1e-10, atol=1e-10
     )
+
+
+def test_a_bridge_leaves_large_states_alone_and_reads_the_summary_of_an_encoder_that_has_them() -> None:
+    cells = (Mamba, GRU)
+    encoder = ready(lambda: RecurrentEncoder(READ, sizes=(SIZE, 5), cell=cells, bidirectional=True))
+    assert encoder.carry_sizes == (((), ()), ((5,), (5,)))
+    decoder = ready(lambda: RecurrentDecoder(2, encoder, sizes=(7, 11), cell=(GRU, Mamba), enters="late"))
+    assert [len(row) for row in decoder.bridge.maps] == [1, 0]
+    assert decoder.bridge.maps[0][0].weight.shape == (7, 2 * 5)  # the summary: the top layer's last outputs
+    x, mask = source()
+    memory = encoder(x, mask)
+    (h,), large = decoder.start(memory, ROWS).layers
+    want = torch.tanh(decoder.bridge.maps[0][0](memory.summary))
+    torch.testing.assert_close(h, want, rtol=1e-10, atol=1e-10)
+    assert not any(leaf.any() for leaf in large)
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("[lru, {use: block, cell: ltsm}]", "unknown cell 'ltsm'; did you mean 'lstm'?"),
+        ("[]", "expected a cell or a list of at least one, got an empty list"),
+        ("{use: block, gate: inptu}", "did you mean 'input'?"),
+        ("{use: block, convolution: 1}", "expected at least 2 steps, or 0 for none, got 1"),
+        ("{use: slstm, num_heads: 3}", "expected a divisor of the size 8, got 3"),
+        ("{use: lru, min_radius: 1.5}", "expected 0 <= min_radius < max_radius <= 1, got 1.5"),
+        ("{use: local_attention, key_value_heads: 3}", "expected a divisor of num_heads, 4, got 3"),
+    ],
+)
+def test_cells_that_cannot_be_are_one_sentence(cell: str, sentence: str) -> None:
+    recipe = parse(f"{{use: recurrent, sizes: [8, 8], cell: {cell}}}", "recipe.yaml")
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
+        build(recipe, Encoder, in_size=3)
