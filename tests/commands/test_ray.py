@@ -54,13 +54,18 @@ def test_two_workers_answer_in_order_and_go_on_after_a_kill(
 @needs_ray
 @pytest.mark.slow
 def test_a_wrong_line_is_told_as_without_ray(trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "x.txt").write_bytes(b"alpha\n" * 600 + b"\xff\n")
+    (tmp_path / "x.txt").write_bytes(b"alpha\n" * 600 + b"caf\xe9\nbeta\n")
     command = [sys.executable, "-m", "weft", "predict", str(trained), str(tmp_path / "x.txt")]
-    command += ["--output", str(tmp_path / "out.txt"), "--ray", "local"]
-    done = subprocess.run(
-        command, cwd=ROOT, env=ENV, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 2 and "x.txt:601: not UTF-8" in done.stderr, done.stderr
+    command += ["--output", str(tmp_path / "out.txt")]
+    told = []
+    for more in ([], ["--ray", "local"]):
+        done = subprocess.run(
+            [*command, *more], cwd=ROOT, env=ENV, capture_output=True, text=True, check=False, timeout=300
+        )
+        assert done.returncode == 3 and "x.txt:601: not UTF-8" in done.stderr, done.stderr
+        text = (tmp_path / "out.txt").read_text("utf-8")
+        told.append((text, [line for line in done.stderr.splitlines() if line.startswith("weft: ")]))
+    assert told[0] == told[1] and told[0][0] == "uno\n" * 600 + "\ndue\n"
 
 
 @pytest.mark.skipif(HERE, reason="Ray is installed")

@@ -80,7 +80,8 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
     workers = given["processes"] or 1
     try:
         own = {"address": "local", "num_cpus": workers + 1, "include_dashboard": False}
-        ray.init(**(own if given["ray"] == "local" else {"address": given["ray"]}), logging_level="ERROR")
+        where = own if given["ray"] == "local" else {"address": given["ray"]}
+        ray.init(**where, logging_level=logging.ERROR)
     except Exception as error:  # noqa: BLE001  Ray raises a plain Exception if its services start too slowly
         raise ConfigError(
             f"--ray {given['ray']}: the cluster does not answer ({error}); start one, or pass --ray local"
