@@ -56,6 +56,17 @@ def test_what_does_not_fit_is_refused_with_its_reason(address: str) -> None:
         assert ask(f"{address}/download_file/{name}").status == 404
 
 
+def test_the_language_of_a_file_is_detected(address: str) -> None:
+    unit = b'<tmx><body><tu><tuv xml:lang="%s"><seg>alpha</seg></tuv></tu></body></tmx>'
+    pair = b'<tmx><body><tu><tuv xml:lang="XX-a"><seg>a</seg></tuv><tuv xml:lang="yy"><seg>b</seg></tuv></tu>'
+    for data, name in ((b"alpha", "a.txt"), (pair + unit[11:] % b"xx", "a.tmx")):
+        answer = sent(address, data, name, source="AUTO")
+        assert answer.status == 200, answer
+        assert "uno" in ask(answer.body["translatedFileUrl"]).body
+    wrong = sent(address, b"<tmx><body></body></tmx>", "a.tmx", source="auto")
+    assert wrong.status == 400 and "name the languages in the file" in wrong.body["error"]
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -7,20 +7,23 @@ Source: libretranslate.com/docs. Read next: shelf.py, where translations are kep
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import PurePath
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from weft.documents.files import Document, opened
+from weft.documents.pairs import languages
 from weft.documents.plan import Plan
 from weft.documents.segments import Written
+from weft.documents.sentences import base
 from weft.serve.forms import Json, Upload, fields, typed
 from weft.serve.limits import Limits, Refusal, kind_of
 from weft.serve.requests import TranslateFile
 from weft.serve.responses import TranslatedFile
 from weft.serve.shelf import Shelf
-from weft.serve.translation import Translation
+from weft.serve.translation import AUTO, Translation
 
 AT_ONCE = 2
 """Documents that are read or written at the same time."""
@@ -33,6 +36,12 @@ LENGTH = 10
 
 ARCHIVES = (".docx", ".odt")
 """Files whose bytes are not lines."""
+
+NAMING = (".tmx", ".xliff", ".xlf")
+"""Files that name their languages."""
+
+BEGINNING = 100
+"""Texts of another file whose language is detected."""
 
 
 class Documents:
@@ -61,8 +70,11 @@ class Documents:
             raise Refusal(400, f"file: expected a file as multipart/form-data, got {kind_of(upload)}")
         given = typed({**fields_given, "file": upload.name}, TranslateFile)
         name = PurePath(given.file.replace("\\", "/")).name
-        run, source, target = self.translation.direction(given.source, given.target)
         async with self._reading:
+            asked = given.source
+            if asked.lower() == AUTO:
+                asked = await asyncio.to_thread(self._detected, upload.data, name)
+            run, source, target = self.translation.direction(asked, given.target)
             document, plan = await asyncio.to_thread(self._planned, upload.data, name, source, target)
         found: list[Written] = []
         for at in range(0, len(plan.sentences), self.limits.batch_rows):
@@ -85,10 +97,23 @@ class Documents:
         headers = {"Content-Disposition": f'attachment; filename="{shown}"'}
         return Response(data, media_type="application/octet-stream", headers=headers)
 
-    def _planned(self, data: bytes, name: str, source: str, target: str) -> tuple[Document, Plan]:
+    def _detected(self, data: bytes, name: str) -> str:
+        """The language of a document: the one that it names, or that of its beginning."""
+        self._check_lines(data, name)
+        if PurePath(name).suffix.lower() in NAMING:
+            return base(languages([data], name)[0])
+        begun = islice(opened(data, name, "", "").segments, BEGINNING)
+        text = " ".join(one.text for one in begun)[: self.limits.characters]
+        return self.translation.detected(text)[0].language
+
+    def _check_lines(self, data: bytes, name: str) -> None:
         most, lines = self.limits.document_characters, data.count(b"\n") + data.count(b"\r")
         if lines > most and PurePath(name).suffix.lower() not in ARCHIVES:
             raise Refusal(400, f"file: expected at most {most:,} lines, got {lines:,}; send a part of it")
+
+    def _planned(self, data: bytes, name: str, source: str, target: str) -> tuple[Document, Plan]:
+        self._check_lines(data, name)
+        most = self.limits.document_characters
         document = opened(data, name, source, target)
         count = sum(len(one.text) for one in document.segments)
         if count > most:

@@ -37,7 +37,7 @@ def narrowed(components: dict[str, Any], runs: Mapping[str, Served], items: int)
     if directions:
         _languages(components["Translate"], directions)
         file = components["TranslateFile"]["properties"]
-        file["source"]["enum"] = sorted({source for source, _ in directions})
+        file["source"]["enum"] = ["auto", *sorted({source for source, _ in directions})]
         file["target"]["enum"] = sorted({target for _, target in directions})
     _watched(components["Watch"], ready)
     _inspected(components["InspectFile"], ready)

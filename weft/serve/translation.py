@@ -86,7 +86,7 @@ class Translation:
     async def detect(self, request: Request) -> Response:
         """The most probable languages of a text, best first."""
         given = await read(request, self.limits, Detect)
-        return Json(self._detected(self.limits.texts(given.q, "q")[0]))
+        return Json(self.detected(self.limits.texts(given.q, "q")[0]))
 
     async def health(self, request: Request) -> Response:
         """Answer that the process is alive."""
@@ -98,7 +98,7 @@ class Translation:
         texts, more = self.limits.texts(given.q, "q"), given.alternatives
         if not given.q or not (all(texts) or is_json(request)):
             raise Refusal(400, "q: expected some text, got an empty text")
-        detected = self._detected(" ".join(texts)) if given.source.lower() == AUTO else []
+        detected = self.detected(" ".join(texts)) if given.source.lower() == AUTO else []
         asked = detected[0].language if detected else given.source
         run, source, target = self.direction(asked, given.target)
         documents, plan = await asyncio.to_thread(_planned, texts, given.format == "html", source, target)
@@ -145,7 +145,7 @@ class Translation:
         offered = ", ".join(sorted({f"{reads} to {writes}" for _, reads, writes in every}))
         raise Refusal(400, f"no model for this pair of languages; available: {offered or 'none'}")
 
-    def _detected(self, text: str) -> list[Detected]:
+    def detected(self, text: str) -> list[Detected]:
         """Compare the source vocabularies of the runs: the one learnt on the language of the text needs the
         fewest tokens. Only languages of served runs can be detected.
         """
