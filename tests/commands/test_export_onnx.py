@@ -17,6 +17,7 @@ from tests.commands.test_language import GPT, RECIPE, RECURRENT, write
 from tests.commands.test_pointer import make as make_pointer
 from tests.export.runs import TEXTS, translator
 from weft.export.formats.onnx import Onnx
+from weft.train.claim import claim
 
 LINES = ["the cat sat", "", "  one dog ran home .", "the <eos> sat", "zebra é\u0301 ﬁ", "on\u00a0a mat", "."]
 
@@ -92,6 +93,13 @@ def test_refusals_leave_nothing(trained: Path, tmp_path: Path) -> None:
     out.mkdir()
     assert "exists already" in refused(weft("export", trained, "--to", "onnx", "--output", out))
     assert list(out.iterdir()) == [] and [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_run_that_is_being_trained_is_refused(trained: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(trained, tmp_path / "run")
+    with claim(run):
+        said = refused(weft("export", run, "--to", "onnx", "--output", tmp_path / "out"))
+    assert "is still being trained" in said and [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_a_pointer_is_refused(tmp_path: Path) -> None:

@@ -65,13 +65,12 @@ SPELLING: dict[str, tuple[Callable[[], Tokenizer], str, dict[str, int]]] = {
 }
 
 
-def write_checkpoint(name: str, folder: Path) -> Any:
-    """Save one of SPELLING in a folder; returns the library's model."""
+def write_checkpoint(name: str, folder: Path, head: str = "MaskedLM", **more: Any) -> Any:
+    """Save one of SPELLING in a folder, with another head and more settings if given; returns the model."""
     tokenizer, _, symbols = SPELLING[name]
     family, settings = READERS[name]
-    model = model_of(
-        family, settings | symbols | {"vocab_size": 317, "max_position_embeddings": 67}, "MaskedLM"
-    )
+    sizes = {"vocab_size": 317, "max_position_embeddings": 67}
+    model = model_of(family, settings | symbols | sizes | more, head)
     model.save_pretrained(folder)
     spelling = tokenizer()
     spelling.enable_padding(length=23)  # some files say so; it is no part of a text

@@ -14,10 +14,10 @@ from torch import nn
 
 pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
 
-from tests.importing.random_models import ROPE, copied, saved_in, tokens, transformers
+from tests.importing.random_models import ROPE, YARN, copied, saved_in, tokens, transformers
 from tests.laws.members import close
 from weft import cli
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import CheckpointError, ConfigError, ShapeError
 from weft.importing.families import import_model
 from weft.models import Generator
 
@@ -33,9 +33,23 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[nn.Module
         (
             "llama",
             {"rope_parameters": ROPE | {"rope_type": "llama3"}},
-            "rope_type: expected default, .*llama3",
+            "low_freq_factor: expected a positive number, got None",
         ),
-        ("llama", {"rope_parameters": None, "rope_scaling": {"type": "linear"}}, "rope_type: .*got linear"),
+        ("llama", {"rope_parameters": None, "rope_scaling": {"type": "linear"}}, "factor: .*got None"),
+        ("llama", {"rope_parameters": None, "rope_scaling": "linear"}, "rope_type: .*got linear"),
+        (
+            "gpt_neox",
+            {"rope_parameters": ROPE | {"rope_type": "dynamic", "factor": 2.0}},
+            "rope_type: expected default or linear or llama3 or yarn, got dynamic",
+        ),
+        ("llama", {"rope_parameters": YARN | {"rope_theta": 1.0}}, "rope_theta: expected a number above 1"),
+        (
+            "llama",
+            {"rope_parameters": YARN | {"beta_fast": 0.5}},
+            r"config\.json: position_scaling: expected low",
+        ),
+        ("gemma", {"hidden_activation": "gelu"}, "hidden_activation: expected one of gelu_pytorch_tanh"),
+        ("llama", {"num_attention_heads": 7}, r"config\.json: heads\.key_value: expected a divisor"),
         (
             "llama",
             {"rope_parameters": ROPE | {"rope_theta": "x"}},
@@ -55,7 +69,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[nn.Module
         (
             "llama",
             {"architectures": ["LlamaForSequenceClassification"]},
-            "expected LlamaForCausalLM, .*Sequence",
+            "expected LlamaForCausalLM or LlamaModel, .*Sequence",
         ),
         (
             "mistral",
@@ -71,7 +85,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[nn.Module
             {"_remove_final_layer_norm": True},
             "_remove_final_layer_norm: expected one of False, got True",
         ),
-        ("bert", {"architectures": ["BertForTokenClassification"]}, "expected BertForMaskedLM, .*Token"),
+        ("bert", {"architectures": ["BertForTokenClassification"]}, "BertForSequenceClassification, .*Token"),
         ("bert", {"hidden_act": "relu"}, "hidden_act: expected one of gelu, got relu"),
         ("roberta", {"is_decoder": True}, "is_decoder: expected one of False, got True"),
         ("distilbert", {"activation": "relu"}, "activation: expected one of gelu, got relu"),
@@ -80,7 +94,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[nn.Module
 def test_what_cannot_be_expressed_is_refused(
     name: str, settings: dict[str, Any], sentence: str, saved: Any, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match=sentence):
+    with pytest.raises((ConfigError, ShapeError), match=sentence):
         import_model(copied(saved[name][1], tmp_path, **settings))
 
 

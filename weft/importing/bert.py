@@ -23,6 +23,7 @@ class Names(NamedTuple):
     """A family's names of tensors and settings."""
 
     architecture: str
+    classifier: str  # the architecture of classifiers
     entry: str  # prefix of the embeddings
     blocks: str  # prefix of the layers
     attention: tuple[str, ...]  # query, key, value and output of a layer
@@ -36,6 +37,7 @@ _INSIDE = tuple(f"attention.{name}" for name in ("self.query", "self.key", "self
 _LAYER = ("attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")
 BERT = Names(
     "BertForMaskedLM",
+    "BertForSequenceClassification",
     "bert.embeddings",
     "bert.encoder.layer",
     _INSIDE,
@@ -45,6 +47,7 @@ BERT = Names(
 )
 ROBERTA = Names(
     "RobertaForMaskedLM",
+    "RobertaForSequenceClassification",
     "roberta.embeddings",
     "roberta.encoder.layer",
     _INSIDE,
@@ -55,6 +58,7 @@ ROBERTA = Names(
 )
 DISTILBERT = Names(
     "DistilBertForMaskedLM",
+    "DistilBertForSequenceClassification",
     "distilbert.embeddings",
     "distilbert.transformer.layer",
     tuple(f"attention.{name}_lin" for name in ("q", "k", "v", "out")),
@@ -87,7 +91,13 @@ def bert(foreign: Foreign) -> Predictor:
     head = Transformed(own["size"], tokens, tied=embed.table, norm_epsilon=epsilon)
     model = Predictor(embed, encoder, head)
     second = {f"{names.output}.weight", f"{names.output}.bias"} - {names.head[2]}
-    fill(model, foreign, _origins(foreign, names, len(encoder.blocks)), spare=(*SPARE, *second))
+    origins = body(foreign, names, len(encoder.blocks)) | {
+        **tensor("head.symbols.weight", f"{names.entry}.word_embeddings.weight"),
+        **plain("head.layer", names.head[0]),
+        **plain("head.norm", names.head[1]),
+        **tensor("head.symbols.bias", names.head[2]),
+    }
+    fill(model, foreign, origins, spare=(*SPARE, *second))
     return model.eval()
 
 
@@ -95,7 +105,7 @@ def settings(foreign: Foreign) -> dict[str, Any]:
     """The settings of our encoder, as in a recipe."""
     family = foreign.setting("model_type")
     names = FAMILIES[family]
-    architecture(foreign, names.architecture)
+    architecture(foreign, names.architecture, bare=names.classifier)
     foreign.need("is_decoder", False)
     foreign.need("position_embedding_type", "absolute")
     foreign.need(
@@ -124,21 +134,17 @@ def epsilon_of(foreign: Foreign) -> float:
     return float(foreign.setting("layer_norm_eps", default=1e-12))
 
 
-def _origins(foreign: Foreign, names: Names, num_layers: int) -> dict[str, Origin]:
-    """The checkpoint's tensors from which each parameter of Weft is made."""
+def body(foreign: Foreign, names: Names, num_layers: int) -> dict[str, Origin]:
+    """The checkpoint's tensors from which the embedding and the encoder are made."""
     table, segments = f"{names.entry}.word_embeddings.weight", f"{names.entry}.token_type_embeddings.weight"
     with_segments = (segments,) if segments in foreign.tensors else ()
     origins: dict[str, Origin] = {
         **tensor("embed.table.weight", table),
-        **tensor("head.symbols.weight", table),
         "encoder.positions.table.weight": Origin(
             (f"{names.entry}.position_embeddings.weight", *with_segments),
             lambda positions, *segments: positions[names.unused :] + sum(each[0] for each in segments),
         ),
         **plain("encoder.entry_norm", f"{names.entry}.LayerNorm"),
-        **plain("head.layer", names.head[0]),
-        **plain("head.norm", names.head[1]),
-        **tensor("head.symbols.bias", names.head[2]),
     }
     for layer in range(num_layers):
         ours, theirs = f"encoder.blocks.{layer}", f"{names.blocks}.{layer}"

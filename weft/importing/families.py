@@ -15,6 +15,7 @@ from weft.importing.llama import ARCHITECTURES, llama
 from weft.importing.opt import opt
 from weft.importing.t5 import ARCHITECTURES as OF_T5
 from weft.importing.t5 import t5
+from weft.importing.text_classifiers import classifier, classifies
 from weft.importing.translators import FORMS, translator
 from weft.importing.vit import vit
 from weft.models import Generator, Predictor
@@ -57,7 +58,7 @@ def built(foreign: Foreign) -> Generator | Predictor:
     Raises:
         CheckpointError, ConfigError: see import_model.
     """
-    make = FAMILIES[foreign.setting("model_type")]
+    make = classifier if classifies(foreign) else FAMILIES[foreign.setting("model_type")]
     with guarded(foreign):
         with torch.device("meta"):
             make(foreign)
@@ -73,8 +74,10 @@ def guarded(foreign: Foreign) -> Iterator[None]:
     """
     try:
         yield
-    except WeftError:
-        raise
+    except WeftError as error:
+        if str(foreign.path) in str(error):
+            raise
+        raise type(error)(f"{foreign.path / 'config.json'}: {error}") from error
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError) as error:
         why = " ".join(str(error).split())[:100]
         raise CheckpointError(

@@ -78,16 +78,17 @@ def architecture(foreign: Foreign, known: str, *, bare: str = "") -> None:
     Args:
         foreign: the checkpoint.
         known: the model with the output layer.
-        bare: the model without it, if its embedding table may serve instead.
+        bare: another one: the model without it, if its embedding table may serve instead, or a classifier.
 
     Raises:
         ConfigError: it has another one, such as a classifier's.
     """
     found = foreign.config.get("architectures")
     if isinstance(found, list) and found and not {known, bare} & set(map(str, found)):
+        supported = " or ".join(filter(None, (known, bare)))
         raise ConfigError(
-            f"{foreign.path / 'config.json'}: architectures: expected {known}, the only one of this family "
-            f"that can be imported, got {', '.join(map(str, found))[:80]}"
+            f"{foreign.path / 'config.json'}: architectures: expected {supported}, "
+            f"as only these of this family can be imported, got {', '.join(map(str, found))[:80]}"
         )
 
 

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from weft.importing import bert, gpt2, gpt_neox, llama, opt, t5, translators
+from weft import files
+from weft.importing import bert, gpt2, gpt_neox, llama, opt, t5, text_classifiers, translators
 from weft.importing.checkpoint import Foreign
 from weft.importing.searches import searched, with_generation
-from weft.importing.vocabularies import Found, of_pair, vocabulary, with_mask
+from weft.importing.vocabularies import Found, of_pair, vocabulary, with_frame, with_mask
 from weft.importing.writing import TABLES, renumbered
 from weft.text.vocabulary import EOS, SOS
 
@@ -26,6 +27,7 @@ class Plan(NamedTuple):
     begins: bool = False  # </s> that is read is the model's symbol for the beginning of a text
 
     without: tuple[str, ...] = ()  # settings of a search that are not taken over
+    files: Mapping[str, bytes] = {}  # further files of the run
 
     def renumbered(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The tensors of the task's model, with rows numbered like the vocabularies."""
@@ -33,7 +35,10 @@ class Plan(NamedTuple):
         if self.begins:
             for name in ("embed.table.weight", "source_embed.table.weight"):
                 found[name][EOS] = found[name][SOS]
-        return {f"{self.prefix}{name}": tensor for name, tensor in found.items()}
+        # A classifier of a recipe has dropout around its pool.
+        return {
+            f"{self.prefix}{name}".replace("pool.map.", "pool.pool.map."): one for name, one in found.items()
+        }
 
 
 def translate(foreign: Foreign, data: dict[str, Any]) -> Plan:
@@ -157,6 +162,31 @@ def language(foreign: Foreign, data: dict[str, Any]) -> Plan:
     return Plan(recipe, found, begins=begins)
 
 
+def labelled(foreign: Foreign, data: dict[str, Any]) -> Plan:
+    """A classifier of texts, which are read with the tokenizer's own symbols around them."""
+    side, names = bert.settings(foreign), text_classifiers.classes(foreign)
+    layer = text_classifiers.HEADS[foreign.setting("model_type")].activation
+    recipe = {
+        "task": "classify",
+        "data": {**data, "max_length": side["max_length"]},
+        "model": {
+            "encoder": {"use": "transformer", **side},
+            "pool": {"use": "first", "layer": layer},
+            "embedding": {"size": side["size"], "dropout": 0.0},
+            "dropout": side["dropout"],
+        },
+        "training": {"max_epochs": 3},
+    }
+    content = files.to_json({"classes": names, "items": []})
+    tables, known = ("embed.table.weight",), with_frame(foreign, "tokenizer.json")
+    return Plan(recipe, known, tables=tables, files={"tokenizer.classes.json": content})
+
+
+def encoder(foreign: Foreign, data: dict[str, Any]) -> Plan:
+    """A classifier or a masked language model, from an encoder."""
+    return (labelled if text_classifiers.classifies(foreign) else masked)(foreign, data)
+
+
 def masked(foreign: Foreign, data: dict[str, Any]) -> Plan:
     """A masked language model, from an encoder."""
     encoder = bert.settings(foreign)
@@ -200,6 +230,6 @@ PAIRS: dict[str, Callable[[Foreign, dict[str, Any]], Plan]] = {"translate": tran
 PLANS: dict[str, Callable[[Foreign, dict[str, Any]], Plan]] = {
     **dict.fromkeys(TRANSLATORS, translate),
     **dict.fromkeys(DECODERS, language),
-    **dict.fromkeys(bert.FAMILIES, masked),
+    **dict.fromkeys(bert.FAMILIES, encoder),
 }
 """The plan for each `model_type` that becomes a run."""

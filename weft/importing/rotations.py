@@ -56,7 +56,7 @@ def rotation(
     kind: Any = "default"
     for one in (foreign.config.get(name) or {} for name in ("rope_parameters", "rope_scaling")):
         kind = one.get("rope_type", one.get("type", kind)) if isinstance(one, dict) else one
-        if kind not in SCALINGS:
+        if not isinstance(one, dict) or kind not in SCALINGS:
             raise ConfigError(f"{place}rope_type: expected {' or '.join(SCALINGS)}, got {str(kind)[:40]}")
         table |= one
 
@@ -73,6 +73,8 @@ def rotation(
             table, kind, foreign.config.get("max_position_embeddings"), number
         )
     base = number("rope_theta", 10000.0, theta)
+    if kind == "yarn" and base <= 1:
+        raise ConfigError(f"{place}rope_theta: expected a number above 1 for yarn, got {base:g}")
     return Rotation(base, number("partial_rotary_factor", usual, share), scaling)
 
 

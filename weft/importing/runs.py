@@ -85,7 +85,7 @@ def _of_transformers(given: Given, run: Path, task: str | None) -> str:
         plan = planned(foreign, {**languages, "train": given.train, "valid": given.valid})
         state = plan.renumbered(theirs.state_dict())
     foreign.tensors.clear()  # frees memory
-    parts = Parts(plan.recipe, plan.found.vocabularies, state)
+    parts = Parts(plan.recipe, plan.found.vocabularies, state, plan.files)
     count = write_run(run, parts, kind=family, place=str(directory))
     said = (
         f"{run}: a {family} of {count:,} parameters and {len(plan.found.order):,} tokens, "

@@ -120,3 +120,25 @@ def with_mask(foreign: Foreign, name: str) -> Found:
     content, order = renumbered(path, size, pad=pad, start=around[0], end=around[1])
     order = [number for number in order if number != numbers[0]]
     return Found({name: Imported(content, order, framed=False)}, [*order, numbers[0]])
+
+
+def with_frame(foreign: Foreign, name: str) -> Found:
+    """The vocabulary of a classifier: texts are read with the tokenizer's own symbols around them.
+
+    Args:
+        foreign: the checkpoint.
+        name: of the file.
+
+    Raises:
+        CheckpointError: the file is missing or damaged, or has no symbols around a text.
+    """
+    path, size = foreign.path / "tokenizer.json", foreign.setting("vocab_size")
+    around, _ = numbers_of(path, ())
+    if len(around) != 2:
+        raise CheckpointError(
+            f"{path}: expected one symbol before a text and one after it, got {len(around)}; is it the "
+            "tokenizer of a classifier?"
+        )
+    pad = foreign.config.get("pad_token_id")
+    content, order = renumbered(path, size, pad=pad, start=around[0], end=around[1])
+    return Found({name: Imported(content, order, framed=True)}, order)

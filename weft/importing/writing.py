@@ -36,6 +36,7 @@ class Parts(NamedTuple):
     recipe: dict[str, Any]
     vocabularies: Mapping[str, Vocabulary]  # by the name of their file in the run
     state: Mapping[str, Tensor]  # of the task's model, with rows numbered like the vocabularies
+    files: Mapping[str, bytes] = {}  # further files that the task reads
 
 
 def write_run(run: Path, parts: Parts, *, kind: str, place: str) -> int:
@@ -62,6 +63,8 @@ def write_run(run: Path, parts: Parts, *, kind: str, place: str) -> int:
         (folder / "recipe.yaml").write_bytes(dump(parts.recipe).encode())
         for file, vocabulary in parts.vocabularies.items():
             vocabulary.save(folder / file)
+        for file, content in parts.files.items():
+            (folder / file).write_bytes(content)
         with _placed(folder / "recipe.yaml", place):
             begun = check(read_recipe(folder / "recipe.yaml"))
             ready = begun.task.open(folder)
@@ -77,7 +80,7 @@ def write_run(run: Path, parts: Parts, *, kind: str, place: str) -> int:
             "recipe.yaml": dump(begun.plain).encode(),
             "model.safetensors": packed,
             weights.START: packed,
-        } | {file: (folder / file).read_bytes() for file in parts.vocabularies}
+        } | {file: (folder / file).read_bytes() for file in (*parts.vocabularies, *parts.files)}
     files.write_directory(run, contents)
     return sum(parameter.numel() for parameter in model.parameters())
 
@@ -104,11 +107,13 @@ def renumbered(
     Args:
         state: of the model, numbered like the checkpoint.
         order: the original number of each of Weft's numbers; -1 for a symbol that the checkpoint lacks.
-        tables: names of the tensors with a row for each token; the last one is added to the logits.
+        tables: names of the tensors with a row for each token; the last one is added to the logits, if it has
+            one number for each.
     """
     rows = torch.tensor(order)
     twice = [place for place in range(4) if order[place] < 0 or order[place] in order[place + 1 : 4]]
     rows = torch.where(rows < 0, rows[3], rows)  # any row will do, it is never used
     found = dict(state) | {name: state[name][rows] for name in tables}
-    found[tables[-1]][twice] = NEVER
+    if found[tables[-1]].dim() == 1:
+        found[tables[-1]][twice] = NEVER
     return found

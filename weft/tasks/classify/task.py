@@ -106,6 +106,12 @@ class Classify(Task):
             progress("learning the vocabulary", 0, None)
             self._learn(train, run)
         reader = self._reader(run, stood)
+        if unknown := sorted(set(train.labels) - set(reader.classes)):
+            raise DataError(
+                f"{self.data.describe('train')}: expected the classes that the model has "
+                f"({', '.join(reader.classes)[:200]}), got {unknown[0]!r}; rename it, or train from "
+                "the beginning"
+            )
         limit = most_positions(self.parts.build(5, 3))
         training = ClassifyTraining(self.data, reader, train, valid, limit)
         if not training.rows:

@@ -1,0 +1,90 @@
+"""Import classifiers of texts: BERT, RoBERTa and DistilBERT with a layer on the first symbol (M7).
+
+Read next: bert.py, the encoder.
+"""
+
+from typing import NamedTuple
+
+from weft.errors import ConfigError
+from weft.importing.bert import FAMILIES, SPARE, body, settings
+from weft.importing.checkpoint import Foreign, fill, prefixed
+from weft.importing.names import plain, tensor
+from weft.models import Predictor
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn.heads.categorical import Categorical
+from weft.nn.pools.first import First, Layer
+
+
+class Head(NamedTuple):
+    """A family's names of the head's tensors."""
+
+    layer: str
+    activation: Layer
+    output: str
+
+
+HEADS = {
+    "bert": Head("bert.pooler.dense", "tanh", "classifier"),
+    "roberta": Head("classifier.dense", "tanh", "classifier.out_proj"),
+    "distilbert": Head("pre_classifier", "relu", "classifier"),
+}
+
+
+def classifies(foreign: Foreign) -> bool:
+    """Whether a checkpoint is a classifier of whole texts."""
+    names = FAMILIES.get(foreign.setting("model_type"))
+    return names is not None and names.classifier in (foreign.config.get("architectures") or [])
+
+
+def classifier(foreign: Foreign) -> Predictor:
+    """A `BertForSequenceClassification` or one of its relatives.
+
+    Our tokens are multiplied by sqrt(D), so the table is divided by it.
+
+    Raises:
+        CheckpointError, ConfigError: see checkpoint.py.
+
+    Source: Devlin et al. 2019; Liu et al. 2019 (RoBERTa); Sanh et al. 2019 (DistilBERT).
+    """
+    family = foreign.setting("model_type")
+    names, head, own = FAMILIES[family], HEADS[family], settings(foreign)
+    foreign = prefixed(
+        foreign, f"{family}.", *(name.partition(".")[0] for name in head if name != "bert.pooler.dense")
+    )
+    size, tokens = own["size"], foreign.setting("vocab_size")
+    encoder = TransformerEncoder(size, **own)
+    output = Categorical(size, len(classes(foreign)))
+    model = Predictor(Tokens(tokens, size), encoder, output, pool=First(size, layer=head.activation))
+    table = f"{names.entry}.word_embeddings.weight"
+    origins = body(foreign, names, len(encoder.blocks)) | {
+        **tensor("embed.table.weight", table, lambda rows: rows / size**0.5),
+        **plain("pool.map", head.layer),
+        **plain("head", head.output),
+    }
+    fill(model, foreign, origins, spare=SPARE)
+    return model.eval()
+
+
+def classes(foreign: Foreign) -> list[str]:
+    """The names of the classes, in the order of their numbers.
+
+    Raises:
+        ConfigError: the outputs are no classes, of which a text has one; or two have one name.
+    """
+    place, found = f"{foreign.path / 'config.json'}: ", foreign.config.get("id2label") or {}
+    kind = foreign.config.get("problem_type") or "single_label_classification"
+    if kind != "single_label_classification":
+        raise ConfigError(f"{place}problem_type: expected single_label_classification, got {str(kind)[:60]}")
+    rows = [
+        one
+        for name, one in foreign.tensors.items()
+        if name.endswith(f"{HEADS[foreign.setting('model_type')].output}.bias")
+    ]
+    count = len(rows[0]) if rows else len(found)
+    names = [str(found.get(str(number), f"LABEL_{number}")) for number in range(count)]
+    if count < 2 or len(set(names)) != count:
+        raise ConfigError(
+            f"{place}id2label: expected at least two different classes, got {', '.join(names)[:80]}"
+        )
+    return names
