@@ -17,7 +17,7 @@ class First(Pool):
 
     Args:
         size: D.
-        layer: g(W h_1 + b) with this g instead of h_1, as BERT's classifiers have it.
+        layer: g(W h_1 + b) with this g instead of h_1, as in BERT's classifiers.
 
     Source: Devlin et al. 2019, its [CLS].
 
