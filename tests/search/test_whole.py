@@ -35,7 +35,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "best": {"width": 4, "nbest": 4, "length_penalty": 0.0},
     "gnmt": {"width": 3, "nbest": 2, "normalisation": "gnmt", "length_penalty": 0.7},
     "patient": {"width": 3, "patience": 2.0, "stop": "worst"},
-    "full": {"width": 3, "stop": "full"},
+    "worst": {"width": 2, "stop": "worst", "length_penalty": 1.5},
+    "full": {"width": 2, "stop": "full", "length_penalty": 1.5},
     "never": {"width": 2, "stop": "never", "nbest": 2},
     "banned": {"width": 3, "banned": (5, 11, 3)},
     "one step": {"width": 3, "nbest": 3, "max_length": 1},
@@ -110,6 +111,17 @@ def test_every_recurrent_decoder_writes_what_it_writes_step_by_step(
 def test_other_recurrent_decoders_are_called_step_by_step(form: dict[str, Any], counted: list[bool]) -> None:
     found(generator("recurrent", sizes=(17,), **form), plain=False, width=2)
     assert counted == []
+
+
+def test_of_equal_hypotheses_both_take_the_same(counted: list[bool]) -> None:
+    model = generator()
+    with torch.no_grad():  # every word but the end has a twin of equal probability and meaning
+        for part in (model.head.weight, model.head.bias, model.embed.table.weight):
+            part[5::2] = part[4:-1:2]
+    how = {"width": 4, "nbest": 4}
+    mine = found(model, plain=False, **how)
+    same(mine, found(model, plain=True, **how), 1e-12)
+    assert len(set(mine.score[0].tolist())) < 4 and counted == [True]
 
 
 @pytest.mark.parametrize("search", ["beam", "greedy"])
