@@ -7,9 +7,12 @@ import pytest
 import torch
 
 from tests.laws.members import READ, ROWS, SIZE, SOURCE, SOURCE_LENGTHS, normal, ready, source
+from weft import rooms, tree
 from weft.config import build, parse
 from weft.errors import ConfigError
+from weft.nn import cells
 from weft.nn.cells.block import Block
+from weft.nn.cells.cell import Cell
 from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.gru import GRU
@@ -124,11 +127,11 @@ def turn(x: Array, position: int, features: int) -> Array:
 
 
 def test_layers_of_a_list_take_turns_and_the_last_norm_is_of_the_output() -> None:
-    cells = (Elman, lambda a, b: LocalAttention(a, b, num_heads=1, window=3))
-    stack = ready(lambda: Stack(READ, (SIZE,) * 5, cell=cells, bidirectional=True, last_norm="rms"))
+    taking_turns = (Elman, lambda a, b: LocalAttention(a, b, num_heads=1, window=3))
+    stack = ready(lambda: Stack(READ, (SIZE,) * 5, cell=taking_turns, bidirectional=True, last_norm="rms"))
     for half in (stack.forwards, stack.backwards):
         assert [type(cell) for cell in half] == [Elman, LocalAttention, Elman, LocalAttention, Elman]
-    plain = ready(lambda: Stack(READ, (SIZE,) * 5, cell=cells, bidirectional=True))
+    plain = ready(lambda: Stack(READ, (SIZE,) * 5, cell=taking_turns, bidirectional=True))
     plain.load_state_dict({k: v for k, v in stack.state_dict().items() if not k.startswith("last_norm")})
     x, mask = source()
     y, finals = stack(x, mask=mask)
@@ -157,8 +160,8 @@ def test_a_convolution_carries_its_window_over_segments_and_padding() -> None:
 
 
 def test_a_bridge_leaves_large_states_alone_and_reads_the_summary_of_an_encoder_that_has_them() -> None:
-    cells = (Mamba, GRU)
-    encoder = ready(lambda: RecurrentEncoder(READ, sizes=(SIZE, 5), cell=cells, bidirectional=True))
+    both = (Mamba, GRU)
+    encoder = ready(lambda: RecurrentEncoder(READ, sizes=(SIZE, 5), cell=both, bidirectional=True))
     assert encoder.carry_sizes == (((), ()), ((5,), (5,)))
     decoder = ready(lambda: RecurrentDecoder(2, encoder, sizes=(7, 11), cell=(GRU, Mamba), enters="late"))
     assert [len(row) for row in decoder.bridge.maps] == [1, 0]
@@ -187,3 +190,13 @@ def test_cells_that_cannot_be_are_one_sentence(cell: str, sentence: str) -> None
     recipe = parse(f"{{use: recurrent, sizes: [8, 8], cell: {cell}}}", "recipe.yaml")
     with pytest.raises(ConfigError, match=re.escape(sentence)):
         build(recipe, Encoder, in_size=3)
+
+
+@pytest.mark.parametrize("name", sorted({*rooms.parts(cells, Cell)} - {"block", "projected"}))
+def test_every_cell_fits_a_block(name: str) -> None:
+    kind = rooms.find(cells, Cell, name)
+    block = ready(lambda: Block(READ, 8, cell=kind, convolution=3, gate="input", network=5))
+    x, mask = source()
+    got, want = block(x, block.start(x), mask), Cell.run(block, x, block.start(x), mask)
+    for one, other in zip(tree.leaves(got), tree.leaves(want), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
