@@ -33,6 +33,8 @@ def test_a_range_contains_the_recipes_own_value_on_its_grid() -> None:
     found = spaces.around(space, RECIPE)
     assert (found["model.sizes"].low, found["model.sizes"].high) == (40, 88)  # 40 + 3 * 16
     assert found["model.sizes"].layers == 2
+    wide = spaces.around({"model.sizes": Range(low=18, high=90, step=8, layers=1)}, RECIPE)["model.sizes"]
+    assert (wide.low, wide.high) == (24, 88)  # 40 - 2 * 8, 40 + 6 * 8
     assert (found["model.dropout"].low, found["model.dropout"].high) == (0.0, 0.7)
     assert found["model.pool"].values == ("mean", {"use": "queries"})  # the recipe's own, shorter
     assert spaces.own(found, RECIPE) == {
