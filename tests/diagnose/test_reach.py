@@ -21,6 +21,7 @@ from weft.nn.cells.elman import Elman
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.lru import LRU
 from weft.nn.cells.lstm import LSTM
+from weft.nn.cells.retention import Retention
 from weft.nn.cells.s4d import S4D
 from weft.nn.cells.sru import SRU
 from weft.nn.decoders.recurrent import RecurrentDecoder
@@ -102,6 +103,15 @@ def test_the_reach_of_an_lru_is_the_power_of_its_largest_eigenvalue(around: bool
     largest = float(nu.exp().min())
     for row, length in enumerate(one.mask.sum(1).tolist()):
         expected = [np.exp(-largest * (length - 1 - t)) for t in range(length)]
+        assert one.norms[row, :length].tolist() == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_reach_of_retention_is_the_power_of_its_slowest_decay() -> None:
+    model = Reader(Stack(2, (6,), cell=partial(Retention, num_heads=2))).double()
+    (one,) = reach(model, ragged(3, 7, 2))
+    slowest = 1 - 2.0**-6  # of the second head
+    for row, length in enumerate(one.mask.sum(1).tolist()):
+        expected = [slowest ** (length - 1 - t) for t in range(length)]
         assert one.norms[row, :length].tolist() == pytest.approx(expected, rel=1e-10)
 
 

@@ -13,7 +13,7 @@ from weft.nn.scores.dot import Dot
 
 SIZE = 13  # features of a cell's output, a prime unlike the sizes in members.py
 
-MATRIX = {"heads": 2, "key_size": 3, "value_size": 5}  # no norm of one number, whatever the size
+MATRIX = {"num_heads": 2, "key_size": 3, "value_size": 5}  # no norm of one number, whatever the size
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "cells.retention": [MATRIX],

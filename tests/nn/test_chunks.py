@@ -114,7 +114,7 @@ def test_a_short_convolution_is_that_of_torch_twice_differentiated() -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Retention(2, 3, heads=0), "heads of at least 1.*got heads 0"),
+        (lambda: Retention(2, 3, num_heads=0), "num_heads of at least 1.*got num_heads 0"),
         (lambda: Retention(2, 3, key_size=-1), "key_size -1"),
         (lambda: HGRN2(2, 3, lower_bound=1.0), "lower_bound: .*1.0"),
         (lambda: Delta(2, 3, convolution=1), "convolution: .*1"),

@@ -23,7 +23,7 @@ from weft.nn.chunks import CHUNK
 from weft.tree import State
 
 LENGTHS = (2 * CHUNK + 3, 1, CHUNK, 17)
-SIZES = {"heads": 2, "key_size": 5, "value_size": 7}
+SIZES = {"num_heads": 2, "key_size": 5, "value_size": 7}
 
 
 def weights(cell: MatrixCell) -> oracle.Weights:

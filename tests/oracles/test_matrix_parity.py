@@ -47,7 +47,7 @@ def test_mamba2() -> None:
         conv_kernel=4,
     )
     layer = drawn(Mamba2Mixer(config, layer_idx=0))
-    cell = SSD(SIZE, SIZE, heads=HEADS, key_size=KEYS, value_size=VALUES)
+    cell = SSD(SIZE, SIZE, num_heads=HEADS, key_size=KEYS, value_size=VALUES)
     weights = {
         "project.weight": layer.in_proj.weight,
         "short.weight": layer.conv1d.weight[:, 0].T,
@@ -74,7 +74,7 @@ def test_gated_delta_of_qwen3_next() -> None:
         num_hidden_layers=4,
     )
     layer = drawn(Qwen3NextGatedDeltaNet(config, layer_idx=0))
-    cell = GatedDelta(SIZE, SIZE, heads=HEADS, key_size=KEYS, value_size=VALUES)
+    cell = GatedDelta(SIZE, SIZE, num_heads=HEADS, key_size=KEYS, value_size=VALUES)
     heads = layer.in_proj_qkvz.weight.unflatten(0, (HEADS, -1)).split([KEYS, KEYS, VALUES, VALUES], 1)
     rates = layer.in_proj_ba.weight.unflatten(0, (HEADS, 2))
     weights = {
@@ -102,7 +102,7 @@ def test_mlstm_of_xlstm() -> None:
         return_last_states=True,
     )
     layer = drawn(modeling_xlstm.xLSTMLayer(config))
-    cell = MLSTM(HEADS * VALUES, HEADS * VALUES, heads=HEADS, key_size=KEYS, value_size=VALUES, cap=15.0)
+    cell = MLSTM(HEADS * VALUES, HEADS * VALUES, num_heads=HEADS, key_size=KEYS, value_size=VALUES, cap=15.0)
     gates = (layer.ogate_preact, layer.igate_preact, layer.fgate_preact)
     bias = torch.cat([torch.zeros(HEADS * VALUES), layer.igate_preact.bias, layer.fgate_preact.bias])
     weights = {

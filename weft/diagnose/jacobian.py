@@ -55,11 +55,14 @@ def shown_block(cell: Cell, state: State) -> Tensor:
     """The places of h, the output part of a state, among its N numbers, int64.
 
     It is the whole state if h is computed from the state, and the carried part if no step reads h (in SRU,
-    c). Of more than MOST numbers it is a sample, so that norms are lower bounds.
+    c); if that part is computed from matrices, these. Of more than MOST numbers it is a sample, so that norms
+    are lower bounds.
     """
     shown, carried = cell.shown(state), list(leaves(cell.carried(state)))
-    parts = [shown]
-    if not any(leaf is shown for leaf in carried) and any(leaf is carried[0] for leaf in leaves(state)):
+    parts, stored = [shown], list(leaves(state))
+    if carried and not any(leaf is carried[0] for leaf in stored):
+        parts = [leaf for leaf in stored if leaf.dim() > 2]
+    elif not any(leaf is shown for leaf in carried) and any(leaf is carried[0] for leaf in leaves(state)):
         parts = carried if any(leaf is shown for leaf in leaves(state)) or len(carried) == 1 else parts
     places = torch.arange(flat(state).shape[1], device=shown.device)
     found = [

@@ -46,6 +46,7 @@ class Layer(NamedTuple):
     title: str  # such as "encoder, layer 1 (GRU)"
     labels: list[str]  # of the T positions
     values: dict[str, np.ndarray]  # [T, H] by what was recorded
+    matrices: np.ndarray = np.zeros((0, 0, 0))  # [heads, K, V], the state of a cell with matrices at the end
 
 
 def longest_runs(runs: Sequence[Run]) -> list[Run]:
@@ -91,6 +92,15 @@ def recorded(steps: Trace) -> dict[str, np.ndarray]:
     return {name: values[::-1].copy() for name, values in whole.items()} if steps.place.backward else whole
 
 
+@torch.no_grad()
+def last_matrices(steps: Trace) -> np.ndarray:
+    """The matrices of a cell on the first row after its last step, [heads, K, V]; none of other cells."""
+    with probe() as values:
+        steps.place.cell.step(steps.x[:, -1], steps.states[-1])
+    found = values.get("state", [])
+    return found[-1][0].float().cpu().numpy() if found else np.zeros((0, 0, 0))
+
+
 class CellsView(View):
     """Heat maps and lines of every cell.
 
@@ -119,6 +129,7 @@ class CellsView(View):
                     titles[steps.place.name],
                     labels_of(steps.place, len(steps.states), subject),
                     recorded(steps),
+                    last_matrices(steps),
                 )
                 for steps in traces
             ]
@@ -209,6 +220,10 @@ class CellsView(View):
             ),
             {"kind": "matrices", "pick": "cell", "each": "quantity", "groups": groups, "lines": True},
         ]
+        kept = [self._matrices(one) for one in self.layers if len(one.matrices)]
+        if kept:
+            blocks.append(said("What each head keeps at the end: a row for each feature of the keys."))
+            blocks.append({"kind": "matrices", "pick": "cell", "each": "head", "groups": kept})
         blocks += [self._products(one) for one in self.layers if self._keeping(one)]
         if rows:
             head = [
@@ -221,6 +236,18 @@ class CellsView(View):
             ]
             blocks.append({"kind": "table", "head": head, "rows": rows})
         return blocks
+
+    def _matrices(self, one: Layer) -> Block:
+        most = float(np.abs(one.matrices).max()) or 1.0
+        _, rows, columns = one.matrices.shape
+        keys, values = [f"key {n}" for n in range(rows)], [f"value {n}" for n in range(columns)]
+        return {
+            "name": one.title,
+            "items": [
+                matrix(f"S of head {head + 1}", each, keys, values, low=-most, high=most)
+                for head, each in enumerate(one.matrices)
+            ],
+        }
 
     def _keeping(self, one: Layer) -> str:
         return next((name for name in KEEPING if name in one.values), "")

@@ -20,9 +20,9 @@ class Delta(MatrixCell):
     Args:
         in_size: D, features of the input.
         size: H, features of the output.
-        heads: number of matrices S.
-        key_size: K; 0 = size / heads, rounded up.
-        value_size: V; 0 = size / heads, rounded up.
+        num_heads: number of matrices S.
+        key_size: K; 0 = size / num_heads, rounded up.
+        value_size: V; 0 = size / num_heads, rounded up.
         convolution: number of steps that the convolution reads; 0 = none.
 
     The state is (y, S), and with a convolution its last inputs.
@@ -43,15 +43,15 @@ class Delta(MatrixCell):
         in_size: int,
         size: int,
         *,
-        heads: int = 4,
+        num_heads: int = 4,
         key_size: int = 0,
         value_size: int = 0,
         convolution: int = 4,
     ) -> None:
-        super().__init__(in_size, size, heads=heads, key_size=key_size, value_size=value_size)
-        keys, values = heads * self.key_size, heads * self.value_size
+        super().__init__(in_size, size, num_heads=num_heads, key_size=key_size, value_size=value_size)
+        keys, values = num_heads * self.key_size, num_heads * self.value_size
         self.sizes = [keys, keys, values]
-        self.project = Linear(in_size, sum(self.sizes) + heads, bias=False)
+        self.project = Linear(in_size, sum(self.sizes) + num_heads, bias=False)
         self.convolution = convolution
         if convolution:
             self.short = ShortConvolution(sum(self.sizes), convolution, bias=False)

@@ -21,9 +21,9 @@ class GatedDelta(MatrixCell):
     Args:
         in_size: D, features of the input.
         size: H, features of the output.
-        heads: number of matrices S.
-        key_size: K; 0 = size / heads, rounded up.
-        value_size: V; 0 = size / heads, rounded up.
+        num_heads: number of matrices S.
+        key_size: K; 0 = size / num_heads, rounded up.
+        value_size: V; 0 = size / num_heads, rounded up.
         convolution: number of steps that the convolution reads, at least 2.
 
     The state is (y, S, last inputs of the convolution).
@@ -43,18 +43,18 @@ class GatedDelta(MatrixCell):
         in_size: int,
         size: int,
         *,
-        heads: int = 4,
+        num_heads: int = 4,
         key_size: int = 0,
         value_size: int = 0,
         convolution: int = 4,
     ) -> None:
-        super().__init__(in_size, size, heads=heads, key_size=key_size, value_size=value_size)
-        keys, values = heads * self.key_size, heads * self.value_size
+        super().__init__(in_size, size, num_heads=num_heads, key_size=key_size, value_size=value_size)
+        keys, values = num_heads * self.key_size, num_heads * self.value_size
         self.sizes = [keys, keys, values]
-        self.rest = [values, heads, heads]  # z, b, a
+        self.rest = [values, num_heads, num_heads]  # z, b, a
         self.project = Linear(in_size, sum(self.sizes + self.rest), bias=False)
         self.short = ShortConvolution(sum(self.sizes), convolution, bias=False)
-        self.log_rate, self.bias = (nn.Parameter(part) for part in rates(heads))
+        self.log_rate, self.bias = (nn.Parameter(part) for part in rates(num_heads))
         self.norm = RMSNorm(self.value_size, eps=1e-6)
         self.out = Linear(values, size, bias=False)
 

@@ -19,9 +19,9 @@ class GLA(MatrixCell):
     Args:
         in_size: D, features of the input.
         size: H, features of the output.
-        heads: number of matrices S.
-        key_size: K; 0 = size / heads, rounded up.
-        value_size: V; 0 = size / heads, rounded up.
+        num_heads: number of matrices S.
+        key_size: K; 0 = size / num_heads, rounded up.
+        value_size: V; 0 = size / num_heads, rounded up.
         rank: rows of W_1.
 
     The state is (y, S); the norm is a layer norm of each head.
@@ -41,18 +41,18 @@ class GLA(MatrixCell):
         in_size: int,
         size: int,
         *,
-        heads: int = 4,
+        num_heads: int = 4,
         key_size: int = 0,
         value_size: int = 0,
         rank: int = 16,
     ) -> None:
-        super().__init__(in_size, size, heads=heads, key_size=key_size, value_size=value_size)
-        keys, values = heads * self.key_size, heads * self.value_size
+        super().__init__(in_size, size, num_heads=num_heads, key_size=key_size, value_size=value_size)
+        keys, values = num_heads * self.key_size, num_heads * self.value_size
         self.sizes = [keys, keys, values, rank]
         self.project = Linear(in_size, sum(self.sizes), bias=False)
         self.gate = Linear(in_size, values)
         self.decay = Linear(rank, keys)
-        self.norm = GateNorm(self.value_size, gates=heads)
+        self.norm = GateNorm(self.value_size, gates=num_heads)
         self.out = Linear(values, size, bias=False)
 
     def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Decayed, Extra, Extra]:

@@ -18,9 +18,9 @@ class HGRN2(MatrixCell):
     Args:
         in_size: D, features of the input.
         size: H, features of the output.
-        heads: number of matrices S.
-        key_size: K, the paper's expansion ratio; 0 = size / heads, rounded up.
-        value_size: V; 0 = size / heads, rounded up.
+        num_heads: number of matrices S.
+        key_size: K, the paper's expansion ratio; 0 = size / num_heads, rounded up.
+        value_size: V; 0 = size / num_heads, rounded up.
         lower_bound: l; the paper lets it grow with the layer, learned, so that upper layers remember longer.
         forget_bias: initial value of b_f.
 
@@ -43,16 +43,16 @@ class HGRN2(MatrixCell):
         in_size: int,
         size: int,
         *,
-        heads: int = 4,
+        num_heads: int = 4,
         key_size: int = 0,
         value_size: int = 0,
         lower_bound: float = 0.0,
         forget_bias: float = 0.0,
     ) -> None:
-        super().__init__(in_size, size, heads=heads, key_size=key_size, value_size=value_size)
+        super().__init__(in_size, size, num_heads=num_heads, key_size=key_size, value_size=value_size)
         if not 0.0 <= lower_bound < 1.0:
             raise ConfigError(f"lower_bound: expected a number from 0 to below 1, got {lower_bound}")
-        keys, values = heads * self.key_size, heads * self.value_size
+        keys, values = num_heads * self.key_size, num_heads * self.value_size
         self.lower_bound = lower_bound
         self.project = Linear(in_size, keys + values, bias=False)
         self.forget = Linear(in_size, keys)

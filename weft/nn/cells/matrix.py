@@ -26,9 +26,9 @@ class MatrixCell(Cell):
     Args:
         in_size: D, features of the input.
         size: H, features of the output.
-        heads: number of matrices.
-        key_size: K, rows of each matrix; 0 = size / heads, rounded up.
-        value_size: V, columns of each matrix; 0 = size / heads, rounded up.
+        num_heads: number of matrices.
+        key_size: K, rows of each matrix; 0 = size / num_heads, rounded up.
+        value_size: V, columns of each matrix; 0 = size / num_heads, rounded up.
 
     The state is (y, S, ...): the last output [B, H], S [B, heads, K, V], and what else a cell remembers. A
     bridge writes and reads S under one fixed key, all of whose entries are equal.
@@ -40,17 +40,17 @@ class MatrixCell(Cell):
     multiplies = False
 
     def __init__(
-        self, in_size: int, size: int, *, heads: int, key_size: int = 0, value_size: int = 0
+        self, in_size: int, size: int, *, num_heads: int, key_size: int = 0, value_size: int = 0
     ) -> None:
         super().__init__(in_size, size)
-        if heads < 1 or key_size < 0 or value_size < 0:
+        if num_heads < 1 or key_size < 0 or value_size < 0:
             raise ConfigError(
-                "expected heads of at least 1, and sizes of keys and values of at least 1, or 0 for "
-                f"size / heads; got heads {heads}, key_size {key_size}, value_size {value_size}"
+                "expected num_heads of at least 1, and sizes of keys and values of at least 1, or 0 for "
+                f"size / num_heads; got num_heads {num_heads}, key_size {key_size}, value_size {value_size}"
             )
-        self.heads = heads
-        self.key_size = key_size or ceil(size / heads)
-        self.value_size = value_size or ceil(size / heads)
+        self.heads = num_heads
+        self.key_size = key_size or ceil(size / num_heads)
+        self.value_size = value_size or ceil(size / num_heads)
         self.columns = self.value_size  # of S
 
     @abstractmethod
@@ -94,8 +94,8 @@ class MatrixCell(Cell):
         """One step of the equation."""
         y, after = self._through(x[:, None], state, None, at_once=False)
         if watching():
-            for name, value in (("hidden", y[:, 0]), ("state", after[1])):
-                record(name, value)
+            record("hidden", y[:, 0])
+            record("state", after[1])
         return y[:, 0], after
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
@@ -110,6 +110,8 @@ class MatrixCell(Cell):
     ) -> tuple[Tensor, State]:
         h, matrix, *before = state
         asked, extra, rest = self.read(x, tuple(before), mask)
+        if watching():
+            record("forget_gate", asked.decay[:, 0].exp().flatten(1))
         if mask is not None:
             asked = asked.masked(mask)
         wide = torch.promote_types(matrix.dtype, torch.float32)  # sums over many steps

@@ -22,9 +22,9 @@ class MLSTM(MatrixCell):
     Args:
         in_size: D, features of the input.
         size: H, features of the output.
-        heads: number of memories.
-        key_size: K; 0 = size / heads, rounded up.
-        value_size: V; 0 = size / heads, rounded up.
+        num_heads: number of memories.
+        key_size: K; 0 = size / num_heads, rounded up.
+        value_size: V; 0 = size / num_heads, rounded up.
         forget_bias: initial value of the forget gates' bias in the last head; the first has 3.
         cap: i~ and f~ are cap * tanh(z / cap); 0 = no bound.
 
@@ -46,24 +46,24 @@ class MLSTM(MatrixCell):
         in_size: int,
         size: int,
         *,
-        heads: int = 4,
+        num_heads: int = 4,
         key_size: int = 0,
         value_size: int = 0,
         forget_bias: float = 6.0,
         cap: float = 0.0,
     ) -> None:
-        super().__init__(in_size, size, heads=heads, key_size=key_size, value_size=value_size)
+        super().__init__(in_size, size, num_heads=num_heads, key_size=key_size, value_size=value_size)
         self.columns = self.value_size + 1
         self.cap = cap
-        keys, values = heads * self.key_size, heads * self.value_size
+        keys, values = num_heads * self.key_size, num_heads * self.value_size
         self.sizes = [keys, keys, values]
         self.project = Linear(in_size, sum(self.sizes), bias=False)
-        self.gates = Linear(in_size, values + 2 * heads)  # o, i~, f~
+        self.gates = Linear(in_size, values + 2 * num_heads)  # o, i~, f~
         with torch.no_grad():
             self.gates.weight[values:] = 0
-            self.gates.bias[values : values + heads] = -10.0
-            self.gates.bias[values + heads :] = torch.linspace(3.0, forget_bias, heads)
-        self.norm = GateNorm(self.value_size, gates=heads)
+            self.gates.bias[values : values + num_heads] = -10.0
+            self.gates.bias[values + num_heads :] = torch.linspace(3.0, forget_bias, num_heads)
+        self.norm = GateNorm(self.value_size, gates=num_heads)
         self.out = Linear(values, size, bias=False)
 
     def extra(self, like: Tensor) -> Extra:

@@ -19,9 +19,9 @@ class Retention(MatrixCell):
     Args:
         in_size: D, features of the input.
         size: H, features of the output.
-        heads: number of matrices S.
-        key_size: K; 0 = size / heads, rounded up.
-        value_size: V; 0 = size / heads, rounded up.
+        num_heads: number of matrices S.
+        key_size: K; 0 = size / num_heads, rounded up.
+        value_size: V; 0 = size / num_heads, rounded up.
 
     The state is (y, S, t); the norm is a layer norm of each head.
     Source: Sun et al. 2023, "Retentive network: a successor to Transformer for large language models",
@@ -36,13 +36,13 @@ class Retention(MatrixCell):
     """
 
     def __init__(
-        self, in_size: int, size: int, *, heads: int = 4, key_size: int = 0, value_size: int = 0
+        self, in_size: int, size: int, *, num_heads: int = 4, key_size: int = 0, value_size: int = 0
     ) -> None:
-        super().__init__(in_size, size, heads=heads, key_size=key_size, value_size=value_size)
-        self.sizes = [heads * self.key_size] * 2 + [heads * self.value_size] * 2
+        super().__init__(in_size, size, num_heads=num_heads, key_size=key_size, value_size=value_size)
+        self.sizes = [num_heads * self.key_size] * 2 + [num_heads * self.value_size] * 2
         self.project = Linear(in_size, sum(self.sizes), bias=False)
-        self.norm = GateNorm(self.value_size, gates=heads)
-        self.out = Linear(heads * self.value_size, size, bias=False)
+        self.norm = GateNorm(self.value_size, gates=num_heads)
+        self.out = Linear(num_heads * self.value_size, size, bias=False)
 
     def extra(self, like: Tensor) -> Extra:
         """(t,), the number of steps read, [B, 1]."""

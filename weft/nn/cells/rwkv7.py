@@ -25,9 +25,9 @@ class RWKV7(MatrixCell):
     Args:
         in_size: D, features of the input.
         size: H, features of the output.
-        heads: number of matrices S.
-        key_size: K; 0 = size / heads, rounded up.
-        value_size: V; 0 = size / heads, rounded up.
+        num_heads: number of matrices S.
+        key_size: K; 0 = size / num_heads, rounded up.
+        value_size: V; 0 = size / num_heads, rounded up.
         rank: features between the two small matrices.
 
     The state is (y, S, x_{t-1}); the norm is a layer norm of each head.
@@ -47,13 +47,13 @@ class RWKV7(MatrixCell):
         in_size: int,
         size: int,
         *,
-        heads: int = 4,
+        num_heads: int = 4,
         key_size: int = 0,
         value_size: int = 0,
         rank: int = 16,
     ) -> None:
-        super().__init__(in_size, size, heads=heads, key_size=key_size, value_size=value_size)
-        keys, values = heads * self.key_size, heads * self.value_size
+        super().__init__(in_size, size, num_heads=num_heads, key_size=key_size, value_size=value_size)
+        keys, values = num_heads * self.key_size, num_heads * self.value_size
         self.mix = nn.Parameter(torch.full((len(MIXED), in_size), 0.5))
         outs = {"r": keys, "k": keys, "v": values, "d": rank, "a": rank, "g": rank}
         self.project = nn.ModuleDict({name: Linear(in_size, outs[name], bias=False) for name in MIXED})
@@ -61,8 +61,8 @@ class RWKV7(MatrixCell):
         self.gate = Linear(rank, values, bias=False)
         self.remove = nn.Parameter(torch.ones(keys))  # xi
         self.replace = nn.Parameter(torch.ones(keys))  # alpha
-        self.bonus = nn.Parameter(torch.zeros(heads, self.key_size))  # rho
-        self.norm = GateNorm(self.value_size, gates=heads)
+        self.bonus = nn.Parameter(torch.zeros(num_heads, self.key_size))  # rho
+        self.norm = GateNorm(self.value_size, gates=num_heads)
         self.norm_bias = nn.Parameter(torch.zeros(values))
         self.out = Linear(values, size, bias=False)
 

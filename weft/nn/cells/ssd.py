@@ -21,10 +21,10 @@ class SSD(MatrixCell):
     Args:
         in_size: features of the input.
         size: H, features of the output.
-        heads: number of matrices S.
-        key_size: features of B and C, the paper's N; 0 = size / heads, rounded up.
-        value_size: features of u, the paper's P; 0 = size / heads, rounded up. Mamba-2 has
-            heads * value_size = 2 H.
+        num_heads: number of matrices S.
+        key_size: features of B and C, the paper's N; 0 = size / num_heads, rounded up.
+        value_size: features of u, the paper's P; 0 = size / num_heads, rounded up. Mamba-2 has
+            num_heads * value_size = 2 H.
         convolution: number of steps that the convolution reads, at least 2.
 
     The state is (y, S, last inputs of the convolution). The norm is one over all heads.
@@ -43,18 +43,18 @@ class SSD(MatrixCell):
         in_size: int,
         size: int,
         *,
-        heads: int = 4,
+        num_heads: int = 4,
         key_size: int = 0,
         value_size: int = 0,
         convolution: int = 4,
     ) -> None:
-        super().__init__(in_size, size, heads=heads, key_size=key_size, value_size=value_size)
-        values = heads * self.value_size
+        super().__init__(in_size, size, num_heads=num_heads, key_size=key_size, value_size=value_size)
+        values = num_heads * self.value_size
         self.sizes = [values, self.key_size, self.key_size]
-        self.project = Linear(in_size, values + sum(self.sizes) + heads, bias=False)  # z, u, B, C, d
+        self.project = Linear(in_size, values + sum(self.sizes) + num_heads, bias=False)  # z, u, B, C, d
         self.short = ShortConvolution(sum(self.sizes), convolution)
-        self.log_rate, self.bias = (nn.Parameter(part) for part in rates(heads))
-        self.skip = nn.Parameter(torch.ones(heads))
+        self.log_rate, self.bias = (nn.Parameter(part) for part in rates(num_heads))
+        self.skip = nn.Parameter(torch.ones(num_heads))
         self.norm = RMSNorm(values, eps=1e-5)
         self.out = Linear(values, size, bias=False)
 
