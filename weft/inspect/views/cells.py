@@ -147,20 +147,11 @@ class CellsView(View):
         """One row per value."""
         yield "cell", "layer", "backward", "quantity", "position", "label", "unit", "value"
         for one in self.layers:
+            head = one.title, one.place.layer + 1, one.place.backward
             for name, values in one.values.items():
                 for t, row in enumerate(values.tolist()):
                     for unit, value in enumerate(row):
-                        place = one.place
-                        yield (
-                            one.title,
-                            place.layer + 1,
-                            place.backward,
-                            name,
-                            t + 1,
-                            one.labels[t],
-                            unit,
-                            value,
-                        )
+                        yield *head, name, t + 1, one.labels[t], unit, value
 
     def figure(self) -> "Figure":
         """One column per cell, with a heat map for each of its quantities."""
@@ -200,17 +191,8 @@ class CellsView(View):
                     else ""
                 )
                 names = [f"unit {unit}" for unit in units]
-                items.append(
-                    matrix(
-                        NAMES.get(name, name),
-                        values[:, units].T,
-                        names,
-                        one.labels,
-                        low=low,
-                        high=high,
-                        note=note,
-                    )
-                )
+                shown, called = values[:, units].T, NAMES.get(name, name)
+                items.append(matrix(called, shown, names, one.labels, low=low, high=high, note=note))
             groups.append({"name": one.title, "items": items})
             rows += self._shares(one)
         blocks: list[Block] = [
