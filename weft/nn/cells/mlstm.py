@@ -97,6 +97,8 @@ def _stabilisers(i: Tensor, f: Tensor, before: Tensor) -> Tensor:
     With F the running sum of f, m_t - F_t is the largest of m_0 and i_s - F_s for s <= t. F is summed in
     float64, as m_t is the difference of two large numbers.
     """
+    if i.shape[1] == 1:  # the only form that an exported graph needs, which has no cummax
+        return torch.maximum(f + before[:, None], i)
     total = f.double().cumsum(1)
     best = torch.maximum((i - total).cummax(1).values, before[:, None].double())
     return (total + best).to(i.dtype)
