@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.shell import content, refused, untouched, weft
+from tests.commands.shell import content, refused, unanswered, untouched, weft
 
 
 def train(recipe: Path, *options: object) -> str:
@@ -96,23 +96,25 @@ def test_an_older_run_is_as_it_was(toy: Path, tmp_path: Path) -> None:
 def test_lines_to_translate(trained: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"alpha\ncaf\xe9\n")
-    assert f"{bad}:2: not UTF-8" in refused(weft("predict", trained, bad))
+    assert f"{bad}:2: not UTF-8" in unanswered(weft("predict", trained, bad))[0]
     bad.write_bytes(b"alpha\n\0\n")
-    assert f"{bad}:2: a NUL byte" in refused(weft("predict", trained, bad))
+    assert f"{bad}:2: a NUL byte" in unanswered(weft("predict", trained, bad))[0]
+    bad.write_bytes(b"\0\nalpha\n")
+    assert f"{bad}:1: a NUL byte" in refused(weft("predict", trained, bad))
     bad.write_bytes(b"")
     assert f"{bad}: the file is empty" in refused(weft("predict", trained, bad))
     assert "no such file; check the name" in refused(weft("predict", trained, tmp_path / "none.txt"))
     assert "a directory; name a file in it" in refused(weft("predict", trained, tmp_path))
-    assert ":2: not UTF-8" in refused(weft("predict", trained, stdin=b"alpha\n\xff\n"))
+    assert ":2: not UTF-8" in unanswered(weft("predict", trained, stdin=b"alpha\n\xff\n"))[0]
 
 
-def test_a_bad_line_leaves_older_alignments(trained: Path, tmp_path: Path) -> None:
+def test_a_bad_file_leaves_older_alignments(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "old.pharaoh").write_text("0-0\n")
-    (tmp_path / "bad.txt").write_bytes(b"alpha\n" * 3000 + b"\xff\n")
+    (tmp_path / "bad.txt").write_bytes(b"\0\n" + b"alpha\n" * 3000)
     before = content(tmp_path)
     answer = weft("predict", trained, tmp_path / "bad.txt", "--alignments", tmp_path / "old.pharaoh")
     assert (answer.code, answer.err.count("\n")) == (2, 1)
-    assert "bad.txt:3001: not UTF-8" in answer.err
+    assert "bad.txt:1: a NUL byte" in answer.err
     assert content(tmp_path) == before
 
 
