@@ -5,6 +5,7 @@ light.cpp     recurrent layers with no matrix nn/kernels/light/compiled.py
 selective.cpp Mamba's scan                    nn/kernels/light/selective.py
 energies.cpp  additive attention              nn/kernels/attention/energies.py
 losses.cpp    cross-entropy                   nn/kernels/output/cross_entropy.py
+neighbours.cpp  word2vec                      nn/kernels/neighbours.py
 tiles.cpp     the linear product (AMX)        nn/kernels/tiles.py
 decoding.cpp  a search step                   nn/kernels/attention/decoding.py,
                                               nn/kernels/output/vocabulary.py,
@@ -38,6 +39,7 @@ from weft.native.jobs import (
     Light,
     LightBack,
     Losses,
+    Neighbours,
     Predict,
     Product,
     Reading,
@@ -73,6 +75,7 @@ __all__ = [
     "LightBack",
     "Loaded",
     "Losses",
+    "Neighbours",
     "Predict",
     "Product",
     "Reading",

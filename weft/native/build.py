@@ -15,7 +15,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SOURCES = ("cells", "light", "selective", "energies", "losses", "decoding", "choosing", "searching", "tiles")
+SOURCES = (
+    "cells",
+    "light",
+    "selective",
+    "energies",
+    "losses",
+    "neighbours",
+    "decoding",
+    "choosing",
+    "searching",
+    "tiles",
+)
 WIDE = ["-mavx512f", "-mfma", "-mprefer-vector-width=512"]
 SETS = {
     "avx512": WIDE,

@@ -260,6 +260,17 @@ class Choose(Structure):
     ]
 
 
+class Neighbours(Structure):
+    """As struct Neighbours in neighbours.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "length", "drawn", "size", "cbow", "slabs"]),
+        ("share", c_double),
+        *((name, c_void_p) for name in ["index", "words", "lines", "reach", "noise", "u", "v", "du", "dv"]),
+        *((name, c_void_p) for name in ["room", "sums"]),
+    ]
+
+
 CALLS: dict[str, dict[str, type[Structure]]] = {
     "cells": {
         "weft_forward": Forward,
@@ -271,6 +282,7 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     "selective": {"weft_selective_forward": Selective, "weft_selective_backward": SelectiveBack},
     "energies": {"weft_energies": Energies, "weft_energies_back": Energies},
     "losses": {"weft_losses": Losses},
+    "neighbours": {"weft_neighbours": Neighbours},
     "decoding": {"weft_decode": Decode, "weft_predict": Predict, "weft_soften": Soften},
     "choosing": {"weft_choose": Choose},
     "searching": {"weft_search": Searching, "weft_read_back": Reading},

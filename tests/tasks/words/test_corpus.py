@@ -44,7 +44,9 @@ def test_an_epoch_has_every_piece_once_and_no_number_comes_again() -> None:
 
 
 def test_without_subsampling_a_batch_is_the_text_and_the_same_numbers_give_the_same_batch() -> None:
-    windows = Windows(Corpus(LINES, known()), known().counts, window=3, subsample=0, length=5, seed=1)
+    windows = Windows(
+        Corpus(LINES, known()), known().counts, window=3, subsample=0, length=5, noise=7, seed=1
+    )
     batch, again = windows.batch(np.array([1, 0])), windows.batch(np.array([1, 0]))
     assert batch.words.tolist()[1] == [0, 1, 0, 2, 1] and batch.lines.tolist()[0] == [2, 2, -1, -1, -1]
     assert batch.words.tolist()[0][:2] == [2, 0] and batch.target_tokens == 7
@@ -55,7 +57,9 @@ def test_without_subsampling_a_batch_is_the_text_and_the_same_numbers_give_the_s
 def test_words_are_kept_and_noise_is_drawn_as_often_as_the_formulas_say() -> None:
     lines = [["x"] * 9 + ["y"]] * 2000
     words = WordList.learn(lines, min_count=1)
-    windows = Windows(Corpus(lines, words), words.counts, window=2, subsample=0.05, length=100, seed=1)
+    windows = Windows(
+        Corpus(lines, words), words.counts, window=2, subsample=0.05, length=100, noise=256, seed=1
+    )
     batch = windows.batch(np.arange(len(windows)))
     kept = batch.words[batch.lines >= 0].bincount().double() / 2000
     for number, share in enumerate((0.9, 0.1)):

@@ -1,18 +1,17 @@
 """word2vec: skip-gram and CBOW with negative sampling.
 
-Text is arranged in rows and neighbours form a band of an [L, L] matrix, so all scores are matrix products.
-The N negative samples are shared by a row, each with weight K / N per neighbour, so the expected loss is
-word2vec's. Read next: subwords.py, counts.py.
+Text is arranged in rows. The N negative samples are shared by a row, each with weight K / N per neighbour,
+so the expected loss is word2vec's. Read next: ../kernels/neighbours.py, the loss; subwords.py, counts.py.
 """
 
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from weft.nn.embed.subwords import Subwords, WordTable
 from weft.nn.heads.head import Loss
+from weft.nn.kernels.neighbours import Places, word2vec
 from weft.shapes import check_choice
 
 
@@ -68,19 +67,10 @@ class Neighbours(nn.Module):
 
     def loss(self, batch: Neighbourhood) -> Loss:
         """Nats, summed; the count is the number of pairs (skip-gram) or of words (CBOW)."""
-        near = self._near(batch)
-        number = near.sum(2)  # [B, L]
-        u, v = self.inner(batch.words), self.outer(batch.words)
-        noise = self.outer(batch.noise)
-        if self.objective == "cbow":
-            u = (near / number.clamp(min=1)[..., None]) @ u
-            number = (number > 0).to(u.dtype)
-            true = (functional.softplus(-(u * v).sum(2)) * number).sum()
-        else:
-            true = (functional.softplus(-(u @ v.mT)) * near).sum()
-        weight = number * (self.negatives / noise.shape[1])
-        drawn = (functional.softplus(u @ noise.mT).sum(2) * weight).sum()
-        return Loss(true + drawn, number.sum())
+        u, inner = self.inner.gathered(batch.words)
+        places = Places(inner, batch.words, batch.lines, batch.reach, batch.noise)
+        v, cbow = self.outer.table.weight, self.objective == "cbow"
+        return Loss(*word2vec(u, v, places, self.negatives, cbow=cbow))
 
     def vectors(self) -> Tensor:
         """[V, D]."""
@@ -91,12 +81,3 @@ class Neighbours(nn.Module):
     def unseen(self, word: str) -> Tensor | None:
         """The vector [D] of an unseen word; None without n-grams."""
         return self.inner.unseen(word) if isinstance(self.inner, Subwords) else None
-
-    def _near(self, batch: Neighbourhood) -> Tensor:
-        """[B, L, L] 1 if s is a neighbour of t, else 0."""
-        length = batch.words.shape[1]
-        at = torch.arange(length, device=batch.words.device)
-        apart = (at[:, None] - at).abs()
-        near = (apart <= batch.reach[..., None]) & (apart > 0)
-        same = (batch.lines[..., None] == batch.lines[:, None]) & (batch.lines >= 0)[..., None]
-        return (near & same).to(self.outer.table.weight.dtype)

@@ -66,6 +66,10 @@ class WordTable(nn.Module):
         """[...] int64 to [..., D]."""
         return self.table(words)
 
+    def gathered(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        """A table [., D] and the rows [...] of it that are the vectors of words [...]."""
+        return self.table.weight, words
+
 
 class Subwords(nn.Module):
     """(e_w + Σ_g z_g) / (1 + G) over the G n-grams g of word w; n-grams are hashed to `buckets` rows.
@@ -103,7 +107,12 @@ class Subwords(nn.Module):
         return [self.num_words + bucket(gram, self.buckets) for gram in grams]
 
     def forward(self, words: Tensor) -> Tensor:
-        """[...] int64 to [..., D]; each distinct word is computed once."""
+        """[...] int64 to [..., D]."""
+        table, which = self.gathered(words)
+        return functional.embedding(which, table)
+
+    def gathered(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        """See WordTable.gathered; each distinct word is computed once."""
         different, which = words.unique(return_inverse=True)
         ends = self.get_buffer("_ends")[different]
         begins = torch.where(different > 0, self.get_buffer("_ends")[different - 1], 0)
@@ -111,7 +120,7 @@ class Subwords(nn.Module):
         offsets = lengths.cumsum(0) - lengths
         within = torch.arange(int(lengths.sum()), device=words.device)
         taken = within + torch.repeat_interleave(begins - offsets, lengths)
-        return functional.embedding(which, self.bag(self.get_buffer("_rows")[taken], offsets))
+        return self.bag(self.get_buffer("_rows")[taken], offsets), which
 
     def unseen(self, word: str) -> Tensor:
         """The vector [D] of an unknown word, the mean over its n-grams; zero if it has none."""

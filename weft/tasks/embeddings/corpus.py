@@ -16,9 +16,6 @@ from weft.errors import CheckpointError, DataError
 from weft.nn.embed.counts import Cells
 from weft.nn.embed.neighbours import Neighbourhood
 
-NOISE = 256
-"""Number of random words per row of a batch."""
-
 POWER = 0.75
 """Exponent of a word's count in the noise distribution (Mikolov et al. 2013)."""
 
@@ -134,19 +131,28 @@ class Windows:
     Args:
         corpus: the text.
         counts: of the words.
-        window, subsample, length: see WordsData.
+        window, subsample, length, noise: see WordsData.
         seed: of all random choices; equal numbers of pieces give equal batches.
     """
 
     def __init__(
-        self, corpus: Corpus, counts: Sequence[int], *, window: int, subsample: float, length: int, seed: int
+        self,
+        corpus: Corpus,
+        counts: Sequence[int],
+        *,
+        window: int,
+        subsample: float,
+        length: int,
+        noise: int,
+        seed: int,
     ) -> None:
         self.corpus, self.window, self.length, self.seed = corpus, window, length, seed
+        self.drawn = noise
         count = np.array(counts, dtype=np.float64)
         kept = subsample * count.sum() / count
         self._kept = np.minimum(1, np.sqrt(kept) + kept) if subsample else np.ones(len(count))
-        noise = (count**POWER).cumsum()
-        self._noise = noise / noise[-1]
+        sums = (count**POWER).cumsum()
+        self._noise = sums / sums[-1]
 
     def __len__(self) -> int:
         return -(-len(self.corpus.words) // self.length)
@@ -165,7 +171,7 @@ class Windows:
         words = np.take_along_axis(words, order, 1)
         lines = np.where(real, np.take_along_axis(self.corpus.lines[at], order, 1), -1).astype(np.int64)
         reach = chance.integers(1, self.window + 1, words.shape)
-        noise = np.searchsorted(self._noise, chance.random((len(numbers), NOISE)), side="right")
+        noise = np.searchsorted(self._noise, chance.random((len(numbers), self.drawn)), side="right")
         row, line, far, drawn = (torch.from_numpy(each) for each in (words, lines, reach, noise))
         return Neighbourhood(row, line, far, drawn, int(inside.sum()))
 

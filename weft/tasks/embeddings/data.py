@@ -33,6 +33,7 @@ class WordsData:
         subsample: t; a word with share f of the text is kept with probability min(1, √(t/f) + t/f); 0 keeps
             all. GloVe always keeps all.
         length: words of the text per row of a batch.
+        noise: random words per row, which all words of the row share; not for GloVe. Fewer are faster.
         rows: rows per batch; for GloVe rows x length cells of its table.
 
     Source: Mikolov et al. 2013; the probability is from their program.
@@ -50,10 +51,11 @@ class WordsData:
     window: int = 5
     subsample: float = 0.001
     length: int = 128
+    noise: int = 256
     rows: int = 48
 
     def __post_init__(self) -> None:
-        for name in ("min_count", "window", "rows"):
+        for name in ("min_count", "window", "noise", "rows"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if self.length < 2:

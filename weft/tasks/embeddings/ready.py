@@ -88,6 +88,7 @@ class EmbeddingsTraining(ready.Training):
             window=data.window,
             subsample=data.subsample,
             length=data.length,
+            noise=data.noise,
             seed=seed,
         )
 
