@@ -53,6 +53,26 @@ def rest(line: socket.socket) -> bytes:
     return answer
 
 
+def test_an_answer_on_a_kept_connection_waits_for_no_acknowledgement(
+    hurried: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from weft.serve.connections import Connection
+
+    at_once: list[int] = []
+    made = Connection.connection_made
+
+    def watched(self: Connection, transport: Any) -> None:
+        made(self, transport)
+        accepted = transport.get_extra_info("socket")
+        at_once.append(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    monkeypatch.setattr(Connection, "connection_made", watched)
+    with connected(hurried) as line:
+        line.sendall(GET + b"Connection: close\r\n\r\n")
+        assert b"200 OK" in rest(line)
+    assert at_once == [1]
+
+
 @pytest.mark.parametrize(
     "parts",
     [
