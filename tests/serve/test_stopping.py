@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from weft.documents.segments import Sentence
+from weft.search import whole
 from weft.serve.answers import translating
 from weft.serve.job import Left
 from weft.serve.limits import Limits
@@ -14,7 +15,10 @@ from weft.serve.served import Served
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_every_step_of_a_translation_pauses(library: None, runs: Path, precision: str) -> None:
+def test_every_step_of_a_translation_pauses(
+    library: None, runs: Path, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole, "SLICE_SECONDS", 0)  # a call of compiled code takes one step
     run = Served(runs / "toy", "toy", "cpu", ())
     assert run.rewriter is not None
     decoding = replace(run.rewriter.decoding, precision=precision)
@@ -33,7 +37,10 @@ def test_every_step_of_a_translation_pauses(library: None, runs: Path, precision
         work([Sentence("alpha beta gamma delta")], stopped)
 
 
-def test_every_step_of_an_answer_of_predict_pauses(library: None, runs: Path) -> None:
+def test_every_step_of_an_answer_of_predict_pauses(
+    library: None, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole, "SLICE_SECONDS", 0)
     run = Served(runs / "toy", "toy", "cpu", ())
     pauses: list[int] = []
     work = predicting(run, Limits())
