@@ -30,6 +30,7 @@ from weft.serve.limits import Limits, Refusal
         ({"q": "alpha", "format": "pdf"}, 'format: expected text or html, got "pdf"'),
         ({"q": "alpha", "alternatives": 99}, "alternatives: expected a whole number from 0 to 15, got 99"),
         ({"q": "alpha", "alternatives": "2.5"}, "alternatives: expected a whole number from 0 to 15"),
+        ({"q": "alpha", "alternatives": ""}, "alternatives: expected a whole number from 0 to 15"),
         ({"q": "alpha", "alternatives": True}, "alternatives: .*, got true or false"),
         ({"q": "alpha", "format": "\ud800"}, "valid Unicode"),
     ],

@@ -53,8 +53,8 @@ def dumped(content: Any) -> bytes:
 async def read(request: Request, limits: Limits, form: type[Form]) -> Form:
     """A request as one of the types of requests.py.
 
-    Forms and query strings contain only text, so numbers may be given as text there, but not in JSON. An
-    empty or null number counts as missing.
+    Forms and query strings contain only text, so numbers may be given as text there, but not in JSON. A
+    null number counts as missing; in a form, an empty one too.
 
     Raises:
         Refusal: as `fields` and `typed`.
@@ -76,10 +76,11 @@ def typed(given: Mapping[str, Any], form: type[Form], *, strict: bool = False) -
         name = unknown[:40].encode("ascii", "backslashreplace").decode()
         sentence = f"{name}: unknown parameter; supported: {', '.join(schemas)}"
         raise Refusal(400, sentence, param=name, code="unknown_parameter")
+    missing = (None,) if strict else (None, "")
     known = {
         name: given[name]
         for name, schema in schemas.items()
-        if name in given and not (given[name] in (None, "") and _numeric(schema))
+        if name in given and not (given[name] in missing and _numeric(schema))
     }
     try:
         return msgspec.convert(_whole(known), form, strict=strict)
