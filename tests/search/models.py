@@ -21,6 +21,7 @@ from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import Hypotheses
 from weft.search.rules import ruled
+from weft.search.sampling import sample
 
 WORDS, SOS, EOS, SOURCES, LONGEST = 37, 1, 2, 7, 13
 RECURRENT: dict[str, dict[str, Any]] = {
@@ -76,7 +77,7 @@ def found(model: Generator, *, plain: bool, search: str = "beam", rules: Any = (
     step = (lambda token, state: model.step(token, state)) if plain else model.step
     step, state = ruled(step, state, rules)
     first = torch.full((SOURCES,), SOS)
-    return {"beam": beam, "greedy": greedy}[search](step, state, first, eos=EOS, **how)
+    return {"beam": beam, "greedy": greedy, "sample": sample}[search](step, state, first, eos=EOS, **how)
 
 
 def same(mine: Hypotheses, true: Hypotheses, tolerance: float = 2e-5) -> None:

@@ -20,7 +20,7 @@ from weft.nn.kernels import choice
 from weft.probe import probe
 from weft.search import whole
 from weft.search.beam import beam
-from weft.search.rules import least_length, no_repeat, prefix
+from weft.search.rules import least_length, prefix
 from weft.tasks.language.step import Reader
 from weft.tasks.shared.writing.searching import rounded
 
@@ -138,7 +138,7 @@ def test_a_prefix_and_a_least_length_are_kept(search: str, counted: list[bool]) 
 
 def test_what_compiled_code_does_not_serve_is_left_to_the_plain_loop(counted: list[bool]) -> None:
     model = generator()
-    found(model, plain=False, width=3, rules=[no_repeat(2)])
+    found(model, plain=False, width=3, rules=[lambda logp, written: logp])
     found(generator(positions="rotary"), plain=False, width=3)
     found(generator(positions="learned", max_length=5), plain=False, width=2, max_length=5)
     with probe():

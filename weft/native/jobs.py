@@ -1,14 +1,13 @@
 """The arguments of compiled functions: for each function a struct of sizes and addresses.
 
-Each struct has the fields of its C++ struct in the same order. A change of either needs a new VERSION in
-both.
- Read next: library.py.
+Each struct has the fields of the C++ struct in the same order. Changing either needs a new VERSION in both.
+Read next: library.py.
 """
 
 from ctypes import Structure, c_double, c_longlong, c_void_p
 
 VERSION = 4  # of these structs
-VERSIONS = {"decoding": 5}  # of a source whose structs changed by themselves
+VERSIONS = {"decoding": 5, "searching": 5}  # of a source whose structs changed by themselves
 CELLS = {"lstm": 0, "peephole": 1, "coupled": 2, "gru": 3, "elman": 4, "relu": 5}
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "elman": 1, "relu": 1}
 LIGHT = {"mingru": 0, "minlstm": 1, "ssru": 2, "sru": 3}
@@ -192,14 +191,19 @@ class Searching(Structure):
             (name, c_longlong)
             for name in ["sources", "width", "kept", "nbest", "classes", "longest", "slabs"]
         ),
-        *((name, c_longlong) for name in ["greedy", "eos", "least", "prefixed", "free", "enough", "stop"]),
-        *((name, c_longlong) for name in ["time", "steps"]),
+        *((name, c_longlong) for name in ["kind", "eos", "least", "prefixed", "free", "enough", "stop"]),
+        *((name, c_longlong) for name in ["grams", "time", "steps"]),
         *((name, c_void_p) for name in ["model", "take", "start", "limit", "banned", "banned_early"]),
         *((name, c_void_p) for name in ["prefix", "norm", "logp", "parent", "token", "score", "sum"]),
         *((name, c_void_p) for name in ["written", "slot", "ended", "state", "room"]),
         ("searched", c_longlong),
         ("rows", c_void_p),
         ("apart", c_longlong),
+        ("past", c_void_p),
+        ("past_row", c_longlong),
+        *((name, c_double) for name in ["temperature", "share"]),
+        ("likeliest", c_longlong),
+        *((name, c_void_p) for name in ["uniform", "chances"]),
     ]
 
 

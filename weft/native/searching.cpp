@@ -1,17 +1,20 @@
-// Greedy and beam search on the CPU, many steps in one call: a model's step (stepping.h), the best continuations
-// (choosing.h), which hypotheses end, which go on, and which sources are done. The rules are those of search/beam.py and
-// search/greedy.py, its plain twins. Sources are independent: each thread takes a slab of them through all steps.
+// Greedy search, sampling and beam search on the CPU, many steps in one call: a model's step (stepping.h), the best
+// continuations (choosing.h) or drawn ones (drawing.h), which hypotheses end, which go on, and which sources are done.
+// The rules are those of search/beam.py, greedy.py, sampling.py and rules.py, its plain twins. Sources are independent:
+// each thread takes a slab of them through all steps.
 //
 // Plain C interface, compiled like cells.cpp.
-#include "choosing.h"
+#include "drawing.h"
 #include "stepping.h"
 
 constexpr Int MOST = 64;  // hypotheses of a source; as MOST in search/whole.py
 enum Stop { BEST, FULL, WORST };
+enum Kind { BEAM, GREEDY, SAMPLED };
 
 struct Searching {
   Int sources, width, kept, nbest, classes, longest, slabs;  // B, W, N, V, T
-  Int greedy, eos, least, prefixed, free, enough, stop;      // least: tokens before eos; free: of the prefix, those without cost
+  Int kind, eos, least, prefixed, free, enough, stop;      // least: tokens before eos; free: of the prefix, those without cost
+  Int grams;               // length of the n-grams that do not occur twice; 0 allows all
   Int time, steps;         // steps so far, and those of this call
   const void *model;
   Take take;
@@ -31,19 +34,24 @@ struct Searching {
   Int searched;            // how many those are
   float *rows;             // [slabs, rows of a slab, V]
   Int apart;               // floats of a slab of `rows`
+  Int *past;               // [slabs, past_row], with n-grams: 2 T + 1 numbers and those of banned_early
+  Int past_row;
+  Narrowing narrow;        // of sampling
+  const double *uniform;   // [steps, B, W], of sampling
+  double *chances;         // [slabs, 6 V], of sampling
 };
 
 namespace {
 
 struct Source {
   const Searching &s;
-  const Int b, time;  // time: this step, from 1
+  const Int b, time, thread;  // time: this step, from 1
   Int width;          // hypotheses before this step
   double *logp;
   Int *parent, *token;  // [W] of this step
 
-  Source(const Searching &s, Int b, Int time)
-      : s(s), b(b), time(time), width(time > 1 ? s.width : 1), logp(s.logp + b * s.width),
+  Source(const Searching &s, Int b, Int time, Int thread)
+      : s(s), b(b), time(time), thread(thread), width(time > 1 ? s.width : 1), logp(s.logp + b * s.width),
         parent(s.parent + (b * s.longest + time - 1) * s.width), token(s.token + (b * s.longest + time - 1) * s.width) {}
 
   // Put a hypothesis into the list of the best that have ended, after those of equal score.
@@ -56,12 +64,29 @@ struct Source {
     if (at < s.kept) scores[at] = score, sums[at] = sum, lengths[at] = written, slots[at] = slot;
   }
 
+  // The tokens that hypothesis w must not write now, in ascending order, followed by V.
+  const Int *banned_for(Int w) const {
+    const Int *banned = time <= s.least ? s.banned_early : s.banned, count = time - 1, n = s.grams;
+    if (!n || count < n) return banned;
+    Int *past = s.past + thread * s.past_row, *list = past + s.longest, found = 0;
+    for (Int t = count - 1, slot = w; t >= 0; t--) {
+      const Int at = (b * s.longest + t) * s.width + slot;
+      past[t] = s.token[at], slot = s.parent[at];
+    }
+    while (banned[found] < s.classes) list[found] = banned[found], found++;
+    for (Int i = 0; i + n <= count; i++)
+      if (!memcmp(past + i, past + count - n + 1, (n - 1) * sizeof(Int))) list[found++] = past[i + n - 1];
+    std::sort(list, list + found);
+    list[found] = s.classes;
+    return list;
+  }
+
   void candidates(Best &best, const float *rows) const {
-    const Int *banned = time <= s.least ? s.banned_early : s.banned;
     for (Int w = 0; w < width; w++) {
-      const double base = s.greedy ? 0 : logp[w];
+      const double base = s.kind == GREEDY ? 0 : logp[w];
       const float *x = rows + w * s.classes;
       if (base == -INFINITY) continue;
+      const Int *banned = banned_for(w);
       if (time > s.prefixed) {
         scan(best, x, s.classes, base, w, banned);
         continue;
@@ -74,13 +99,14 @@ struct Source {
 
   // One step; the state of the source afterwards.
   Int step(const float *rows) {
+    if (s.kind == SAMPLED) return sample(rows);
     double value[2 * MOST];
     Int from[2 * MOST], found[2 * MOST];
-    Best best = {value, from, found, s.greedy ? 1 : 2 * s.width, 0};
+    Best best = {value, from, found, s.kind == GREEDY ? 1 : 2 * s.width, 0};
     candidates(best, rows);
     for (Int i = best.found; i < best.count; i++) value[i] = -INFINITY, from[i] = found[i] = 0;
-    if (!(value[0] <= (s.greedy ? 0 : logp[0]) + 1e-3)) return 2;  // as check_best does
-    return s.greedy ? greedy(best) : beam(best);
+    if (!(value[0] <= (s.kind == GREEDY ? 0 : logp[0]) + 1e-3)) return 2;  // as check_best does
+    return s.kind == GREEDY ? greedy(best) : beam(best);
   }
 
   Int greedy(const Best &best) {
@@ -89,6 +115,32 @@ struct Source {
     const bool end = token[0] == s.eos;
     if (end || time == s.limit[b]) insert(logp[0], logp[0], time - end, 0);
     return end || time == s.limit[b];
+  }
+
+  // The next token of each row; one that has ended keeps its place in `score`.
+  Int sample(const float *rows) {
+    Int done = 1;
+    const double *uniform = s.uniform + ((time - 1 - s.time) * s.sources + b) * s.width;
+    for (Int w = 0; w < s.width; w++) {
+      const Int to = b * s.kept + w;
+      parent[w] = time > 1 ? w : 0, token[w] = s.eos;
+      if (s.score[to] > -INFINITY) continue;
+      const float *x = rows + parent[w] * s.classes;
+      const Int *banned = banned_for(parent[w]);
+      if (time > s.prefixed) {
+        token[w] = draw(s.narrow, x, s.classes, banned, uniform[w], s.chances + thread * 6 * s.classes);
+        if (token[w] < 0) return 2;
+      } else {
+        token[w] = s.prefix[time - 1];
+        while (*banned < token[w]) banned++;
+        if (*banned == token[w] || !(x[token[w]] > -INFINITY)) return 2;
+      }
+      logp[w] += time <= s.free ? 0 : (double)x[token[w]];
+      const bool end = token[w] == s.eos;
+      if (end || time == s.limit[b]) s.score[to] = s.sum[to] = logp[w], s.written[to] = time - end, s.slot[to] = w;
+      else done = 0;
+    }
+    return done;
   }
 
   Int beam(const Best &best) {
@@ -139,7 +191,7 @@ inline void slab(const Searching &s, Int thread) {
     Int left = 0;
     for (Int i = 0; i < count; i++) {
       const Int b = number[i];
-      if (!(s.state[b] = Source(s, b, t + 1).step(rows + i * width * s.classes))) number[left++] = b;
+      if (!(s.state[b] = Source(s, b, t + 1, thread).step(rows + i * width * s.classes))) number[left++] = b;
     }
     count = left;
   }
@@ -170,7 +222,7 @@ inline void read_slab(const Reading &r, Int s) {
 
 }  // namespace
 
-API Int weft_searching_version() { return 4; }  // version of the structs above; must equal VERSION in jobs.py
+API Int weft_searching_version() { return 5; }  // version of the structs above; must equal VERSION in jobs.py
 API void weft_search(Searching *work, Start start) {
   work->searched = 0;
   for (Int b = 0; b < work->sources; b++)

@@ -98,6 +98,23 @@ class LeastLength:
         return logp.index_fill(1, torch.tensor([self.eos], device=logp.device), -INFINITY)
 
 
+@dataclass(frozen=True)
+class NoRepeat:
+    """The rule of `no_repeat`."""
+
+    size: int
+
+    def __call__(self, logp: Tensor, written: Tensor) -> Tensor:
+        """See Rule."""
+        if written.shape[1] < self.size:
+            return logp
+        grams = written.unfold(1, self.size, 1)  # [N, t - n + 1, n]
+        last = written[:, written.shape[1] - self.size + 1 :]  # the last n - 1 tokens
+        again = (grams[..., :-1] == last[:, None]).all(2)
+        lowest = torch.where(again, -INFINITY, INFINITY).to(logp.dtype)
+        return logp.scatter_reduce(1, grams[..., -1], lowest, "amin")
+
+
 def prefix(tokens: Sequence[int], *, free: int = 0) -> Rule:
     """The hypothesis begins with these tokens; their log-probabilities count like all others.
 
@@ -132,13 +149,4 @@ def no_repeat(size: int) -> Rule:
     if size < 1:
         raise ConfigError(f"no_repeat_ngram: expected at least 1, got {size}")
 
-    def rule(logp: Tensor, written: Tensor) -> Tensor:
-        if written.shape[1] < size:
-            return logp
-        grams = written.unfold(1, size, 1)  # [N, t - n + 1, n]
-        last = written[:, written.shape[1] - size + 1 :]  # the last n - 1 tokens
-        again = (grams[..., :-1] == last[:, None]).all(2)
-        lowest = torch.where(again, -INFINITY, INFINITY).to(logp.dtype)
-        return logp.scatter_reduce(1, grams[..., -1], lowest, "amin")
-
-    return rule
+    return NoRepeat(size)

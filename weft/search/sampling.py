@@ -12,7 +12,8 @@ from weft.errors import ConfigError
 from weft.search import filters
 from weft.search.hypotheses import Hypotheses
 from weft.search.rollout import rollout
-from weft.search.step import Step, check_best, no_token
+from weft.search.step import Step, check_best, no_token, source_limits
+from weft.search.whole import Asked, Drawing, whole
 from weft.tree import State
 
 
@@ -54,6 +55,14 @@ def sample(
     """
     if count < 1:
         raise ConfigError(f"count: expected at least 1, got {count}")
+    limits = source_limits(max_length, first)
+    narrow = Drawing(
+        temperature, -1 if top_k == 0 else top_k or 0, 1.0 if top_p is None else top_p, generator
+    )
+    asked = Asked(first, limits, eos, banned, count, count, count, draw=narrow)
+    found = whole(step, state, asked)
+    if found is not None:
+        return found
     num_rows = len(first) * count
 
     def choose(logp: Tensor, rows: Tensor, time: int) -> tuple[Tensor, Tensor]:
@@ -68,9 +77,7 @@ def sample(
         token = invert(kept.softmax(1), uniform.to(rows.device)[rows])
         return token, logp.gather(1, token[:, None])[:, 0]
 
-    return rollout(
-        step, state, first, eos=eos, max_length=max_length, count=count, choose=choose, banned=banned
-    )
+    return rollout(step, state, first, eos=eos, max_length=limits, count=count, choose=choose, banned=banned)
 
 
 def invert(prob: Tensor, uniform: Tensor) -> Tensor:
