@@ -1,5 +1,6 @@
 """Properties of cells beyond the laws: scans, orthogonal matrices, initial states, bad input, probes."""
 
+import copy
 from collections.abc import Callable
 from functools import partial
 
@@ -16,9 +17,12 @@ from weft.nn.cells.jordan import Jordan
 from weft.nn.cells.lstm import LSTM
 from weft.nn.cells.mingru import MinGRU
 from weft.nn.cells.minlstm import MinLSTM
+from weft.nn.cells.mlstm import MLSTM
 from weft.nn.cells.orthogonal import Orthogonal
 from weft.nn.cells.peephole import Peephole
 from weft.nn.cells.projected import Projected
+from weft.nn.cells.retention import Retention
+from weft.nn.cells.slstm import SLSTM
 from weft.nn.cells.sru import SRU
 from weft.nn.cells.ssru import SSRU
 from weft.nn.cells.variational import Variational
@@ -202,3 +206,25 @@ def test_a_stack_of_any_cell_reads_a_sequence_of_one_step() -> None:
     x = normal(1, 1, READ, dtype=torch.float32)
     for make in CELLS.values():
         assert Stack(READ, (SIZE, 5), cell=make)(x)[0].shape == (1, 1, 5)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [partial(Retention, 3, 8), partial(MLSTM, 3, 8), partial(SLSTM, 3, 8, forget_bias=8.0)],
+    ids=["retention", "mlstm", "slstm"],
+)
+def test_cells_of_bfloat16_count_beyond_256(make: Make) -> None:
+    torch.manual_seed(1)
+    cell = make().bfloat16()
+    x = torch.zeros(2, 1, 3, dtype=torch.bfloat16)
+    counts = []
+    for each in (cell, copy.deepcopy(cell).float()):
+        x = x.to(next(each.parameters()).dtype)
+        state = each.start(x[:, 0])
+        with torch.no_grad():
+            for _ in range(400):
+                y, state = each.step(x[:, 0], state)
+        assert y.dtype == x.dtype
+        counts.append(state[2:])
+    for got, want in zip(*counts, strict=True):
+        close(got.float(), want, 3e-3)  # energies are of bfloat16

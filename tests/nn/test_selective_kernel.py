@@ -78,3 +78,15 @@ def test_a_scan_that_compiled_code_cannot_compute_is_refused_or_runs_step_by_ste
     close(selective(*given), by_steps(*given), 0.0)
     wide = given_to(2, 5, 3, 65)
     close(selective(*wide), by_steps(*wide), 0.0)
+
+
+@compiled
+def test_a_transposed_initial_state_has_the_gradient_of_the_loop() -> None:
+    found = []
+    for run in (selective, by_steps):
+        *given, h = given_to(2, 19, 5, 3)
+        given = [*given, h.mT.contiguous().mT]
+        given = [each.detach().requires_grad_() for each in given]
+        found.append(torch.autograd.grad(run(*given)[0].square().sum(), given))
+    for got, want in zip(*found, strict=True):
+        close(got, want, 1e-5 * max(1.0, float(want.abs().max())))

@@ -67,8 +67,9 @@ class MLSTM(MatrixCell):
         self.out = Linear(values, size, bias=False)
 
     def extra(self, like: Tensor) -> Extra:
-        """(m,), zeros [B, heads]."""
-        return (like.new_zeros(like.shape[0], self.heads),)
+        """(m,), zeros [B, heads]; in float32 at least, as m changes by small steps far from 0."""
+        wide = torch.promote_types(like.dtype, torch.float32)
+        return (like.new_zeros(like.shape[0], self.heads, dtype=wide),)
 
     def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Decayed, Extra, Extra]:
         """Projections, gates and stabilisers."""

@@ -45,16 +45,17 @@ class Retention(MatrixCell):
         self.out = Linear(num_heads * self.value_size, size, bias=False)
 
     def extra(self, like: Tensor) -> Extra:
-        """(t,), the number of steps read, [B, 1]."""
-        return (like.new_zeros(like.shape[0], 1),)
+        """(t,), the number of steps read, [B, 1]; in float32 at least, as bfloat16 counts only to 256."""
+        return (like.new_zeros(like.shape[0], 1, dtype=torch.promote_types(like.dtype, torch.float32)),)
 
     def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Decayed, Extra, Extra]:
         """Projections, rotated by their positions."""
         q, k, v, gate = self.project(x).split(self.sizes, -1)
         q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in (q, k, v))
-        t = before[0] + torch.arange(1, x.shape[1] + 1, dtype=x.dtype, device=x.device)  # [B, T]
+        wide = before[0].dtype
+        t = before[0] + torch.arange(1, x.shape[1] + 1, dtype=wide, device=x.device)  # [B, T]
         q, k = _rotated(q, t), _rotated(k, t) / self.key_size**0.5
-        rates = -5.0 - torch.arange(self.heads, dtype=x.dtype, device=x.device)
+        rates = -5.0 - torch.arange(self.heads, dtype=wide, device=x.device)
         decay = torch.log1p(-rates.exp2()).expand(*x.shape[:2], -1)[..., None]
         return Decayed(q, k, v, decay), (last_of(t[..., None], before[0], mask),), (gate,)
 

@@ -62,9 +62,10 @@ class SLSTM(Cell):
         self.recurrent = Headwise(size, num_heads, outputs=4, bias=False)
 
     def start(self, like: Tensor) -> State:
-        """(h, c, n, m), zeros [B, H]."""
-        zeros = like.new_zeros(like.shape[0], self.size)
-        return zeros, zeros, zeros, zeros
+        """(h, c, n, m), zeros [B, H]; all but h in float32 at least, as bfloat16 adds up only to 256."""
+        h = like.new_zeros(like.shape[0], self.size)
+        zeros = _wide(h)
+        return h, zeros, zeros, zeros
 
     def carried(self, state: State) -> tuple[Tensor, ...]:
         """(h, c)."""
@@ -72,7 +73,7 @@ class SLSTM(Cell):
 
     def begin(self, carried: tuple[Tensor, ...]) -> State:
         """(h, c, ones, zeros): c is what the cell has read on average."""
-        h, c = carried
+        h, c = carried[0], _wide(carried[1])
         return h, c, torch.ones_like(c), torch.zeros_like(c)
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
@@ -101,7 +102,7 @@ class SLSTM(Cell):
         i, f = torch.exp(i - top), torch.exp(log_f - top)
         c, past = f * c + i * z.tanh(), f * n
         n = past + i
-        h = o.sigmoid() * c / n.clamp(min=LEAST)
+        h = (o.sigmoid() * c / n.clamp(min=LEAST)).to(energies.dtype)
         if watching():  # of the weights of c / n, which add up to one
             for name, value in (
                 ("input_gate", i / n),
@@ -112,3 +113,7 @@ class SLSTM(Cell):
             record("cell", c / n)
             record("hidden", h)
         return h, (h, c, n, top)
+
+
+def _wide(state: Tensor) -> Tensor:
+    return state.to(torch.promote_types(state.dtype, torch.float32))

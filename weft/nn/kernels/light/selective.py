@@ -117,7 +117,7 @@ class _Selective(torch.autograd.Function):
             return None, *_gradients_as_graph(tuple(given), (dy, dlast))
         u, dt, a, b, c, h = given
         dy = torch.zeros_like(u, memory_format=torch.contiguous_format) if dy is None else dy.contiguous()
-        dh = torch.zeros_like(h) if dlast is None else dlast.clone(memory_format=torch.contiguous_format)
+        dh = h.new_zeros(h.shape) if dlast is None else dlast.clone(memory_format=torch.contiguous_format)
         bounds, job = _job(u, dt, a, b, c, h, kept, None)
         du, ddt = u.new_empty(u.shape), u.new_empty(u.shape)
         db, dc = b.new_empty(b.shape), b.new_empty(b.shape)
