@@ -81,6 +81,19 @@ def test_a_library_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert "cannot be loaded" in native.loaded.__wrapped__().reason
 
 
+def test_a_library_without_a_function_is_told_to_be_of_other_sources(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    name = "avx2" if native.loaded("light").reason.startswith("AVX2") else "avx512"
+    if not (build.HERE / f"light.{name}.so").exists():
+        pytest.skip(native.loaded("light").reason)
+    shutil.copy(build.HERE / f"light.{name}.so", tmp_path / f"searching.{name}.so")
+    monkeypatch.setattr(library.torch.backends.cpu, "get_cpu_capability", lambda: name.upper())
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    reason = native.loaded.__wrapped__("searching").reason
+    assert reason == f"searching.{name}.so was compiled from other sources; install Weft again"
+
+
 def test_a_package_built_without_its_compiled_code_warns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,8 +88,10 @@ def _load(path: Path, source: str) -> Loaded:
     try:
         library = ctypes.CDLL(str(path))
         fits = _declare(library, source, instructions)
-    except (OSError, AttributeError) as error:
+    except OSError as error:
         return Loaded(None, f"{path.name} cannot be loaded ({error})")
+    except AttributeError:  # a function is missing
+        fits = False
     if not fits:
         return Loaded(None, f"{path.name} was compiled from other sources; install Weft again")
     if source == "tiles" and not library.weft_tiles_allowed():

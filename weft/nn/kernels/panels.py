@@ -82,7 +82,7 @@ def why_not_in_search(x: Tensor, dtypes: Sequence[torch.dtype] | None = None) ->
         return f"compiled code takes {' or '.join(map(str, dtypes))}, not {x.dtype}"
     if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
         return "compiled code of a search runs without gradients and without autocast"
-    return why_not_native(x, "decoding")
+    return why_not_native(x, "decoding") or why_not_native(x, "cells")  # which packs the weights
 
 
 def tiled(rows: int) -> bool:
