@@ -71,6 +71,8 @@ def test_what_stands_there_is_used_and_only_by_the_same_command(
     assert sorted(path.name for path in parts.glob("0*")) == [f"{n:09}" for n in range(5)]
     other = weft("predict", trained, large, "--beam", 2, "--output", out)
     assert re.search(r"out\.txt\.parts: has chunks of a command with another options", refused(other))
+    zero = weft("predict", trained, large, "--beam", 1, "--no-repeat-ngram", 0, "--output", out)
+    assert "another options" in refused(zero)
     (parts / "000000003").unlink()
     again = weft("predict", trained, large, "--beam", 1, "--output", out)
     assert again.code == 0 and "7 lines answered\n29 lines: " in again.err and again.out == ""

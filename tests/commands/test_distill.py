@@ -26,10 +26,11 @@ def test_the_student_reads_the_sources_and_writes_what_the_teacher_does(
     blind: Path, toy: Path, tmp_path: Path
 ) -> None:
     run, texts = tmp_path / "small", tmp_path / "small.corpus"
-    made = weft("distill", blind, "--student", toy, "--run", run, "--beam", 2, *SHORT, "model.smoothing=0.1")
+    search = ("--beam", 2, "--length-penalty", 0)
+    made = weft("distill", blind, "--student", toy, "--run", run, *search, *SHORT, "model.smoothing=0.1")
     assert made.code == 0, made.err
     originals = blind.parent / "toy" / "train"
-    said = weft("predict", blind, f"{originals}.xx", "--beam", 2).lines
+    said = weft("predict", blind, f"{originals}.xx", *search).lines
     assert sides(texts, "train") == [sides(originals.parent, "train")[0], said]
     assert said != sides(originals.parent, "train")[1]  # or the teacher would be no teacher
     for split in ("valid", "test"):
@@ -40,7 +41,7 @@ def test_the_student_reads_the_sources_and_writes_what_the_teacher_does(
     teacher = teacher_of(run)
     assert teacher is not None and teacher.run == str(blind) and teacher.weights == digest(blind)
     for card in (run / "README.md", texts / "README.md"):
-        assert str(blind) in card.read_text() and "beam 2, length penalty 1" in card.read_text()
+        assert str(blind) in card.read_text() and "beam 2, length penalty 0" in card.read_text()
     assert weft("evaluate", run).out.startswith("test xx-yy, 17 pairs")
     alone = weft("train", toy, "--run", tmp_path / "alone", *SHORT)
     assert alone.code == 0 and "teacher" not in (tmp_path / "alone" / "README.md").read_text()

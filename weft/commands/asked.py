@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from weft.commands.options import given_one
 from weft.errors import ConfigError
 
 PREDICTING = ("run", "file", "plot_limit", "changes", "device", "plugins", "output", "processes", "ray")
@@ -22,9 +23,7 @@ def asked(opened: Any, command: str, given: Mapping[str, Any], common: Sequence[
         ConfigError: the task does not have a given option.
     """
     known = opened.task.options.get(command, ())
-    found = {
-        key: value for key, value in given.items() if value is not None and value is not False and value != ()
-    }
+    found = {key: value for key, value in given.items() if given_one(value)}
     for key in found:
         if key not in known and key not in common:
             takes = ", ".join(_flag(one) for one in known) or "no options of its own"

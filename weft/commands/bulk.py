@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import click
 
 from weft import files, jsonfile
+from weft.commands.options import given_one
 from weft.data.labelled import kind_of
 from weft.errors import ConfigError, DataError
 
@@ -203,10 +204,9 @@ def _about(opened: Any, file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """Input, model and options; all chunks of an output must have the same."""
     weights = opened.path / "model.safetensors"
     stat, own = file.stat(), weights.stat()
+    own_options = ("run", "file", "output", "processes", "ray", "device", "plot_limit")
     options = {
-        key: str(value)
-        for key, value in sorted(given.items())
-        if key not in ("run", "file", "output", "processes", "ray", "device", "plot_limit") and value
+        key: str(value) for key, value in sorted(given.items()) if key not in own_options and given_one(value)
     }
     with open(weights, "rb") as opened_weights:
         start = hashlib.sha256(opened_weights.read(2**20)).hexdigest()

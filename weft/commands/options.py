@@ -158,6 +158,15 @@ def sampling(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with(_SAMPLING, command)
 
 
+def given_one(value: Any) -> bool:
+    """Whether the user gave an option: click stores None, False or () for one that was not given.
+
+    Args:
+        value: what click parsed; 0 and 0.0 are given, although they equal False.
+    """
+    return value is not None and value is not False and value != ()
+
+
 def as_words(command: click.Command, given: Mapping[str, Any]) -> list[str]:
     """Options as one types them, for another call of a command; those that were not given are left out.
 
@@ -168,7 +177,7 @@ def as_words(command: click.Command, given: Mapping[str, Any]) -> list[str]:
     words: list[str] = []
     for option in command.params:
         value = given.get(option.name or "")
-        if not isinstance(option, click.Option) or value in (None, False, ()):
+        if not isinstance(option, click.Option) or not given_one(value):
             continue
         name = option.opts[0]
         values = value if option.multiple else [value]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import files
+from weft.commands.options import given_one
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
 from weft.run.teacher import Teacher, digest, teacher_of
@@ -148,7 +149,7 @@ def about(opened: "Opened", options: Mapping[str, Any], texts: Sequence[Path]) -
     """
     ready = opened.ready
     assert isinstance(ready, Rewrites)
-    given = {name: value for name, value in options.items() if value not in (None, False, ())}
+    given = {name: value for name, value in options.items() if given_one(value)}
     return Teacher(
         run=str(opened.path.resolve()),
         weights=digest(opened.path),
