@@ -3,7 +3,20 @@
 import numpy as np
 import pytest
 
-from weft.data.memory import BLANK, GO, SYMBOLS, adding, copying
+from weft.data.memory import (
+    BLANK,
+    GO,
+    NUM_SIGNS,
+    SYMBOLS,
+    adding,
+    copying,
+    cups_and_ball,
+    induction,
+    recall,
+    selective,
+    swaps,
+    without_looking,
+)
 
 
 def test_a_sum_is_that_of_two_marks_one_in_each_half() -> None:
@@ -32,8 +45,58 @@ def test_a_copy_comes_after_the_sign_and_the_delay(delay: int) -> None:
 
 
 def test_an_example_is_the_same_in_any_batch_and_another_in_another_set() -> None:
-    for make in (lambda seed, n: adding(seed, n, 11), lambda seed, n: copying(seed, n, 5, 3)):
+    for make in (
+        lambda seed, n: adding(seed, n, 11),
+        lambda seed, n: copying(seed, n, 5, 3),
+        lambda seed, n: selective(seed, n, 9, 3),
+        lambda seed, n: induction(seed, n, 9),
+        lambda seed, n: recall(seed, n, 7),
+        lambda seed, n: cups_and_ball(seed, n, 9, 5),
+    ):
         whole, alone = make([1, 0], np.arange(9)), make([1, 0], np.array([4]))
         assert all((one[4] == other[0]).all() for one, other in zip(whole, alone, strict=True))
         other = make([1, 1], np.arange(9))
         assert not (whole[0] == other[0]).all()
+
+
+def test_selective_symbols_are_found_by_who_drops_the_blanks() -> None:
+    x, y = selective([3], np.arange(300), 11, 4)
+    assert x.shape == y.shape == (300, 16) and (x[:, 11] == GO).all() and (x[:, 12:] == BLANK).all()
+    assert all(
+        row[:11][row[:11] < SYMBOLS].tolist() == said[-4:].tolist() for row, said in zip(x, y, strict=True)
+    )
+    assert (y[:, :-4] == BLANK).all() and (x[:, :11] < SYMBOLS).any(0).all()
+
+
+def test_what_followed_the_sign_is_found_by_who_looks_for_it() -> None:
+    x, y = induction([3], np.arange(300), 11)
+    assert x.shape == y.shape == (300, 12) and ((x == GO).sum(1) == 2).all() and (x[:, -1] == GO).all()
+    first = (x == GO).argmax(1)
+    assert (x[np.arange(300), first + 1] == y[:, -1]).all() and set(first) == set(range(10))
+    assert (y[:, :-1] == BLANK).all() and set(y[:, -1]) == set(range(SYMBOLS))
+
+
+def test_keys_are_answered_by_who_keeps_a_dictionary() -> None:
+    x, y = recall([3], np.arange(300), 9)
+    assert x.shape == y.shape == (300, 27) and (y[:, :18] == BLANK).all()
+    for row, said in zip(x, y, strict=True):
+        known = dict(zip(row[0:18:2], row[1:18:2], strict=True))
+        assert len(known) == 9 and min(known) >= NUM_SIGNS
+        assert [known[key] for key in row[18:]] == said[18:].tolist()
+    assert len({tuple(np.argsort(row)) for row in x[:, 18:]}) > 250  # in any order
+
+
+@pytest.mark.parametrize("cups", [2, 3, 5])
+def test_the_ball_is_found_by_who_multiplies_the_permutations(cups: int) -> None:
+    x, y = cups_and_ball([3], np.arange(300), 13, cups)
+    matrices = np.stack([np.eye(cups)] * len(swaps(cups)))
+    for matrix, (one, other) in zip(matrices, swaps(cups), strict=True):
+        matrix[[one, other]] = matrix[[other, one]]
+    place = np.tile(np.eye(cups)[0], (300, 1))
+    for step in range(13):
+        place = np.einsum("bij,bj->bi", matrices[x[:, step]], place)
+        assert (place.argmax(1) == y[:, step]).all()
+    assert set(x.ravel()) == set(range(len(swaps(cups))))
+    assert (y == 0).mean() == pytest.approx(without_looking(13, cups), abs=0.02)
+    if cups == 2:
+        assert (y == x.cumsum(1) % 2).all()

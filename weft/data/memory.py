@@ -1,10 +1,11 @@
-"""Generated problems that need long memory (M15): adding and copying.
+"""Generated problems that need memory (M15): adding, copying, recall of pairs, a state that inputs change.
 
 Each example depends only on (seed, number), so numbers identify examples in any batch and after any resume.
-Read next: ../tasks/memory/task.py.
+Where nothing is asked the output is BLANK. Read next: ../tasks/memory/task.py.
 """
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -13,6 +14,9 @@ SYMBOLS = 8
 
 BLANK, GO = SYMBOLS, SYMBOLS + 1
 NUM_SIGNS = SYMBOLS + 2
+
+KEYS = 64
+"""Number of keys of the recall problem."""
 
 
 def adding(seed: Sequence[int], numbers: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
@@ -78,3 +82,150 @@ def copying(
         x[:, :symbols] = y[:, -symbols:] = np.stack(drawn)
     x[:, symbols + delay - 1] = GO
     return x, y
+
+
+def selective(
+    seed: Sequence[int], numbers: np.ndarray, length: int, symbols: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Symbols among blanks at any places, to be repeated in their order.
+
+    Input: T steps with n symbols, a go sign, n blanks. Output: T + 1 blanks, then the symbols.
+
+    Args:
+        seed: of the set.
+        numbers: [B] of the examples.
+        length: T, at least n.
+        symbols: n, at least 1.
+
+    Returns:
+        Inputs and outputs, both [B, T + 1 + n] int64.
+
+    Source: Jing et al. 2019, "Gated orthogonal recurrent units", section 4.2 (denoising); Gu & Dao 2023,
+        "Mamba", section 4.1.1.
+
+    Example:
+        >>> x, y = selective([1], np.arange(1), 9, 3)
+        >>> read = x[0, :9]
+        >>> bool((read[read < BLANK] == y[0, -3:]).all()), x[0, 9:].tolist()
+        (True, [9, 8, 8, 8])
+    """
+    x = np.full((len(numbers), length + 1 + symbols), BLANK, np.int64)
+    y = x.copy()
+    x[:, length] = GO
+    for row, number in enumerate(numbers):
+        chance = np.random.default_rng([*seed, int(number)])
+        places = np.sort(chance.permutation(length)[:symbols])
+        x[row, places] = y[row, -symbols:] = chance.integers(0, SYMBOLS, symbols)
+    return x, y
+
+
+def induction(seed: Sequence[int], numbers: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random symbols with one go sign among them: what followed it, when it comes again?
+
+    Args:
+        seed: of the set.
+        numbers: [B] of the examples.
+        length: T, symbols including the first go sign, at least 2.
+
+    Returns:
+        Inputs and outputs, both [B, T + 1] int64; only the last output is not blank.
+
+    Source: Gu & Dao 2023, "Mamba", section 4.1.2.
+
+    Example:
+        >>> x, y = induction([1], np.arange(1), 6)
+        >>> at = x[0].argmax()
+        >>> bool(x[0, at] == x[0, -1] == GO), bool(x[0, at + 1] == y[0, -1])
+        (True, True)
+    """
+    x = np.full((len(numbers), length + 1), GO, np.int64)
+    y = np.full_like(x, BLANK)
+    for row, number in enumerate(numbers):
+        chance = np.random.default_rng([*seed, int(number)])
+        x[row, :length] = chance.integers(0, SYMBOLS, length)
+        at = chance.integers(length - 1)
+        x[row, at], y[row, -1] = GO, x[row, at + 1]
+    return x, y
+
+
+def recall(seed: Sequence[int], numbers: np.ndarray, pairs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Keys, each followed by its symbol; then the keys in another order, to be answered by their symbols.
+
+    Args:
+        seed: of the set.
+        numbers: [B] of the examples.
+        pairs: P, from 1 to KEYS; the keys of an example differ.
+
+    Returns:
+        Inputs and outputs, both [B, 3 P] int64; keys are NUM_SIGNS and larger, the last P outputs are asked.
+
+    Source: Arora et al. 2023, "Zoology" (multi-query associative recall); here every key is asked once.
+
+    Example:
+        >>> x, y = recall([1], np.arange(1), 4)
+        >>> known = dict(zip(x[0, 0:8:2], x[0, 1:8:2]))
+        >>> [known[key] for key in x[0, 8:]] == y[0, 8:].tolist()
+        True
+    """
+    x = np.full((len(numbers), 3 * pairs), BLANK, np.int64)
+    y = x.copy()
+    for row, number in enumerate(numbers):
+        chance = np.random.default_rng([*seed, int(number)])
+        keys = NUM_SIGNS + chance.permutation(KEYS)[:pairs]
+        values, order = chance.integers(0, SYMBOLS, pairs), chance.permutation(pairs)
+        x[row, : 2 * pairs] = np.stack([keys, values], 1).ravel()
+        x[row, 2 * pairs :], y[row, 2 * pairs :] = keys[order], values[order]
+    return x, y
+
+
+def swaps(cups: int) -> list[tuple[int, int]]:
+    """The inputs of `cups_and_ball`: no swap, written (0, 0), then every pair of cups."""
+    return [(0, 0), *combinations(range(cups), 2)]
+
+
+def cups_and_ball(
+    seed: Sequence[int], numbers: np.ndarray, length: int, cups: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The place of a ball under cups that are swapped, asked after every step; it starts under cup 0.
+
+    The swaps generate all permutations: with two cups this is the parity of the ones so far, with three the
+    smallest group that does not commute, with five the smallest one that is not solvable (S_5).
+
+    Args:
+        seed: of the set.
+        numbers: [B] of the examples.
+        length: T, at least 1.
+        cups: from 2 to SYMBOLS.
+
+    Returns:
+        Inputs, numbers in `swaps(cups)`, and outputs, both [B, T] int64.
+
+    Source: Merrill, Petty & Sabharwal 2024, "The illusion of state in state-space models", section 3.
+
+    Example:
+        >>> x, y = cups_and_ball([1], np.arange(1), 9, 2)
+        >>> bool((x.cumsum(1) % 2 == y).all())
+        True
+    """
+    pairs = np.array(swaps(cups))
+    drawn = [
+        np.random.default_rng([*seed, int(number)]).integers(0, len(pairs), length) for number in numbers
+    ]
+    x = np.stack(drawn) if drawn else np.zeros((0, length), np.int64)
+    y, ball = np.empty_like(x), np.zeros(len(x), np.int64)
+    for step in range(length):
+        first, second = pairs[x[:, step]].T
+        ball = np.where(ball == first, second, np.where(ball == second, first, ball))
+        y[:, step] = ball
+    return x, y
+
+
+def without_looking(length: int, cups: int) -> float:
+    """Share of right answers if the ball is always said to be under cup 0, in the mean over T steps.
+
+    Example:
+        >>> without_looking(20, 2)
+        0.5
+    """
+    kept = 1 - cups / len(swaps(cups))  # per step, of the advantage over 1 / cups
+    return 1 / cups + (1 - 1 / cups) * float(np.mean(kept ** np.arange(1, length + 1)))

@@ -3,18 +3,19 @@
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
+from weft.data.memory import swaps
 from weft.errors import ConfigError, DataError
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.pools.queries import Queries
-from weft.tasks.memory.data import Fresh, MemoryData
+from weft.tasks.memory.data import Fresh, MemoryData, Problem
 from weft.tasks.memory.evaluation import evaluate
 from weft.tasks.memory.model import MemoryModel
 from weft.tasks.memory.predictor import Rememberer
@@ -29,6 +30,32 @@ def small(problem: str, **changes: Any) -> MemoryTask:
     return MemoryTask(data=data, model=model)
 
 
+def dropped(row: list[int], symbols: int) -> list[int]:
+    return [8] * (len(row) - symbols) + [sign for sign in row if sign < 8]
+
+
+def followed(row: list[int], symbols: int) -> list[int]:
+    return [8] * (len(row) - 1) + [row[row.index(9) + 1]]
+
+
+def looked_up(row: list[int], symbols: int) -> list[int]:
+    told = len(row) // 3 * 2
+    known = dict(zip(row[:told:2], row[1:told:2], strict=True))
+    return [8] * told + [known[key] for key in row[told:]]
+
+
+def followed_ball(row: list[int], symbols: int) -> list[int]:
+    ball, said = 0, []
+    for sign in row:
+        one, other = swaps(symbols)[sign]
+        ball = other if ball == one else one if ball == other else ball
+        said.append(ball)
+    return said
+
+
+ORACLES = {"selective": dropped, "induction": followed, "recall": looked_up, "cups": followed_ball}
+
+
 class Knows(nn.Module):
     """Looks at the input: adds what is marked, says again what was said."""
 
@@ -40,7 +67,9 @@ class Knows(nn.Module):
     def best(self, source: Tensor, mask: Tensor) -> Tensor:
         if self.data.problem == "adding":
             return (source[..., 0] * source[..., 1]).sum(1, keepdim=True) + self.off
-        return torch.cat([source[:, : self.data.symbols]] * 9, 1)
+        if self.data.problem == "copying":
+            return torch.cat([source[:, : self.data.symbols]] * 9, 1)
+        return torch.tensor([ORACLES[self.data.problem](row, self.data.symbols) for row in source.tolist()])
 
     def forward(self, source: Tensor, mask: Tensor) -> Tensor:
         return torch.full((*source.shape, 10), -np.log(10.0))
@@ -102,6 +131,42 @@ def test_a_copy_is_scored_by_its_symbols() -> None:
     assert set("".join(guess.outputs)) == {"a"}
 
 
+@pytest.mark.parametrize("problem", ORACLES)
+def test_who_follows_the_rule_is_always_right_also_beyond_the_training_length(problem: str) -> None:
+    data = small(problem, length=7, test_length=23, test=200).data
+    perfect = evaluate(Rememberer(Knows(data), data), "test", 200)
+    assert perfect.scores[0].value == 1 and data.batch("valid", np.arange(2)).source.shape[1] < 23
+    assert "length:23|symbols:3" in perfect.scores[0].score.signature and "length 23" in perfect.title
+    model = Knows(data)
+    model.best = lambda source, mask: torch.zeros_like(source)  # type: ignore[method-assign]
+    guess = evaluate(Rememberer(model, data), "test", 200).scores[0]
+    (baseline,) = guess.baselines.values()
+    assert guess.value == pytest.approx(baseline, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("problem", "line", "said", "wrong"),
+    [
+        ("selective", "..a.h..c.", "ahc", ("ahcd", "..a.", "a-hc")),
+        ("induction", "ab!cdb", "c", ("abc", "ab!", "a!b!c", "!x")),
+        ("recall", "3a 17c ? 17 3", "ca", ("3a 17c", "3a 3b ? 3", "3a ? 4", "64a ? 64", "3i ? 3", "?", "")),
+        ("cups", "- ab bc ca ab", "abcab", ("ad", "a", "abc", "")),
+    ],
+)  # fmt: skip
+def test_a_line_of_signs_is_read_answered_and_shown(
+    problem: str, line: str, said: str, wrong: tuple[str, ...]
+) -> None:
+    task = small(problem)
+    rememberer = Rememberer(Knows(task.data), task.data)
+    assert rememberer.predict(line) == said
+    for other in wrong:
+        with pytest.raises(DataError, match=r"expected .* such as .*, got "):
+            rememberer.predict(other)
+    ready = MemoryReady(task)
+    shown = ready.inspected(ready.model().eval(), line, lambda: iter(()))
+    assert len(shown.answer) == len(said) == len(shown.choices)
+
+
 def test_lines_are_answered_and_wrong_ones_refused_in_a_sentence() -> None:
     task = small("adding")
     knows = Knows(task.data)
@@ -142,6 +207,11 @@ def test_files_cannot_be_evaluated() -> None:
         ({"shortest": 300}, "shortest: .*got 300"),
         ({"batch_rows": 0}, "batch_rows: .*got 0"),
         ({"seed": -1}, "seed: .*got -1"),
+        ({"test_length": 1}, "test_length: .*got 1"),
+        ({"problem": "cups"}, "symbols: expected 2 to 8 cups, got 10"),
+        ({"problem": "selective", "length": 9}, r"length: expected at least symbols \(10\), got 9"),
+        ({"problem": "recall", "length": 65}, "length: expected 1 to 64 pairs, got 65"),
+        ({"problem": "induction", "shortest": 1}, "shortest: expected at least 2, got 1"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(wrong: dict[str, Any], sentence: str) -> None:
@@ -154,7 +224,7 @@ def test_every_part_that_reads_can_remember() -> None:
         encoder=lambda size: TransformerEncoder(size, size=8, num_layers=1, num_heads=2),
         pool=lambda size: Queries(size, num_queries=2),
     )
-    for problem in ("adding", "copying"):
+    for problem in get_args(Problem):
         task = MemoryTask(data=MemoryData(problem=problem, length=5, symbols=3), model=attention)
         task.check_ready()
         assert task.rehearse().total.isfinite()

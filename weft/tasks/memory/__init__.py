@@ -1,1 +1,1 @@
-"""Synthetic memory problems: adding and copying. Start with task.py."""
+"""Synthetic memory problems: adding, copying, recall, state tracking. Start with task.py."""

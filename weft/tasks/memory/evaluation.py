@@ -23,8 +23,8 @@ class Measured(NamedTuple):
     """Answers of a model, and their errors.
 
     Fields:
-        errors: [N] squared error of a sum, or nats per position of a copy.
-        right: [N] 1.0 for a sum within NEAR, or the share of right symbols of a copy.
+        errors: [N] squared error of a sum, or nats per position.
+        right: [N] 1.0 for a sum within NEAR, or the share of right symbols.
         certain: [N] 1.0 where the answer 1 is within NEAR of the sum.
         places: [N, M] steps since the first number of a sum, or the number of the symbol, from 1.
         values: [N, M] squared error of the sum, or 1.0 where that symbol is right.
@@ -45,7 +45,7 @@ class MemoryEvaluation(Evaluation):
 
     title: str
     outputs: list[str]
-    scores: list[Scored]  # MSE and sums within NEAR; for copies, accuracy
+    scores: list[Scored]  # MSE and sums within NEAR; for symbols, accuracy
     places: np.ndarray  # [N, M] see Measured
     values: np.ndarray  # [N, M]
     shows: ClassVar[str] = "score by how long something is remembered"
@@ -65,6 +65,7 @@ def measure(rememberer: Rememberer, split: str, count: int) -> Measured:
     """Answer the first `count` examples of a split."""
     data, model = rememberer.data, rememberer.model
     device = next(model.parameters()).device
+    baseline = data.baseline(split)
     outputs, references = [], []
     parts: list[list[np.ndarray]] = [[] for _ in range(5)]
     for at in range(0, count, data.batch_rows):
@@ -78,12 +79,12 @@ def measure(rememberer: Rememberer, split: str, count: int) -> Measured:
                 certain = ((1 - truth).abs() < NEAR).double()
                 places = batch.source.shape[1] - batch.source[..., 1].argmax(1)
             else:
-                truth = batch.target[:, -data.symbols :]
+                truth = batch.target[:, -rememberer.asked(batch.source) :]
                 logp = model(batch.source, batch.source_mask)
                 error = -logp.gather(2, batch.target[..., None]).squeeze(2).mean(1)
                 values = (answers == truth).double()
-                right, certain = values.mean(1), torch.full_like(error, data.baseline)
-                places = torch.arange(1, data.symbols + 1, device=device).expand_as(truth)
+                right, certain = values.mean(1), torch.full_like(error, baseline)
+                places = torch.arange(1, truth.shape[1] + 1, device=device).expand_as(truth)
         outputs += rememberer.write(answers)
         references += rememberer.write(truth)
         for part, one in zip(parts, (error, right, certain, places, values), strict=True):
@@ -96,9 +97,9 @@ def evaluate(rememberer: Rememberer, split: str, count: int) -> MemoryEvaluation
     """MSE and share of right sums, or accuracy of recalled symbols, on unseen examples."""
     data: MemoryData = rememberer.data
     found = measure(rememberer, split, count)
-    what = (
-        f"length:{data.length}" if data.problem == "adding" else f"delay:{data.length}|symbols:{data.symbols}"
-    )
+    length = data.length_of(split)
+    what = f"delay:{length}" if data.problem == "copying" else f"length:{length}"
+    what += "" if data.problem == "adding" else f"|symbols:{data.symbols}"
     signature = f"problem:{data.problem}|{what}|seed:{data.seed}|split:{split}"
     items = fingerprint(found.references)
     if data.problem == "adding":
@@ -106,10 +107,12 @@ def evaluate(rememberer: Rememberer, split: str, count: int) -> MemoryEvaluation
         within = ratio(f"within {NEAR} of the sum", signature, higher_is_better=True)
         share = float(found.certain.mean())
         scores = [
-            mean_of(error, found.errors, baselines={"without remembering": data.baseline}, items=items),
+            mean_of(
+                error, found.errors, baselines={"without remembering": data.baseline(split)}, items=items
+            ),
             mean_of(within, found.right, baselines={"the answer 1": share}, items=items),
         ]
     else:
         accuracy = ratio("accuracy", signature, higher_is_better=True)
-        scores = [mean_of(accuracy, found.right, baselines={"a guess": data.baseline}, items=items)]
+        scores = [mean_of(accuracy, found.right, baselines={"a guess": data.baseline(split)}, items=items)]
     return MemoryEvaluation(data.describe(split), found.outputs, scores, found.places, found.values)

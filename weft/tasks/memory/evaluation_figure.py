@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def figure(evaluation: "MemoryEvaluation", name: str) -> Figure:
-    """The score of sums by the distance of their first number, or of copies by the place of the symbol."""
+    """The score of sums by the distance of their first number, or of symbols by their place."""
     adding = evaluation.values.shape[1] == 1 and evaluation.scores[0].score.name == "MSE"
     x = "steps since the first of the two numbers" if adding else "place of the symbol, from 1"
     y = "squared error" if adding else "share right"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from weft.tasks.memory.predictor import LETTERS
+from weft.tasks.memory.problems import NAMES, PROBLEMS
 from weft.tasks.shared.inspected.inspected import Examples, Inspected, checked, choices_of
 from weft.tasks.shared.labels.batch import LabelBatch
 
@@ -22,7 +22,7 @@ def inspected(
 ) -> Inspected:
     """See Ready.inspected.
 
-    The text is a line of the adding or the copying problem; without one, the first test example is used.
+    The text is a line of the problem; without one, the first test example is used.
     """
     rememberer = ready.predictor(model)
     data, model = rememberer.data, rememberer.model
@@ -43,19 +43,19 @@ def inspected(
         target = best[:, 0]
         choices = []
     else:
-        symbols = [*LETTERS, "·", "!"]
-        source = [symbols[min(int(n), len(symbols) - 1)] for n in x[0].tolist()]
+        signs = PROBLEMS[data.problem].names(data.symbols)
+        source = [signs[int(n)] for n in x[0].tolist()]
         with torch.no_grad():
             logp = model(x, mask)[0]
-        names = [*symbols, *map(str, range(len(symbols), logp.shape[1]))]
-        target, last = best, data.symbols
-        choices = choices_of(logp[-last:], best[0, -last:].tolist(), names, source[:last])
-    shown = " ".join(source) if adding else "".join(source)
+        target, last = best, rememberer.asked(x)
+        asked = source[:last] if data.problem == "copying" else source[-last:]
+        choices = choices_of(logp[-last:], best[0, -last:].tolist(), NAMES, asked)
+    shown = ("" if max(map(len, source)) == 1 else " ").join(source)
     return Inspected(
         text=shown if text is None else text,
         answer=answer,
         source=source,
         batch=LabelBatch(x, mask, target, int(target.numel())),
         choices=choices,
-        chosen_what="the symbols to recall",
+        chosen_what="the symbols that are asked",
     )

@@ -16,7 +16,8 @@ from weft.nn.heads.point import Point
 from weft.nn.kernels.linear import Linear
 from weft.nn.pools.pool import Pool
 from weft.nn.pools.summary import Summary
-from weft.tasks.memory.data import Problem
+from weft.tasks.memory.data import MemoryData
+from weft.tasks.memory.problems import PROBLEMS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +26,8 @@ class MemoryModel:
 
     Args:
         encoder: a part of nn/encoders; it reads the sequence.
-        pool: a part of nn/pools; it makes the vector from which the sum is computed. The copying problem
-            does not use it.
+        pool: a part of nn/pools; it makes the vector from which the sum is computed. The other problems
+            do not use it.
         embedding: features of a symbol, or of a number with its mark; 0 feeds number and mark unchanged.
     """
 
@@ -38,12 +39,13 @@ class MemoryModel:
         if self.embedding < 0:
             raise ConfigError(f"embedding: expected at least 0, got {self.embedding}")
 
-    def build(self, problem: Problem) -> Predictor:
+    def build(self, data: MemoryData) -> Predictor:
         """A new model."""
-        if problem == "copying":
-            size = self.embedding or NUM_SIGNS
+        if data.problem != "adding":
+            signs = len(PROBLEMS[data.problem].names(data.symbols))
+            size = self.embedding or signs
             encoder = self.encoder(size)
-            return Predictor(Tokens(NUM_SIGNS, size), encoder, Categorical(encoder.size, NUM_SIGNS))
+            return Predictor(Tokens(signs, size), encoder, Categorical(encoder.size, NUM_SIGNS))
         embed = Linear(2, self.embedding) if self.embedding else nn.Identity()
         encoder = self.encoder(self.embedding or 2)
         pool = self.pool(encoder.size)

@@ -1,7 +1,11 @@
 """A trained model that answers lines of text.
 
-adding:  0.31 0.7* 0.05 0.9*     numbers from 0 to 1, two of them marked       -> 1.6000
-copying: abcdefghba              letters a to h, as many as the model learnt  -> abcdefghba
+adding:    0.31 0.7* 0.05 0.9*   numbers from 0 to 1, two of them marked            -> 1.6000
+copying:   abcdefghba            letters a to h, as many as the model learnt        -> abcdefghba
+selective: ..a.b..c.             the same among dots                                -> abc
+induction: ab!cdb                which letter followed the sign                     -> c
+recall:    3a 17c ? 17 3         keys with their letters, then the keys             -> ca
+cups:      - ab bc               swaps of cups; the ball's place after each of them -> abc
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,13 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.memory import BLANK, GO, SYMBOLS
+from weft.data.memory import SYMBOLS
 from weft.models import Predictor
 from weft.tasks import predictor
 from weft.tasks.memory.data import MemoryData
+from weft.tasks.memory.problems import LETTERS, PROBLEMS
 from weft.tasks.predictor import Answer, Json, Place, Raw
-
-LETTERS = "abcdefgh"
 
 
 class Remembered(Answer):
@@ -33,11 +36,11 @@ class Remembered(Answer):
 
 
 class Rememberer(predictor.Predictor[Tensor]):
-    """Answers adding and copying problems.
+    """Answers memory problems.
 
     Args:
         model: trained, in evaluation mode.
-        data: the problem, and the delay of the copying problem.
+        data: the problem and its sizes.
     """
 
     def __init__(self, model: Predictor, data: MemoryData) -> None:
@@ -47,7 +50,12 @@ class Rememberer(predictor.Predictor[Tensor]):
         """A line as the model's input: [1, T, 2] or [1, T]."""
         if self.data.problem == "adding":
             return _numbers(str(raw).split(), place)
-        return self._letters(str(raw).strip(), place)
+        line = str(raw).strip()
+        try:
+            signs = PROBLEMS[self.data.problem].read(line, (self.data.length, self.data.symbols))
+        except ValueError as expected:
+            raise place.refuse(f"{expected}, got {line[:60]!r}") from None
+        return torch.tensor([signs])
 
     def answers(self, inputs: Sequence[Tensor]) -> Iterator[Answer]:
         device = next(self.model.parameters()).device
@@ -57,9 +65,13 @@ class Rememberer(predictor.Predictor[Tensor]):
                 yield Remembered(self.write(self.answer(x.to(device), mask))[0])
 
     def answer(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Sums [B], or the n recalled symbols [B, n]."""
+        """Sums [B], or the n symbols that are asked [B, n]."""
         best = self.model.best(x, mask)
-        return best[:, 0] if self.data.problem == "adding" else best[:, -self.data.symbols :]
+        return best[:, 0] if self.data.problem == "adding" else best[:, -self.asked(x) :]
+
+    def asked(self, x: Tensor) -> int:
+        """How many of the last outputs are asked of inputs [B, T] that are signs."""
+        return PROBLEMS[self.data.problem].asked(x.shape[1], self.data.symbols)
 
     def write(self, answers: Tensor) -> list[str]:
         """Answers as text; `-` represents any symbol that is not a letter."""
@@ -70,15 +82,6 @@ class Rememberer(predictor.Predictor[Tensor]):
     def read(self, text: str) -> Tensor:
         """A line as the model's input; see parse."""
         return self.parse(text, Place("input"))
-
-    def _letters(self, word: str, place: Place) -> Tensor:
-        if len(word) != self.data.symbols or not set(word) <= set(LETTERS):
-            raise place.refuse(
-                f"expected {self.data.symbols} letters from a to h, such as "
-                f"{(LETTERS * self.data.symbols)[: self.data.symbols]}, got {word[:60]!r}"
-            )
-        symbols = [LETTERS.index(letter) for letter in word]
-        return torch.tensor([[*symbols, *[BLANK] * (self.data.length - 1), GO, *[BLANK] * len(symbols)]])
 
 
 def _numbers(words: Sequence[str], place: Place) -> Tensor:

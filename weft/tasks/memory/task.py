@@ -1,7 +1,7 @@
-"""M15, the synthetic memory problems: add two numbers far apart, or copy symbols after a delay.
+"""M15, the synthetic memory problems: add numbers far apart, copy, recall, follow a ball under cups.
 
 A network that cannot store information over `length` steps cannot solve them, so they measure only memory.
-Read next: ../../data/memory.py, which makes the examples; model.py, ready.py, evaluation.py.
+Read next: ../../data/memory.py, which makes the examples; problems.py, model.py, ready.py, evaluation.py.
 """
 
 from collections.abc import Mapping
@@ -35,8 +35,8 @@ class MemoryTask(Task):
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
     note: ClassVar[str] = (
         "For the adding problem, loss is the mean squared error (1/6 without memory) and accuracy the "
-        "share of sums off by less than 0.04; for the copying problem, loss is nats per position and "
-        "accuracy the share of recalled symbols (1/8 without memory)."
+        "share of sums off by less than 0.04; for the others, loss is nats per position and "
+        "accuracy the share of right answers (1/8 by guessing, or 1 in the number of cups)."
     )
 
     def __init__(self, *, data: MemoryData, model: MemoryModel) -> None:
@@ -45,7 +45,7 @@ class MemoryTask(Task):
 
     @property
     def loss_unit(self) -> str:
-        """Squared error for sums, nats for copied symbols."""
+        """Squared error for sums, nats for symbols."""
         return "squared error" if self.data.problem == "adding" else "nats"
 
     def about(self) -> str:
@@ -59,12 +59,13 @@ class MemoryTask(Task):
     def check_ready(self) -> None:
         """Check that the parts fit together."""
         with within("model"):
-            self.parts.build(self.data.problem)
+            self.parts.build(self.data)
 
     def rehearse(self) -> Loss:
-        """Two examples of length 5."""
-        small = replace(self.data, length=5, shortest=0)
-        return self.parts.build(self.data.problem).loss(small.batch("train", np.arange(2)))
+        """Two short examples."""
+        length = max(5, self.data.symbols) if self.data.problem == "selective" else 5
+        small = replace(self.data, length=length, shortest=0, test_length=0)
+        return self.parts.build(small).loss(small.batch("train", np.arange(2)))
 
     def prepare(self, run: Path, progress: Progress) -> MemoryReady:
         """Return the ready task; nothing has to be read."""
