@@ -19,6 +19,7 @@ VIEWS = {
     "probabilities": "probability of each choice, and the alternatives",
     "search-tree": "all candidates of a beam search",
     "cells-over-time": "states and gates of recurrent layers",
+    "forgetting": "decays, half-lives and matrix states of recurrent layers",
     "gradient-reach": "how far back gradients reach",
     "attention-heads": "self-attention, head by head",
     "positions": "position encodings",

@@ -64,4 +64,4 @@ def half_life(gate: Tensor, mask: Tensor) -> Tensor:
         >>> half_life(torch.full((1, 3, 1), 0.5), torch.ones(1, 3) > 0).item()
         1.0
     """
-    return math.log(2) / -gate[mask].log().mean(0).clamp(max=-0.0)
+    return math.log(2) / gate[mask].log().mean(0).clamp(max=0.0).abs()

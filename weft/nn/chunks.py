@@ -68,6 +68,12 @@ class Replaced(NamedTuple):
     decay: Tensor
     rate: Tensor
 
+    def transition(self) -> Tensor:
+        """a_t (I - b_t k_t k_t^T), [B, T, H, K, K]: what multiplies the state."""
+        turned = torch.diag_embed(torch.ones_like(self.key))
+        turned = turned - (self.rate * self.key)[..., None] * self.key[..., None, :]
+        return self.decay.exp()[..., None] * turned
+
     def masked(self, mask: Tensor) -> "Replaced":
         """The same, but where the mask [B, T] is False S does not change."""
         padding = ~mask[..., None, None]
@@ -120,6 +126,10 @@ class Corrected(NamedTuple):
     decay: Tensor
     erase: Tensor
     write: Tensor
+
+    def transition(self) -> Tensor:
+        """diag(a_t) + w_t e_t^T, [B, T, H, K, K]: what multiplies the state."""
+        return torch.diag_embed(self.decay.exp()) + self.write[..., None] * self.erase[..., None, :]
 
     def masked(self, mask: Tensor) -> "Corrected":
         """The same, but where the mask [B, T] is False S does not change."""

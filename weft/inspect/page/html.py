@@ -25,6 +25,7 @@ SCRIPTS = (
     "tree.js",
     "choices.js",
     "points.js",
+    "plane.js",
     "picture.js",
     "start.js",
 )

@@ -1,4 +1,4 @@
-// Named points in a plane. Read next: start.js.
+// Named points in a plane. Read next: plane.js.
 weft.blocks.points = (box, data) => {
   const outer = weft.element('figure', {style: 'margin:10px 0 4px'});
   box.append(outer);

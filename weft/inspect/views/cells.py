@@ -1,7 +1,7 @@
 """Recurrent cells over time: state, gates and candidate of every layer and direction.
 
 The states are those of the fast path; the values within each step are recomputed by the cell
-(diagnose/recorded.py), and a test checks that both agree. Read next: gradients.py.
+(diagnose/recorded.py), and a test checks that both agree. Read next: forgetting.py.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch.nn.utils import parametrize
 
-from weft.diagnose.gates import KEEPING, half_life, saturation
+from weft.diagnose.gates import saturation
 from weft.diagnose.reach import seen
 from weft.diagnose.recorded import Place, Run, Trace, places, titles_of, trace
 from weft.figures.colours import GRID, INK, signed_colours, weight_colours
 from weft.figures.letters import printable
-from weft.inspect.views.view import Block, View, blank, chart, matrix, said, series
+from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.probe import probe
 from weft.run import Opened
 from weft.tasks.shared.inspected.inspected import Inspected
@@ -46,7 +46,6 @@ class Layer(NamedTuple):
     title: str  # such as "encoder, layer 1 (GRU)"
     labels: list[str]  # of the T positions
     values: dict[str, np.ndarray]  # [T, H] by what was recorded
-    matrices: np.ndarray = np.zeros((0, 0, 0))  # [heads, K, V], the state of a cell with matrices at the end
 
 
 def longest_runs(runs: Sequence[Run]) -> list[Run]:
@@ -92,15 +91,6 @@ def recorded(steps: Trace) -> dict[str, np.ndarray]:
     return {name: values[::-1].copy() for name, values in whole.items()} if steps.place.backward else whole
 
 
-@torch.no_grad()
-def last_matrices(steps: Trace) -> np.ndarray:
-    """The matrices of a cell on the first row after its last step, [heads, K, V]; none of other cells."""
-    with probe() as values:
-        steps.place.cell.step(steps.x[:, -1], steps.states[-1])
-    found = values.get("state", [])
-    return found[-1][0].float().cpu().numpy() if found else np.zeros((0, 0, 0))
-
-
 class CellsView(View):
     """Heat maps and lines of every cell.
 
@@ -129,14 +119,13 @@ class CellsView(View):
                     titles[steps.place.name],
                     labels_of(steps.place, len(steps.states), subject),
                     recorded(steps),
-                    last_matrices(steps),
                 )
                 for steps in traces
             ]
         return cls(layers) if layers else None
 
     def blocks(self) -> list[Block]:
-        """Heat maps, curves over time, and shares of saturated gates."""
+        """Heat maps, and shares of saturated gates."""
         return self._blocks(None)
 
     def page(self) -> list[Block]:
@@ -202,58 +191,10 @@ class CellsView(View):
             ),
             {"kind": "matrices", "pick": "cell", "each": "quantity", "groups": groups, "lines": True},
         ]
-        kept = [self._matrices(one) for one in self.layers if len(one.matrices)]
-        if kept:
-            blocks.append(said("What each head keeps at the end: a row for each feature of the keys."))
-            blocks.append({"kind": "matrices", "pick": "cell", "each": "head", "groups": kept})
-        blocks += [self._products(one) for one in self.layers if self._keeping(one)]
         if rows:
-            head = [
-                "cell",
-                "gate",
-                "closed (< 0.1)",
-                "open (> 0.9)",
-                "half-life, median",
-                "half-life, 90th percentile",
-            ]
+            head = ["cell", "gate", "closed (< 0.1)", "open (> 0.9)"]
             blocks.append({"kind": "table", "head": head, "rows": rows})
         return blocks
-
-    def _matrices(self, one: Layer) -> Block:
-        most = float(np.abs(one.matrices).max()) or 1.0
-        _, rows, columns = one.matrices.shape
-        keys, values = [f"key {n}" for n in range(rows)], [f"value {n}" for n in range(columns)]
-        return {
-            "name": one.title,
-            "items": [
-                matrix(f"S of head {head + 1}", each, keys, values, low=-most, high=most)
-                for head, each in enumerate(one.matrices)
-            ],
-        }
-
-    def _keeping(self, one: Layer) -> str:
-        return next((name for name in KEEPING if name in one.values), "")
-
-    def _products(self, one: Layer) -> Block:
-        name = self._keeping(one)
-        gate = one.values[name][::-1] if one.place.backward else one.values[name]
-        later = np.cumprod(np.concatenate([gate, np.ones_like(gate[:1])])[::-1], 0)[::-1][1:]  # prod_{s>t}
-        later = later[::-1] if one.place.backward else later
-        at = np.arange(len(later))
-        lines = [
-            series("unit that keeps most", at, later.max(1)),
-            series("median unit", at, np.median(later, 1)),
-            series("mean over units", at, later.mean(1)),
-        ]
-        what = f"share of a position that remains at the end (product of {name.replace('_', ' ')}s)"
-        return chart(
-            f"{one.title}: {what}",
-            "position",
-            "share kept",
-            lines,
-            log=True,
-            labels=one.labels,
-        )
 
     def _shares(self, one: Layer) -> list[list[object]]:
         rows: list[list[object]] = []
@@ -263,12 +204,8 @@ class CellsView(View):
             gate = torch.from_numpy(values.copy())[None]
             mask = torch.ones(gate.shape[:2], dtype=torch.bool)
             shares = saturation(gate, mask)
-            life: list[object] = ["", ""]
-            if name in KEEPING:
-                lives = half_life(gate, mask)
-                life = [f"{float(lives.median()):.2f} steps", f"{float(lives.quantile(0.9)):.2f} steps"]
             shut, opened = (f"{float(share.mean()):.1%}" for share in shares)
-            rows.append([one.title, NAMES.get(name, name), shut, opened, *life])
+            rows.append([one.title, NAMES.get(name, name), shut, opened])
         return rows
 
 

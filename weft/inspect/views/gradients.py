@@ -1,4 +1,4 @@
-"""How far gradients reach: dh_T/dh_t for every t and layer, Pascanu's bound, and an LSTM's cell path.
+"""How far gradients reach: dh_T/dh_t and dy_T/dx_t for every layer, Pascanu's bound, an LSTM's cell path.
 
 Read next: ../../diagnose/reach.py, which measures it; ../../diagnose/bound.py; ../../diagnose/verdict.py.
 """
@@ -11,13 +11,14 @@ import torch
 from torch.nn.utils import parametrize
 
 from weft.diagnose.bound import STEEPEST, bound
+from weft.diagnose.forgetting import output_reach
 from weft.diagnose.gates import gates
 from weft.diagnose.reach import LAGS, measured, seen
 from weft.diagnose.recorded import Run, Trace, places, titles_of, trace
 from weft.diagnose.spectrum import recurrent_matrices, sigma_max
-from weft.diagnose.verdict import verdict
+from weft.diagnose.verdict import LITTLE, verdict
 from weft.inspect.views.cells import labels_of, longest_runs, steps_of
-from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, said, series
+from weft.inspect.views.view import Block, View, capital, chart, picture_of_lines, rows_of_lines, said, series
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.lstm import LSTM
 from weft.run import Opened
@@ -66,8 +67,9 @@ class GradientsView(View):
         blocks: list[Block] = [
             said(
                 "The spectral norm of the exact Jacobian of the last state with respect to each earlier "
-                "state. At 1 a gradient passes unchanged; far below 1 it vanishes. Attention and other "
-                "layers are held fixed."
+                "state. At 1 a gradient passes unchanged; far below 1 it vanishes. The faint line is the "
+                "gradient of the last output by each input of the layer, as a share of its largest value. "
+                "Attention and other layers are held fixed."
             )
         ]
         before: set[str] = set()  # a sentence that applies to several cells is shown once
@@ -95,8 +97,13 @@ def _chart(run: Run, subject: Inspected, budget: float, name: str) -> tuple[Bloc
     labels = labels[:count] if place.backward else labels[-count:]
     at = np.arange(count)
     norms = measured(steps).norms[0].double().cpu().numpy()
+    back = output_reach(steps).cpu().numpy()
+    shares = back / (back.max() or 1.0)
     lines = [series("measured ‖∂h(T)/∂h(t)‖", at, norms)]
-    said_of = []
+    real = steps.mask[0].nonzero()[:, 0].cpu().numpy()
+    where = count - 1 - real if place.backward else real
+    lines.append(series("‖∂y(T)/∂x(t)‖, share of its largest", where, shares, faint=True, colour=5))
+    said_of = [_depends(shares)]
     if count < whole:
         said_of.append(
             f"Measured over the last {count} of {whole} steps; all of them would take too long for a page."
@@ -115,9 +122,26 @@ def _chart(run: Run, subject: Inspected, budget: float, name: str) -> tuple[Bloc
         more, words = _cell_path(steps, at)
     else:
         more, words = [], []
-    said_of = [_capital(verdict([lags], name=name).sentence) + ".", *words, *said_of]
-    where = "position t (the last state is at position 1)" if place.backward else "position t"
-    return chart(name, where, "norm", [*lines, *more], log=True, labels=labels, top=top), said_of
+    said_of = [capital(verdict([lags], name=name).sentence) + ".", *words, *said_of]
+    axis = "position t (the last state is at position 1)" if place.backward else "position t"
+    return chart(name, axis, "norm", [*lines, *more], log=True, labels=labels, top=top), said_of
+
+
+def _depends(shares: np.ndarray) -> str:
+    """How far back the last output depends on the input, in words; shares [T] in reading order."""
+    steps = len(shares)
+    far = np.nonzero(shares >= LITTLE)[0]
+    if not far.size:
+        return "The last output does not depend on the input."
+    if far[0] == 0:
+        return (
+            f"The gradient of the last output reaches all {steps} positions: at the one read first it is "
+            f"{shares[0]:.1%} of its largest value."
+        )
+    return (
+        f"The gradient of the last output reaches {steps - 1 - far[0]} of {steps - 1} steps back; further "
+        f"back it is below {LITTLE:.0%} of its largest value."
+    )
 
 
 def _bounds(steps: Trace, at: np.ndarray) -> tuple[list[Block], list[str]]:
@@ -162,7 +186,3 @@ def _cell_path(steps: Trace, at: np.ndarray) -> tuple[list[Block], list[str]]:
         series("cell path, median unit", at, np.median(kept, 1), dashed=True),
     ]
     return lines, [words]
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]

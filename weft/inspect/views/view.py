@@ -1,8 +1,8 @@
 """The contract of a view: one aspect of a run, as blocks of a page, a table, JSON and a picture.
 
 To add a view, add one file to this folder. The page draws its blocks with one renderer per kind of block
-(../page/*.js): matrices, lines, tree, choices, points, table, text. Read next: alignment.py, the best known
-view; ../page/html.py.
+(../page/*.js): matrices, lines, tree, choices, points, plane, table, text. Read next: alignment.py, the best
+known view; ../page/html.py.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.colours import BARS, FAINT, GRID, INK, signed_colours, weight_colours
 from weft.figures.letters import printable
 from weft.run import Opened
 from weft.tasks.shared.inspected.inspected import Inspected
@@ -134,6 +134,11 @@ def said(words: str) -> Block:
     return {"kind": "text", "text": words}
 
 
+def capital(sentence: str) -> str:
+    """A sentence with a capital letter at its start."""
+    return sentence[:1].upper() + sentence[1:]
+
+
 def blank(width: float, height: float, *, layout: Literal["constrained"] | None = "constrained") -> "Figure":
     """An empty figure of this size in inches."""
     from matplotlib.figure import Figure  # takes 0.3 s, and a page does not need it
@@ -190,6 +195,15 @@ def draw_lines(axes: "Axes", block: Block) -> None:
         legend = axes.legend(frameon=False, fontsize=8, labelcolor=INK)
         for text in legend.get_texts():
             text.set_parse_math(False)
+
+
+def draw_matrix(axes: "Axes", one: Matrix) -> None:
+    """Draw one matrix on axes, without labels of its rows and columns."""
+    colours = signed_colours() if one["low"] < 0 else weight_colours()
+    drawn = axes.imshow(one["values"], aspect="auto", cmap=colours, vmin=one["low"], vmax=one["high"])
+    axes.set(xticks=[], yticks=[], title=printable(one["name"]))
+    axes.spines[:].set_color(GRID)
+    axes.figure.colorbar(drawn, ax=axes, pad=0.01).ax.tick_params(labelsize=7)
 
 
 def picture_of_lines(blocks: Sequence[Block]) -> "Figure":

@@ -94,6 +94,8 @@ class LRU(Cell):
         y = self._shown(real, imaginary, x)
         if watching():
             record("forget_gate", radius.expand_as(real))
+            polar = torch.polar(*(part.to(_wide(part)) for part in (radius, angle)))
+            record("transition", polar.expand_as(real))
             record("cell", (real.square() + imaginary.square()).sqrt())
             record("hidden", y)
         return y, (y, real, imaginary)

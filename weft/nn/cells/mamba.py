@@ -102,7 +102,9 @@ class Mamba(Cell):
         s, h = selective_step(u, dt, a, b, c, h)
         y = self.leave((s + self.skip * u) * F.silu(gate))
         if watching():
-            record("forget_gate", torch.exp(dt[:, None] * a).amax(1))  # the slowest state of each feature
+            kept = torch.exp(dt[:, None] * a)  # [B, N, E]
+            record("forget_gate", kept.amax(1))  # the slowest state of each feature
+            record("transition", kept.mT.flatten(1))
             record("hidden", y)
         return y, (y, h, window)
 

@@ -70,6 +70,18 @@ class MatrixCell(Cell):
     def write(self, o: Tensor, rest: Extra) -> Tensor:
         """y [B, T, H] from what the queries found, o [B, T, heads, V], and the last result of `read`."""
 
+    def show(self, asked: Recurrence, rest: Extra) -> None:
+        """Record the decays of one step, and what multiplies S where that is a matrix.
+
+        Args:
+            asked: the recurrence.
+            rest: what `write` needs.
+        """
+        record("forget_gate", asked.decay[:, 0].exp().flatten(1))
+        if not isinstance(asked, Decayed):
+            record("transition", asked.transition()[:, 0])
+            record("written", asked.key[:, 0])
+
     def extra(self, like: Tensor) -> Extra:
         """The initial state beyond y and S, for the rows of `like` [B, ..]; none by default."""
         return ()
@@ -111,7 +123,7 @@ class MatrixCell(Cell):
         h, matrix, *before = state
         asked, extra, rest = self.read(x, tuple(before), mask)
         if watching():
-            record("forget_gate", asked.decay[:, 0].exp().flatten(1))
+            self.show(asked, rest)
         if mask is not None:
             asked = asked.masked(mask)
         wide = torch.promote_types(matrix.dtype, torch.float32)  # sums over many steps

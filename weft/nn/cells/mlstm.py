@@ -5,9 +5,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weft.nn.cells.initial import GateNorm
-from weft.nn.cells.matrix import Extra, MatrixCell, last_of
+from weft.nn.cells.matrix import Extra, MatrixCell, Recurrence, last_of
 from weft.nn.chunks import Decayed
 from weft.nn.kernels.linear import Linear
+from weft.probe import record
 
 EPSILON = 1e-6
 
@@ -82,11 +83,15 @@ class MLSTM(MatrixCell):
         previous = torch.cat([before[0][:, None], m[:, :-1]], 1)
         k = k * ((i - m).exp() / self.key_size**0.5)[..., None]
         v = torch.cat([v, torch.ones_like(v[..., :1])], -1)
-        return Decayed(q, k, v, (f + previous - m)[..., None]), (last_of(m, before[0], mask),), (o, m)
+        return Decayed(q, k, v, (f + previous - m)[..., None]), (last_of(m, before[0], mask),), (o, m, f)
+
+    def show(self, asked: Recurrence, rest: Extra) -> None:
+        """Record f, not the decay of what is kept, which is divided by exp(m)."""
+        record("forget_gate", rest[2][:, 0].exp())
 
     def write(self, o: Tensor, rest: Extra) -> Tensor:
         """Division by the normaliser, norm of each head, gate, projection."""
-        gate, m = rest
+        gate, m, _ = rest
         found, sums = o[..., :-1], o[..., -1:]
         found = found / (torch.maximum(sums.abs(), (-m).exp()[..., None]) + EPSILON)
         return self.out(gate.sigmoid() * self.norm(found.to(o.dtype).flatten(-2)))

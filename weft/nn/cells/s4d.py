@@ -109,6 +109,7 @@ class S4D(Cell):
         y = 2 * (self.weight_o[0] * real - self.weight_o[1] * imaginary).sum(-1) + self.skip * u
         if watching():
             record("forget_gate", radius.amax(1).expand_as(y))  # the slowest state of each feature
+            record("transition", torch.complex(a, b).flatten().expand(len(y), -1))
             record("hidden", y)
         return y, (y, real, imaginary)
 

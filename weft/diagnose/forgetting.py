@@ -1,0 +1,176 @@
+"""How fast a cell forgets: eigenvalues of each step, shares that remain, half-lives, and a verdict.
+
+A cell needs no code for this. It records what multiplies its state, as every gated cell does under the name
+`forget_gate` or `update_gate`; where that is complex, a matrix, or has more numbers than there are units, it
+records `transition`, and for a matrix also `written`, the key of the step. Read next: gates.py,
+../inspect/views/forgetting.py.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft.diagnose.gates import KEEPING
+from weft.diagnose.recorded import Place, Trace
+from weft.diagnose.verdict import LITTLE
+from weft.probe import probe
+from weft.tree import tree_map
+
+OPERATIONS = 2e10
+"""Budget for eigenvalues of matrices; beyond it, only those of the last steps are computed."""
+
+ROWS = 32
+"""Outputs that are followed back one by one; of more, as many random sums."""
+
+Kind = Literal["forgets", "mixed", "keeps"]
+
+
+class Forgetting(NamedTuple):
+    """How the memory of a cell fades over the T real steps of the first row, in reading order.
+
+    A channel is a number of the state with a factor of its own, or a head whose state is multiplied by a
+    matrix.
+
+    place: the cell.
+    at: [T] int64, the steps of the trace.
+    eigenvalues: [T, N] of what multiplies the state at each step; of large matrices only at the last steps.
+    kept: [T, C] share of what was written at a step that remains after the last one; for a matrix
+        ‖A_T .. A_{t+1} k_t‖ / ‖k_t‖.
+    half_lives: [C] steps after which one half remains, at the mean rate of these steps; infinite if nothing
+        is forgotten.
+    heads: whether the channels are heads.
+    """
+
+    place: Place
+    at: Tensor
+    eigenvalues: Tensor
+    kept: Tensor
+    half_lives: Tensor
+    heads: bool
+
+
+class Kept(NamedTuple):
+    """The verdict on the memory of one layer."""
+
+    kind: Kind
+    sentence: str
+
+
+@torch.no_grad()
+def forgetting(steps: Trace) -> Forgetting | None:
+    """Measure a cell; None if it records no decay, as a plain recurrent network."""
+    factors, written = [], []
+    at = steps.mask[0].nonzero()[:, 0]
+    for t in at.tolist():
+        with probe() as values:
+            steps.place.cell.step(steps.x[:1, t], tree_map(lambda leaf: leaf[:1], steps.states[t]))
+        name = next((name for name in ("transition", *KEEPING) if name in values), None)
+        if name is None:
+            return None
+        factors.append(values[name][-1][0])
+        written += [key[0] for key in values.get("written", [])[-1:]]
+    each = torch.stack(factors)
+    each = each.to(torch.complex128 if each.is_complex() else torch.float64)
+    if written:
+        kept, lives = _of_matrices(each, torch.stack(written).double())
+        size = each.shape[-1]
+        count = max(1, int(OPERATIONS / (25.0 * each.shape[1] * size**3)))
+        each = torch.linalg.eigvals(each[-count:]).flatten(1)
+    else:
+        each = each.flatten(1)
+        kept, lives = _of_channels(each.abs())
+    return Forgetting(steps.place, at, each, kept, lives, bool(written))
+
+
+def output_reach(steps: Trace) -> Tensor:
+    """‖∂y_T/∂x_t‖ [T] (Frobenius) of the real steps of the first row: how far back the last output depends.
+
+    It does not depend on how a cell stores its state. With more than ROWS outputs it is estimated from random
+    sums of them with fixed seeds.
+    """
+    cell, at = steps.place.cell, steps.mask[0].nonzero()[:, 0]
+    rows = min(cell.size, ROWS)
+    weights = torch.eye(rows)
+    if cell.size > ROWS:
+        signs = torch.randint(0, 2, (rows, cell.size), generator=torch.Generator().manual_seed(1))
+        weights = (2.0 * signs - 1) / math.sqrt(rows)
+    state = tree_map(lambda leaf: leaf[:1].repeat_interleave(rows, 0), steps.states[0])
+    with torch.enable_grad():
+        x = steps.x[:1, at].repeat_interleave(rows, 0).requires_grad_()
+        y, _ = cell(x, state)
+        (slopes,) = torch.autograd.grad((y[:, -1] * weights.to(y)).sum(), x)
+    return slopes.double().square().sum((0, 2)).sqrt()
+
+
+def verdict_of(found: Forgetting, name: str) -> Kept:
+    """What a cell remembers, in words, from its half-lives alone.
+
+    It keeps if at least half of the first step remains in at least half of the channels, and forgets if less
+    than 1 % remains in the slowest one.
+
+    Args:
+        found: from `forgetting`.
+        name: of the layer.
+    """
+    lives, steps = found.half_lives, len(found.at)
+    middle, slowest = float(lives.median()), float(lives.max())
+    share = 2.0 ** (-(steps - 1) / slowest) if slowest > 0 else float(steps == 1)
+    kind: Kind = "mixed"
+    if middle >= steps - 1:
+        kind = "keeps"
+    elif share < LITTLE:
+        kind = "forgets"
+    what = "head" if found.heads else "channel"
+    words = f"half of what was written is {_after(middle)}"
+    if len(lives) > 1:
+        words += f" in the median {what}; the slowest of {len(lives)} {what}s " + (
+            "never forgets half" if math.isinf(slowest) else f"keeps half for {lasting(slowest)}"
+        )
+    if kind == "keeps":
+        words += f"; most {what}s still hold at least half of the first of the {steps} positions"
+    else:
+        words += f"; at most {_percent(share)} of the first of the {steps} positions remains"
+    if kind == "forgets":
+        words += "; if the task needs it, start with decays closer to 1, or add attention"
+    return Kept(kind, f"{name}: {words}")
+
+
+def lasting(life: float) -> str:
+    """A half-life in words, such as "12 steps"."""
+    if math.isinf(life):
+        return "never"
+    return f"{life:.2f} steps" if life < 10 else f"{life:,.0f} steps"
+
+
+def _after(life: float) -> str:
+    return "never forgotten" if math.isinf(life) else f"forgotten after {lasting(life)}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.2g}" if 0 < share < 1e-4 else f"{share:.2%}"
+
+
+def _of_channels(sizes: Tensor) -> tuple[Tensor, Tensor]:
+    """Shares kept [T, N] and half-lives [N] for the sizes of factors [T, N]."""
+    logs = sizes.clamp(min=torch.finfo(torch.float64).tiny).log()
+    later = logs.flip(0).cumsum(0).flip(0) - logs
+    mean = (logs[1:] if len(logs) > 1 else logs).mean(0)  # before the first step nothing was written
+    return later.exp(), math.log(2) / mean.clamp(max=0.0).abs()
+
+
+def _of_matrices(each: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
+    """Shares kept [T, heads] of keys [T, heads, K], and half-lives [heads], the median over all writes."""
+    product = torch.eye(each.shape[-1], dtype=each.dtype).expand(each.shape[1:])
+    kept = torch.ones(each.shape[:2], dtype=each.dtype)
+    last = len(each) - 1
+    for t in range(last - 1, -1, -1):
+        product = product @ each[t + 1]
+        left = (product @ keys[t][..., None])[..., 0]
+        kept[t] = left.norm(dim=-1) / keys[t].norm(dim=-1)
+    if not last:
+        return kept, torch.full_like(kept[0], math.inf)
+    age = torch.arange(last, 0, -1, dtype=each.dtype)[:, None]
+    lives = age * math.log(2) / kept[:-1].log().clamp(max=0.0).abs()
+    return kept, lives.nanmedian(0).values

@@ -1,0 +1,311 @@
+"""How fast each cell forgets: decays, eigenvalues, half-lives, shares that remain, and matrix states.
+
+The same for every cell that records its decays; the numbers are from ../../diagnose/forgetting.py.
+Read next: gradients.py, how far back the gradient goes.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch.nn.utils import parametrize
+
+from weft.diagnose.forgetting import Kept, forgetting, lasting, verdict_of
+from weft.diagnose.reach import seen
+from weft.diagnose.recorded import Trace, places, titles_of, trace
+from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.letters import printable
+from weft.inspect.views.cells import labels_of, longest_runs, steps_of
+from weft.inspect.views.view import (
+    Block,
+    View,
+    blank,
+    capital,
+    chart,
+    draw_lines,
+    draw_matrix,
+    matrix,
+    said,
+    series,
+)
+from weft.probe import probe
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Inspected
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+CHANNELS = 96
+"""Channels per layer on the page, from the slowest to the fastest; CSV and JSON have all."""
+
+TIMES = 8
+"""Positions at which matrices are drawn."""
+
+TURNS = 1e-6
+"""An eigenvalue is complex, and drawn in the plane, if its imaginary part is larger."""
+
+
+class Layer(NamedTuple):
+    """What one cell keeps, in the order of positions."""
+
+    title: str
+    labels: list[str]  # of the T positions
+    eigenvalues: np.ndarray  # [T, N], of large matrices only at the last steps
+    kept: np.ndarray  # [T, C]
+    half_lives: np.ndarray  # [C]
+    matrices: np.ndarray  # [times, heads, K, V]; no times for a cell without matrices
+    times: list[int]  # the position of each
+    heads: bool
+    verdict: Kept
+
+    @property
+    def what(self) -> str:
+        """What a channel is called."""
+        return "head" if self.heads else "channel"
+
+
+def layer_of(steps: Trace, title: str, labels: Sequence[str]) -> Layer | None:
+    """The measurements of a cell; None if it records no decay.
+
+    Args:
+        steps: its trace.
+        title: of the layer.
+        labels: of all positions, in their order.
+    """
+    found = forgetting(steps)
+    if found is None or len(found.at) < 2:
+        return None
+    back = steps.place.backward
+    order = slice(None, None, -1 if back else 1)
+    eigenvalues, kept = (part.cpu().numpy()[order] for part in (found.eigenvalues, found.kept))
+    count = len(found.at)
+    times = np.unique(np.linspace(0, count - 1, TIMES).round().astype(int)).tolist()
+    drawn = [matrices_at(steps, int(found.at[t])) for t in times]
+    return Layer(
+        title,
+        list(labels)[:count],
+        eigenvalues,
+        kept,
+        found.half_lives.cpu().numpy(),
+        np.stack(drawn),
+        [count - 1 - t for t in times] if back else times,
+        found.heads,
+        verdict_of(found, title),
+    )
+
+
+@torch.no_grad()
+def matrices_at(steps: Trace, t: int) -> np.ndarray:
+    """The matrices of a cell on the first row after step t, [heads, K, V]; no heads for other cells."""
+    with probe() as values:
+        steps.place.cell.step(steps.x[:, t], steps.states[t])
+    found = values.get("state", [])
+    return found[-1][0].float().cpu().numpy() if found else np.zeros((0, 0, 0), np.float32)
+
+
+class ForgettingView(View):
+    """Verdicts, half-lives and heat maps of every cell with decays.
+
+    Args:
+        layers: the cells.
+    """
+
+    title = "Forgetting"
+    order = 35
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        self.layers = layers
+
+    @classmethod
+    def collect(cls, opened: Opened, subject: Inspected) -> "ForgettingView | None":
+        """The view, if the model has cells with decays that read two positions or more."""
+        if subject.batch is None:
+            return None
+        with parametrize.cached():
+            titles = titles_of(places(opened.model))
+            found = [
+                layer_of(trace(run), titles[run.place.name], labels_of(run.place, steps_of(run), subject))
+                for run in longest_runs(seen(opened.model, subject.batch))
+            ]
+        layers = [one for one in found if one is not None]
+        return cls(layers) if layers else None
+
+    def blocks(self) -> list[Block]:
+        """Sentences, half-lives, shares kept, decays, eigenvalues, matrices."""
+        return self._blocks(None)
+
+    def page(self) -> list[Block]:
+        """The same, with some of the channels."""
+        return self._blocks(CHANNELS)
+
+    def table(self) -> Iterable[Sequence[object]]:
+        """One row per value."""
+        yield "cell", "quantity", "position", "channel", "value", "imaginary part"
+        for one in self.layers:
+            for channel, life in enumerate(one.half_lives.tolist()):
+                yield one.title, "half-life", "", channel, life, ""
+            first = 0 if len(one.eigenvalues) == len(one.kept) else len(one.kept) - len(one.eigenvalues)
+            for name, values, begin in (("share kept", one.kept, 0), ("eigenvalue", one.eigenvalues, first)):
+                for t, row in enumerate(values):
+                    for channel, value in enumerate(row.tolist()):
+                        imaginary = value.imag if isinstance(value, complex) else ""
+                        real = value.real if isinstance(value, complex) else value
+                        yield one.title, name, begin + t + 1, channel, real, imaginary
+
+    def figure(self) -> "Figure":
+        """One row per cell: decays or eigenvalues, half-lives, and the matrices of the last positions."""
+        wide = 3 if any(one.matrices.size for one in self.layers) else 2
+        figure = blank(4.6 * wide, 3.3 * len(self.layers))
+        for row, one in enumerate(self.layers):
+            places = [figure.add_subplot(len(self.layers), wide, row * wide + n + 1) for n in range(wide)]
+            if _turned(one) is None:
+                draw_matrix(places[0], _decays(one, CHANNELS))
+            else:
+                _draw_plane(places[0], one)
+            places[0].set_title(f"{printable(one.title)}\n{places[0].get_title()}", fontsize=9, color=INK)
+            draw_lines(places[1], {**_lives([one]), "title": "half-lives, slowest first", "labels": []})
+            if wide == 3 and one.matrices.size:
+                draw_matrix(places[2], _states(one)[-1]["items"][-1])
+            elif wide == 3:
+                places[2].set_axis_off()
+        return figure
+
+    def _blocks(self, limit: int | None) -> list[Block]:
+        blocks: list[Block] = [
+            said(
+                "A cell multiplies what it keeps by a factor at every step. A half-life is the number of "
+                "steps after which one half is left, at the mean rate of this input; one longer than the "
+                "input is extrapolated."
+            )
+        ]
+        blocks += [said(f"{capital(one.verdict.sentence)}.") for one in self.layers]
+        blocks += [_lives(self.layers), *(_shares(one) for one in self.layers), _quantiles(self.layers)]
+        maps = [{"name": one.title, "items": [_decays(one, limit)]} for one in self.layers if _changes(one)]
+        if maps:
+            blocks.append(
+                said(
+                    "The factor of each channel at each position: 1 keeps all, 0 forgets all. Where the "
+                    "state is multiplied by a matrix, the sizes of its eigenvalues; a size below 1 is a "
+                    "direction that was overwritten."
+                )
+            )
+            heat: Block = {"kind": "matrices", "pick": "cell", "each": "factor", "groups": maps}
+            blocks.append({**heat, "lines": True})
+        for one in self.layers:
+            points = _turned(one)
+            if points is not None:
+                name = f"{one.title}: eigenvalues in the complex plane"
+                shown = points[_evenly(len(points), limit)]
+                blocks.append({"kind": "plane", "title": name, "x": shown.real, "y": shown.imag})
+        kept = [group for one in self.layers if one.matrices.size for group in _states(one)]
+        if kept:
+            blocks.append(said("The matrix of each head over time: a row for each feature of the keys."))
+            blocks.append({"kind": "matrices", "pick": "cell", "each": "position", "groups": kept})
+        return blocks
+
+
+def _evenly(count: int, limit: int | None) -> np.ndarray:
+    """At most `limit` of `count` places, evenly spaced, with the first and the last."""
+    return (
+        np.arange(count)
+        if limit is None or count <= limit
+        else np.linspace(0, count - 1, limit).round().astype(int)
+    )
+
+
+def _slowest_first(one: Layer) -> np.ndarray:
+    return np.argsort(-one.half_lives, kind="stable")
+
+
+def _lives(layers: Sequence[Layer]) -> Block:
+    """Half-lives of all channels, slowest first; those that never end are drawn as gaps."""
+    lines = []
+    for one in layers:
+        lives = one.half_lives[_slowest_first(one)]
+        share = np.linspace(0, 1, len(lives)) if len(lives) > 1 else np.array([0.0])
+        lines.append(series(one.title, share, np.where(np.isfinite(lives), lives, np.nan)))
+    return chart(
+        "Half-life of every channel, slowest first", "share of the channels", "steps", lines, log=True
+    )
+
+
+def _quantiles(layers: Sequence[Layer]) -> Block:
+    rows = []
+    for one in layers:
+        lives = np.sort(one.half_lives)
+        picked = [lives[0], lives[(len(lives) - 1) // 2], lives[-1]]
+        rows.append([one.title, f"{len(lives)} {one.what}s", *(lasting(float(life)) for life in picked)])
+    head = ["cell", "what fades on its own", "half-life, fastest", "median", "slowest"]
+    return {"kind": "table", "head": head, "rows": rows}
+
+
+def _shares(one: Layer) -> Block:
+    at = np.arange(len(one.kept))
+    lines = [
+        series(f"{one.what} that keeps most", at, one.kept.max(1)),
+        series(f"median {one.what}", at, np.median(one.kept, 1)),
+        series(f"mean over {one.what}s", at, one.kept.mean(1)),
+    ]
+    title = f"{one.title}: share of a position that remains at the end"
+    return chart(title, "position", "share kept", lines, log=True, labels=one.labels)
+
+
+def _changes(one: Layer) -> bool:
+    """Whether the factors depend on the position."""
+    return float(np.ptp(np.abs(one.eigenvalues), 0).max()) > TURNS
+
+
+def _decays(one: Layer, limit: int | None) -> Block:
+    """|eigenvalue| of every channel at each position, slowest first."""
+    sizes = np.abs(one.eigenvalues)
+    if one.heads:
+        sizes = -np.sort(-sizes.reshape(len(sizes), len(one.half_lives), -1), -1)  # slowest first in a head
+        per_head = sizes.shape[-1]
+        names = [f"head {n // per_head + 1}, {n % per_head + 1}" for n in range(sizes[0].size)]
+        sizes = sizes.reshape(len(sizes), -1)
+        order = np.arange(sizes.shape[1])
+    else:
+        order = _slowest_first(one)
+        names = [f"channel {n}" for n in range(sizes.shape[1])]
+    order = order[_evenly(len(order), limit)]
+    note = f"{len(order)} of {sizes.shape[1]}, slowest first" if len(order) < sizes.shape[1] else ""
+    labels = one.labels[-len(sizes) :]
+    rows = [names[n] for n in order]
+    return matrix("size of the factor", sizes[:, order].T, rows, labels, note=note)
+
+
+def _turned(one: Layer) -> np.ndarray | None:
+    """The eigenvalues of the last position [N] if some are complex or negative, slowest first."""
+    last = one.eigenvalues[-1]
+    if not (np.abs(last.imag).max() > TURNS or last.real.min() < -TURNS):
+        return None
+    return last[np.argsort(-np.abs(last), kind="stable")]
+
+
+def _states(one: Layer) -> list[Block]:
+    """One group for each head, with its matrix at each of some positions."""
+    _, heads, rows, columns = one.matrices.shape
+    most = float(np.abs(one.matrices).max()) or 1.0
+    keys, values = [f"key {n}" for n in range(rows)], [f"value {n}" for n in range(columns)]
+    return [
+        {
+            "name": f"{one.title}, head {head + 1}",
+            "items": [
+                matrix(f"after {t + 1}: {one.labels[t]}", each[head], keys, values, low=-most, high=most)
+                for t, each in zip(one.times, one.matrices, strict=True)
+            ],
+        }
+        for head in range(heads)
+    ]
+
+
+def _draw_plane(axes: "Axes", one: Layer) -> None:
+    points, circle = _turned(one), np.exp(1j * np.linspace(0, 2 * np.pi, 200))
+    assert points is not None
+    axes.plot(circle.real, circle.imag, color=FAINT, linewidth=1)
+    axes.plot(points.real, points.imag, "o", color=BARS[0], markersize=3, alpha=0.7)
+    axes.set(aspect="equal", title="eigenvalues")
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.tick_params(colors=FAINT, labelsize=7)
