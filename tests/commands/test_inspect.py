@@ -25,6 +25,7 @@ from weft.run import open_run
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = "alpha beta gamma delta eta"
+CELLS = ["Cells over time", "Forgetting", "Gradient reach"]
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +50,7 @@ def test_a_translator_has_its_views_and_every_view_its_files(whole: Path) -> Non
         "Alignment",
         "Probabilities",
         "Search tree",
-        "Cells over time",
-        "Gradient reach",
+        *CELLS,
         "Embeddings",
         "Training",
     ]
@@ -101,12 +101,11 @@ def test_a_tagger_and_a_classifier_have_their_own(tmp_path: Path) -> None:
     assert weft("train", labelled.make_sentences(tmp_path / "s"), "--run", tmp_path / "tag", *small).code == 0
     assert weft("train", labelled.make_texts(tmp_path / "t"), "--run", tmp_path / "class", *small).code == 0
     wanted = {
-        "tag": ["Probabilities", "Cells over time", "Gradient reach", "Embeddings", "Training"],
+        "tag": ["Probabilities", *CELLS, "Embeddings", "Training"],
         "class": [
             "Words that weighed",
             "Probabilities",
-            "Cells over time",
-            "Gradient reach",
+            *CELLS,
             "Embeddings",
             "Training",
         ],

@@ -24,7 +24,7 @@ from weft.probe import probe
 from weft.run import Opened
 from weft.tasks.task import Task
 
-CELLS = ["Cells over time", "Gradient reach"]
+CELLS = ["Cells over time", "Forgetting", "Gradient reach"]
 SEARCHED = ["Alignment", "Probabilities", "Search tree"]
 EXPECTED = {
     "translate": [*SEARCHED, *CELLS, "Embeddings", "Training"],

@@ -104,6 +104,14 @@ def output_reach(steps: Trace) -> Tensor:
     return slopes.double().square().sum((0, 2)).sqrt()
 
 
+@torch.no_grad()
+def matrices_at(steps: Trace, t: int) -> Tensor:
+    """The matrices of a cell on the first row after step t, [heads, K, V]; no heads for other cells."""
+    with probe() as values:
+        steps.place.cell.step(steps.x[:, t], steps.states[t])
+    return values["state"][-1][0] if "state" in values else steps.x.new_zeros(0, 0, 0)
+
+
 def verdict_of(found: Forgetting, name: str) -> Kept:
     """What a cell remembers, in words, from its half-lives alone.
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.nn.utils import parametrize
 
-from weft.diagnose.forgetting import Kept, forgetting, lasting, verdict_of
+from weft.diagnose.forgetting import Kept, forgetting, lasting, matrices_at, verdict_of
 from weft.diagnose.reach import seen
 from weft.diagnose.recorded import Trace, places, titles_of, trace
 from weft.figures.colours import BARS, FAINT, GRID, INK
@@ -29,7 +29,6 @@ from weft.inspect.views.view import (
     said,
     series,
 )
-from weft.probe import probe
 from weft.run import Opened
 from weft.tasks.shared.inspected.inspected import Inspected
 
@@ -89,20 +88,11 @@ def layer_of(steps: Trace, title: str, labels: Sequence[str]) -> Layer | None:
         eigenvalues,
         kept,
         found.half_lives.cpu().numpy(),
-        np.stack(drawn),
+        torch.stack(drawn).float().cpu().numpy(),
         [count - 1 - t for t in times] if back else times,
         found.heads,
         verdict_of(found, title),
     )
-
-
-@torch.no_grad()
-def matrices_at(steps: Trace, t: int) -> np.ndarray:
-    """The matrices of a cell on the first row after step t, [heads, K, V]; no heads for other cells."""
-    with probe() as values:
-        steps.place.cell.step(steps.x[:, t], steps.states[t])
-    found = values.get("state", [])
-    return found[-1][0].float().cpu().numpy() if found else np.zeros((0, 0, 0), np.float32)
 
 
 class ForgettingView(View):
@@ -146,13 +136,10 @@ class ForgettingView(View):
         for one in self.layers:
             for channel, life in enumerate(one.half_lives.tolist()):
                 yield one.title, "half-life", "", channel, life, ""
-            first = 0 if len(one.eigenvalues) == len(one.kept) else len(one.kept) - len(one.eigenvalues)
-            for name, values, begin in (("share kept", one.kept, 0), ("eigenvalue", one.eigenvalues, first)):
-                for t, row in enumerate(values):
-                    for channel, value in enumerate(row.tolist()):
-                        imaginary = value.imag if isinstance(value, complex) else ""
-                        real = value.real if isinstance(value, complex) else value
-                        yield one.title, name, begin + t + 1, channel, real, imaginary
+            for name, values in (("share kept", one.kept), ("eigenvalue", one.eigenvalues)):
+                for t, row in enumerate(values, len(one.kept) - len(values) + 1):
+                    for channel, value in enumerate(row.astype(complex).tolist()):
+                        yield one.title, name, t, channel, value.real, value.imag
 
     def figure(self) -> "Figure":
         """One row per cell: decays or eigenvalues, half-lives, and the matrices of the last positions."""
