@@ -215,6 +215,50 @@ def light() -> Diagram:
     return d
 
 
+def matrix_state() -> Diagram:
+    """A matrix that fades, is written under a key and is read with a query."""
+    d = Diagram(
+        600,
+        280,
+        "A matrix as state: the old matrix is multiplied by a decay, the product of key and value is added, "
+        "and the query reads the new matrix. Decay, key, value and query depend on the input alone.",
+    )
+    d.box(300, 130, w=440, h=210, kind="part")
+    d.line((20, 70), (137, 70), kind="state")
+    d.op(150, 70, "×")
+    d.line((163, 70), (272, 70), kind="state")
+    d.op(285, 70, "+")
+    d.line((298, 70), (580, 70), kind="state")
+    d.box(150, 180, "$W_a x_t$", w=74)
+    d.box(245, 180, "$W_k x_t$", w=74)
+    d.box(330, 180, "$W_v x_t$", w=74)
+    d.box(430, 180, "$W_q x_t$", w=74)
+    d.line((150, 164), (150, 83))
+    d.op(285, 122, "×")
+    d.line((245, 164), (245, 122), (272, 122))
+    d.line((330, 164), (330, 122), (298, 122))
+    d.line((285, 109), (285, 83))
+    d.dot(390, 70)
+    d.line((390, 70), (390, 122), (417, 122))
+    d.op(430, 122, "×")
+    d.line((430, 164), (430, 135))
+    d.line((443, 122), (580, 122))
+    d.line((290, 270), (290, 222), arrow=False)
+    d.line((150, 222), (430, 222), arrow=False)
+    for x in (150, 245, 330, 430):
+        d.line((x, 222), (x, 196))
+    d.dot(290, 222)
+    d.text(50, 50, "$S_{t-1}$")
+    d.text(556, 50, "$S_t$")
+    d.text(556, 144, "$o_t$")
+    d.text(308, 262, "$x_t$")
+    d.text(166, 120, "$a_t$", "left")
+    d.text(232, 144, "$k_t$", "right")
+    d.text(342, 144, "$v_t$", "left")
+    d.text(442, 150, "$q_t$", "left")
+    return d
+
+
 def unrolled() -> Diagram:
     """The same cell at every step; gradients go the same way back."""
     d = Diagram(
