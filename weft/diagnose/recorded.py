@@ -76,10 +76,12 @@ def places(model: nn.Module) -> list[Place]:
 
 
 def title_of(place: Place, both: bool) -> str:
-    """A title such as "encoder, layer 1, backward"."""
+    """A title such as "encoder, layer 1, backward (GRU)"; of a cell around another one it names both."""
     part = place.name.split(".")[0]
     way = (", backward" if place.backward else ", forward") if both else ""
-    whole = f"layer {place.layer + 1}{way} ({type(place.cell).__name__})"
+    inner = getattr(place.cell, "cell", None)
+    kinds = [type(cell).__name__ for cell in (place.cell, inner) if isinstance(cell, Cell)]
+    whole = f"layer {place.layer + 1}{way} ({' of '.join(kinds)})"
     return whole if part in ("forwards", "backwards") else f"{part}, {whole}"
 
 

@@ -154,7 +154,8 @@ class ForgettingView(View):
             places[0].set_title(f"{printable(one.title)}\n{places[0].get_title()}", fontsize=9, color=INK)
             draw_lines(places[1], {**_lives([one]), "title": "half-lives, slowest first", "labels": []})
             if wide == 3 and one.matrices.size:
-                draw_matrix(places[2], _states(one)[-1]["items"][-1])
+                draw_matrix(places[2], _states(one)[0]["items"][-1])
+                places[2].set_title(f"S of head 1, {places[2].get_title()}", parse_math=False)
             elif wide == 3:
                 places[2].set_axis_off()
         return figure
@@ -260,7 +261,9 @@ def _decays(one: Layer, limit: int | None) -> Block:
     note = f"{len(order)} of {sizes.shape[1]}, slowest first" if len(order) < sizes.shape[1] else ""
     labels = one.labels[-len(sizes) :]
     rows = [names[n] for n in order]
-    return matrix("size of the factor", sizes[:, order].T, rows, labels, note=note)
+    least = float(sizes.min())
+    low = least if least > 0.5 else 0.0  # decays near 1 would all be dark
+    return matrix("size of the factor", sizes[:, order].T, rows, labels, low=low, note=note)
 
 
 def _turned(one: Layer) -> np.ndarray | None:
