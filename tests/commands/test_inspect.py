@@ -210,7 +210,7 @@ def test_a_page_is_made_without_the_library_of_pictures(trained: Path, tmp_path:
     page = tmp_path / "page.html"
     command = [sys.executable, "-c", script, "inspect", str(trained), TEXT, "--output", str(page)]
     subprocess.run(command, check=True, cwd=ROOT)
-    assert len(titles(page.read_text("utf-8"))) == 7
+    assert len(titles(page.read_text("utf-8"))) == 8
 
 
 @pytest.fixture

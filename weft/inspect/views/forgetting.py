@@ -259,10 +259,8 @@ def _decays(one: Layer, limit: int | None) -> Block:
         names = [f"channel {n}" for n in range(sizes.shape[1])]
     order = order[_evenly(len(order), limit)]
     note = f"{len(order)} of {sizes.shape[1]}, slowest first" if len(order) < sizes.shape[1] else ""
-    labels = one.labels[-len(sizes) :]
-    rows = [names[n] for n in order]
-    least = float(sizes.min())
-    low = least if least > 0.5 else 0.0  # decays near 1 would all be dark
+    rows, labels = [names[n] for n in order], one.labels[-len(sizes) :]
+    low = float(sizes.min()) if sizes.min() > 0.5 else 0.0  # else decays near 1 are all dark
     return matrix("size of the factor", sizes[:, order].T, rows, labels, low=low, note=note)
 
 
