@@ -287,17 +287,14 @@ def test_padding_and_one_step() -> None:
     assert measured(followed(stack, x[:, :1])).kept.tolist() == [[1.0] * HEADS]
 
 
-def test_the_reach_of_the_last_output_is_its_derivative_by_every_input() -> None:
-    steps = traced(partial(GatedDelta, **MATRIX), 7)
+@pytest.mark.parametrize(
+    ("kind", "size", "close"), [(partial(GatedDelta, **MATRIX), SIZE, 1e-10), (LRU, 97, 0.25)]
+)  # of more outputs than ROWS it is estimated
+def test_the_reach_of_the_last_output_is_its_derivative_by_every_input(
+    kind: Callable[[int, int], Cell], size: int, close: float
+) -> None:
+    steps = traced(kind, 7, size=size)
     cell, state = steps.place.cell, steps.states[0]
     jacobian = torch.autograd.functional.jacobian(lambda x: cell(x, state)[0][0, -1], steps.x)
     expected = jacobian[:, 0].square().sum((0, 2)).sqrt()
-    np.testing.assert_allclose(output_reach(steps), expected, rtol=1e-10)
-
-
-def test_with_many_outputs_the_reach_is_estimated() -> None:
-    steps = traced(LRU, 7, size=97)
-    cell, state = steps.place.cell, steps.states[0]
-    jacobian = torch.autograd.functional.jacobian(lambda x: cell(x, state)[0][0, -1], steps.x)
-    expected = jacobian[:, 0].square().sum((0, 2)).sqrt()
-    np.testing.assert_allclose(output_reach(steps), expected, rtol=0.25)
+    np.testing.assert_allclose(output_reach(steps), expected, rtol=close)
