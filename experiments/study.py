@@ -212,20 +212,22 @@ def learn(
     draw: Callable[[], Any],
     updates: int,
     *,
-    rate: float = 3e-3,
+    rate: float | Callable[[int], float] = 3e-3,
     loss: Callable[[Any, int], Any] | None = None,
     watch: Callable[[int], Any] | None = None,
 ) -> nn.Module:
     """Train with Adam, gradients clipped at norm 1.
 
     Args:
-        draw: a new batch; loss: of a batch at an update, `model.loss(batch)` unless given.
+        draw: a new batch; rate: the learning rate, also of an update; loss: of a batch at an update, `model.loss(batch)` unless given.
         watch: called with the number of updates so far, before each; training ends early if it gives True.
     """
-    adam = torch.optim.Adam(model.parameters(), lr=rate)
+    adam = torch.optim.Adam(model.parameters(), lr=0.0 if callable(rate) else rate)
     for update in range(updates):
         if watch is not None and watch(update):
             break
+        if callable(rate):
+            adam.param_groups[0]["lr"] = rate(update)
         model.train()
         batch = draw()
         value = (model.loss(batch) if loss is None else loss(batch, update)).mean  # type: ignore[operator]

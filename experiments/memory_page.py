@@ -1,0 +1,175 @@
+"""Table, verdicts and picture of the runs of memory.py: docs/appendix/memory.md. Read next: memory.py.
+
+A verdict follows from the 95 % interval of the mean over seeds (Student's t) and needs three of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from study import ROOT, interval, shown
+from weft.figures.colours import BARS, GRID, INK
+from weft.figures.picture import save
+
+PAGE, PICTURE = ROOT / "docs" / "appendix" / "memory.md", ROOT / "docs" / "pictures" / "memory" / "scores"
+TRACKING, SOLVED, FEWEST = ("parity", "three cups", "five cups"), 0.9, 3
+HEAD = """# What each cell can remember
+
+Written by `python experiments/memory.py --write --seconds {seconds:g}`; the runs are in `docs/pictures/memory/runs.jsonl`.
+
+**Measured so far:** {measured}. Every run had {seconds:g} CPU seconds of one thread and at most {budget:,} parameters; width by
+bisection. Processor: {machine}, shared with other work. All runs have one learning rate (0.01, cosine over the CPU seconds) and
+batches of 32. A cell sits in one block: norm, convolution over 4 steps, the cell, a feed-forward network; the Transformer has two
+layers with rotary positions and reads both ways.
+
+These budgets are small. A low score says that nothing was learnt *in {seconds:g} seconds*, not that it cannot be.
+
+Problems, with the length of training (and the longer one beyond it): {lengths}.
+`three cups` and `five cups` ask for the place of a ball under swapped cups after every step; `parity` is the same with two.
+
+![Scores of every cell](../pictures/memory/scores.png)
+
+Filled: the length of training. Hollow: beyond it. Bars are 95 % intervals over seeds, dotted lines answers without memory.
+
+## Scores
+
+Share of right answers at the length of training → beyond it, ± 95 % over seeds. State: numbers that a step reads from the step
+before, convolution included. Eigenvalues: of the matrix that takes a state to the next.
+
+"""
+THEORY = """
+## What theory predicts
+
+A linear recurrence whose eigenvalues are all between 0 and 1, or do not depend on the input, cannot compute parity at every length,
+with any number of layers (Sarrof, Veitsman & Hahn 2024; Grazzi et al. 2025). Neither can it follow the ball, since permutations
+contain parity. A nonlinear step can, and so can a linear one with eigenvalues down to -1; five cups also need a matrix that is not
+diagonal (Merrill, Petty & Sabharwal 2024). Attention of fixed depth computes neither reliably at every length (Hahn 2020). So the
+test is the length beyond training, and solved means {solved:g} of the answers:
+
+- predicted yes: **agrees** if the interval lies above {solved:g}; below it, **not learnt**, as theory says what is possible only;
+- predicted no: **agrees** if the interval lies below {solved:g}, **contradicted** if above;
+- an interval around {solved:g}, or fewer than {fewest} seeds: **undecided**.
+
+"""
+
+
+def values(runs: Sequence[Mapping[str, Any]], problem: str, name: str, split: str) -> np.ndarray:
+    """Scores of the seeds."""
+    return np.array([one[split] for one in runs if (one["problem"], one["model"]) == (problem, name)])
+
+
+def verdict(scores: np.ndarray, tracks: bool | None) -> str:
+    """Prediction and measurement beyond the length of training."""
+    mean, half = interval(scores) if len(scores) else (np.nan, np.nan)
+    if len(scores) < FEWEST or mean - half <= SOLVED <= mean + half:
+        return "undecided"
+    solved = mean > SOLVED
+    if tracks is None:
+        return "solved" if solved else "not solved"
+    if tracks:
+        return "agrees" if solved else "not learnt"
+    return "contradicted" if solved else "agrees"
+
+
+def _score(runs: Sequence[Mapping[str, Any]], problem: str, name: str) -> str:
+    pair = [values(runs, problem, name, split) for split in ("valid", "test")]
+    return " → ".join(shown(*interval(one)) for one in pair) if len(pair[0]) else ""
+
+
+def _state(run: Mapping[str, Any]) -> str:
+    return "grows" if run["state"] is None else f"{run['state']:,}"
+
+
+def tables(runs: Sequence[Mapping[str, Any]], cells: Mapping[str, Any], problems: Sequence[str]) -> str:
+    """Both tables."""
+    lines = [
+        "| cell | eigenvalues | state | " + " | ".join(problems) + " |",
+        "|---" * (3 + len(problems)) + "|",
+    ]
+    for name, known in cells.items():
+        one = next(one for one in runs if one["model"] == name)
+        scores = [_score(runs, problem, name) for problem in problems]
+        lines.append(f"| {name} | " + " | ".join([known.eigenvalues, _state(one), *scores]) + " |")
+    tracked = [problem for problem in problems if problem in TRACKING]
+    lines += THEORY.format(solved=SOLVED, fewest=FEWEST).split("\n")
+    lines += ["| cell | predicted | " + " | ".join(tracked) + " |", "|---" * (2 + len(tracked)) + "|"]
+    for name, known in cells.items():
+        predicted = {True: "yes", False: "no", None: "open"}[known.tracks]
+        found = [verdict(values(runs, problem, name, "test"), known.tracks) for problem in tracked]
+        lines.append(f"| {name} | {predicted} | " + " | ".join(found) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def by_size(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Whether larger states recall more, as a sentence; empty with fewer than three seeds."""
+    found = []
+    for seed in sorted({one["seed"] for one in runs}):
+        pairs = [
+            (one["state"], one["valid"]) for one in runs if one["seed"] == seed and one["problem"] == "recall"
+        ]
+        sizes, scores = np.array([pair for pair in pairs if pair[0]], float).reshape(-1, 2).T
+        if len(sizes) > 9:
+            found.append(np.corrcoef(np.log(sizes), scores)[0, 1])
+    if len(found) < FEWEST:
+        return ""
+    mean, half = interval(np.array(found))
+    said = "agrees" if mean - half > 0 else "contradicted" if mean + half < 0 else "undecided"
+    return (
+        '\nRecall needs room: a state should recall more, the larger it is (Arora et al. 2024, "Based"). Correlation of the '
+        f"score of `recall` with the logarithm of the state's size, over the recurrent cells: {shown(mean, half)} over "
+        f"{len(found)} seeds: **{said}**.\n"
+    )
+
+
+def drawing(runs: Sequence[Mapping[str, Any]], cells: Sequence[str], problems: Sequence[str]) -> Figure:
+    """A panel for each problem, a line for each cell."""
+    figure = Figure(figsize=(1.6 + 2.3 * len(problems), 1.2 + 0.24 * len(cells)), layout="constrained")
+    for number, problem in enumerate(problems, 1):
+        axes = figure.add_subplot(1, len(problems), number)
+        axes.set_title(problem, fontsize=10)
+        axes.grid(color=GRID)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+        for at, name in enumerate(cells):
+            for split, shift, fill in (("valid", -0.15, BARS[0]), ("test", 0.15, "white")):
+                scores = values(runs, problem, name, split)
+                if len(scores):
+                    mean, half = interval(scores)
+                    style = {"color": BARS[0], "markerfacecolor": fill, "marker": "o", "markersize": 4}
+                    axes.errorbar(mean, at + shift, xerr=np.nan_to_num(half), capsize=2, **style)
+        chance = next(one["valid chance"] for one in runs if one["problem"] == problem)
+        axes.axvline(chance, color=INK, linewidth=1, linestyle=":")
+        axes.set(xlim=(-0.03, 1.03), ylim=(len(cells) - 0.5, -0.5))
+        axes.set_yticks(range(len(cells)), cells if number == 1 else [""] * len(cells), fontsize=8)
+        axes.tick_params(axis="x", labelsize=8)
+        axes.set_xlabel("share right", fontsize=8)
+    return figure
+
+
+def page(runs: Sequence[Mapping[str, Any]], cells: Mapping[str, Any], problems: Mapping[str, Any]) -> None:
+    """Write docs/appendix/memory.md and the picture."""
+    assert runs, "no runs with this budget; train first, or give their --seconds and --parameters"
+    measured = {}
+    for problem in problems:
+        seeds = [len(values(runs, problem, name, "valid")) for name in cells]
+        if any(seeds):
+            few, many, met = min(filter(None, seeds)), max(seeds), sum(map(bool, seeds))
+            span = f"{few} to {many}" if few < many else f"{few}"
+            measured[problem] = f"{problem} with {met} models and {span} seed{'s' * (many > 1)}"
+    tried = {name: known for name, known in cells.items() if any(one["model"] == name for one in runs)}
+    lengths = [
+        f"{problem} {problems[problem].length} ({problems[problem].test_length})" for problem in measured
+    ]
+    head = HEAD.format(
+        seconds=runs[0]["seconds"],
+        budget=runs[0]["budget"],
+        machine="; ".join(sorted({one["machine"] for one in runs})),
+        measured="; ".join(measured.values()),
+        lengths=", ".join(lengths),
+    )
+    PAGE.write_text(head + tables(runs, tried, [*measured]) + by_size(runs), "utf-8")
+    for suffix in ("png", "svg"):
+        save(drawing(runs, [*tried], [*measured]), PICTURE.with_suffix(f".{suffix}"))
+    print(f"Written to {PAGE}")
