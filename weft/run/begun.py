@@ -15,7 +15,7 @@ from weft.run import form
 from weft.run.checked import Begun
 from weft.run.opened import check
 from weft.tasks.task import Task
-from weft.train import claim, devices, weights
+from weft.train import claim, devices, transfer, weights
 from weft.train.checkpoints import Checkpoints
 
 FREE = ("training", "decoding")
@@ -60,7 +60,7 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
             else:
                 form.write(path)
             if begun.settings.start is not None and not Checkpoints(path, print).updates():
-                _start_from(begun.settings.start, path, begun.task)
+                _start_from(begun.settings.start, path, begun)
             files.replace(path / "recipe.yaml", dump(begun.plain).encode())
     except OSError as error:
         raise CheckpointError(
@@ -69,11 +69,12 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     return begun
 
 
-def _start_from(old: Path, path: Path, task: Task) -> None:
+def _start_from(old: Path, path: Path, begun: Begun) -> None:
     """Give a new run the weights of another one, and what the task keeps there, such as vocabularies.
 
     Raises:
         CheckpointError: not a run directory, or not yet trained.
+        ConfigError: a part that is to be taken is missing there, or has other settings.
     """
     model = old / "model.safetensors"
     if not (old / "recipe.yaml").is_file() or not model.is_file():
@@ -81,9 +82,30 @@ def _start_from(old: Path, path: Path, task: Task) -> None:
             f"training.start: expected a trained run, got {old}; train it first, or leave start out"
         )
     claim.alone(old)
-    for kept in _kept(old, task):
+    chosen = begun.settings.start_parts
+    if chosen:
+        _take_parts(old, path, begun)
+        return
+    for kept in _kept(old, begun.task):
         files.replace(path / kept.name, kept.read_bytes())
     files.replace(path / weights.START, model.read_bytes())
+
+
+def _take_parts(old: Path, path: Path, begun: Begun) -> None:
+    """Give a new run some parts of another one's model, and its vocabulary if it is named among them."""
+    chosen = begun.settings.start_parts
+    parts = transfer.by_part(chosen)
+    other = begun.task.trained(old)
+    before = at(read_recipe(old / "recipe.yaml").plain(), ("model",))
+    transfer.check_settings(begun.plain["model"], before or {}, parts)
+    if transfer.VOCABULARY in chosen:
+        vocabulary = old / "tokenizer.json"
+        if not vocabulary.is_file():
+            raise ConfigError(
+                f"{transfer.SETTING}: {old} has no tokenizer.json; leave out {transfer.VOCABULARY}"
+            )
+        files.replace(path / vocabulary.name, vocabulary.read_bytes())
+    files.replace(path / weights.START, transfer.pack(other.model, other.ready.rows(), parts, old))
 
 
 def _kept(path: Path, task: Task) -> list[Path]:

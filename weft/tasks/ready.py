@@ -124,6 +124,13 @@ class Ready(ABC):
         found: Inspected = file.inspected(self, model, text, examples, options)
         return found
 
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        """The names of the rows of tables, such as pieces, by the names of weights; others are left out.
+
+        A training that starts with parts of another run (`training.start_parts`) finds rows by them.
+        """
+        return {}
+
     def writes(self) -> Vocabulary | None:
         """The vocabulary of the text that the model writes for a source; None if it writes no text."""
         return None
@@ -142,6 +149,26 @@ class Ready(ABC):
             f"model: embedding.contextual: expected a run with words in context, got "
             f"{self.task.about()}; name a run of a task that is trained on running text, such as elmo"
         )
+
+
+def named_rows(
+    vocabulary: Vocabulary, source: Vocabulary | None = None, more: Sequence[str] = ()
+) -> dict[str, list[str]]:
+    """The rows of the tables and the output layer of a model over pieces; see `Ready.rows`.
+
+    Args:
+        vocabulary: of `embed` and of the head.
+        source: of `source_embed`, if there is one.
+        more: names of symbols after the pieces.
+    """
+    pieces = [*vocabulary.pieces(range(len(vocabulary))), *more]
+    heads = ("head", "head.words", "head.symbols")
+    found = {f"{head}.{kind}": pieces for head in heads for kind in ("weight", "bias")}
+    found["embed.table.weight"] = pieces
+    if source is not None:
+        names = pieces if source is vocabulary else [*source.pieces(range(len(source))), *more]
+        found["source_embed.table.weight"] = names
+    return found
 
 
 def training_of(ready: Ready) -> Training:

@@ -27,6 +27,7 @@ from weft.train.resume import about, roll_back
 from weft.train.schedules.schedule import unreached
 from weft.train.session import Session
 from weft.train.snapshot import taken as snapshot_of
+from weft.train.tuned import Frozen
 from weft.train.update import Taken, update
 from weft.train.validation import scored, validate
 from weft.tree import State
@@ -49,6 +50,7 @@ class Course:
     clock: measures the time of updates.
     monitors: measure gradients.
     divergence: watches the loss.
+    frozen: parts of the model that are not trained.
     saved: update of the newest checkpoint; -1 if the untrained model must be saved too.
     samples: samples of the last validation.
     notes: sentences of earlier validations, each reported once.
@@ -68,6 +70,7 @@ class Course:
     clock: Clock
     monitors: Monitors
     divergence: Divergence
+    frozen: Frozen
     saved: int
     samples: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
@@ -170,6 +173,7 @@ class Course:
             ConfigError: a batch does not fit into memory, or does not suit the model.
         """
         session, settings, before = self.session, self.session.settings, now()
+        self.frozen.at(self.position.update)
         try:
             taken = update(
                 self.training,

@@ -12,7 +12,7 @@ from weft.errors import ConfigError
 from weft.nn.regions import compile_regions
 from weft.tasks.ready import Ready, training_of
 from weft.tasks.task import Task
-from weft.train import blueprint, carry, compiling, devices, precision, seeds, sharding, weights
+from weft.train import blueprint, carry, compiling, devices, precision, seeds, sharding, transfer, weights
 from weft.train.clock import Clock
 from weft.train.course import Course
 from weft.train.divergence import Divergence
@@ -23,6 +23,7 @@ from weft.train.position import Position
 from weft.train.resume import resume
 from weft.train.session import Session
 from weft.train.settings import Settings
+from weft.train.tuned import Frozen, apply, scales
 
 
 def check(task: Task, settings: Settings) -> tuple[torch.device, History]:
@@ -72,7 +73,12 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
         sharding.shard(model, session.device, session.processes.count, settings.feeding)
     seeds.settle(seeds.derive(settings.seed, "objective"), session.device)
     criterion = settings.objective.build(ready, model)
+    frozen = Frozen(model, settings.freeze, settings.freeze_updates)
+    if not settings.freeze_updates:
+        frozen.at(0)
     optimiser = settings.optimiser.build(criterion.learner)
+    if settings.part_rates or settings.layer_decay != 1:
+        apply(optimiser, model, scales(model, settings.part_rates, settings.layer_decay))
     plan, position = training.plan(settings.seed), Position()
     for _ in session.turns():
         position, history = resume(
@@ -80,6 +86,7 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
         )
         if session.processes.first:
             session.checkpoints.write_index(history)
+    frozen.at(position.update)
     decided = precision.decide(session, training, criterion, plan, position)
     session = replace(session, settings=replace(settings, precision=decided.precision))
     settings = session.settings
@@ -105,6 +112,7 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
         Clock(position, settings, first=first),
         Monitors(training, model, watched, report),
         Divergence(settings),
+        frozen,
         saved=position.update or -settings.validate_start,
     )
 
@@ -125,7 +133,11 @@ def _model(session: Session, ready: Ready) -> nn.Module:
     check_fits(session.settings.feeding, model)
     start = session.run / weights.START
     if start.exists():
-        weights.restore(model, weights.load(start), str(start))
+        taken = transfer.take(model, ready.rows(), start)
+        if not taken:
+            weights.restore(model, weights.load(start), str(start))
+        elif not session.checkpoints.updates():
+            session.report.said(taken)
     return model
 
 

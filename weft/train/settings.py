@@ -29,7 +29,15 @@ class Settings:
         loss: per_token divides the gradient by the number of real target tokens, per_sequence by the number
             of examples.
         start: run of the same task and model to start from: its parameters and vocabularies are copied into
-            this run.
+            this run. With `start_parts`, a run of any task.
+        start_parts: parts of the model to take from `start`, such as [embed, encoder]; the others start
+            anew. A table gives the name here and there: {source_embed: embed}. `vocabulary` takes
+            tokenizer.json too; otherwise rows of pieces that both vocabularies have are taken.
+        freeze: parts of the model that are not trained, such as [embed, encoder]; without dropout too.
+        freeze_updates: train the parts in `freeze` after this many updates; 0 for never.
+        part_rates: factors of the learning rate of parts, such as {encoder: 0.1}.
+        layer_decay: factor of the learning rate from each layer to the one below, and from the lowest one to
+            the embeddings; 1 for the same rate.
         max_updates: maximum number of updates; 0 for no limit.
         max_epochs: maximum number of epochs; 0 for no limit.
         max_minutes: maximum wall-clock time in minutes, including validation and resumed parts; training
@@ -84,6 +92,11 @@ class Settings:
     feeding: Feeding = field(default_factory=AlwaysTrue)
     loss: Literal["per_token", "per_sequence"] = "per_token"
     start: Path | None = None
+    start_parts: tuple[str, ...] | dict[str, str] = ()
+    freeze: tuple[str, ...] = ()
+    freeze_updates: int = 0
+    part_rates: dict[str, float] = field(default_factory=dict)
+    layer_decay: float = 1.0
     max_updates: int = 0
     max_epochs: int = 0
     max_minutes: float = 0.0
@@ -133,6 +146,7 @@ class Settings:
                 f"training.sharding: cannot use full: training.objective: {type(self.objective).__name__} "
                 "needs whole parameters; set sharding: none"
             )
+        self._check_parts()
         if self.compile and self.sharding == "full":
             raise ConfigError(
                 "training.compile: true cannot be combined with training.sharding: full, which is untested; "
@@ -153,6 +167,28 @@ class Settings:
         keys = [one.key for one in self.metrics]
         if twice := next((key for key in keys if keys.count(key) > 1), None):
             raise ConfigError(f"training.metrics: expected each metric once, got {twice} twice")
+
+    def _check_parts(self) -> None:
+        """Check the settings of single parts of the model."""
+        if self.start_parts and self.start is None:
+            raise ConfigError("training.start_parts: expected training.start, the run to take them from")
+        if self.freeze_updates and not self.freeze:
+            raise ConfigError("training.freeze_updates: expected training.freeze, the parts to freeze")
+        if self.freeze and self.sharding == "full":
+            raise ConfigError(
+                "training.freeze: cannot be combined with training.sharding: full, which is untested; "
+                "set sharding: none"
+            )
+        if not 0 < self.layer_decay <= 1:
+            raise ConfigError(
+                f"training.layer_decay: expected a number above 0 and up to 1, got {self.layer_decay}"
+            )
+        for part, rate in self.part_rates.items():
+            if not rate > 0:
+                raise ConfigError(
+                    f"training.part_rates.{part}: expected a number above 0, got {rate}; "
+                    "to keep a part as it is, name it in training.freeze"
+                )
 
     def better(self, scores: Mapping[str, Literal["higher", "lower"]]) -> dict[str, str]:
         """For each score of a validation, whether a higher or a lower one is better.

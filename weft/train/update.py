@@ -125,7 +125,7 @@ def _step(
     gradients = [local(parameter.grad) for parameter in parameters if parameter.grad is not None]
     torch._foreach_mul_(gradients, clip / summed.divisor)
     for options in optimiser.param_groups:
-        options["lr"] = rate
+        options["lr"] = rate * options.get("scale", 1.0)
     optimiser.step()
 
 

@@ -212,30 +212,35 @@ class Twice(NamedTuple):
 
 
 class InContext(nn.Module):
-    """[words; weighted sum of the layers of a frozen model].
+    """[words; weighted sum of the layers of a trained model].
 
     Args:
         words: the task's own embeddings, with a `size`.
-        model: a trained model; it is frozen and always in evaluation mode.
+        model: a trained model.
         dropout: on the weighted sum.
+        tuned: train the model too; otherwise it is frozen and always in evaluation mode.
     """
 
-    def __init__(self, words: Words | Tokens, model: Context, *, dropout: float = 0.3) -> None:
+    def __init__(
+        self, words: Words | Tokens, model: Context, *, dropout: float = 0.3, tuned: bool = False
+    ) -> None:
         super().__init__()
         self.words = words
-        self.model = model.requires_grad_(False).eval()
+        self.tuned = tuned
+        self.model = model.requires_grad_(tuned)
+        self.model.train(tuned)
         self.mix = Mix(model.num_mixed)
         self.dropout = Dropout(dropout)
         self.size = words.size + model.width
 
     def train(self, mode: bool = True) -> "InContext":
-        """Set the mode of everything except the frozen model."""
+        """Set the mode of everything except a frozen model."""
         super().train(mode)
-        self.model.eval()
+        self.model.train(mode and self.tuned)
         return self
 
     def forward(self, given: Twice) -> Tensor:
         """Sentences to [B, S, size]."""
-        with torch.no_grad():
+        with torch.set_grad_enabled(torch.is_grad_enabled() and self.tuned):
             layers = self.model(given.theirs, given.mask)
         return torch.cat([self.words(given.own), self.dropout(self.mix(layers))], -1)

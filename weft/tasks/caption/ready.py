@@ -3,7 +3,7 @@
 Read next: predictor.py; evaluation.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from weft.models import Generator
 from weft.tasks import ready
 from weft.tasks.caption.evaluation import CaptionEvaluation, evaluate, exact
 from weft.tasks.caption.predictor import Captioner, captioned
-from weft.tasks.ready import Split
+from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.pictures.batch import Order, parts
 from weft.tasks.shared.pictures.data import Captions
 from weft.tasks.shared.pictures.model import places_of
@@ -119,6 +119,9 @@ class CaptionReady(ready.Ready):
 
     def model(self) -> Generator:
         return self.task.parts.build(self.shape, len(self.vocabulary))
+
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        return named_rows(self.vocabulary)
 
     def writes(self) -> Vocabulary:
         return self.vocabulary

@@ -36,8 +36,8 @@ class Embedding:
         vectors: a text file of word2vec or GloVe vectors of this size that the table begins with; its words
             join the vocabulary, so texts may have words that training never saw.
         fixed: do not train the table; few texts spoil vectors learnt from many.
-        contextual: a run of the task elmo or masked, whose vectors of words in context are appended; it is
-            not trained further.
+        contextual: a run of the task elmo or masked, whose vectors of words in context are appended.
+        tuned: train the model of that run further too; otherwise it stays as it is.
     """
 
     size: int = 128
@@ -45,11 +45,14 @@ class Embedding:
     vectors: Path | None = None
     fixed: bool = False
     contextual: Path | None = None
+    tuned: bool = False
 
     def __post_init__(self) -> None:
         if self.size < 1:
             raise ConfigError(f"size: expected at least 1, got {self.size}")
         _share("dropout", self.dropout)
+        if self.tuned and self.contextual is None:
+            raise ConfigError("tuned: expected contextual, the run whose model is trained further")
         if self.fixed and self.vectors is None:
             raise ConfigError("fixed: expected vectors with true, as a random table cannot stay fixed")
 
@@ -157,7 +160,8 @@ class LabelModel:
         embed.table.weight.requires_grad_(not self.embedding.fixed)
         front: nn.Module = embed
         if contextual is not None:
-            front = InContext(embed, contextual, dropout=self.embedding.dropout)
+            how = self.embedding
+            front = InContext(embed, contextual, dropout=how.dropout, tuned=how.tuned)
         encoder = self.encoder(self.embedding.size + (0 if contextual is None else contextual.width))
         pool = _Dropped(self.pool(encoder.size), self.dropout)
         head = Categorical(pool.size, num_classes, smoothing=self.smoothing, class_weights=weights)

@@ -26,7 +26,7 @@ from weft.tasks.classify.predictor import Classifier, order
 from weft.tasks.classify.reader import Reader
 from weft.tasks.classify.start import begin
 from weft.tasks.predictor import Place, separated
-from weft.tasks.ready import Split
+from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.context.standing import Standing
 from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.labels.data import LabelData
@@ -146,6 +146,16 @@ class ClassifyReady(ready.Ready):
             with torch.no_grad():
                 begin(model, self.task.parts, self.reader, self.training.rows, *self.training.train[:2])
         return model
+
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        """See Ready.rows; the classes are the rows of the head."""
+        of_head = dict.fromkeys(("head.weight", "head.bias"), self.reader.classes)
+        if self.reader.items is not None:
+            return of_head
+        found = named_rows(self.reader.vocabulary)
+        if self._standing is not None:
+            found["embed.words.table.weight"] = found.pop("embed.table.weight")
+        return {**found, **of_head}
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Classifier:
         """The trained model: `predict(text)` answers with a class.

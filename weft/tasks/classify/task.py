@@ -32,6 +32,7 @@ from weft.tasks.shared.labels.data import LabelData
 from weft.tasks.shared.labels.splits import small_validation
 from weft.tasks.shared.writing.batch import pad
 from weft.tasks.task import Progress, Task
+from weft.text.loading import load_vocabulary
 
 
 class Classify(Task):
@@ -141,8 +142,10 @@ class Classify(Task):
         """Learn the vocabulary and the classes; words that have given vectors join the vocabulary."""
         given = self.parts.embedding.vectors if self.parts.bag is None else None
         more = list(read_vectors(given)[0]) if given is not None else []
-        vocabulary = self.data.vocabulary.learn([*train.texts, *more])
-        vocabulary.save(run / "tokenizer.json")
+        saved = run / "tokenizer.json"
+        if not saved.exists():  # or another run's, by training.start_parts
+            self.data.vocabulary.learn([*train.texts, *more]).save(saved)
+        vocabulary = load_vocabulary(saved)
         Reader.learn(
             vocabulary, train.texts, train.labels, bag=self.parts.bag, max_length=self.data.max_length
         ).save(run)

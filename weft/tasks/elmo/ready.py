@@ -3,7 +3,7 @@
 Read next: predictor.py; evaluation.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +83,12 @@ class ElmoReady(ready.Ready):
     def model(self) -> BothWays:
         """A new model."""
         return self.task.parts.build(self.lexicon.num_words, self.lexicon.num_letters)
+
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        """See Ready.rows."""
+        found = self.lexicon.rows("")
+        words = next(iter(found.values()))
+        return {**found, **dict.fromkeys(("head.weight", "head.bias"), words)}
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Comparer:
         """The trained model: `vectors("a text")`, `compare("bank", "one sentence", "another")`."""

@@ -4,7 +4,7 @@ Read next: predictor.py; evaluation.py.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -28,7 +28,7 @@ from weft.tasks.language.step import Mixed
 from weft.tasks.language.stream import Pieces, Stream, Windows, line_batches, lines_of, rarity
 from weft.tasks.language.stream import read as read_text
 from weft.tasks.language.writing import Writing
-from weft.tasks.ready import Split
+from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.running_text import ProseData
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
@@ -139,6 +139,10 @@ class LanguageReady(ready.Ready):
         """A new model for this vocabulary."""
         size = len(self.vocabulary)
         return self.task.parts.build(size, rarity(self.training.text, size) if self.training else None)
+
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        """See Ready.rows."""
+        return named_rows(self.vocabulary)
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Writer:
         """The trained model: `predict(text)` continues a text; also `score(text)`, `next(text, k)`."""

@@ -3,7 +3,7 @@
 Read next: predictor.py; evaluation.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from weft.tasks import ready
 from weft.tasks.masked.evaluation import evaluate, score
 from weft.tasks.masked.model import Hidden, Masked, hide, words_in_pieces
 from weft.tasks.masked.predictor import MASK, Filler
-from weft.tasks.ready import Contextual, Split
+from weft.tasks.ready import Contextual, Split, named_rows
 from weft.tasks.shared.context.evaluation import ContextEvaluation
 from weft.tasks.shared.running_text import ProseData
 from weft.tasks.validation import Sample, Validation, samples_of
@@ -119,6 +119,11 @@ class MaskedReady(ready.Ready):
     def model(self) -> Masked:
         """A new model for this vocabulary."""
         return self.task.parts.build(len(self.vocabulary))
+
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        """See Ready.rows; the mask is the last one."""
+        found = named_rows(self.vocabulary, more=[MASK])
+        return {f"predictor.{name}": names for name, names in found.items()}
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Filler:
         """The trained model: `predict("the [MASK] of a file")`, `fill(text, 5)`.

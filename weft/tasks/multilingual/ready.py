@@ -23,7 +23,7 @@ from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation, together
 from weft.tasks.multilingual.predictor import ManyTranslator
 from weft.tasks.predictor import Predictor
-from weft.tasks.ready import Split
+from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.inspected.inspected import Examples, Inspected, checked
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.decoding import Decoding
@@ -127,6 +127,11 @@ class ManyReady(ready.Ready):
         """A new model for this vocabulary and its symbols of languages."""
         size = len(self.source) + self.task.data.symbols
         return self.task.parts.build(size, size, one_vocabulary=True)
+
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        data = self.task.data
+        asked = [f"<2{name}>" for name in data.targets] if data.symbols else []
+        return named_rows(self.source, self.source, asked)
 
     def writes(self) -> Vocabulary:
         return self.source

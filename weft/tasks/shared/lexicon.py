@@ -141,6 +141,15 @@ class Lexicon:
         """[num_words] the count of each word in the training data; padding counts as frequent."""
         return torch.tensor([1e9, 1e9, *self.counts])
 
+    def rows(self, embed: str) -> dict[str, list[str]]:
+        """The names of the rows of the tables of words and letters in a part of this name; see Ready.rows."""
+        part = f"{embed}." if embed else ""
+        special = ["<pad>", "<unk>"]
+        return {
+            f"{part}table.weight": [*special, *(f"▁{word}" for word in self.words)],
+            f"{part}characters.table.weight": [*special, *self.letters],
+        }
+
     def save(self, path: Path) -> None:
         """Write the lexicon as JSON, atomically."""
         saved = SavedLexicon(

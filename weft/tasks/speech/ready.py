@@ -17,7 +17,7 @@ from weft.metrics.compared import of_lines
 from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.tasks import ready
-from weft.tasks.ready import Split
+from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.writing.members import joined, pieces
 from weft.tasks.shared.writing.scoring import GivenScores, score_file
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings
@@ -105,6 +105,9 @@ class SpeechReady(ready.Ready):
 
     def model(self) -> Generator:
         return self.task.parts.build(self.task.data.sound.bins, len(self.vocabulary))
+
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        return named_rows(self.vocabulary)
 
     def writes(self) -> Vocabulary:
         return self.vocabulary

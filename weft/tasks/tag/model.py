@@ -29,8 +29,8 @@ class Spelling:
         replaced: in training, a word seen n times is replaced by the unknown word with probability
             replaced / (replaced + n).
         vectors: a text file of word2vec or GloVe vectors of this size that the table begins with.
-        contextual: a run of the task elmo or masked, whose vectors of words in context are appended; it is
-            not trained further.
+        contextual: a run of the task elmo or masked, whose vectors of words in context are appended.
+        tuned: train the model of that run further too; otherwise it stays as it is.
         dropout: share of features that is set to zero in training.
     """
 
@@ -41,6 +41,7 @@ class Spelling:
     replaced: float = 0.25
     vectors: Path | None = None
     contextual: Path | None = None
+    tuned: bool = False
     dropout: float = 0.3
 
     def __post_init__(self) -> None:
@@ -49,6 +50,8 @@ class Spelling:
         for name, least in (("size", 0), ("letter_size", 1), ("spelled", 2), ("replaced", 0)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        if self.tuned and self.contextual is None:
+            raise ConfigError("tuned: expected contextual, the run whose model is trained further")
         if self.size == 0 and self.characters == "none":
             raise ConfigError("size: expected at least 1 without characters, got 0; give one of them")
 
@@ -86,7 +89,11 @@ class TagModel:
                 num_letters, how.spelled, kind=how.characters, letter_size=how.letter_size
             )
         words = Words(num_words, how.size, characters=characters, replaced=how.replaced, dropout=how.dropout)
-        embed = words if contextual is None else InContext(words, contextual, dropout=how.dropout)
+        embed = (
+            words
+            if contextual is None
+            else InContext(words, contextual, dropout=how.dropout, tuned=how.tuned)
+        )
         encoder = self.encoder(embed.size)
         head: Head = (
             Crf(encoder.size, num_tags)

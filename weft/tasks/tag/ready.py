@@ -146,6 +146,12 @@ class TagReady(ready.Ready):
                         embed.table.weight[number] = torch.from_numpy(self._vectors[word])
         return model
 
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        """See Ready.rows; the tags are the rows of the head."""
+        heads = ("head.weight", "head.bias", "head.emit.weight", "head.emit.bias")
+        embed = "embed" if self._standing is None else "embed.words"
+        return {**self.lexicon.rows(embed), **dict.fromkeys(heads, self.lexicon.tags)}
+
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Tagger:
         """The trained model: `predict("a b c")` gives words with tags."""
         assert isinstance(model, Predictor)

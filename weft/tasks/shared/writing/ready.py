@@ -19,7 +19,7 @@ from weft.metrics.compared import of_lines
 from weft.models import Generator
 from weft.tasks import ready
 from weft.tasks.predictor import Predictor
-from weft.tasks.ready import Split
+from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.inspected.inspected import Examples, Inspected
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.data import PairData
@@ -131,6 +131,9 @@ class PairReady(ready.Ready, ABC):
         """A new model for these vocabularies."""
         one_vocabulary = self.source is self.target
         return self.task.parts.build(len(self.source), len(self.target), one_vocabulary=one_vocabulary)
+
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        return named_rows(self.target, self.source)
 
     def writes(self) -> Vocabulary:
         return self.target

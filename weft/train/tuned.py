@@ -1,0 +1,116 @@
+"""Freeze parts of a model, or give parts and layers learning rates of their own.
+
+The settings are `freeze`, `freeze_updates`, `part_rates` and `layer_decay` of settings.py.
+Read next: model_parts.py; update.py, which multiplies the rate of each group by its `scale`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import nn
+
+from weft.errors import ConfigError
+from weft.train.model_parts import find, inside
+
+LAYER = re.compile(r"^(.*\b(?:blocks|forwards|backwards|layers|stages|convolutions))\.(\d+)\.")
+"""A stack of layers in the path of a weight, and the number of the layer."""
+
+EMBEDDING = re.compile(r"^((?:.*\.)?)(?:source_)?embed\.")
+"""An embedding in the path of a weight; the first group is what it shares with its encoder or decoder."""
+
+
+class Frozen:
+    """Parts of a model that are not trained: no gradient, no state in the optimiser, no dropout.
+
+    Args:
+        model: the model; nothing is frozen before `at` is called.
+        parts: their names; see model_parts.py.
+        updates: number of updates after which they are trained too; 0 for never.
+
+    Raises:
+        ConfigError: there is no such part, or nothing is left to train.
+    """
+
+    def __init__(self, model: nn.Module, parts: Sequence[str], updates: int) -> None:
+        paths = [find(model, part, "training.freeze") for part in parts]
+        self._modules = [model.get_submodule(path) for path in paths]
+        of_parts = {id(one): one for module in self._modules for one in module.parameters()}
+        self._parameters = [one for one in of_parts.values() if one.requires_grad]
+        self._updates = updates
+        if self._modules and all(id(one) in of_parts for one in model.parameters() if one.requires_grad):
+            raise ConfigError("training.freeze: leaves nothing to train; leave out a part")
+
+    def at(self, update: int) -> None:
+        """Freeze or release the parts, as it is due after this many updates."""
+        frozen = not self._updates or update < self._updates
+        for parameter in self._parameters:
+            parameter.requires_grad_(not frozen)
+        for module in self._modules:
+            if module.training == frozen:
+                module.train(not frozen)
+
+
+def scales(model: nn.Module, rates: Mapping[str, float], decay: float) -> dict[str, float]:
+    """Factors of the learning rate, by the name of the parameter.
+
+    Args:
+        model: the model.
+        rates: factor of each part; the innermost one counts.
+        decay: factor from each layer of a stack to the one below it, and from the lowest to the embeddings
+            that feed the stack; the top layer has the full rate.
+
+    Raises:
+        ConfigError: there is no such part.
+
+    Source: Howard and Ruder 2018, section 3.2 (discriminative fine-tuning), where each layer has the rate of
+        the one above, divided by 2.6.
+
+    Example:
+        >>> class Model(nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.embed = nn.Embedding(2, 3)
+        ...         self.encoder = nn.ModuleDict({"blocks": nn.ModuleList([nn.Linear(3, 3, False)] * 2)})
+        >>> made = Model()
+        >>> made.encoder["blocks"] = nn.ModuleList(nn.Linear(3, 3, False) for _ in range(2))
+        >>> list(scales(made, {}, 0.5).values())
+        [0.25, 0.5, 1.0]
+    """
+    by_path = {find(model, part, "training.part_rates"): rate for part, rate in rates.items()}
+    every = [name for name, _ in model.named_parameters()]
+    heights: dict[str, int] = {}
+    for name in every:
+        if layer := LAYER.match(name):
+            heights[layer[1]] = max(heights.get(layer[1], 0), int(layer[2]) + 1)
+    return {
+        name: by_path.get(inside(name, by_path), 1.0) * decay ** _below_top(name, heights) for name in every
+    }
+
+
+def _below_top(name: str, heights: Mapping[str, int]) -> int:
+    """How many layers lie above a weight; 0 outside of stacks."""
+    if layer := LAYER.match(name):
+        return heights[layer[1]] - 1 - int(layer[2])
+    if found := EMBEDDING.match(name):
+        fed = tuple(f"{found[1]}{part}." for part in ("encoder", "decoder"))
+        return max((height for stack, height in heights.items() if stack.startswith(fed)), default=0)
+    return 0
+
+
+def apply(optimiser: torch.optim.Optimizer, model: nn.Module, factors: Mapping[str, float]) -> None:
+    """Split the groups of a new optimiser by the factors of the learning rate, `scale`, in place.
+
+    Args:
+        optimiser: without a state.
+        model: has the parameters; those of others, such as an objective's own, keep the factor 1.
+        factors: from `scales`.
+    """
+    known = {id(parameter): factors[name] for name, parameter in model.named_parameters()}
+    groups = []
+    for group in optimiser.param_groups:
+        by_scale: dict[float, list[nn.Parameter]] = {}
+        for parameter in group["params"]:
+            by_scale.setdefault(known.get(id(parameter), 1.0), []).append(parameter)
+        groups += [{**group, "params": own, "scale": scale} for scale, own in by_scale.items()]
+    optimiser.param_groups = groups
