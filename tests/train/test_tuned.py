@@ -124,7 +124,7 @@ def test_rates_fall_from_the_top_layer_to_the_embeddings() -> None:
 
 def test_a_frozen_part_has_no_gradient_and_the_others_have_theirs() -> None:
     torch.manual_seed(3)
-    encoder = TransformerEncoder(8, size=8, num_layers=2, num_heads=2)
+    encoder = TransformerEncoder(8, size=8, num_layers=2, num_heads=2, dropout=0.0)
     model = Predictor(Tokens(13, 8), encoder, Categorical(8, 5)).double()
     source = torch.tensor([[5, 6, 7], [8, 0, 0]])
     mask = source > 0
