@@ -50,6 +50,7 @@ class LabelledText:
             in `0 a dull film`, and "coarse" takes that word up to its colon, NUM in `NUM:dist How far is it
             ?`.
         encoding: of the file, such as latin-1.
+        unlabelled: whether the label of a table's row may be empty.
         named: where users name the columns, for the error message.
 
     Raises:
@@ -74,11 +75,12 @@ class LabelledText:
         label: str = "label",
         labels: Labels = "marked",
         encoding: str = "utf-8",
+        unlabelled: bool = False,
         named: str = RECIPE,
     ) -> None:
         check_choice("labels", labels, Labels)
         check_encoding(encoding)
-        self.labels, self.encoding = labels, encoding
+        self.labels, self.encoding, self.unlabelled = labels, encoding, unlabelled
         self.path = Path(path)
         self.text, self.label = text, label
         self.kind = kind_of(self.path)
@@ -127,7 +129,7 @@ class LabelledText:
             else:
                 named = dict(zip(self._names, cells, strict=True))
                 label = named[self.label].strip()
-                if label:
+                if label or self.unlabelled:
                     yield Labelled(number, label, named[self.text], named)
                 else:
                     what = "the label is empty; give one or remove the line"

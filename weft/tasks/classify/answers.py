@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from weft.data.labelled import LabelledText
-from weft.tasks.classify.explanation import Decided, Explanation
+from weft.tasks.classify.explanation import Explanation
+from weft.tasks.classify.reader import Decided
 from weft.tasks.predictor import Answer, Json, Unanswered
 
 if TYPE_CHECKING:
@@ -105,8 +106,10 @@ class Classified(Answer):
         return "\t".join([label, *(f"{self._classes[n]}={probs[n]:.4f}" for n in best)])
 
     def json(self) -> Json:
-        """The class, its probability, and those of all classes."""
+        """The class, its probability, and those of all classes; or the labels, where there are several."""
         probs: dict[str, Json] = dict(zip(self._classes, self._decided.probs.tolist(), strict=True))
+        if self._decided.names is not None:
+            return {"labels": list(self._decided.names), "probs": probs}
         return {"label": self._decided.label, "prob": self._decided.prob, "probs": probs}
 
     def figure(self) -> "Figure | None":

@@ -12,20 +12,8 @@ import torch
 from weft.models import Predictor
 from weft.probe import probe
 from weft.tasks.classify.items import Items
-from weft.tasks.classify.reader import Reader
+from weft.tasks.classify.reader import Decided, Reader
 from weft.text.vocabulary import EOS, SOS, Word
-
-
-class Decided(NamedTuple):
-    """The class of a text."""
-
-    label: str
-    probs: np.ndarray  # [C] in the order of the classes
-
-    @property
-    def prob(self) -> float:
-        """The probability of the label."""
-        return float(self.probs.max())
 
 
 class Explanation(NamedTuple):
@@ -64,8 +52,8 @@ def explain(model: Predictor, reader: Reader, text: str) -> Explanation:
     if reader.items is not None:
         positions = _of_tokens(reader.items, reader.counted(rows[0], text), rows[0], found, positions)
     sums = np.array([positions[word.positions].sum() for word in found])
-    decided = Decided(reader.classes[int(probs.argmax())], probs)
-    return Explanation([word.text for word in found], sums / max(float(sums.sum()), 1e-12), decided, shown)
+    shares = sums / max(float(sums.sum()), 1e-12)
+    return Explanation([word.text for word in found], shares, reader.decide(probs), shown)
 
 
 def _of_tokens(

@@ -55,7 +55,7 @@ def exported(ready: "ClassifyReady", model: nn.Module) -> Exported:
     """See ../exported.py.
 
     Raises:
-        ConfigError: the classifier reads words in context from another run.
+        ConfigError: the classifier reads words in context from another run, or gives several labels.
     """
     assert isinstance(model, Predictor)
     if isinstance(model.embed, InContext):
@@ -64,6 +64,11 @@ def exported(ready: "ClassifyReady", model: nn.Module) -> Exported:
             "serve the run with weft serve"
         )
     reader = ready.reader
+    if reader.separator is not None:
+        raise ConfigError(
+            "data.separator: the exported program gives one class a text, not several labels; serve the run "
+            "with weft serve"
+        )
     both = _inputs(reader.num_items, 3, 7), _inputs(reader.num_items, 2, 10)
     contents: dict[str, bytes] = {"tokenizer.json": portable(reader.vocabulary)}
     settings: dict[str, Any] = {

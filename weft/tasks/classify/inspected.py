@@ -33,9 +33,8 @@ def inspected(
     rows = reader.encode([text])
     explanation = classifier.explain(text)
     decided = explanation.decided
-    number = int(decided.probs.argmax())
     device = next(model.parameters()).device
-    batch = reader.batch(rows, [number], [text]).to(device)
+    batch = reader.batch(rows, [decided.label], [text]).to(device)
     order = decided.probs.argsort()[::-1][:12]
     others = [(reader.classes[int(n)], float(decided.probs[n])) for n in order]
     pieces = reader.vocabulary.pieces(rows[0])
@@ -45,7 +44,7 @@ def inspected(
 
         def context(line: str) -> tuple[list[str], np.ndarray] | None:
             row = reader.encode([line])
-            given = reader.batch(row, [0], [line]).to(device)
+            given = reader.batch(row, [reader.classes[0]], [line]).to(device)
             with torch.no_grad():
                 memory = model.memory(given.source, given.source_mask)  # type: ignore[operator]
             states = memory.states[0].float().cpu().numpy()

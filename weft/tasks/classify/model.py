@@ -24,6 +24,7 @@ from weft.nn.kernels.dropout import Dropout
 from weft.nn.pools.mean import Mean
 from weft.nn.pools.pool import Pool
 from weft.nn.pools.summary import Summary
+from weft.tasks.classify.several import Independent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +139,7 @@ class LabelModel:
         contextual: Context | None = None,
         *,
         counts: Sequence[int] = (),
+        several: bool = False,
     ) -> Predictor:
         """A new model.
 
@@ -146,11 +148,18 @@ class LabelModel:
             num_classes: C.
             contextual: a trained model of words in context.
             counts: number of training texts of each class, for class_weights; empty outside of training.
+            several: whether a text may have several labels.
         """
         weights = balanced(counts) if self.class_weights == "balanced" else ()
+
+        def head_of(size: int) -> Categorical | Independent:
+            if several:
+                return Independent(size, num_classes)
+            return Categorical(size, num_classes, smoothing=self.smoothing, class_weights=weights)
+
         if self.bag is not None:
             table = GramTable(num_items, num_classes, naive_bayes=self.bag.naive_bayes)
-            head = Categorical(num_classes, num_classes, smoothing=self.smoothing, class_weights=weights)
+            head = head_of(num_classes)
             with torch.no_grad():  # the sum over the bag is the logit: the head adds its bias alone
                 head.weight.copy_(torch.eye(num_classes))
             head.weight.requires_grad_(False)
@@ -164,8 +173,26 @@ class LabelModel:
             front = InContext(embed, contextual, dropout=how.dropout, tuned=how.tuned)
         encoder = self.encoder(self.embedding.size + (0 if contextual is None else contextual.width))
         pool = _Dropped(self.pool(encoder.size), self.dropout)
-        head = Categorical(pool.size, num_classes, smoothing=self.smoothing, class_weights=weights)
-        return Predictor(front, encoder, head, pool=pool)
+        return Predictor(front, encoder, head_of(pool.size), pool=pool)
+
+    def check_several(self) -> None:
+        """Check that a text may have several labels.
+
+        Raises:
+            ConfigError: a setting is for one class a text.
+        """
+        naive_bayes = self.bag is not None and self.bag.naive_bayes
+        wrong = {
+            "smoothing": self.smoothing > 0,
+            "class_weights": self.class_weights != "none",
+            "bag.naive_bayes": naive_bayes,
+        }
+        for name, given in wrong.items():
+            if given:
+                raise ConfigError(
+                    f"model: {name}: is for one class a text, and data.separator gives several; leave out "
+                    "one of them"
+                )
 
 
 def balanced(counts: Sequence[int]) -> list[float]:

@@ -16,8 +16,8 @@ from weft.errors import ConfigError
 from weft.models import Predictor
 from weft.tasks import predictor
 from weft.tasks.classify.answers import Asked, Classified, Header, Row, Unclassified
-from weft.tasks.classify.explanation import Decided, Explanation, explain
-from weft.tasks.classify.reader import Reader
+from weft.tasks.classify.explanation import Explanation, explain
+from weft.tasks.classify.reader import Decided, Reader
 from weft.tasks.each import Failure, windows
 from weft.tasks.predictor import Answer, Given, Place, Raw
 from weft.tasks.shared.labels.data import LabelData
@@ -132,7 +132,7 @@ class Classifier(predictor.Predictor[Asked]):
             probs = np.stack([one.probs for one in own])
             for other, places in self._others:
                 probs = probs + np.stack([one.probs[places] for one in other.classify(read, window=window)])
-            yield from map(self._decided, probs / (1 + len(self._others)))
+            yield from map(self.reader.decide, probs / (1 + len(self._others)))
 
     def attempts_at(self, texts: Iterable[str]) -> Iterator[Decided | Failure]:
         """Like `classify`, with an error instead of the class of a text that the model cannot read."""
@@ -168,10 +168,7 @@ class Classifier(predictor.Predictor[Asked]):
             if self.reader.temperature != 1:
                 logp = (logp / self.reader.temperature).log_softmax(-1)
             probs = logp.exp().cpu().numpy()
-        return [self._decided(row) for row in probs]
-
-    def _decided(self, probs: np.ndarray) -> Decided:
-        return Decided(self.reader.classes[int(probs.argmax())], probs)
+        return [self.reader.decide(row) for row in probs]
 
 
 def _is_header(asked: Asked) -> bool:

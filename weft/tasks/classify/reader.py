@@ -6,7 +6,7 @@ Read next: items.py, what a bag counts; predictor.py, which uses it.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,7 +18,9 @@ from weft.nn.embed.contextual import Twice
 from weft.nn.embed.grams import Grams
 from weft.tasks.classify.items import Items
 from weft.tasks.classify.model import Bag
+from weft.tasks.classify.several import USUAL
 from weft.tasks.shared.labels.batch import LabelBatch
+from weft.tasks.shared.labels.data import names_of
 from weft.tasks.shared.writing.batch import pad
 from weft.text.loading import load_vocabulary
 from weft.text.normalise import words_of
@@ -34,6 +36,19 @@ class SavedReader(jsonfile.Form):
     texts: jsonfile.Count | None = None
 
 
+class Decided(NamedTuple):
+    """The class of a text, or its labels."""
+
+    label: str  # several are joined by the separator
+    probs: np.ndarray  # [C] in the order of the classes
+    names: Sequence[str] | None = None  # the labels, where a text may have several
+
+    @property
+    def prob(self) -> float:
+        """The highest probability; that of the class, if there is one."""
+        return float(self.probs.max())
+
+
 class Reader:
     """Texts to batches.
 
@@ -42,8 +57,10 @@ class Reader:
         classes: in the order of their numbers.
         items: of a bag; None for a model that reads tokens in order.
         max_length: number of tokens that are read of a text, and of words whose letters are read.
+        separator: between the labels of a text; None if each has one class.
 
     Attributes:
+        thresholds: probability from which on each label is given, where a text may have several.
         context: spells sentences for a model of words in context, if there is one.
         temperature: divides the log-probabilities of the classes; see temperature.py.
     """
@@ -55,9 +72,12 @@ class Reader:
         *,
         items: Items | None,
         max_length: int,
+        separator: str | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self.classes = list(classes)
+        self.separator = separator
+        self.thresholds = [USUAL] * len(self.classes)
         self.items = items
         self.max_length = max_length
         self.context: Callable[[Sequence[Sequence[str]]], Any] | None = None
@@ -73,9 +93,11 @@ class Reader:
         *,
         bag: Bag | None,
         max_length: int,
+        separator: str | None = None,
     ) -> "Reader":
         """Learn the classes and the items; among equally frequent items, those seen first."""
-        reader = cls(vocabulary, sorted(set(labels)), items=None, max_length=max_length)
+        classes = sorted({name for label in set(labels) for name in names_of(label, separator)})
+        reader = cls(vocabulary, classes, items=None, max_length=max_length, separator=separator)
         if bag is not None:
             reader.items = Items.learn(bag, reader.encode(texts), map(reader.split, texts))
         return reader
@@ -98,6 +120,26 @@ class Reader:
         """The number of a class; -1 for one that training never saw."""
         return self._class.get(label, -1)
 
+    def unknown(self, labels: Iterable[str]) -> list[str]:
+        """The classes in the labels of texts that training never saw, sorted."""
+        return sorted({n for label in set(labels) for n in names_of(label, self.separator)} - {*self.classes})
+
+    def targets(self, labels: Sequence[str]) -> Tensor:
+        """[B] the numbers of classes; of several labels [B, C], 1 for each that a text has."""
+        if self.separator is None:
+            return torch.tensor([self.number(label) for label in labels], dtype=torch.int64)
+        found = torch.zeros(len(labels), len(self.classes))
+        for row, label in zip(found, labels, strict=True):
+            row[[self._class[name] for name in names_of(label, self.separator) if name in self._class]] = 1.0
+        return found
+
+    def decide(self, probs: np.ndarray) -> Decided:
+        """The likeliest class, or every label above its threshold."""
+        if self.separator is None:
+            return Decided(self.classes[int(probs.argmax())], probs)
+        names = [self.classes[n] for n in np.flatnonzero(probs >= np.array(self.thresholds))]
+        return Decided(self.separator.join(names), probs, names)
+
     def counted(self, tokens: Sequence[int], text: str) -> Counter[int]:
         """The count of each known item of the bag in a text, whose tokens are given too."""
         assert self.items is not None
@@ -119,12 +161,10 @@ class Reader:
             weights[row, : len(counts)] = self.items.weighed(counts)
         return Grams(numbers, torch.from_numpy(weights)), mask
 
-    def batch(
-        self, rows: Sequence[Sequence[int]], classes: Sequence[int], texts: Sequence[str]
-    ) -> LabelBatch:
-        """A batch of the tokens of texts, the numbers of their classes, and the texts themselves."""
+    def batch(self, rows: Sequence[Sequence[int]], labels: Sequence[str], texts: Sequence[str]) -> LabelBatch:
+        """A batch of the tokens of texts, their labels, and the texts themselves."""
         source, mask = self.source(rows, texts)
-        return LabelBatch(source, mask, torch.tensor(classes, dtype=torch.int64), len(rows))
+        return LabelBatch(source, mask, self.targets(labels), len(rows))
 
     def save(self, run: Path) -> None:
         """Write classes and items into the run, beside the vocabulary."""
@@ -136,7 +176,7 @@ class Reader:
         jsonfile.save(run / "tokenizer.classes.json", plain)
 
     @classmethod
-    def load(cls, run: Path, *, bag: Bag | None, max_length: int) -> "Reader":
+    def load(cls, run: Path, *, bag: Bag | None, max_length: int, separator: str | None = None) -> "Reader":
         """Read what `save` wrote.
 
         Raises:
@@ -156,4 +196,4 @@ class Reader:
                 bag, [tuple(item) for item in saved.items], counts if rare else (), saved.texts or 0
             )
         vocabulary = load_vocabulary(run / "tokenizer.json")
-        return cls(vocabulary, saved.classes, items=items, max_length=max_length)
+        return cls(vocabulary, saved.classes, items=items, max_length=max_length, separator=separator)

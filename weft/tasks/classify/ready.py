@@ -16,14 +16,17 @@ from torch import nn
 from weft.data.batching import Batches
 from weft.data.labelled import Labelled
 from weft.errors import ConfigError, DataError, within
-from weft.metrics.f1 import by_class
+from weft.metrics.f1 import ClassRow, by_class
+from weft.metrics.label_sets import by_label
 from weft.metrics.temperature import fitted
 from weft.models import Predictor
 from weft.tasks import ready
 from weft.tasks.classify import temperature
 from weft.tasks.classify.evaluation import LabelEvaluation, evaluate
 from weft.tasks.classify.predictor import Classifier, order
-from weft.tasks.classify.reader import Reader
+from weft.tasks.classify.reader import Decided, Reader
+from weft.tasks.classify.several import nats, thresholds
+from weft.tasks.classify.several_evaluation import SeveralEvaluation, evaluate_several
 from weft.tasks.classify.start import begin
 from weft.tasks.predictor import Place, separated
 from weft.tasks.ready import Split, named_rows
@@ -81,9 +84,8 @@ class ClassifyTraining(ready.Training):
 
     def collate(self, numbers: np.ndarray) -> LabelBatch:
         chosen = [int(number) for number in numbers]
-        classes = [self._reader.number(self.train.labels[n]) for n in chosen]
-        texts = [self.train.texts[n] for n in chosen]
-        return self._reader.batch([self.rows[n] for n in chosen], classes, texts)
+        texts, labels = ([column[n] for n in chosen] for column in self.train[:2])
+        return self._reader.batch([self.rows[n] for n in chosen], labels, texts)
 
     def validate(self, model: nn.Module) -> Validation:
         """Loss, accuracy and mean F1; a text that the model cannot read is wrong, and not in the loss."""
@@ -92,18 +94,29 @@ class ClassifyTraining(ready.Training):
         found = Classifier(model, self._reader, self._data).attempts_at(texts)
         decided, wrong = separated(found, (Place("validation", line) for line in lines))
         outputs = ["" if one is None else one.label for one in decided]
-        numbers = [self._reader.number(label) for label in labels]
-        # a class that training never saw has no probability and no part in the loss
-        read = zip(decided, numbers, strict=True)
-        probs = [float(one.probs[n]) for one, n in read if one is not None and n >= 0]
-        rows = by_class(outputs, labels)
+        loss, rows = self._judged(decided, outputs)
         scores = {
-            "loss": float(-np.log(np.maximum(probs, 1e-30)).mean()) if probs else float("nan"),
+            "loss": float(loss.mean()) if len(loss) else float("nan"),
             "accuracy": sum(a == b for a, b in zip(outputs, labels, strict=True)) / len(labels),
             "f1": sum(row.f1 for row in rows) / len(rows),
         }
         samples = [Sample(texts[n], labels[n], outputs[n]) for n in samples_of(len(texts))]
         return Validation(scores, samples, notes=first(wrong))
+
+    def _judged(
+        self, decided: Sequence[Decided | None], outputs: Sequence[str]
+    ) -> tuple[np.ndarray, list[ClassRow]]:
+        """The nats of each text that was read, and a row of scores for each class."""
+        labels, reader = self._valid.labels, self._reader
+        read = [(one.probs, label) for one, label in zip(decided, labels, strict=True) if one is not None]
+        targets = reader.targets([label for _, label in read]).numpy()
+        if reader.separator is not None:
+            some = {"separator": reader.separator, "labels": reader.classes}
+            loss = nats(np.array([probs for probs, _ in read]), targets) if read else np.zeros(0)
+            return loss, by_label(outputs, labels, **some)  # type: ignore[arg-type]
+        # a class that training never saw has no probability and no part in the loss
+        probs = [float(probs[n]) for (probs, _), n in zip(read, targets, strict=True) if n >= 0]
+        return -np.log(np.maximum(probs, 1e-30)), by_class(outputs, labels)
 
 
 class ClassifyReady(ready.Ready):
@@ -141,7 +154,10 @@ class ClassifyReady(ready.Ready):
         labels = () if self.training is None else self.training.train.labels
         found = Counter(labels)
         counts = [found[name] for name in self.reader.classes] if labels else ()
-        model = self.task.parts.build(self.reader.num_items, len(self.reader.classes), context, counts=counts)
+        several = self.reader.separator is not None
+        model = self.task.parts.build(
+            self.reader.num_items, len(self.reader.classes), context, counts=counts, several=several
+        )
         if self.training is not None:
             with torch.no_grad():
                 begin(model, self.task.parts, self.reader, self.training.rows, *self.training.train[:2])
@@ -190,7 +206,7 @@ class ClassifyReady(ready.Ready):
         split: Split = "test",
         data: Path | None = None,
         options: Mapping[str, Any] = {},
-    ) -> LabelEvaluation:
+    ) -> LabelEvaluation | SeveralEvaluation:
         """Scores on a split or another file, with the baselines where the training texts are still there.
 
         Raises:
@@ -214,18 +230,25 @@ class ClassifyReady(ready.Ready):
         classifier = self.predictor(model, {"ensemble": members})
         texts, labels, lines = Texts.of(found)
         known = None if train is None else train[:2]
-        return evaluate(classifier, texts, labels, lines=lines, title=title, train=known)
+        judge = evaluate if self.reader.separator is None else evaluate_several
+        return judge(classifier, texts, labels, lines=lines, title=title, train=known)
 
     def _calibrate(self, model: nn.Module) -> None:
-        """Fit the temperature to the validation texts, and keep it in the run."""
+        """Fit the temperature, or the thresholds, to the validation texts, and keep them in the run."""
         assert isinstance(model, Predictor) and self._run is not None
-        valid = [one for one in self.task.data.texts("valid") if self.reader.number(one.label) >= 0]
+        several = self.reader.separator is not None
+        found = self.task.data.texts("valid")
+        valid = [one for one in found if several or self.reader.number(one.label) >= 0]
         self.reader.temperature = 1.0
         decided = Classifier(model, self.reader, self.task.data).classify([one.text for one in valid])
         probs = np.stack([one.probs for one in decided])
-        targets = np.array([self.reader.number(one.label) for one in valid])
-        self.reader.temperature = fitted(np.log(np.maximum(probs, 1e-30)), targets)
-        temperature.save(self._run, self.reader.temperature)
+        targets = self.reader.targets([one.label for one in valid]).numpy()
+        if several:
+            self.reader.thresholds = thresholds(probs, targets)
+        else:
+            self.reader.temperature = fitted(np.log(np.maximum(probs, 1e-30)), targets)
+        limits = self.reader.thresholds if several else ()
+        temperature.save(self._run, temperature.Calibrated(self.reader.temperature, limits))
 
     def _check_unseen(self, member: Any, split: Split) -> None:
         """Refuse a member of an ensemble whose training texts may hold those of the split."""

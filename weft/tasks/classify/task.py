@@ -71,6 +71,8 @@ class Classify(Task):
 
     def check_ready(self) -> None:
         """Check that the parts fit together and the files exist."""
+        if self.data.separator is not None:
+            self.parts.check_several()
         with within("model"):
             self.parts.build(5, 3)
         for split in SPLITS:
@@ -88,10 +90,12 @@ class Classify(Task):
 
     def rehearse(self) -> Loss:
         """Two texts of three tokens and one."""
-        model = self.parts.build(11, 3)
+        several = self.data.separator is not None
+        model = self.parts.build(11, 3, several=several)
+        target = torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]) if several else torch.tensor([2, 0])
         numbers, mask = pad([[5, 6, 7], [8]])
         source = Grams(numbers, torch.ones(2, 3)) if self.parts.bag is not None else numbers
-        return model.loss(LabelBatch(source, mask, torch.tensor([2, 0]), 2))
+        return model.loss(LabelBatch(source, mask, target, 2))
 
     def prepare(self, run: Path, progress: Progress) -> ClassifyReady:
         """Learn vocabulary and classes, unless the run has them, and read the texts."""
@@ -107,7 +111,7 @@ class Classify(Task):
             progress("learning the vocabulary", 0, None)
             self._learn(train, run)
         reader = self._reader(run, stood)
-        if unknown := sorted(set(train.labels) - set(reader.classes)):
+        if unknown := reader.unknown(train.labels):
             raise DataError(
                 f"{self.data.describe('train')}: expected the classes that the model has "
                 f"({', '.join(reader.classes)[:200]}), got {unknown[0]!r}; rename it, or train from "
@@ -135,7 +139,9 @@ class Classify(Task):
         """Read vocabulary and classes of the run."""
         stood = None if self.parts.embedding.contextual is None else standing.reopen(self, run)
         reader = self._reader(run, stood)
-        reader.temperature = temperature.load(run)
+        reader.temperature, thresholds = temperature.load(run)
+        if len(thresholds) == len(reader.classes):
+            reader.thresholds = list(thresholds)
         return ClassifyReady(self, reader, standing=stood, run=run)
 
     def _learn(self, train: Texts, run: Path) -> None:
@@ -147,11 +153,18 @@ class Classify(Task):
             self.data.vocabulary.learn([*train.texts, *more]).save(saved)
         vocabulary = load_vocabulary(saved)
         Reader.learn(
-            vocabulary, train.texts, train.labels, bag=self.parts.bag, max_length=self.data.max_length
+            vocabulary,
+            train.texts,
+            train.labels,
+            bag=self.parts.bag,
+            max_length=self.data.max_length,
+            separator=self.data.separator,
         ).save(run)
 
     def _reader(self, run: Path, stood: Standing | None) -> Reader:
-        reader = Reader.load(run, bag=self.parts.bag, max_length=self.data.max_length)
+        reader = Reader.load(
+            run, bag=self.parts.bag, max_length=self.data.max_length, separator=self.data.separator
+        )
         reader.context = None if stood is None else stood.read
         return reader
 

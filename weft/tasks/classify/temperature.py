@@ -1,11 +1,12 @@
-"""The temperature of a run's probabilities, in RUN/calibration.json.
+"""The temperature of a run's probabilities and the thresholds of its labels, in RUN/calibration.json.
 
-It belongs to one model: after more training it no longer counts. Read next: ../../metrics/temperature.py.
+They belong to one model: after more training they no longer count. Read next: ../../metrics/temperature.py.
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 from weft import files, jsonfile
 from weft.metrics.temperature import COLDEST, HOTTEST
@@ -16,24 +17,36 @@ FILE = "calibration.json"
 class _Saved(jsonfile.Form):
     temperature: Annotated[float, jsonfile.Meta(ge=COLDEST, le=HOTTEST)]
     model: str
+    thresholds: list[Annotated[float, jsonfile.Meta(ge=0, le=1)]] = jsonfile.field(default_factory=list)
 
 
-def save(run: Path, temperature: float) -> None:
-    """Write the temperature of the run's model."""
-    about = {"temperature": temperature, "model": _fingerprint(run)}
+class Calibrated(NamedTuple):
+    """What was fitted to the validation texts of a run."""
+
+    temperature: float = 1.0
+    thresholds: Sequence[float] = ()  # one for each label; empty if a text has one class
+
+
+def save(run: Path, found: Calibrated) -> None:
+    """Write the temperature of the run's model, or the thresholds of its labels."""
+    about: dict[str, Any] = {"temperature": found.temperature, "model": _fingerprint(run)}
+    if found.thresholds:
+        about["thresholds"] = list(found.thresholds)
     files.replace(run / FILE, files.to_json(about))
 
 
-def load(run: Path) -> float:
-    """The temperature of the run's model; 1 if it has none.
+def load(run: Path) -> Calibrated:
+    """The temperature of the run's model, 1 if it has none, and the thresholds of its labels.
 
     Raises:
         CheckpointError: the file is damaged.
     """
     if not files.is_file(run / FILE):
-        return 1.0
+        return Calibrated()
     saved = jsonfile.load(run / FILE, _Saved, "remove it, or run weft evaluate --calibrate")
-    return saved.temperature if saved.model == _fingerprint(run) else 1.0
+    if saved.model != _fingerprint(run):
+        return Calibrated()
+    return Calibrated(saved.temperature, saved.thresholds)
 
 
 def _fingerprint(run: Path) -> str:

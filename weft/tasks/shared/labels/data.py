@@ -27,6 +27,18 @@ SAID: dict[str, Split] = {
 }
 
 
+def names_of(label: str, separator: str | None) -> list[str]:
+    """The labels in a cell, sorted, each once.
+
+    Example:
+        >>> names_of("sport| news|sport", "|"), names_of("a|b", None)
+        (['news', 'sport'], ['a|b'])
+    """
+    if separator is None:
+        return [label]
+    return sorted({name.strip() for name in label.split(separator)} - {""})
+
+
 @dataclass(frozen=True, kw_only=True)
 class WordSettings:
     """How text is tokenised; learnt from the training texts alone.
@@ -65,6 +77,7 @@ class LabelData:
         folder: folder of these files; by default the current one.
         corpus: an embedded corpus instead of files; the class of a sentence is its language.
         text, label: columns of a table.
+        separator: between the labels of a text that may have several or none, such as "|" for `sport|news`.
         labels: of lines: marked (`__label__x text`), first (the first word is the class, `0 text`) or coarse
             (that word up to its colon: NUM of `NUM:dist How far ...`).
         encoding: encoding of the files, such as latin-1.
@@ -90,6 +103,7 @@ class LabelData:
     corpus: str | None = None
     text: str = "text"
     label: str = "label"
+    separator: str | None = None
     labels: Literal["marked", "first", "coarse"] = "marked"
     encoding: str = "utf-8"
     split_column: str | None = None
@@ -117,6 +131,8 @@ class LabelData:
                 "split_column: it names the split of each text; leave out valid, test and folds"
             )
         check_encoding(self.encoding)
+        if self.separator == "" or self.separator in ("\t", "\n"):
+            raise ConfigError(f'separator: expected a character such as "|", got {self.separator!r}')
         inside = self.corpus is not None or self.split_column is not None
         valid, test = self.valid is not None or (inside and not self.hold_out), self.test is not None
         check_parts(
@@ -227,12 +243,19 @@ class LabelData:
 
     def at(self, path: Path) -> Iterator[Labelled]:
         """The texts of another file."""
-        return iter(self.read(path))
+        for one in self.read(path):
+            names = names_of(one.label, self.separator)
+            yield one._replace(label=names[0] if self.separator is None else self.separator.join(names))
 
     def read(self, path: Path, *, label: str | None = None) -> LabelledText:
         """A file in the recipe's format; `label` names another label column of a table."""
         return LabelledText(
-            path, text=self.text, label=label or self.label, labels=self.labels, encoding=self.encoding
+            path,
+            text=self.text,
+            label=label or self.label,
+            labels=self.labels,
+            encoding=self.encoding,
+            unlabelled=self.separator is not None,
         )
 
     def describe(self, split: Split) -> str:

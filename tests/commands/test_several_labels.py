@@ -1,0 +1,187 @@
+"""A classifier that gives a text several labels, or none, as a user types it."""
+
+import csv
+import io
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import weft as package
+from tests.commands import labelled
+from tests.commands.shell import refused, weft
+from weft.errors import ConfigError
+from weft.run import open_run
+from weft.tasks.classify.inspected import inspected
+from weft.tasks.classify.several import Independent, nats, thresholds
+from weft.tasks.predictor import Place
+from weft.tasks.shared.inspected.inspected import Examples
+from weft.tasks.shared.labels.data import LabelData, names_of
+
+TOPICS = {"news": "today", "sport": "goal", "music": "song"}
+CHANGES = (
+    "data.train=train.csv",
+    "data.valid=valid.csv",
+    "data.test=test.tsv",
+    "data.separator='|'",
+    "training.max_updates=120",
+    "training.validate_every=60",
+    "training.metric=f1",
+)
+
+
+def texts(rows: int, seed: int) -> list[tuple[str, str]]:
+    """(labels, text): each word of a topic gives its label; some texts have none."""
+    chance = random.Random(seed)
+    found = []
+    for row in range(rows):
+        some = [name for place, name in enumerate(TOPICS) if row >> place & 1]
+        words = chance.choices(labelled.PLAIN, k=chance.randint(1, 4)) + [TOPICS[name] for name in some]
+        chance.shuffle(words)
+        chance.shuffle(some)
+        found.append(("|".join(some), " ".join(words)))
+    return found
+
+
+def make(folder: Path) -> Path:
+    recipe = labelled.make_texts(folder)
+    for name, rows in (("train.csv", 201), ("valid.csv", 31), ("test.tsv", 29)):
+        mark = "\t" if name.endswith(".tsv") else ","
+        lines = [f"{mark.join((text, label, str(n)))}\n" for n, (label, text) in enumerate(texts(rows, rows))]
+        (folder / name).write_text(mark.join(("text", "label", "id")) + "\n" + "".join(lines))
+    return recipe
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("several")
+    recipe = make(folder / "toy")
+    changes = [*CHANGES, f"data.folder={folder / 'toy'}"]
+    answer = weft("train", recipe, "--run", folder / "run", *changes)
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+def test_each_label_is_given_by_itself(run: Path) -> None:
+    found = weft("predict", run, stdin=b"a song today\nthis film\ngoal it was song today\n")
+    assert found.out == "music|news\n\nmusic|news|sport\n"
+    served = package.load(run)
+    (one,) = served.answers([served.parse("the goal today", Place("input"))])
+    said = one.json()
+    assert said["labels"] == ["news", "sport"] and set(said["probs"]) == set(TOPICS)
+    assert min(said["probs"]["news"], said["probs"]["sport"]) > 0.5 > said["probs"]["music"]
+    first, *probs = weft("predict", run, "--scores", stdin=b"a song\n").out.strip().split("\t")
+    assert first == "music" and [one.partition("=")[0] for one in probs][0] == "music" and len(probs) == 3
+
+
+def test_a_table_keeps_its_columns(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text('id,text,note\n7,"a song, today",x\n8,a film,\n')
+    rows = list(csv.reader(io.StringIO(weft("predict", run, tmp_path / "new.csv").out)))
+    assert rows == [
+        ["id", "text", "note", "predicted"],
+        ["7", "a song, today", "x", "music|news"],
+        ["8", "a film", "", ""],
+    ]
+
+
+def test_scores_and_thresholds_are_fitted_to_the_validation_part(run: Path) -> None:
+    plain = weft("evaluate", run)
+    assert plain.code == 0, plain.err
+    for words in ("micro F1 1.0", "macro F1 1.0", "all labels right 1.0", "baseline: always"):
+        assert words in plain.out, plain.out
+    assert not (run / "calibration.json").exists()
+    assert weft("evaluate", run, "--calibrate", "--json", run / "scores.json").code == 0
+    limits = json.loads((run / "scores.json").read_text())["thresholds"]
+    assert set(limits) == set(TOPICS) and set(limits.values()) != {0.5}
+    opened = open_run(run, device="cpu")
+    classifier = opened.ready.predictor(opened.model)
+    valid = list(opened.task.data.texts("valid"))
+    probs = np.stack([one.probs for one in classifier.classify([one.text for one in valid])])
+    for number, name in enumerate(opened.ready.reader.classes):
+        assert limits[name] == opened.ready.reader.thresholds[number]
+        there = np.array([name in one.label.split("|") for one in valid])
+        given = probs[:, number] >= limits[name] - 1e-6
+        assert (given == there).all()  # as the toy is learnt
+    (run / "calibration.json").unlink()
+
+
+def test_it_is_inspected_and_not_exported(run: Path, tmp_path: Path) -> None:
+    opened = open_run(run, device="cpu")
+    seen = inspected(opened.ready, opened.model, "a song today", Examples([], ""), {})
+    assert seen.answer.startswith("music|news (")
+    pytest.importorskip("onnx", reason="pip install -e .[export]")
+    said = refused(weft("export", run, "--to", "onnx", "--output", tmp_path / "out"))
+    assert "data.separator" in said and "weft serve" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("model.smoothing=0.1", "model: smoothing: is for one class a text"),
+        ("model.class_weights=balanced", "model: class_weights: is for one class a text"),
+        ("model.bag={naive_bayes: true}", "model: bag.naive_bayes: is for one class a text"),
+        ("data.separator=''", "data.separator: expected a character"),
+    ],
+)
+def test_settings_for_one_class_are_refused(tmp_path: Path, change: str, words: str) -> None:
+    recipe = make(tmp_path / "toy")
+    changes = [*CHANGES, f"data.folder={tmp_path / 'toy'}", change]
+    assert words in refused(weft("train", recipe, "--run", tmp_path / "run", *changes))
+
+
+def test_without_a_separator_an_empty_label_is_refused(tmp_path: Path) -> None:
+    recipe = make(tmp_path / "toy")
+    changes = [*CHANGES[:3], *CHANGES[4:], f"data.folder={tmp_path / 'toy'}", "training.max_updates=1"]
+    said = refused(weft("train", recipe, "--run", tmp_path / "run", *changes))
+    assert "the label is empty" in said and "train.csv:2" in said
+
+
+def test_a_bag_learns_several_labels_too(tmp_path: Path) -> None:
+    recipe = make(tmp_path / "toy")
+    changes = [*CHANGES, f"data.folder={tmp_path / 'toy'}", "model.bag={ngrams: 1}"]
+    assert weft("train", recipe, "--run", tmp_path / "run", *changes).code == 0
+    assert weft("predict", tmp_path / "run", stdin=b"a song today\n").out == "music|news\n"
+
+
+def test_the_loss_is_the_sum_of_binary_cross_entropies() -> None:
+    torch.manual_seed(2)
+    head = Independent(3, 5).double()
+    h = torch.randn(2, 1, 3, dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([[[1.0, 0, 0, 1, 0]], [[0, 0, 0, 0, 0]]])
+    mask = torch.ones(2, 1, dtype=torch.bool)
+    probs = (1 / (1 + np.exp(-(h.detach().numpy() @ head.weight.detach().numpy().T))))[:, 0]
+    there = target.numpy()[:, 0]
+    expected = -(there * np.log(probs) + (1 - there) * np.log(1 - probs))
+    loss = head.loss(h, target, mask)
+    assert loss.total.item() == pytest.approx(expected.sum(), abs=1e-10) and int(loss.count) == 2
+    np.testing.assert_allclose(nats(probs, there), expected.sum(-1), atol=1e-10)
+    np.testing.assert_allclose(head(h).exp().detach().numpy()[:, 0], probs, atol=1e-10)
+    assert head.best(h, mask).numpy()[:, 0].tolist() == (probs >= 0.5).tolist()
+    parameters = (head.weight, head.bias)
+    assert torch.autograd.gradcheck(lambda x, *_: head.loss(x, target, mask).total, (h, *parameters))
+    alone = [head.loss(h[n : n + 1], target[n : n + 1], mask[n : n + 1]).total for n in range(2)]
+    torch.testing.assert_close(sum(alone), loss.total)
+
+
+def test_thresholds_have_the_highest_f1_of_all() -> None:
+    chance = np.random.default_rng(4)
+    probs, target = chance.random((37, 3)), (chance.random((37, 3)) < [0.5, 0.1, 0.0]).astype(float)
+    found = thresholds(probs, target)
+    assert found[2] == 0.5  # nobody has it
+
+    def f1(column: int, limit: float) -> float:
+        given, there = probs[:, column] >= limit, target[:, column] > 0
+        return float(2 * (given & there).sum() / (given.sum() + there.sum()))
+
+    for column in range(2):
+        assert f1(column, found[column]) == max(f1(column, limit) for limit in probs[:, column])
+
+
+def test_labels_in_a_cell_are_sorted_and_each_once() -> None:
+    assert names_of(" b |a||b", "|") == ["a", "b"]
+    assert names_of("", "|") == [] and names_of("a|b", None) == ["a|b"]
+    with pytest.raises(ConfigError):
+        LabelData(train="x", separator="\t")
