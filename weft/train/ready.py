@@ -19,6 +19,7 @@ from weft.train.divergence import Divergence
 from weft.train.feeding.feeding import check_fits
 from weft.train.history import History
 from weft.train.monitors import Monitors
+from weft.train.objectives.objective import Criterion
 from weft.train.position import Position
 from weft.train.resume import resume
 from weft.train.session import Session
@@ -73,12 +74,7 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
         sharding.shard(model, session.device, session.processes.count, settings.feeding)
     seeds.settle(seeds.derive(settings.seed, "objective"), session.device)
     criterion = settings.objective.build(ready, model)
-    frozen = Frozen(model, settings.freeze, settings.freeze_updates)
-    if not settings.freeze_updates:
-        frozen.at(0)
-    optimiser = settings.optimiser.build(criterion.learner)
-    if settings.part_rates or settings.layer_decay != 1:
-        apply(optimiser, model, scales(model, settings.part_rates, settings.layer_decay))
+    frozen, optimiser = _optimiser(settings, model, criterion)
     plan, position = training.plan(settings.seed), Position()
     for _ in session.turns():
         position, history = resume(
@@ -139,6 +135,19 @@ def _model(session: Session, ready: Ready) -> nn.Module:
         elif not session.checkpoints.updates():
             session.report.said(taken)
     return model
+
+
+def _optimiser(
+    settings: Settings, model: nn.Module, criterion: Criterion
+) -> tuple[Frozen, torch.optim.Optimizer]:
+    """The frozen parts, and the optimiser over everything that is trained at some time."""
+    frozen = Frozen(model, settings.freeze, settings.freeze_updates)
+    if not settings.freeze_updates:
+        frozen.at(0)
+    optimiser = settings.optimiser.build(criterion.learner)
+    if settings.part_rates or settings.layer_decay != 1:
+        apply(optimiser, model, scales(model, settings.part_rates, settings.layer_decay))
+    return frozen, optimiser
 
 
 def _introduction(session: Session, model: nn.Module, position: Position, why: str) -> str:

@@ -30,9 +30,9 @@ class Settings:
             of examples.
         start: run of the same task and model to start from: its parameters and vocabularies are copied into
             this run. With `start_parts`, a run of any task.
-        start_parts: parts of the model to take from `start`, such as [embed, encoder]; the others start
-            anew. A table gives the name here and there: {source_embed: embed}. `vocabulary` takes
-            tokenizer.json too; otherwise rows of pieces that both vocabularies have are taken.
+        start_parts: parts of the model to take from `start`, such as [embed, encoder]; the others get
+            new weights. A table maps names in this model to names in that run: {source_embed: embed}.
+            `vocabulary` takes its tokenizer.json; otherwise the rows of common pieces are taken.
         freeze: parts of the model that are not trained, such as [embed, encoder]; without dropout too.
         freeze_updates: train the parts in `freeze` after this many updates; 0 for never.
         part_rates: factors of the learning rate of parts, such as {encoder: 0.1}.
