@@ -180,7 +180,7 @@ def as_words(command: click.Command, given: Mapping[str, Any]) -> list[str]:
         if not isinstance(option, click.Option) or not given_one(value):
             continue
         name = option.opts[0]
-        values = value if option.multiple else [value]
+        values: Any = value if option.multiple else [value]
         words += [name] if option.is_flag else [word for one in values for word in (name, str(one))]
     return words
 
