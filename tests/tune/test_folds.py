@@ -7,6 +7,7 @@ import pytest
 
 from tests.commands.labelled import make_texts, texts
 from tests.commands.shell import refused, weft
+from weft.errors import DataError
 from weft.tune import folds as cross
 
 SHORT = "training.max_updates=4", "training.validate_every=2"
@@ -65,3 +66,33 @@ def test_what_cannot_be_cross_validated_is_refused(recipe: Path, tmp_path: Path)
     assert "pass data.folds=5" in refused(weft("folds", recipe, "--output", tmp_path / "out"))
     words = ["folds", recipe, "data.folds=3", "data.time=day", "--repeats", 2]
     assert "--repeats: time can be cut in one way only" in refused(weft(*words))
+
+
+def test_folds_of_another_recipe_do_not_count(recipe: Path, tmp_path: Path) -> None:
+    words = ["folds", recipe, *SHORT, "data.folds=3", "--output", tmp_path / "out"]
+    assert weft(*words).code == 0
+    before = (tmp_path / "out" / "folds.tsv").read_bytes()
+    other = weft(*words, "training.optimiser.lr=0.5")
+    assert "fold-0: was trained with recipe.training.optimiser.lr: 0.02" in refused(other)
+    assert (tmp_path / "out" / "folds.tsv").read_bytes() == before
+
+
+def test_a_fold_whose_test_was_interrupted_is_tested_again(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["folds", recipe, *SHORT, "data.folds=3", "--output"]
+    assert weft(*words, tmp_path / "whole").code == 0
+
+    def broken(*_: object, **__: object) -> None:
+        raise DataError("is gone", path=tmp_path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cross, "open_run", broken)
+        assert weft(*words, tmp_path / "out").code == 2
+    log = tmp_path / "out" / "repeat-1" / "fold-0" / "metrics.jsonl"
+    trained = log.read_text()
+    assert (log.parent / "checkpoints").is_dir()
+    assert weft(*words, tmp_path / "out").code == 0
+    assert log.read_text() == trained  # it was not trained again
+    assert not (log.parent / "checkpoints").exists()
+    assert rows(tmp_path / "out") == rows(tmp_path / "whole")

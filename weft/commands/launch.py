@@ -19,7 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import zip_longest
 from types import FrameType
 from typing import IO
 
@@ -47,24 +49,29 @@ def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> in
     Returns:
         The exit code of the process that failed, else that of the first process.
     """
-    base = dict(os.environ) | {
-        "WORLD_SIZE": str(count),
-        LAUNCHED: str(os.getpid()),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(_free_port()),
-        "OMP_NUM_THREADS": str(max(1, int(os.environ.get("OMP_NUM_THREADS") or cores()) // count)),
-    }
-    errors: list[IO[bytes]] = [tempfile.TemporaryFile() for _ in range(count)]  # noqa: SIM115
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-m", "weft", *arguments],
-            env=base | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdout=None if rank == 0 else subprocess.DEVNULL,
-            stderr=None if rank == 0 else errors[rank],
-            start_new_session=True,  # Ctrl-C reaches them once, through this process
-        )
-        for rank in range(count)
-    ]
+    base = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
+    own = [base | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
+    with ExitStack() as stack:
+        errors = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(count)]
+        children = stack.enter_context(started(arguments, own, [None, *errors[1:]]))
+        return _watch(children, errors, together)
+
+
+@contextmanager
+def started(
+    arguments: Sequence[str], own: Sequence[Mapping[str, str]], errors: Sequence[IO[bytes] | None] = ()
+) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes of a weft command that share this machine, receive its signals and end with the block.
+
+    Args:
+        arguments: the words after `weft`.
+        own: environment variables of each process, beside those of this one.
+        errors: for each process a file for what it says on standard error, whose other output is not shown;
+            None shows both. By default all show both.
+    """
+    threads = max(1, int(os.environ.get("OMP_NUM_THREADS") or cores()) // len(own))
+    base = dict(os.environ) | {LAUNCHED: str(os.getpid()), "OMP_NUM_THREADS": str(threads)}
+    children: list[subprocess.Popen[bytes]] = []
 
     def forward(number: int, frame: FrameType | None) -> None:
         for child in children:
@@ -73,7 +80,17 @@ def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> in
 
     before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        return _watch(children, errors, together)
+        for each, file in zip_longest(own, errors):
+            children.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "weft", *arguments],
+                    env=base | each,
+                    stdout=None if file is None else subprocess.DEVNULL,
+                    stderr=file,
+                    start_new_session=True,  # Ctrl-C reaches them once, through this process
+                )
+            )
+        yield children
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -81,8 +98,6 @@ def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> in
             if child.poll() is None:
                 child.kill()
                 child.wait()
-        for file in errors:
-            file.close()
 
 
 def _watch(children: list[subprocess.Popen[bytes]], errors: list[IO[bytes]], together: bool) -> int:

@@ -1,20 +1,15 @@
 """weft tune: search the settings of a recipe, and train the best ones again with several seeds."""
 
 import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from weft.commands.options import plugin
-from weft.machine import cores
-from weft.parent import LAUNCHED
 
 if TYPE_CHECKING:
     from weft.tune.study import Study
@@ -142,36 +137,21 @@ def _run(phase: str, study: "Study", given: Mapping[str, Any]) -> int:
 
 def several(phase: str, count: int) -> int:
     """Run this command in several processes that do one phase; return the first exit code that is not 0."""
+    from weft.commands.launch import started
+
+    own = [{WORKER: f"{number}:{phase}"} | _device(number) for number in range(count)]
+    with started(sys.argv[1:], own) as children:
+        codes = [child.wait() for child in children]
+    return next((code if code > 0 else 128 - code for code in codes if code), 0)
+
+
+def _device(number: int) -> dict[str, str]:
+    """The environment variable that gives each process one of several GPUs."""
     import torch
 
-    base = dict(os.environ) | {
-        LAUNCHED: str(os.getpid()),
-        "OMP_NUM_THREADS": str(max(1, int(os.environ.get("OMP_NUM_THREADS") or cores()) // count)),
-    }
-    devices = torch.cuda.device_count()
-    children = []
-    for number in range(count):
-        own = {WORKER: f"{number}:{phase}"}
-        own |= {"CUDA_VISIBLE_DEVICES": str(number % devices)} if devices > 1 else {}
-        words = [sys.executable, "-m", "weft", *sys.argv[1:]]
-        children.append(subprocess.Popen(words, env=base | own, start_new_session=True))
-
-    def forward(number: int, frame: FrameType | None) -> None:
-        for child in children:
-            if child.poll() is None:
-                child.send_signal(number)
-
-    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        codes = [child.wait() for child in children]
-    finally:
-        for signalled, handler in before.items():
-            signal.signal(signalled, handler)
-        for child in children:
-            if child.poll() is None:
-                child.kill()
-                child.wait()
-    return next((code if code > 0 else 128 - code for code in codes if code), 0)
+    count = torch.cuda.device_count()
+    named = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(count)))
+    return {"CUDA_VISIBLE_DEVICES": named.split(",")[number % count].strip()} if count > 1 else {}
 
 
 def _say(text: str) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from weft import files, jsonfile
 from weft.card import write_card
 from weft.config import read_recipe
-from weft.config.compared import at
+from weft.config.compared import at, difference
 from weft.errors import ConfigError
 from weft.metrics.trainings import Mean, mean_of
 from weft.run import begin, check, open_run
@@ -82,7 +82,13 @@ def run_folds(plan: Folds, say: Callable[[str], None]) -> int:
 
     Returns:
         0, or the exit code of a signal; the same call resumes.
+
+    Raises:
+        ConfigError: the folder has folds of another recipe.
     """
+    for repeat in range(1, plan.repeats + 1):
+        for fold in plan.tested:
+            _check_same(plan, repeat, fold)
     for repeat in range(1, plan.repeats + 1):
         for fold in plan.tested:
             if files.is_file(plan.run(repeat, fold).with_suffix(".json")):
@@ -94,6 +100,20 @@ def run_folds(plan: Folds, say: Callable[[str], None]) -> int:
     return 0
 
 
+def _check_same(plan: Folds, repeat: int, fold: int) -> None:
+    """Check that a fold that was trained before, or in part, has the recipe of this one."""
+    run = plan.run(repeat, fold)
+    begun = files.is_file(run.with_suffix(".json")) or files.is_dir(run / "checkpoints")
+    if not begun or not files.is_file(run / "recipe.yaml"):
+        return
+    old = check(read_recipe(run / "recipe.yaml"), plugins=plan.plugins).plain
+    new = check(read_recipe(plan.recipe, plan.overrides(repeat, fold)), plugins=plan.plugins).plain
+    if changed := difference(old, new, "recipe"):
+        raise ConfigError(
+            f"{run}: was trained with {changed}; remove {plan.folder} or choose another --output"
+        )
+
+
 def _run(plan: Folds, repeat: int, fold: int, say: Callable[[str], None]) -> int:
     run = plan.run(repeat, fold)
     begun = begin(run, read_recipe(plan.recipe, plan.overrides(repeat, fold)), plugins=plan.plugins)
@@ -101,12 +121,12 @@ def _run(plan: Folds, repeat: int, fold: int, say: Callable[[str], None]) -> int
     if outcome.exit_code:
         return outcome.exit_code
     write_card(run, begun, outcome)
-    shutil.rmtree(run / "checkpoints", ignore_errors=True)
     opened = open_run(run, device=begun.settings.device, plugins=plan.plugins)
     tested = opened.ready.evaluate(opened.model).scores
     scores = {one.score.name: one.value for one in tested}
     baselines = {one.score.name: dict(one.baselines) for one in tested}
     files.replace(run.with_suffix(".json"), files.to_json({"scores": scores, "baselines": baselines}))
+    shutil.rmtree(run / "checkpoints", ignore_errors=True)  # only now, as a fold without scores is resumed
     say(", ".join(f"{name} {value:.4g}" for name, value in scores.items()))
     return 0
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft import files, jsonfile
 from weft.card import write_card
-from weft.config import dump
+from weft.config import dump, read_recipe
 from weft.errors import CheckpointError
 from weft.metrics.trainings import Mean, mean_of
 from weft.run import begin, check
@@ -32,11 +32,11 @@ def retrain(study: Study, seeds: int, say: Say) -> int:
     """
     for number, seed in _jobs(study, seeds):
         run = study.plan.retrained(number, seed)
-        if files.is_file(run.with_suffix(".json")):
-            continue
         try:
             with claim(run.parent / f"lock-{seed}"):
-                code = _train(study, number, seed, say)
+                _remove_other(study, number, seed)
+                done = files.is_file(run.with_suffix(".json"))
+                code = 0 if done else _train(study, number, seed, say)
         except CheckpointError as error:
             if "another process" not in str(error):
                 raise
@@ -60,6 +60,19 @@ def _jobs(study: Study, seeds: int) -> list[tuple[int, int]]:
     best = study.best()
     numbers = [] if best is None else list(dict.fromkeys((best.number, 0)))
     return [(number, seed) for seed in range(1, seeds + 1) for number in numbers]
+
+
+def _remove_other(study: Study, number: int, seed: int) -> None:
+    """Remove a training of an earlier study in this folder, whose trial of this number had other settings."""
+    plan, run = study.plan, study.plan.retrained(number, seed)
+    if not files.is_file(run / "recipe.yaml"):
+        return
+    old = read_recipe(run / "recipe.yaml").plain()
+    settings = study.settings(study.trials()[number]), *QUIET, f"training.seed={seed}"
+    same = (check(plan.table(*settings, tested=tested), plugins=plan.plugins) for tested in (True, False))
+    if all(old != begun.plain for begun in same):
+        run.with_suffix(".json").unlink(missing_ok=True)
+        shutil.rmtree(run)
 
 
 def _train(study: Study, number: int, seed: int, say: Say) -> int:

@@ -29,18 +29,15 @@ def search(study: Study, *, minutes: float, trials: int, processes: int, say: Sa
     """
     left = 60 * minutes - study.seconds() / processes if minutes else float("inf")
     deadline = time.monotonic() + left
-    while time.monotonic() < deadline and not _enough(study, trials):
-        with study.next() as trial:
+    while time.monotonic() < deadline:
+        with study.next(trials) as trial:
+            if trial is None:
+                break
             code = run_trial(study, trial, deadline, say)
         if code:
             return code
         _check_failures(study)
     return 0
-
-
-def _enough(study: Study, wanted: int) -> bool:
-    """Whether there are as many trials as wanted, and none of them waits to be trained."""
-    return bool(wanted) and len(study.trials()) >= wanted and not study.unfinished()
 
 
 def _check_failures(study: Study) -> None:

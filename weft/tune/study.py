@@ -4,9 +4,11 @@ Optuna is optional and only imported here and in report.py. Read next: trial.py.
 """
 
 import math
+import shutil
 import socket
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from weft.errors import CheckpointError, ConfigError
@@ -19,6 +21,8 @@ RANDOM_TRIALS = 6
 
 FIRST_RUNG, REDUCTION = 10, 3
 """Successive halving compares trials after 10, 30 and 90 per cent of their training; a third continues."""
+
+POLL_SECONDS = 0.02  # between attempts to get a lock that is held for a moment
 
 LOCAL_SECONDS = 120
 """How long a process waits for another one that writes to SQLite."""
@@ -80,23 +84,19 @@ class Study:
         """Time spent by all trials, in seconds."""
         return float(sum(one.user_attrs.get("seconds", 0.0) for one in self.trials()))
 
-    def unfinished(self) -> bool:
-        """Whether a trial waits for a process: it is new, or its process was stopped."""
-        state = self._optuna.trial.TrialState
-        return any(one.state == state.WAITING or self._is_left(one) for one in self.trials())
-
     @contextmanager
-    def next(self) -> Iterator[Any]:
-        """A trial to train: one that a killed process left behind, else a new one; locked in the block."""
-        for left in self.trials():
-            if self._is_left(left):
-                with suppress(_Taken), self._locked(left.number):
-                    if self._is_running(self.trials()[left.number]):
-                        yield self._optuna.trial.Trial(self.study, left._trial_id)
-                        return
-        trial = self.study.ask()
-        with self._locked(trial.number):
-            trial.set_user_attr("place", self._place)
+    def next(self, wanted: int = 0) -> Iterator[Any | None]:
+        """A trial to train: one that a killed process left behind, else a new one; locked in the block.
+
+        Processes choose one after the other, so no two of them train the same trial.
+
+        Args:
+            wanted: number of trials after which there is no new one, but None; 0 for no limit.
+        """
+        with ExitStack() as held:
+            with ExitStack() as choosing:
+                self._wait("choosing", choosing)
+                trial = self._left(held) or self._new(wanted, held)
             yield trial
 
     def end(self, trial: Any, value: float | None, why: str = "", *, failed: bool = False) -> None:
@@ -149,29 +149,42 @@ class Study:
     def _is_running(self, one: Any) -> bool:
         return bool(one.state == self._optuna.trial.TrialState.RUNNING)
 
-    def _is_left(self, one: Any) -> bool:
-        """Whether the process that trained it in this folder has been stopped."""
-        place = one.user_attrs.get("place", self._place if self._local else "")
-        if not self._is_running(one) or place != self._place:
-            return False
+    def _left(self, held: ExitStack) -> Any | None:
+        """A trial that a stopped process of this folder left behind, locked until `held` closes."""
+        for one in self.trials():
+            place = one.user_attrs.get("place", self._place if self._local else "")
+            if not self._is_running(one) or place != self._place:
+                continue
+            with ExitStack() as own:
+                if self._lock(f"{one.number:04}", own) and self._is_running(self.trials()[one.number]):
+                    held.enter_context(own.pop_all())
+                    return self._optuna.trial.Trial(self.study, one._trial_id)
+        return None
+
+    def _new(self, wanted: int, held: ExitStack) -> Any | None:
+        """A new trial, locked until `held` closes; None if there are as many as wanted."""
+        trials, waiting = self.trials(), self._optuna.trial.TrialState.WAITING
+        if wanted and len(trials) >= wanted and all(one.state != waiting for one in trials):
+            return None
+        trial = self.study.ask()
+        self._wait(f"{trial.number:04}", held)
+        shutil.rmtree(self.plan.trial(trial.number), ignore_errors=True)  # of an earlier study in this folder
+        trial.set_user_attr("place", self._place)
+        return trial
+
+    def _wait(self, name: str, held: ExitStack) -> None:
+        while not self._lock(name, held):
+            time.sleep(POLL_SECONDS)
+
+    def _lock(self, name: str, held: ExitStack) -> bool:
+        """Lock something of the study until `held` closes; False if another process holds it."""
         try:
-            with self._locked(one.number):
-                return True
-        except _Taken:
+            held.enter_context(claim(self.plan.folder / "locks" / name))
+        except CheckpointError as error:
+            if "another process" not in str(error):
+                raise
             return False
-
-    @contextmanager
-    def _locked(self, number: int) -> Iterator[None]:
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(claim(self.plan.folder / "locks" / f"{number:04}"))
-            except CheckpointError:
-                raise _Taken from None
-            yield
-
-
-class _Taken(Exception):
-    """Another process trains this trial."""
+        return True
 
 
 def imported() -> Any:
