@@ -41,6 +41,21 @@ def test_hashed_pins_are_those_that_are_tested_and_each_has_hashes() -> None:
     assert direct and missing == []
 
 
+def test_hashed_pins_have_every_package_of_the_extras_that_make_lock_names() -> None:
+    requirements = pytest.importorskip("packaging.requirements")
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    lock = (ROOT / "Makefile").read_text("utf-8").partition("\nlock:")[2].partition("\n\n")[0]
+    waiting = re.findall(r"--extra (\S+)", lock)
+    named: set[str] = set()
+    for extra in waiting:  # grows while it is read
+        for one in map(requirements.Requirement, extras[extra]):
+            named.add(re.sub(r"[-_.]+", "-", one.name).lower())
+            waiting += [more for more in one.extras if one.name == "weft" and more not in waiting]
+    assert {"onnx", "optuna"} <= named
+    assert named - {"weft"} - set(pins("constraints-hashed.txt")) == set()
+
+
 def test_the_bill_of_materials_has_every_package_that_weft_brings() -> None:
     """`make sbom` is made from constraints-hashed.txt."""
     requirements = pytest.importorskip("packaging.requirements")
