@@ -74,6 +74,10 @@ class RNN(DropIn, nn.RNN):
             )
         self._settle(join, residual, nan)
 
+    def cell(self) -> str:
+        """See DropIn.cell."""
+        return {"tanh": "elman", "relu": "relu"}[self.nonlinearity]
+
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
     ) -> tuple[Tensor, State]:
@@ -132,6 +136,10 @@ class LSTM(DropIn, nn.LSTM):
             )
         self._settle(join, residual, nan)
 
+    def cell(self) -> str:
+        """See DropIn.cell."""
+        return "lstm"
+
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
     ) -> tuple[Tensor, State]:
@@ -188,6 +196,10 @@ class GRU(DropIn, nn.GRU):
                 dtype=dtype,
             )
         self._settle(join, residual, nan)
+
+    def cell(self) -> str:
+        """See DropIn.cell."""
+        return "gru"
 
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None

@@ -6,6 +6,7 @@ Read next: drop_in.py, drop_in_cells.py.
 """
 
 import functools
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
@@ -148,7 +149,7 @@ def refuse_nan(name: str, read: Read, state: Any) -> None:
             the weights have grown too large, which the training loop reports.
     """
     h = state[0] if isinstance(state, tuple) else state
-    if h.device.type != "cpu" or not inspectable(h) or not bool(h.detach().sum().isnan()):
+    if h.device.type != "cpu" or not inspectable(h) or not math.isnan(float(h.detach().sum())):
         return
     x = read.x if read.packed is None else pad_packed_sequence(read.packed, batch_first=True)[0]
     bad = x.detach().isnan().any(-1)

@@ -1,6 +1,6 @@
 """Common code of the drop-in RNN, LSTM and GRU: layers, directions, rows of different lengths.
 
-Read next: drop_in.py, the three classes; drop_in_input.py, input checks; ragged.py.
+Read next: drop_in.py, the three classes; drop_in_input.py, input checks; drop_in_step.py; ragged.py.
 """
 
 from abc import abstractmethod
@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from weft import masks
 from weft.nn.drop_in_input import Nan, Read, pack_output, read_input, refuse_nan
+from weft.nn.drop_in_step import one_step
 from weft.nn.drop_in_torch import Known, left_eager
 from weft.nn.kernels.cells.layer import skips_padding
 from weft.nn.kernels.dropout import dropout
@@ -47,6 +48,10 @@ class DropIn(Known, nn.RNNBase):
     ) -> tuple[Tensor, State]:
         """Run one layer and direction over x [B, T, D]; weights W_ih, W_hh, b_ih, b_hh."""
 
+    @abstractmethod
+    def cell(self) -> str:
+        """Its name in the kernels."""
+
     @left_eager
     def forward(self, input: Tensor | PackedSequence, hx: Any = None) -> Any:
         """Like torch.nn's.
@@ -59,6 +64,10 @@ class DropIn(Known, nn.RNNBase):
             ShapeError: no steps, a wrong number of features, or a state with wrong layers, rows or size.
             ConfigError: the dtype differs from the weights', or this machine does not support it.
         """
+        if not self.residual:
+            quick = one_step(self, self.cell(), input, hx, self.nan)
+            if quick is not None:
+                return quick
         own = self._torchs_own(input)
         read = read_input(self, input, hx, unpack=not own)
         if own:
