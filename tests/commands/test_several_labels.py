@@ -77,6 +77,19 @@ def test_each_label_is_given_by_itself(run: Path) -> None:
     assert first == "music" and probs[0].startswith("music=") and len(probs) == 3
 
 
+def test_it_is_served(run: Path) -> None:
+    pytest.importorskip("starlette", reason="pip install -e .[serve]")
+    from weft.serve.limits import Limits
+    from weft.serve.predicting import inputs_of, predicting
+    from weft.serve.served import Served
+
+    made, limits = Served(run, "several", "cpu", ()), Limits()
+    found = list(
+        predicting(made, limits)(inputs_of(made, ["a song today", "this film"], limits), lambda: False)
+    )
+    assert [one["labels"] for one in found] == [["music", "news"], []]
+
+
 def test_a_table_keeps_its_columns(run: Path, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text('id,text,note\n7,"a song, today",x\n8,a film,\n')
     rows = list(csv.reader(io.StringIO(weft("predict", run, tmp_path / "new.csv").out)))

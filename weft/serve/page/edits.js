@@ -85,7 +85,7 @@ function undo(text, done) {
 // The words of an answer, to compare with those of another one.
 const gist = (one, found) => ({
   tag: () => found.map((each) => `${each.word}/${each.tag}`),
-  classify: () => [`${found.text} (${percent(found.probs[found.text])})`],
+  classify: () => [found.text in found.probs ? `${found.text} (${percent(found.probs[found.text])})` : found.text],
   language: () => found.text.split(/\s+/),
   forecast: () => found.map((value) => String(Number(value.toPrecision(4)))),
   images: () => [`${found.label} (${percent(found.prob)})`],
