@@ -198,7 +198,8 @@ GREEDY = "decoding.search=greedy", "decoding.max_tokens=9"
 KINDS = {
     "translate": Kind(
         corpus.make,
-        ["model.decoder.dropout=0.2", "data.batch_tokens=200", "decoding.nbest=2"],
+        ["model.decoder.dropout=0.2", "data.batch_tokens=200", "decoding.nbest=2",
+         "data.augment={concatenate: 0.5, drop_words: 0.1, swap_words: 0.2, typos: 0.1}"],
         _lines(list(corpus.WORDS), LENGTHS),
         _translated,
     ),

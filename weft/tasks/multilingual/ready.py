@@ -25,12 +25,13 @@ from weft.tasks.multilingual.predictor import ManyTranslator
 from weft.tasks.predictor import Predictor
 from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.inspected.inspected import Examples, Inspected, checked
+from weft.tasks.shared.writing.augmented import AugmentedPairs
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
+from weft.tasks.shared.writing.data import AugmentSettings
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.evaluation import evaluate, loss_of_fitting
 from weft.tasks.shared.writing.kept import written
 from weft.tasks.shared.writing.members import joined, pieces
-from weft.tasks.shared.writing.sampled import SampledPairs
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
 from weft.tasks.shared.writing.splitting import Splitting
 from weft.tasks.shared.writing.translator import Translator
@@ -63,7 +64,7 @@ class ManyTraining(ready.Training):
         self._stores = stores
         self._valid = valid
         longest = data.max_length, data.max_length
-        self._sampled = SampledPairs(data.vocabulary, vocabulary, vocabulary, longest)
+        self._pairs = AugmentedPairs(data.vocabulary, AugmentSettings(), vocabulary, vocabulary, longest)
 
     def plan(self, seed: int) -> Mixture:
         """Batches of all pairs, mixed by temperature."""
@@ -77,8 +78,7 @@ class ManyTraining(ready.Training):
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
         """Training pairs by number over all stores."""
-        pairs = self._sampled([self._stores[number] for number in numbers.tolist()])
-        return collate_pairs([source for source, _ in pairs], [target for _, target in pairs])
+        return self._pairs.collate([self._stores[number] for number in numbers.tolist()])
 
     def validate(self, model: nn.Module) -> Validation:
         """Mean loss and perplexity over the trained pairs, mean BLEU and chrF of greedy translations."""

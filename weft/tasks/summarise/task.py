@@ -9,8 +9,11 @@ from typing import ClassVar, Literal
 
 from weft.data.check import check
 from weft.data.report import Report
+from weft.errors import ConfigError
 from weft.metrics.rouge_n import Rouge
-from weft.tasks.shared.writing.decoding import ALIGNED, EVALUATED
+from weft.tasks.shared.writing.data import PairData
+from weft.tasks.shared.writing.decoding import ALIGNED, EVALUATED, Decoding
+from weft.tasks.shared.writing.model import PairModel
 from weft.tasks.shared.writing.prepared import Vocabularies
 from weft.tasks.shared.writing.ready import PairTraining
 from weft.tasks.shared.writing.task import PairTask
@@ -35,6 +38,13 @@ class Summarise(PairTask):
         "evaluate": (*EVALUATED, "glossary"),
     }
     note: ClassVar[str] = "ROUGE is F1 of greedy output, in lower case, without stemming."
+
+    def __init__(self, *, data: PairData, model: PairModel, decoding: Decoding) -> None:
+        if data.augment.concatenate:
+            raise ConfigError(
+                "data.augment.concatenate: two summaries are no summary of two texts; leave it out"
+            )
+        super().__init__(data=data, model=model, decoding=decoding)
 
     def about(self) -> str:
         """The corpus."""

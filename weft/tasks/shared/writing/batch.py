@@ -19,14 +19,19 @@ class PairBatch(NamedTuple):
     target_out: Tensor  # [B, T] w_1 .. w_n <eos>
     target_mask: Tensor  # [B, T] bool
     target_tokens: int  # real target positions, with <eos>
+    joined: bool = False  # whether a row has more than one pair
 
     def to(self, device: torch.device) -> "PairBatch":
         """The same batch on a device."""
         tensors = [part.to(device) for part in self[:5]]
-        return PairBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], self.target_tokens)
+        return PairBatch(
+            tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], self.target_tokens, self.joined
+        )
 
-    def rows(self, chosen: slice) -> "PairBatch":
-        """Some rows, with the batch's padding."""
+    def rows(self, chosen: slice) -> "PairBatch | None":
+        """Some rows, with the batch's padding; None if pairs are joined, because rows are not pairs then."""
+        if self.joined:
+            return None
         tensors = [part[chosen] for part in self[:5]]
         count = int(tensors[4].sum())
         return PairBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], count)

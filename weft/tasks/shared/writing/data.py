@@ -51,6 +51,35 @@ class VocabularySettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AugmentSettings:
+    """What is changed in training pairs, anew in each epoch; validation and use never change.
+
+    Args:
+        concatenate: share of the batches whose pairs are joined two by two, so that a model meets longer
+            texts than the training text has; for translation.
+        drop_words: probability of leaving a word of a source out.
+        swap_words: probability that a word of a source changes places with the next.
+        typos: probability of a typing error in a word of a source.
+    """
+
+    concatenate: float = 0.0
+    drop_words: float = 0.0
+    swap_words: float = 0.0
+    typos: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("concatenate", "drop_words", "swap_words", "typos"):
+            value = getattr(self, name)
+            if not 0 <= value < 1:
+                raise ConfigError(f"{name}: expected a probability of at least 0 and below 1, got {value:g}")
+
+    @property
+    def noisy(self) -> bool:
+        """Whether sources get mistakes."""
+        return max(self.drop_words, self.swap_words, self.typos) > 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class PairData:
     """The source of sentence pairs.
 
@@ -65,6 +94,7 @@ class PairData:
             first text has the weight 1.
         temperature: of the mixture (weft/data/mixture.py); 1 keeps the weighted sizes.
         vocabulary: see VocabularySettings.
+        augment: see AugmentSettings.
         max_length: pairs with more tokens on a side are left out of training; their number is reported.
         cut_source: maximum number of tokens read of a source, in training and in use; longer sources are cut
             and counted. null reads all.
@@ -83,6 +113,7 @@ class PairData:
     mixed: dict[str, float] = field(default_factory=dict)
     temperature: float = 1.0
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
+    augment: AugmentSettings = field(default_factory=AugmentSettings)
     max_length: int = 128
     cut_source: int | None = None
     batch_tokens: int = 2048
@@ -95,6 +126,10 @@ class PairData:
         for name, least in (("max_length", 1), ("batch_tokens", 1), ("batch_rows", 0), ("validate_rows", 0)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        if self.augment.concatenate and self.batch_rows == 1:
+            raise ConfigError(
+                "augment.concatenate: a batch of one pair has none to join; raise batch_rows or leave it out"
+            )
         if self.cut_source is not None and not 1 <= self.cut_source <= self.max_length:
             raise ConfigError(
                 f"cut_source: expected a number from 1 to max_length ({self.max_length}), "

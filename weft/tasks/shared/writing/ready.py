@@ -21,6 +21,7 @@ from weft.tasks import ready
 from weft.tasks.predictor import Predictor
 from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.inspected.inspected import Examples, Inspected
+from weft.tasks.shared.writing.augmented import AugmentedPairs
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.data import PairData
 from weft.tasks.shared.writing.decoding import Decoding
@@ -29,7 +30,6 @@ from weft.tasks.shared.writing.kept import written
 from weft.tasks.shared.writing.members import joined, pieces
 from weft.tasks.shared.writing.prepared import Vocabularies
 from weft.tasks.shared.writing.reading import encode_pairs
-from weft.tasks.shared.writing.sampled import SampledPairs
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
 from weft.tasks.shared.writing.translator import Translator
 from weft.tasks.validation import Sample, Validation, samples_of
@@ -72,7 +72,7 @@ class PairTraining(ready.Training):
         self._tokens = encode_pairs(known.reading, known.target, *valid)
         self._scored = scored
         longest = data.cut_source or data.max_length, data.max_length
-        self._sampled = SampledPairs(data.vocabulary, known.source, known.target, longest)
+        self._pairs = AugmentedPairs(data.vocabulary, data.augment, known.source, known.target, longest)
 
     def plan(self, seed: int) -> Batches | Mixture:
         """Batches of the training pairs; several texts are mixed by weight and temperature."""
@@ -90,8 +90,7 @@ class PairTraining(ready.Training):
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
         """Training pairs by number."""
-        pairs = self._sampled([self._store[int(number)] for number in numbers])
-        return collate_pairs([source for source, _ in pairs], [target for _, target in pairs])
+        return self._pairs.collate([self._store[int(number)] for number in numbers])
 
     def validate(self, model: nn.Module) -> Validation:
         """Loss and perplexity over all validation pairs; the scores of greedy outputs."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from weft.data.joined import Joined
 from weft.data.mixture import Mixture
-from weft.errors import within
+from weft.errors import ConfigError, within
 from weft.nn.heads.head import Loss
 from weft.tasks.abilities import Direction
 from weft.tasks.ready import SPLITS, Split
@@ -37,6 +37,11 @@ class PairTask(Task, ABC):
     sections: ClassVar[Mapping[str, type]] = {"data": PairData, "model": PairModel, "decoding": Decoding}
 
     def __init__(self, *, data: PairData, model: PairModel, decoding: Decoding) -> None:
+        if model.copies and (data.augment.noisy or data.augment.concatenate):
+            raise ConfigError(
+                "data.augment: a pointer copies words of the source by their place, which would change; "
+                "take another model.decoder, or leave it out"
+            )
         self.data = data
         self.parts = model
         self.decoding = decoding

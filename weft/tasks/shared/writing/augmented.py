@@ -1,0 +1,108 @@
+"""Training pairs that differ in each epoch: joined ones, sources with mistakes, other segmentations.
+
+What is drawn depends on the seed, the epoch and the batch alone, so a resumed training draws the same; in
+validation and in use nothing is drawn. Read next: ../../../text/noise.py, ../../../text/sampling.py.
+
+Source: Kondo et al. 2021, "Sentence Concatenation Approach to Data Augmentation for Neural Machine
+Translation"; Nguyen, Murray and Chiang 2021, "Data Augmentation by Concatenation for Low-Resource
+Translation". They add joined pairs to the training text; we join those of a batch, which costs no time.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import torch
+
+from weft.randomness import open_generator
+from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
+from weft.tasks.shared.writing.data import AugmentSettings, VocabularySettings
+from weft.text import noise
+from weft.text.noise import Noise
+from weft.text.sampling import SampledPieces
+from weft.text.vocabulary import Vocabulary
+
+Row = np.ndarray | Sequence[int]
+Pair = tuple[Row, Row]
+
+
+class AugmentedPairs:
+    """Makes batches of pairs, changed as the recipe says while a model is trained.
+
+    Args:
+        vocabulary: how text is tokenised.
+        augment: joined pairs and mistakes.
+        source, target: the vocabularies, perhaps the same one.
+        longest: maximum number of tokens of a source and of a target; a row that would be longer is kept.
+
+    Raises:
+        ConfigError: the vocabularies were imported, and pairs are to be joined or sources to get mistakes.
+    """
+
+    def __init__(
+        self,
+        vocabulary: VocabularySettings,
+        augment: AugmentSettings,
+        source: Vocabulary,
+        target: Vocabulary,
+        longest: tuple[int, int],
+    ) -> None:
+        self._sides: tuple[SampledPieces, ...] = ()
+        self._longest = longest
+        self._concatenate = augment.concatenate
+        self._noise: Noise | None = None
+        if augment.noisy:
+            drop, swap, typos = augment.drop_words, augment.swap_words, augment.typos
+            self._noise = Noise(source, drop=drop, swap=swap, typos=typos)
+        if augment.concatenate:
+            noise.check(source)
+            self._between = noise.space(source), noise.space(target)
+        if vocabulary.sampled:
+            make = partial(SampledPieces, dropout=vocabulary.dropout, alpha=vocabulary.alpha)
+            one = make(source)
+            self._sides = one, one if target is source else make(target)
+
+    def collate(self, pairs: Sequence[Pair]) -> PairBatch:
+        """A batch of pairs, changed by numbers from the open generator; as they are outside of training."""
+        count, generator = len(pairs), open_generator()
+        steps: list[Callable[[Sequence[Pair], random.Random], Sequence[Pair]]] = []
+        steps += [self._joined] if self._concatenate else []
+        steps += [self._with_mistakes] if self._noise else []
+        steps += [self._segmented] if self._sides else []
+        for step in steps if generator is not None else []:
+            pairs = step(pairs, random.Random(int(torch.randint(2**62, (), generator=generator))))
+        batch = collate_pairs([source for source, _ in pairs], [target for _, target in pairs])
+        return batch._replace(joined=len(pairs) < count)
+
+    def _joined(self, pairs: Sequence[Pair], chance: random.Random) -> Sequence[Pair]:
+        """The pairs two by two, in random order, if it is this batch's turn; a long one stays alone."""
+        if chance.random() >= self._concatenate:
+            return pairs
+        order = chance.sample(range(len(pairs)), len(pairs))
+        found: list[Pair] = [pairs[order[-1]]] if len(pairs) % 2 else []
+        for first, second in zip(order[::2], order[1::2], strict=False):
+            one = tuple(
+                [*a, *between, *b]
+                for a, between, b in zip(pairs[first], self._between, pairs[second], strict=True)
+            )
+            fits = all(len(row) <= most for row, most in zip(one, self._longest, strict=True))
+            found += [(one[0], one[1])] if fits else [pairs[first], pairs[second]]
+        return found
+
+    def _with_mistakes(self, pairs: Sequence[Pair], chance: random.Random) -> Sequence[Pair]:
+        assert self._noise is not None
+        draw = self._noise.draw
+        return [(self._fitting(0, draw(source, chance), source), target) for source, target in pairs]
+
+    def _segmented(self, pairs: Sequence[Pair], chance: random.Random) -> Sequence[Pair]:
+        return [
+            (
+                self._fitting(0, self._sides[0].draw(source, chance), source),
+                self._fitting(1, self._sides[1].draw(target, chance), target),
+            )
+            for source, target in pairs
+        ]
+
+    def _fitting(self, side: int, drawn: Row, row: Row) -> Row:
+        return drawn if len(drawn) <= self._longest[side] else row
