@@ -176,7 +176,7 @@ def as_words(command: click.Command, given: Mapping[str, Any]) -> list[str]:
     """
     words: list[str] = []
     for option in command.params:
-        value = given.get(option.name or "")
+        value: Any = given.get(option.name or "")
         if not isinstance(option, click.Option) or not given_one(value):
             continue
         name = option.opts[0]

@@ -52,7 +52,7 @@ class VocabularySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AugmentSettings:
-    """What is changed in training pairs, anew in each epoch; validation and use never change.
+    """Changes of training pairs, drawn again in each epoch; validation and use read texts as they are.
 
     Args:
         concatenate: share of the batches whose pairs are joined two by two, so that a model meets longer

@@ -1,0 +1,280 @@
+"""weft backtranslate: a reverse model translates texts of the target language, which become training pairs.
+
+    OUT/texts.es            the texts, one per line
+    OUT/scored.txt          what the model wrote for each, after its score
+    OUT/back.en, back.es    the kept pairs: the model's text after the tag, and the text of people
+    OUT/back.json, a README the model, its search settings, the texts
+
+Each file is written atomically, so whatever exists is complete, and the same command resumes. Read next:
+../data/synthetic.py, which pairs are kept; predict.py, which does the work.
+
+Source: Sennrich, Haddow and Birch 2016, "Improving Neural Machine Translation Models with Monolingual Data";
+Edunov et al. 2018, "Understanding Back-Translation at Scale", sampling; Caswell, Chelba and Grangier 2019,
+"Tagged Back-Translation".
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.commands.options import (
+    CONSTRAINTS,
+    SAMPLING,
+    SEARCH,
+    Grouped,
+    as_words,
+    device,
+    given_one,
+    plugin,
+    sampling,
+    searching,
+)
+
+if TYPE_CHECKING:
+    from weft.data.synthetic import Judged
+    from weft.run import Opened
+
+HEADINGS = {
+    "Corpus": ("out", "tag", "processes"),
+    "Which pairs are kept": ("least", "share", "ratio"),
+    "Search": SEARCH,
+    "Sampling": SAMPLING,
+    "Constraints": CONSTRAINTS,
+    "Multilingual models only": ("source", "target"),
+}
+OWN = ("run", "mono", "out", "tag", "least", "share", "ratio")
+"""Parameters that `weft predict` does not have; it receives the others."""
+COMPUTING = ("processes", "device", "plugins")
+"""Parameters that do not change what is written."""
+
+
+@click.command(cls=Grouped, headings=HEADINGS)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("mono", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--to",
+    "out",
+    required=True,
+    metavar="OUT",
+    type=click.Path(path_type=Path),
+    help="Directory for the pairs.",
+)
+@click.option(
+    "--tag",
+    default="<bt>",
+    show_default=True,
+    help="Word put before each text of the model, so that the training can tell them from those of people; "
+    'none: "".',
+)
+@click.option(
+    "--min-score",
+    "least",
+    type=float,
+    metavar="X",
+    default=float("-inf"),
+    show_default="none",
+    help="Minimum score of a pair: its log-probability divided by its length, such as -0.8.",
+)
+@click.option(
+    "--keep",
+    "share",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="SHARE",
+    default=1.0,
+    show_default=True,
+    help="Share of the remaining pairs to keep, the best by score, such as 0.8.",
+)
+@click.option(
+    "--max-ratio",
+    "ratio",
+    type=click.FloatRange(1),
+    metavar="X",
+    default=3.0,
+    show_default=True,
+    help="Maximum factor between the length ratio of a pair and the usual one, from 30 characters on.",
+)
+@sampling
+@searching
+@click.option("--source", metavar="LANGUAGE", help="Language of MONO.")
+@click.option("--target", metavar="LANGUAGE", help="Language of the model's texts.")
+@click.option(
+    "--processes", metavar="N", type=click.IntRange(1), help="Number of processes in which the model writes."
+)
+@device
+@plugin
+def command(**given: Any) -> int:
+    """Make training pairs of texts in one language, with the run RUN of the reverse direction.
+
+    To train English to Spanish on more Spanish texts than have translations, RUN translates Spanish to
+    English: it writes a source for each line of the files MONO. Its mistakes are in sources only; what the
+    new model learns to write is by people. Pairs that the model itself finds improbable can be left
+    out. The command ends with the lines to add to the recipe.
+
+    However it is stopped, the same command resumes it. Another --tag, --min-score, --keep or --max-ratio
+    chooses among the same translations again, in seconds.
+
+    \b
+    Examples:
+      weft backtranslate runs/es-en news.es --to back
+      weft backtranslate runs/es-en news.es.gz more.es --to back --beam 1 --keep 0.8 --processes 2
+      weft backtranslate runs/es-en news.es --to back --sample --top-k 10 --seed 3
+    """  # noqa: D301  click reads the \b
+    from weft.commands import predict
+    from weft.commands.outputs import UNANSWERED
+    from weft.errors import CheckpointError
+    from weft.run import open_run
+    from weft.train.claim import in_use
+
+    run, out = given["run"], given["out"]
+    if in_use(run):
+        raise CheckpointError(f"{run}: is still being trained; wait until its training has ended")
+    search = {name: value for name, value in given.items() if name not in OWN}
+    changes = [f"decoding.{change}" for change in given["changes"]]
+    opened = open_run(run, device="cpu", plugins=given["plugins"], changes=changes)
+    source, target = _languages(opened, given)
+    texts, lines = out / f"texts.{source}", out / "scored.txt"
+    _begin(out, opened, search, given["mono"])
+    _copy(given["mono"], texts)
+    if not lines.exists():
+        words = [str(run), str(texts), "--output", str(lines), "--scores"]
+        words += as_words(predict.command, search)
+        code = predict.command.main(words, prog_name="weft predict", standalone_mode=False)
+        if code not in (0, None, UNANSWERED):  # a line without an answer becomes no pair
+            return int(code)
+    found = _kept(texts, lines, out / f"back.{target}", out / f"back.{source}", given)
+    _report(found, out, (source, target))
+    return 0
+
+
+def _languages(opened: "Opened", given: Mapping[str, Any]) -> tuple[str, str]:
+    """The languages of the texts and of what the model writes.
+
+    Raises:
+        ConfigError: the model does not translate, or has several directions and none was named.
+    """
+    from weft.errors import ConfigError
+    from weft.tasks.abilities import Rewrites
+
+    ready = opened.ready
+    known = list(ready.directions()) if isinstance(ready, Rewrites) else []
+    if not known:
+        raise ConfigError(f"{opened.path}: expected a run that translates, got the task {opened.name}")
+    asked = given["source"], given["target"]
+    found = [
+        one for one in known if all(not name or name == mine for name, mine in zip(asked, one, strict=True))
+    ]
+    if len(found) == 1 and ("target" in opened.task.options["predict"] or not any(asked)):
+        return found[0]
+    names = ", ".join(" to ".join(one) for one in known)
+    if len(known) == 1:
+        raise ConfigError(f"--source, --target: {opened.path} has one direction ({names}); leave them out")
+    raise ConfigError(f"{opened.path}: translates {names}; name one with --source and --target")
+
+
+def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequence[Path]) -> None:
+    """Create the folder, or check that it has pairs of the same texts, model and search."""
+    from weft import files, jsonfile
+    from weft.commands import predict, rewritten
+    from weft.errors import ConfigError, DataError
+    from weft.run.teacher import digest
+    from weft.tasks.abilities import Rewrites
+
+    how = {name: value for name, value in search.items() if name not in COMPUTING}
+    ready = opened.ready
+    assert isinstance(ready, Rewrites)
+    decoding = ready.decoding.with_options({name: value for name, value in how.items() if given_one(value)})
+    stats = [(file.absolute(), file.stat()) for file in mono if file.exists()]
+    about: dict[str, Any] = {
+        "model": str(opened.path.resolve()),
+        "weights": digest(opened.path),
+        "decoding": decoding.describe(),
+        "options": as_words(predict.command, how),
+        "texts": [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats],
+    }
+    known = out / "back.json"
+    try:
+        if not known.exists() and out.exists() and any(out.iterdir()):
+            raise ConfigError(f"{out}: is not empty and has no back-translated pairs; choose another --to")
+        out.mkdir(parents=True, exist_ok=True)
+        then = jsonfile.decode(jsonfile.read_bytes(known), dict[str, Any]) if known.exists() else about
+        differs = sorted(name for name in about if then.get(name) != about[name])
+        if differs:
+            raise ConfigError(
+                f"{out}: has pairs with another {', '.join(differs)}; remove it, or choose another --to"
+            )
+        files.replace(known, files.to_json(about))
+    except OSError as error:
+        raise DataError(f"cannot be written ({error.strerror or error})", path=out) from error
+    names = ", ".join(str(path) for path, _ in stats)
+    text = (
+        f"The sources were written by the run `{about['model']}` ({opened.task.about()}): "
+        f"{about['decoding']}, for the texts of {names}, which are the targets. "
+        f"SHA-256 of the run's weights: `{about['weights']}`."
+    )
+    rewritten.write(out / "README.md", f"# {out.name}\n\n{text}\n".encode())
+
+
+def _copy(mono: Sequence[Path], texts: Path) -> None:
+    """Write the texts of all files, one per line, without empty and unreadable ones."""
+    from weft import files
+    from weft.data.lines import each_line
+    from weft.errors import DataError
+
+    if texts.exists():
+        return
+    counts = Counter[str]()
+
+    def lines() -> Iterator[bytes]:
+        for file in mono:
+            for line in each_line(file):
+                text = "" if isinstance(line, DataError) else " ".join(line.split())
+                kind = "not UTF-8" if isinstance(line, DataError) else "used" if text else "empty"
+                counts[kind] += 1
+                if text:
+                    yield f"{text}\n".encode()
+
+    with files.replacing(texts) as file:
+        file.writelines(lines())
+        if not counts["used"]:
+            raise DataError("expected at least one line with text; name another file", path=mono[0])
+    shown = "".join(f", {counts[kind]:,} {kind}" for kind in ("empty", "not UTF-8") if counts[kind])
+    click.echo(f"{counts['used']:,} lines to translate{shown}", err=True)
+
+
+def _kept(texts: Path, lines: Path, source: Path, target: Path, given: Mapping[str, Any]) -> "Judged":
+    """Write the pairs to keep; raises DataError if there are none."""
+    from weft import files
+    from weft.data.lines import read_lines
+    from weft.data.synthetic import Limits, judged, pairs
+    from weft.errors import DataError
+
+    limits = Limits(given["least"], given["share"], given["ratio"])
+    found = judged(read_lines(texts), read_lines(lines), limits)
+    if not found.kept:
+        left = ", ".join(f"{count:,} {reason}" for reason, count in found.dropped.items())
+        raise DataError(f"no pair is left ({left}); lower --min-score or raise --keep", path=lines)
+    with files.replacing(source) as first, files.replacing(target) as second:
+        for written, text in pairs(read_lines(texts), read_lines(lines), found, given["tag"].strip()):
+            first.write(f"{written}\n".encode("utf-8", "replace"))
+            second.write(f"{text}\n".encode())
+    return found
+
+
+def _report(found: "Judged", out: Path, languages: tuple[str, str]) -> None:
+    """Print what was kept, and how to train on it."""
+    import json
+
+    from weft.commands.program import typed
+
+    total, (source, target) = len(found.reasons), languages
+    click.echo(f"{found.kept:,} of {total:,} pairs kept ({100 * found.kept / total:.1f} %)")
+    for reason, count in found.dropped.items():
+        click.echo(f"  left out: {count:,} {reason}")
+    click.echo(f"lowest score kept: {found.lowest:.3f}; usual length ratio: {found.usual:.2f}")
+    mixed = f"{{{json.dumps(str(out.absolute() / 'back'))}: 1.0}}"
+    click.echo(f"pairs: {out / 'back'}.{target} and .{source}")
+    click.echo(f"to train {target} to {source} on them too, add to the recipe:\n\ndata:\n  mixed: {mixed}\n")
+    click.echo(f"or type:\n\n{typed('train', 'RECIPE', f'data.mixed={mixed}')}")

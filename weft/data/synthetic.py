@@ -1,0 +1,115 @@
+"""Chooses among the pairs that a model wrote those that a training can use.
+
+A text of people and what a model made of it become a pair with the text as target. Pairs that look wrong
+are left out: without a translation, with two equal sides, out of proportion, or improbable to the model
+itself. Read next: ../commands/backtranslate.py; check.py, which finds such pairs in texts of people.
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from math import exp, inf, isnan, log, nan
+from statistics import median
+from typing import NamedTuple
+
+LONG = 30
+"""Characters of the longer side from which lengths are compared; shorter pairs vary by chance."""
+
+REASONS = (
+    "without a translation",
+    "with a translation equal to the text",
+    "out of proportion",
+    "with a score below the least",
+    "with a score below those of the best share",
+)
+EMPTY, SAME, RATIO, SCORE, SHARE = range(len(REASONS))
+KEPT = -1
+
+
+class Limits(NamedTuple):
+    """What pairs must have to be kept."""
+
+    least: float = -inf  # score: log-probability by length, nats
+    share: float = 1.0  # of the pairs that are left, the best by score
+    ratio: float = inf  # largest factor between a pair's length ratio and the median
+
+
+class Judged(NamedTuple):
+    """Which pairs are kept."""
+
+    reasons: Sequence[int]  # for each pair, the index of its reason to be left out, or KEPT
+    usual: float  # median length of a translation over the length of its text, in characters
+    lowest: float  # score of the kept pairs; inf if none is kept
+
+    @property
+    def kept(self) -> int:
+        """Number of kept pairs."""
+        return sum(reason == KEPT for reason in self.reasons)
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Number of pairs left out, by reason."""
+        counts = Counter(self.reasons)
+        return {name: counts[number] for number, name in enumerate(REASONS) if counts[number]}
+
+
+def scored(line: str) -> tuple[float, str]:
+    r"""The score and the text of a line of `weft predict --scores`.
+
+    Example:
+        >>> scored("-0.2500\ta cat"), scored("")
+        ((-0.25, 'a cat'), (-inf, ''))
+    """
+    score, _, text = line.partition("\t")
+    return (float(score), text.strip()) if text.strip() else (-inf, "")
+
+
+def judged(texts: Iterable[str], lines: Iterable[str], limits: Limits) -> Judged:
+    r"""Judge all pairs; memory use is about 20 bytes per pair.
+
+    Args:
+        texts: written by people.
+        lines: for each text the line of `weft predict --scores`.
+        limits: what to keep. Of equal scores the first are kept.
+
+    Example:
+        >>> found = judged(["a", "b", "c"], ["-1.0\tx", "", "-0.5\ty"], Limits(least=-0.7))
+        >>> found.kept, found.dropped
+        (1, {'without a translation': 1, 'with a score below the least': 1})
+    """
+    scores, ratios, reasons = array("d"), array("d"), array("b")
+    for text, line in zip(texts, lines, strict=True):
+        score, said = scored(line)
+        long = said and max(len(text), len(said)) >= LONG
+        scores.append(score)
+        ratios.append(log(len(said) / len(text)) if long else nan)
+        same = said == text and any(map(str.isalpha, said))
+        reasons.append(EMPTY if not said else SAME if same else KEPT)
+    known = [ratio for ratio in ratios if not isnan(ratio)]
+    usual = median(known) if known else 0.0
+    for place, reason in enumerate(reasons):
+        if reason == KEPT and abs(ratios[place] - usual) > log(limits.ratio):  # never true of nan
+            reasons[place] = RATIO
+        elif reason == KEPT and scores[place] < limits.least:
+            reasons[place] = SCORE
+    left = [place for place, reason in enumerate(reasons) if reason == KEPT]
+    best = sorted(left, key=lambda place: -scores[place])
+    for place in best[round(limits.share * len(best)) :]:
+        reasons[place] = SHARE
+    lowest = min((scores[place] for place in left if reasons[place] == KEPT), default=inf)
+    return Judged(reasons, exp(usual), lowest)
+
+
+def pairs(
+    texts: Iterable[str], lines: Iterable[str], found: Judged, tag: str = ""
+) -> Iterator[tuple[str, str]]:
+    """The kept pairs: what the model wrote, after the tag, and the text.
+
+    Args:
+        texts, lines: as for `judged`.
+        found: its result.
+        tag: put before each source, with a space; nothing if empty.
+    """
+    for text, line, reason in zip(texts, lines, found.reasons, strict=True):
+        if reason == KEPT:
+            yield f"{tag} {scored(line)[1]}".strip(), text
