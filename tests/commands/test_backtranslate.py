@@ -91,7 +91,15 @@ def test_garbage_becomes_no_pair(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_bytes(b"\n \n")
     said = refused(weft("backtranslate", trained, tmp_path / "empty.txt", "--to", tmp_path / "none"))
     assert "empty.txt: expected at least one line with text" in said
-    assert "missing.txt" in refused(weft("backtranslate", trained, "missing.txt", "--to", tmp_path / "new"))
+    (tmp_path / "empty.txt").write_text("iota\n")  # corrected: the folder is no obstacle
+    assert weft("backtranslate", trained, tmp_path / "empty.txt", "--to", tmp_path / "none").code == 0
+    (tmp_path / "binary").write_bytes(b"\0\1\2")
+    for name in ("missing.txt", tmp_path, tmp_path / "binary"):
+        assert str(name) in refused(weft("backtranslate", trained, name, "--to", tmp_path / "new"))
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "none" / "back.json").write_text("{")
+    said = refused(weft("backtranslate", trained, tmp_path / "empty.txt", "--to", tmp_path / "none"))
+    assert "back.json" in said
 
 
 STAGES = {

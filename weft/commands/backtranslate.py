@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from weft.run import Opened
 
 HEADINGS = {
-    "Corpus": ("out", "tag", "processes"),
+    "Corpus": ("out", "mark", "processes"),
     "Which pairs are kept": ("least", "share", "ratio"),
     "Search": SEARCH,
     "Sampling": SAMPLING,
     "Constraints": CONSTRAINTS,
     "Multilingual models only": ("source", "target"),
 }
-OWN = ("run", "mono", "out", "tag", "least", "share", "ratio")
+OWN = ("run", "mono", "out", "mark", "least", "share", "ratio")
 """Parameters that `weft predict` does not have; it receives the others."""
 COMPUTING = ("processes", "device", "plugins")
 """Parameters that do not change what is written."""
@@ -64,6 +64,7 @@ COMPUTING = ("processes", "device", "plugins")
 )
 @click.option(
     "--tag",
+    "mark",
     default="<bt>",
     show_default=True,
     help="Word put before each text of the model, so that the training can tell them from those of people; "
@@ -124,6 +125,7 @@ def command(**given: Any) -> int:
     """  # noqa: D301  click reads the \b
     from weft.commands import predict
     from weft.commands.outputs import UNANSWERED
+    from weft.data.lines import each_line
     from weft.errors import CheckpointError
     from weft.run import open_run
     from weft.train.claim import in_use
@@ -136,7 +138,9 @@ def command(**given: Any) -> int:
     opened = open_run(run, device="cpu", plugins=given["plugins"], changes=changes)
     source, target = _languages(opened, given)
     texts, lines = out / f"texts.{source}", out / "scored.txt"
-    _begin(out, opened, search, given["mono"])
+    for file in given["mono"]:
+        next(each_line(file), None)  # a missing or binary file is refused before anything is written
+    _begin(out, opened, search, given["mono"], texts)
     _copy(given["mono"], texts)
     if not lines.exists():
         words = [str(run), str(texts), "--output", str(lines), "--scores"]
@@ -174,7 +178,7 @@ def _languages(opened: "Opened", given: Mapping[str, Any]) -> tuple[str, str]:
     raise ConfigError(f"{opened.path}: translates {names}; name one with --source and --target")
 
 
-def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequence[Path]) -> None:
+def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequence[Path], texts: Path) -> None:
     """Create the folder, or check that it has pairs of the same texts, model and search."""
     from weft import files, jsonfile
     from weft.commands import predict, rewritten
@@ -186,7 +190,7 @@ def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequenc
     ready = opened.ready
     assert isinstance(ready, Rewrites)
     decoding = ready.decoding.with_options({name: value for name, value in how.items() if given_one(value)})
-    stats = [(file.absolute(), file.stat()) for file in mono if file.exists()]
+    stats = [(file.absolute(), file.stat()) for file in mono]
     about: dict[str, Any] = {
         "model": str(opened.path.resolve()),
         "weights": digest(opened.path),
@@ -199,7 +203,9 @@ def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequenc
         if not known.exists() and out.exists() and any(out.iterdir()):
             raise ConfigError(f"{out}: is not empty and has no back-translated pairs; choose another --to")
         out.mkdir(parents=True, exist_ok=True)
-        then = jsonfile.decode(jsonfile.read_bytes(known), dict[str, Any]) if known.exists() else about
+        begun = known.exists() and texts.exists()
+        remedy = f"remove {out}, or choose another --to"
+        then = jsonfile.load(known, dict[str, Any], remedy) if begun else about
         differs = sorted(name for name in about if then.get(name) != about[name])
         if differs:
             raise ConfigError(
@@ -257,7 +263,7 @@ def _kept(texts: Path, lines: Path, source: Path, target: Path, given: Mapping[s
         left = ", ".join(f"{count:,} {reason}" for reason, count in found.dropped.items())
         raise DataError(f"no pair is left ({left}); lower --min-score or raise --keep", path=lines)
     with files.replacing(source) as first, files.replacing(target) as second:
-        for written, text in pairs(read_lines(texts), read_lines(lines), found, given["tag"].strip()):
+        for written, text in pairs(read_lines(texts), read_lines(lines), found, given["mark"].strip()):
             first.write(f"{written}\n".encode("utf-8", "replace"))
             second.write(f"{text}\n".encode())
     return found

@@ -12,6 +12,7 @@ import torch
 
 from tests.commands.corpus import make, translated
 from tests.commands.test_summarise import make as make_digests
+from tests.tasks.test_multilingual import corpus as make_many
 from weft.config import read_recipe
 from weft.errors import ConfigError
 from weft.randomness import drawing
@@ -129,6 +130,11 @@ def test_validation_and_use_read_texts_as_they_are(tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_refused(tmp_path: Path, changes: list[str], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         check(read_recipe(make(tmp_path), changes))
+
+
+def test_a_model_of_many_languages_has_no_such_setting(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="augment"):
+        check(read_recipe(make_many(tmp_path / "many"), ["data.augment.typos=0.1"]))
 
 
 def test_summaries_are_not_joined_but_their_texts_may_have_mistakes(tmp_path: Path) -> None:
