@@ -84,7 +84,7 @@ def started(
             children.append(
                 subprocess.Popen(
                     [sys.executable, "-m", "weft", *arguments],
-                    env=base | each,
+                    env={**base, **each},
                     stdout=None if file is None else subprocess.DEVNULL,
                     stderr=file,
                     start_new_session=True,  # Ctrl-C reaches them once, through this process
@@ -100,7 +100,7 @@ def started(
                 child.wait()
 
 
-def _watch(children: list[subprocess.Popen[bytes]], errors: list[IO[bytes]], together: bool) -> int:
+def _watch(children: list[subprocess.Popen[bytes]], errors: Sequence[IO[bytes]], together: bool) -> int:
     """Wait for the processes, report the one that failed, and return the exit code."""
     deadline = lost_since = None
     failed = None
