@@ -134,3 +134,12 @@ def test_a_prefix_that_repeats_itself_is_refused_as_by_the_plain_loop() -> None:
     for how in ({"search": "greedy"}, {"search": "sample", "generator": torch.Generator()}, {"width": 2}):
         with pytest.raises(ConfigError, match="every token has probability zero"):
             found(generator(), plain=False, rules=rules, **how)
+
+
+def test_tokens_may_be_banned_many_times(counted: list[bool]) -> None:
+    model = generator()
+    model.head.bias.data[EOS] = -20.0
+    how: dict[str, Any] = {"max_length": 29, "rules": [no_repeat(1)], "search": "greedy"}
+    mine = found(model, plain=False, banned=(5,) * 1_000_000, **how)  # was written past the end of a buffer
+    same(mine, found(model, plain=True, banned=(5,), **how))
+    assert counted == [True]

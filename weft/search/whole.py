@@ -150,11 +150,11 @@ class _Search:
         self.state = torch.zeros(2, sources, dtype=torch.int64)  # how many have ended, and whether it is done
         rows = -(-sources // given.slabs) * width * given.classes
         begin = list(prefix[0].tokens) if prefix else []
-        early = sorted({*asked.banned, asked.eos})
+        banned, early = sorted({*asked.banned}), sorted({*asked.banned, asked.eos})
         self.held = [
             asked.first.contiguous(),
             asked.limits,
-            torch.tensor([*sorted(asked.banned), given.classes]),
+            torch.tensor([*banned, given.classes]),
             torch.tensor([*early, given.classes]),
             torch.tensor(begin, dtype=torch.int64),
             torch.ones(1, dtype=torch.float64) if asked.norm is None else asked.norm.contiguous(),
@@ -164,7 +164,7 @@ class _Search:
             torch.empty(given.slabs, 2 * self.longest + len(early) + 1 if grams else 0, dtype=torch.int64),
             torch.empty(given.slabs, 0 if asked.draw is None else 6 * given.classes, dtype=torch.float64),
         ]
-        first, limits, banned, banned_early, begins, norm, logp, room, logits, past, chances = map(
+        first, limits, never, never_early, begins, norm, logp, room, logits, past, chances = map(
             pointer, self.held
         )
         score, total, written, slot = map(pointer, self.table)
@@ -176,8 +176,8 @@ class _Search:
         self.job = native.Searching(
             sources, width, kept, asked.nbest, given.classes, self.longest, given.slabs,
             kind, asked.eos, least, len(begin), prefix[0].free if prefix else 0,
-            asked.enough, STOPS[asked.stop], grams, 0, 0, given.at, given.take, first, limits, banned,
-            banned_early, begins, norm, logp, pointer(self.parent), pointer(self.token), score, total,
+            asked.enough, STOPS[asked.stop], grams, 0, 0, given.at, given.take, first, limits, never,
+            never_early, begins, norm, logp, pointer(self.parent), pointer(self.token), score, total,
             written, slot, ended, state, room, 0, logits, rows, past, self.held[-2].shape[1], *narrow, None,
             chances,
         )  # fmt: skip
