@@ -254,7 +254,7 @@ def test_a_browser_without_a_network_draws_it_and_asks_for_nothing(
     assert blue[:1400].sum() > 5000
     assert all((image[at : at + 700].min(2) < 90).any() for at in range(0, 4900, 700))
     assert 'data-ready="yes"' in elements
-    assert elements.count("<section") == 7 and elements.count("<canvas") >= 2
+    assert elements.count("<section") == 8 and elements.count("<canvas") >= 2
 
 
 def test_a_page_that_does_ask_is_noticed(browser: str, tmp_path: Path) -> None:

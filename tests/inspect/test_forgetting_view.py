@@ -54,7 +54,7 @@ def test_the_matrices_are_those_of_the_fast_path_at_every_drawn_position() -> No
         np.testing.assert_allclose(matrices, state[1][0], rtol=1e-5, atol=1e-7)
     (block,) = only(ForgettingView([layer]), "matrices", "position")
     assert [group["name"] for group in block["groups"]] == ["a layer, head 1", "a layer, head 2"]
-    item = block["groups"][1]["items"][-1]
+    item = block["groups"][1]["items"][0]
     assert item["name"] == f"after {STEPS}: word {STEPS - 1}" and item["low"] == -item["high"] < 0
     assert item["rows"] == ["key 0", "key 1", "key 2"] and len(item["columns"]) == 3
     np.testing.assert_array_equal(item["values"], layer.matrices[-1, 1])

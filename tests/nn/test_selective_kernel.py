@@ -16,12 +16,13 @@ compiled = pytest.mark.skipif(
 
 
 def given_to(rows: int, steps: int, size: int, states: int) -> list[Tensor]:
-    """u, dt, A, B, C and h; B and C are slices of one tensor, dt is 0 at some positions."""
-    both = normal(rows, steps, 2 * states + 3, seed=3, dtype=torch.float32)
+    """u, dt, A, B, C and h; B and C are slices with other strides, dt is 0 at some positions."""
+    b = normal(rows, steps, states + 3, seed=3, dtype=torch.float32)[..., 3:]
+    c = normal(rows, steps, states + 7, seed=6, dtype=torch.float32)[..., :states]
     dt = normal(rows, steps, size, seed=2, dtype=torch.float32).relu()
     a = -normal(states, size, seed=4, dtype=torch.float32).exp()
     u, h = normal(rows, steps, size, dtype=torch.float32), normal(rows, states, size, seed=5).float()
-    return [u, dt, a, both[..., 3 : states + 3], both[..., states + 3 :], h]
+    return [u, dt, a, b, c, h]
 
 
 @compiled

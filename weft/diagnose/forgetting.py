@@ -113,7 +113,7 @@ def matrices_at(steps: Trace, t: int) -> Tensor:
 
 
 def verdict_of(found: Forgetting, name: str) -> Kept:
-    """What a cell remembers, in words, from its half-lives alone.
+    """What a cell remembers, in words.
 
     It keeps if at least half of the first step remains in at least half of the channels, and forgets if less
     than 1 % remains in the slowest one.
@@ -124,9 +124,9 @@ def verdict_of(found: Forgetting, name: str) -> Kept:
     """
     lives, steps = found.half_lives, len(found.at)
     middle, slowest = float(lives.median()), float(lives.max())
-    share = 2.0 ** (-(steps - 1) / slowest) if slowest > 0 else float(steps == 1)
+    share = float(found.kept[0].max())
     kind: Kind = "mixed"
-    if middle >= steps - 1:
+    if float(found.kept[0].median()) >= 0.5:
         kind = "keeps"
     elif share < LITTLE:
         kind = "forgets"

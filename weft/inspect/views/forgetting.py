@@ -1,7 +1,6 @@
 """How fast each cell forgets: decays, eigenvalues, half-lives, shares that remain, and matrix states.
 
-The same for every cell that records its decays; the numbers are from ../../diagnose/forgetting.py.
-Read next: gradients.py, how far back the gradient goes.
+The numbers are from ../../diagnose/forgetting.py. Read next: gradients.py, how far back the gradient goes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -154,7 +153,7 @@ class ForgettingView(View):
             places[0].set_title(f"{printable(one.title)}\n{places[0].get_title()}", fontsize=9, color=INK)
             draw_lines(places[1], {**_lives([one]), "title": "half-lives, slowest first", "labels": []})
             if wide == 3 and one.matrices.size:
-                draw_matrix(places[2], _states(one)[0]["items"][-1])
+                draw_matrix(places[2], _states(one)[0]["items"][0])
                 places[2].set_title(f"S of head 1, {places[2].get_title()}", parse_math=False)
             elif wide == 3:
                 places[2].set_axis_off()
@@ -189,7 +188,9 @@ class ForgettingView(View):
                 blocks.append({"kind": "plane", "title": name, "x": shown.real, "y": shown.imag})
         kept = [group for one in self.layers if one.matrices.size for group in _states(one)]
         if kept:
-            blocks.append(said("The matrix of each head over time: a row for each feature of the keys."))
+            blocks.append(
+                said("The matrix of each head, the last first: a row for each feature of the keys.")
+            )
             blocks.append({"kind": "matrices", "pick": "cell", "each": "position", "groups": kept})
         return blocks
 
@@ -282,7 +283,7 @@ def _states(one: Layer) -> list[Block]:
             "name": f"{one.title}, head {head + 1}",
             "items": [
                 matrix(f"after {t + 1}: {one.labels[t]}", each[head], keys, values, low=-most, high=most)
-                for t, each in zip(one.times, one.matrices, strict=True)
+                for t, each in list(zip(one.times, one.matrices, strict=True))[::-1]
             ],
         }
         for head in range(heads)
