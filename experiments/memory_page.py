@@ -110,7 +110,7 @@ def by_size(runs: Sequence[Mapping[str, Any]]) -> str:
             (one["state"], one["valid"]) for one in runs if one["seed"] == seed and one["problem"] == "recall"
         ]
         sizes, scores = np.array([pair for pair in pairs if pair[0]], float).reshape(-1, 2).T
-        if len(sizes) > 9:
+        if len(sizes) >= 5:
             found.append(np.corrcoef(np.log(sizes), scores)[0, 1])
     if len(found) < FEWEST:
         return ""
