@@ -1,5 +1,6 @@
 """A run that starts with parts of another one: their weights by name, rows of tables by their pieces."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -144,6 +145,9 @@ def test_a_damaged_start_is_refused(masked: Path, tmp_path: Path) -> None:
     command = classified(tmp_path, masked, "training.start_parts=[encoder]")
     assert weft(*command).code == 0
     start = tmp_path / "run" / "start.safetensors"
-    packed = weights.pack(weights.load(start), **{"training.start_parts": '{"parts": 3}'})
-    start.write_bytes(packed)
-    assert "start.safetensors: is damaged" in refused(weft(*command, "training.max_updates=5"))
+    for wrong in ({"parts": 3}, {"rows": []}, {"rows": 1}, {"named": {"0.x": -1}}):
+        about = {"run": "x", "parts": {}, "rows": [], "named": {"0.x": 0}, "scales": {}, **wrong}
+        about["named"] = {"0.x": 1} if wrong == {"rows": []} else about["named"]
+        packed = weights.pack(weights.load(start), **{"training.start_parts": json.dumps(about)})
+        start.write_bytes(packed)
+        assert "start.safetensors: is damaged" in refused(weft(*command, "training.max_updates=5")), wrong

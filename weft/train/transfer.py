@@ -36,7 +36,7 @@ class Origin(jsonfile.Form):
     run: str
     parts: dict[str, str]
     rows: list[list[str]]
-    named: dict[str, int]
+    named: dict[str, jsonfile.Count]
     scales: dict[str, float]
 
 
@@ -104,6 +104,8 @@ def take(model: nn.Module, rows: Mapping[str, Sequence[str]], file: Path) -> str
         return ""
     try:
         origin = jsonfile.decode(known, Origin)
+        if max(origin.named.values(), default=0) >= max(1, len(origin.rows)):
+            raise ValueError("it names rows that it does not have")
     except (TypeError, ValueError) as error:
         raise CheckpointError(f"{file}: is damaged ({error}); delete the run and train again") from error
     state, given = dict(model.named_parameters(remove_duplicate=False)), weights.load(file)
