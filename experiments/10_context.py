@@ -80,7 +80,7 @@ def main() -> None:
     study.check("static", abs(found["static"]).max(), 1e-9)
     study.compare("contextual", found["contextual"], 0.0)
     study.compare("next", found["nearest"], found["any"])
-    study.measured("nats a word on held-out sentences", found["loss"])
+    study.measured("nats per word on held-out sentences", found["loss"])
     figure, (left, right) = picture(2)
     points(left, {name: found[name] for name in ("static", "contextual")})
     left.set(ylabel="1 - cosine, same word in two places")

@@ -70,7 +70,7 @@ def test_a_file_holds_one_part(room: tuple[ModuleType, Path]) -> None:
     (folder / "twins.py").write_text(PART.format(name="Castor") + PART.format(name="Pollux"))
     importlib.invalidate_caches()
     with pytest.raises(
-        TypeError, match=r"guestroom.twins holds Castor and Pollux; a file of a room holds one"
+        TypeError, match=r"guestroom.twins defines Castor and Pollux; a file must define only one"
     ):
         rooms.parts(package, Cell)
 

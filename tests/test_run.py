@@ -92,7 +92,7 @@ def test_what_a_run_keeps_may_change_until_a_checkpoint_stands(
     begin(run, read_recipe(recipe, [change]))
     trained(recipe, run)
     before = (run / "recipe.yaml").read_bytes()
-    with pytest.raises(ConfigError, match=f"this run was begun with .*{sentence}; .* another --run"):
+    with pytest.raises(ConfigError, match=f"this run was started with .*{sentence}; .* another --run"):
         begin(run, read_recipe(recipe, [change]))
     assert (run / "recipe.yaml").read_bytes() == before
 
@@ -128,5 +128,5 @@ def test_hidden_files_do_not_make_a_directory_anothers(recipe: Path, tmp_path: P
     begin(tmp_path / "run", read_recipe(recipe))
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("")
-    with pytest.raises(ConfigError, match="other: is not empty and no run directory"):
+    with pytest.raises(ConfigError, match="other: is not empty and not a run directory"):
         begin(tmp_path / "other", read_recipe(recipe))

@@ -23,7 +23,7 @@ COMMANDS = {
     "init": "Write a commented recipe for your own files.",
     "recipes": "List the recipes that come with Weft, or print one.",
     "train": "Train the model that a recipe describes, or resume a run.",
-    "tune": "Search better settings for a recipe, within a budget.",
+    "tune": "Search for better settings of a recipe, within a budget.",
     "folds": "Cross-validate a recipe: every fold tested once, one report.",
     "evaluate": "Score a run on held-out data, next to simple baselines.",
     "predict": "Answer every line of a file or of standard input.",

@@ -206,7 +206,7 @@ def events(path: Path) -> Iterator[dict[str, Any]]:
 def _size(handle: int, largest: int) -> int:
     about = os.fstat(handle)
     if not stat.S_ISREG(about.st_mode):
-        raise ValueError("it is no ordinary file")
+        raise ValueError("it is not a regular file")
     if about.st_size > largest:
         raise ValueError(f"it is larger than {largest // 2**20} MiB")
     return about.st_size

@@ -113,5 +113,5 @@ def _only(module: ModuleType, contract: type) -> type | None:
     ]
     if len(own) > 1:
         names = " and ".join(part.__name__ for part in own)
-        raise TypeError(f"{module.__name__} holds {names}; a file of a room holds one part")
+        raise TypeError(f"{module.__name__} defines {names}; a file must define only one part")
     return own[0] if own else None

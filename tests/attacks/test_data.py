@@ -148,13 +148,16 @@ ARPAS = {
     ),
     "an order of 10^9": (
         "\\data\\\nngram 1=1\n\n\\1000000000-grams:\n-1 a\n\n\\end\\\n",
-        r"is no line|no whole ARPA file",
+        r"is not a line|incomplete ARPA file",
     ),
     "an order of 5,000 digits": (
         "\\data\\\n\\" + "9" * 5000 + "-grams:\n\\end\\\n",
-        r"is no line of an ARPA file",
+        r"is not a line of an ARPA file",
     ),
-    "no number": ("\\data\\\nngram 1=1\n\n\\1-grams:\nnan <s>\n\n\\end\\\n", r"is no line of an ARPA file"),
+    "no number": (
+        "\\data\\\nngram 1=1\n\n\\1-grams:\nnan <s>\n\n\\end\\\n",
+        r"is not a line of an ARPA file",
+    ),
 }
 
 

@@ -56,7 +56,7 @@ def test_a_wrong_line_is_named(toy: Path, wrong: str, sentence: str) -> None:
         ),
         ("training.device=cuda:99", r"training\.device: "),
         ("data.target=xx", r"data\.target: 'xx' is the source too; name two languages"),
-        ("data.corpus=libreoffice-help", "give either corpus .* or train .*, and only one of them"),
+        ("data.corpus=libreoffice-help", "set exactly one of corpus .* and train"),
         ("task=translat", "task: unknown task 'translat'; did you mean 'translate'"),
         ("seed", "override seed: expected section.key=value"),
     ],
@@ -105,7 +105,7 @@ def test_code_from_outside_needs_leave(toy: Path) -> None:
         (("--beam", 2, "--nbest", 3), "raise beam to 3"),
         (("--beam", 0), "beam: expected at least 1, got 0"),
         (("--nbest", 0), "nbest: expected at least 1, got 0"),
-        (("--temperature", 2), "temperature: is a setting of sampling, and beam was asked for; add --sample"),
+        (("--temperature", 2), "temperature: applies to sampling, but the search is beam; add --sample"),
         (("--sample", "--beam", 2), "beam: sampling keeps no beam; leave out --beam or --sample"),
         (("--sample", "--temperature", 0), "temperature: expected a number above 0"),
         (("--sample", "--top-p", 2), "top_p: expected a number above 0"),
@@ -164,7 +164,7 @@ def test_the_directory_of_something_else_is_no_run(toy: Path, tmp_path: Path) ->
     (other / "thesis.txt").write_text("years of work")
     before = content(tmp_path)
     said = refused(weft("train", toy, "--run", other))
-    assert f"{other}: is not empty and no run directory; choose another one with --run" in said
+    assert f"{other}: is not empty and not a run directory; choose another one with --run" in said
     assert content(tmp_path) == before
 
 

@@ -70,9 +70,9 @@ def test_what_stands_there_is_used_and_only_by_the_same_command(
     parts = bulk.parts_of(out)
     assert sorted(path.name for path in parts.glob("0*")) == [f"{n:09}" for n in range(5)]
     other = weft("predict", trained, large, "--beam", 2, "--output", out)
-    assert re.search(r"out\.txt\.parts: has chunks of a command with another options", refused(other))
+    assert re.search(r"out\.txt\.parts: has chunks of a command with different options", refused(other))
     zero = weft("predict", trained, large, "--beam", 1, "--no-repeat-ngram", 0, "--output", out)
-    assert "another options" in refused(zero)
+    assert "different options" in refused(zero)
     (parts / "000000003").unlink()
     again = weft("predict", trained, large, "--beam", 1, "--output", out)
     assert again.code == 0 and "7 lines answered\n29 lines: " in again.err and again.out == ""
@@ -95,7 +95,7 @@ def test_what_cannot_go_together_is_refused(
     )
     assert "need a FILE and an --output" in refused(weft("predict", trained, large, "--processes", 2))
     said = refused(weft("predict", trained, large, "--output", out, "--plot", tmp_path / "p"))
-    assert "pictures and alignments are not made" in said
+    assert "cannot be combined with --plot or --alignments" in said
     large.rename(tmp_path / "x.tsv")
     for count in (1, 2):
         several = weft("predict", trained, tmp_path / "x.tsv", "--output", out, "--processes", count)

@@ -47,14 +47,14 @@ def test_the_temperature_is_that_of_the_validation_texts_and_is_used_everywhere(
     assert scores["temperature"] == pytest.approx(want, rel=1e-4)
     before = json.loads(_scored(made, tmp_path / "before.json"))
     assert scores["calibration_before"]["error"] == pytest.approx(before["calibration"]["error"], abs=1e-4)
-    assert "before its temperature of" in answer.out
+    assert "before calibration (temperature" in answer.out
     raised = plain ** (1 / want)
     np.testing.assert_allclose(probs(run), raised / raised.sum(1, keepdims=True), atol=1e-4)
 
 
 def _scored(run: Path, path: Path) -> str:
     answer = weft("evaluate", run, "--json", path)
-    assert answer.code == 0 and "before its temperature" not in answer.out
+    assert answer.code == 0 and "before calibration (temperature" not in answer.out
     return path.read_text()
 
 
@@ -72,7 +72,7 @@ def test_the_temperature_of_another_model_does_not_count(made: Path, tmp_path: P
 def test_thresholds_are_advised(made: Path) -> None:
     answer = weft("evaluate", made, "--split", "valid")
     assert "answers with at least this probability, and their accuracy: 0.5: 100.0%" in answer.out
-    assert "is highest if it is answered from probability" in answer.out
+    assert "is highest with the threshold" in answer.out
 
 
 def test_balanced_classes_find_a_rare_one(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_masks_are_drawn_anew_to_the_bit_after_a_stop(workers: int, toy: Path, t
         ("{use: zoneout, cell: ltsm}", "unknown cell 'ltsm'; did you mean 'lstm'?"),
         ("{use: zoneout, rate: 2.0}", "a share from 0 to below 1, got 2.0"),
         ("{use: zoneout, cell: {use: gru, rest: before}}", "did you mean 'reset'?"),
-        ("{use: variational, cell: mingru}", "MinGRU has no product with its h"),
+        ("{use: variational, cell: mingru}", "MinGRU does not multiply its h"),
         ("{use: peephole, gates: [cell]}", "one of 'input', 'forget', 'output'"),
     ],
 )

@@ -209,11 +209,11 @@ def test_bad_files_are_named_and_no_model_is_written(
     ("change", "sentence"),
     [
         ("data.folds=1", "folds: expected 0 for none or at least 2, got 1"),
-        ("data.folds=10", "folds: got a test file too"),
-        ("data.hold_out=10", "hold_out: got validation files too"),
-        ("data.split_seed=1", "split_seed: nothing is split"),
+        ("data.folds=10", "folds: cannot be combined with a test file"),
+        ("data.hold_out=10", "hold_out: cannot be combined with validation files"),
+        ("data.split_seed=1", "split_seed: needs hold_out or folds"),
         ("model.dropout=1.0", "from 0 to below 1"),
-        ("data.corpus=x", "give either corpus"),
+        ("data.corpus=x", "set exactly one of corpus"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(tmp_path: Path, change: str, sentence: str) -> None:

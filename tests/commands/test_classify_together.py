@@ -65,7 +65,7 @@ def test_what_cannot_join_an_ensemble_is_told(run: Path, second: Path, tmp_path:
     folded = tmp_path / "folded"
     changes = ("data.hold_out=9", "data.valid=null", "data.test=null", "data.folds=3", "data.fold=1", *SHORT)
     assert weft("train", run.parent / "toy" / "toy.yaml", "--run", folded, *changes).code == 0
-    assert "was trained on other folds" in refused(weft("evaluate", run, "--ensemble", folded))
+    assert "has a different split" in refused(weft("evaluate", run, "--ensemble", folded))
     test = run.parent / "toy" / "test.csv"  # which none of them has seen
     assert weft("evaluate", run, "--ensemble", folded, "--data", test).code == 0
     other = tmp_path / "other"
@@ -77,7 +77,7 @@ def test_what_cannot_join_an_ensemble_is_told(run: Path, second: Path, tmp_path:
     said = refused(weft("evaluate", run, "--ensemble", other))
     assert "its classes are no, yes, here they are bad, good" in said and str(other) in said
     drawn = weft("predict", run, "--ensemble", second, "--plot", tmp_path / "plots", stdin=b"fine\n")
-    assert "draws where one model looked" in refused(drawn)
+    assert "shows the attention of one model" in refused(drawn)
 
 
 def test_an_ensemble_pairs_classes_by_their_names(run: Path) -> None:

@@ -126,7 +126,7 @@ def test_weights_of_another_model_are_refused(run: Path, trained: Path) -> None:
     recipe = run / "recipe.yaml"
     recipe.write_text(recipe.read_text().replace("- 17", "- 16").replace("[17]", "[16]"))
     said = untouched(run, lambda: weft("predict", run, stdin=b"alpha\n"))
-    assert re.search(r"model\.safetensors: holds another model than the recipe \(.*; use the recipe", said)
+    assert re.search(r"model\.safetensors: contains a different model from the recipe \(.*; use the", said)
 
 
 def test_two_trainings_of_one_run_are_refused(run: Path) -> None:

@@ -88,9 +88,9 @@ def test_given_translations_are_scored_as_the_search_scores_its_own(trained: Pat
     [
         (
             ("--prefix", "日本"),
-            "prefix: '日本' holds characters or words that the run's",
+            "prefix: '日本' contains characters or words that the vocabulary",
         ),
-        (("--require", "zebra"), "require: 'zebra' holds characters or words"),
+        (("--require", "zebra"), "require: 'zebra' contains characters or words"),
         (("--require", " ".join([*WORDS.values()] * 2)), "require: the words and the end take 19 tokens"),
         (("--diverse", 3, "--beam", 4), "3 groups do not divide a beam of 4; set beam to 6"),
         (("--diverse", 2, "--require", "uno"), "diverse and require: cannot be combined"),
@@ -107,7 +107,7 @@ def test_no_coverage_without_attention_and_no_ensemble_of_two_vocabularies(
     trained: Path, blind: Path, tmp_path: Path
 ) -> None:
     said = refused(weft("predict", blind, "--coverage", 1, stdin=b"alpha\n"))
-    assert "this model has no attention" in said
+    assert "needs attention, which this model lacks" in said
     other = tmp_path / "other"
     recipe = corpus.make(tmp_path / "toy")
     made = weft("train", recipe, "--run", other, "training.max_updates=1", "data.vocabulary.kind=character")

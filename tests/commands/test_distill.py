@@ -142,7 +142,7 @@ def test_what_cannot_be_distilled_is_refused(blind: Path, toy: Path, tmp_path: P
     (tmp_path / "run" / "letter.txt").unlink()
     (tmp_path / "run.corpus").mkdir()
     (tmp_path / "run.corpus" / "letter.txt").write_text("mine")
-    assert "no corpus of a teacher" in untouched(tmp_path, lambda: weft(*command))
+    assert "no corpus of distill" in untouched(tmp_path, lambda: weft(*command))
 
 
 def _of_new_run(toy: Path, tmp_path: Path) -> str:
@@ -158,8 +158,8 @@ def test_a_corpus_belongs_to_one_teacher_and_its_settings(blind: Path, toy: Path
     before = content(tmp_path)
     assert "another decoding" in refused(weft(*command, "--beam", 2))
     other = ["--run", tmp_path / "other", "--corpus", tmp_path / "run.corpus", "--beam", 1]
-    assert "has other pairs" in refused(weft(*command, *other, f"data.valid={toy.parent}/test"))
-    assert "is no student of" in refused(weft(*command, "--corpus", tmp_path / "new", "--beam", 1))
+    assert "has different pairs" in refused(weft(*command, *other, f"data.valid={toy.parent}/test"))
+    assert "is not a student of" in refused(weft(*command, "--corpus", tmp_path / "new", "--beam", 1))
     assert content(tmp_path) == before
 
 

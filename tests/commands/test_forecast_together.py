@@ -83,7 +83,7 @@ def test_a_member_without_quantiles_leaves_none(run: Path, folder: Path, past: P
 
 def test_what_cannot_join_is_told(run: Path, short: Path, folder: Path) -> None:
     said = refused(weft("evaluate", short, "--ensemble", run))
-    assert f"--ensemble {run}: it reads 30 rows, here 12; name the one that reads most first" in said
+    assert f"--ensemble {run}: it reads 30 rows, here 12; name the run with most rows first" in said
     far = trained(folder / "far", "data.lookback=12", "data.horizon=7")
     assert "expected a horizon of 6 steps" in refused(weft("evaluate", run, "--ensemble", far))
     more = trained(folder / "more", "data.lookback=30", "data.split=[0.9, 0.05, 0.05]")

@@ -168,7 +168,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 def test_one_file_in_place_of_the_prefix_is_told(tmp_path: Path) -> None:
     write(tmp_path, "train", 60, 1)
     said = refused(weft(*pairs(tmp_path / "train.xx", "--output", tmp_path / "x")))
-    assert "train.xx: one file of a pair; give the part of its name before the language" in said
+    assert "train.xx: one file of a pair was given; name the part before the language" in said
 
 
 def test_every_task_with_an_init_file_has_its_command() -> None:

@@ -16,7 +16,7 @@ END = "import os, time; time.sleep({}); os.kill(os.getpid(), {}) if {} else os._
     [
         ((launch.LOST, -9), (0.0, 0.0), 137, "process 1 of 2 ended (killed by signal 9)"),
         ((launch.LOST, 2), (0.0, 0.4), 2, "process 1 of 2 ended (exit code 2)"),  # the cause is heard later
-        ((launch.LOST, 0), (0.0, 0.0), launch.LOST, "process 0 of 2 lost the others"),
+        ((launch.LOST, 0), (0.0, 0.0), launch.LOST, "process 0 of 2 lost contact with the others"),
         ((-9, launch.LOST), (0.2, 0.0), 137, "process 0 was killed by signal 9"),
         ((0, 0), (0.0, 0.1), 0, ""),
         ((143, 143), (0.1, 0.0), 143, ""),

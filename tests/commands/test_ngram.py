@@ -44,11 +44,11 @@ def test_characters(corpus: Path) -> None:
 def test_what_it_refuses(corpus: Path) -> None:
     (corpus / "bad.txt").write_text("a <s> b\n")
     said = refused(weft("ngram", "count", corpus / "bad.txt", "-o", corpus / "x.arpa"))
-    assert "'<s>' stands for two tokens" in said and not (corpus / "x.arpa").exists()
+    assert "'<s>' is both a word and a special symbol" in said and not (corpus / "x.arpa").exists()
     assert "order: " in refused(
         weft("ngram", "count", corpus / "train.txt", "--order", 0, "-o", corpus / "x.arpa")
     )
-    assert "no whole ARPA file" in refused(weft("ngram", "score", corpus / "train.txt", stdin=b"a\n"))
+    assert "incomplete ARPA file" in refused(weft("ngram", "score", corpus / "train.txt", stdin=b"a\n"))
 
 
 def test_an_unknown_word_of_the_text_is_counted_like_any_other(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_another_objective_in_the_middle_and_a_start_that_is_none_are_refused(
     assert answer.code == 2 and "expected a trained run" in answer.err
     other = (f"training.start={trained}", "model.embedding.size=23")
     answer = weft("train", toy, "--run", tmp_path / "other", *FEW, *other)
-    assert answer.code == 2 and "holds another model than the recipe" in answer.err
+    assert answer.code == 2 and "contains a different model from the recipe" in answer.err
     answer = weft(
         "train", toy, "--run", tmp_path / "mixed", *FEW, RISK, "training.feeding={use: constant, p: 0.5}"
     )

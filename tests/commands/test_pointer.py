@@ -108,8 +108,8 @@ def test_translate_scores_given_lines_with_copied_words(run: Path, tmp_path: Pat
         ("data.cut_source=200", "cut_source: expected a number from 1 to max_length"),
         ("model.encoder=null", "the model needs an encoder"),
         ("model.decoder.coverage=-1", "coverage: "),
-        ("model.encoder={use: pyramid, sizes: [8, 8]}", "joins 2 positions to one"),
-        ("model.decoder.decoder={use: pointer}", "the decoder inside it copies too"),
+        ("model.encoder={use: pyramid, sizes: [8, 8]}", "merges 2 positions into one"),
+        ("model.decoder.decoder={use: pointer}", "the inner decoder copies too"),
     ],
 )
 def test_what_cannot_copy_is_refused_before_work_begins(tmp_path: Path, change: str, said: str) -> None:

@@ -94,7 +94,7 @@ def test_a_process_that_is_terminated_says_how_to_go_on(toy: Path, tmp_path: Pat
 def test_a_run_keeps_its_data_its_model_and_its_seed(trained: Path, change: str, place: str) -> None:
     recipe = trained.parent / "toy" / "toy.yaml"
     said = untouched(trained, lambda: weft("train", recipe, "--run", trained, change))
-    assert re.search(rf"{trained}: this run was begun with {place}; .* with another --run$", said)
+    assert re.search(rf"{trained}: this run was started with {place}; .* with another --run$", said)
 
 
 def within(folder: Path) -> list[str]:

@@ -44,7 +44,7 @@ def test_a_mistake_in_another_process_is_told_here(tmp_path: Path, monkeypatch: 
 
     def wrong(sources: list[str], targets: list[str]) -> EncodedPairs:
         if "ccccc d" in targets:
-            raise DataError("'\\ud800' holds half a surrogate pair")
+            raise DataError("'\\ud800' contains half a surrogate pair")
         return both(sources, targets)
 
     with pytest.raises(DataError, match="half a surrogate pair"):

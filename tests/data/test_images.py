@@ -63,7 +63,7 @@ def test_clips_are_arrays_or_gifs(tmp_path):
     ("array", "said"),
     [
         (np.zeros((4, 5)), "frames x height x width"),
-        (np.full((2, 5, 7), 3.0), "values from 3 to 3"),
+        (np.full((2, 5, 7), 3.0), "values from 0 to 1, got 3 to 3"),
         (np.full((2, 5, 7), 999), "0 to 255"),
         (np.full((2, 5, 7), np.nan), "finite"),
         (np.array(["a"]), "array of numbers"),
@@ -122,12 +122,12 @@ def test_records_may_say_their_split_and_language(tmp_path):
         ("c.jsonl", "{\n", r"c\.jsonl:1: not JSON"),
         ("c.jsonl", '{"image": 3}\n', 'c\\.jsonl:1: .*record with "image"'),
         ("c.jsonl", '{"image": "a.png"}\n', 'c\\.jsonl:1: .*"captions" in'),
-        ("c.json", "[]\n", r"c\.json: not COCO"),
+        ("c.json", "[]\n", r"c\.json: expected COCO"),
         ("c.json", '{"images": [], "annotations": []}\n', r"c\.json: .*captions"),
         (
             "c.json",
             '{"images": [], "annotations": [{"image_id": 3, "caption": "x"}]}\n',
-            "annotation 1 is of image 3",
+            "annotation 1 is for image 3",
         ),
     ],
 )

@@ -89,7 +89,7 @@ def test_a_stream_gives_lines_as_they_come() -> None:
     ("raw", "message"),
     [
         (b"ok\n\ncaf\xe9 au\n", r"file:3: not UTF-8 \(byte 0xe9, the 4. of the line\); convert the file"),
-        (b"ok\n\x00\x01\n", "file:2: a NUL byte, so this is no UTF-8 text"),
+        (b"ok\n\x00\x01\n", "file:2: a NUL byte, so this is not UTF-8 text"),
         (
             "ok\nno\n".encode("utf-16"),
             "file:1: a NUL byte|file:1: UTF-16, not UTF-8; convert the file: iconv",

@@ -26,7 +26,7 @@ def test_the_sentence_says_where_and_what_to_do() -> None:
     assert found.sentence.startswith(
         "layer 1: the gradient vanishes (reach 0.7 at lag 1, 0.004 at lag 10); if the task"
     )
-    assert "nothing can be said" in verdict([]).sentence
+    assert "there is no verdict" in verdict([]).sentence
 
 
 def test_of_several_layers_the_exploding_one_comes_first() -> None:

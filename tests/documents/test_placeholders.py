@@ -41,8 +41,8 @@ def test_a_lost_placeholder_is_named_with_its_place() -> None:
     document = opened(catalogue.encode(), "a.po", "en", "es", lost)
     kept = document.written([Written("Abra"), Written("%d archivo"), Written("%d archivos %s")]).decode()
     assert lost == [
-        "a.po:4: expected %s, got no placeholder; correct the translation",
-        "a.po:7: expected %d, got %d %s; correct the translation",
+        "a.po:4: expected placeholders %s, got none; correct the translation",
+        "a.po:7: expected placeholders %d, got %d %s; correct the translation",
     ]
     assert kept.count("#, fuzzy") == 2
     lost.clear()
@@ -51,7 +51,7 @@ def test_a_lost_placeholder_is_named_with_its_place() -> None:
     links = Links(np.eye(len(spans)), spans, spans)
     there = document.written([Written("Abra"), Written("Abra %s", links)]).decode()
     assert lost == [
-        "a.xlf:2: expected %s, got no placeholder; correct the translation",
-        "a.xlf:3: expected %d, got %s; correct the translation",
+        "a.xlf:2: expected placeholders %s, got none; correct the translation",
+        "a.xlf:3: expected placeholders %d, got %s; correct the translation",
     ]
     assert there.count('state="initial"') == 2 and "translated" not in there

@@ -228,7 +228,7 @@ def changed(path: Path, **settings: Any) -> Path:
         ({"model_type": "mamba"}, ConfigError, "model_type: .*mamba"),
         ({"activation_function": "selu"}, ConfigError, "activation_function: .*selu"),
         ({"scale_attn_by_inverse_layer_idx": True}, ConfigError, "layer_idx: .*True"),
-        ({"n_embd": None}, CheckpointError, "config.json: has no 'n_embd'; is it the one of this checkpoint"),
+        ({"n_embd": None}, CheckpointError, "config.json: has no 'n_embd'; does it belong"),
     ],
 )
 def test_a_checkpoint_that_does_not_fit_is_refused(

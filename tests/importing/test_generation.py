@@ -55,7 +55,7 @@ def test_it_writes_what_the_library_writes_by_default(name: str, settings: str, 
     said = import_run(tmp_path / "checkpoint", tmp_path / "run", source="en", target="es")
     assert "not taken over" not in said, said
     opened = open_run(tmp_path / "run", device="cpu")
-    order, given = opened.ready.target._order, CASES[name].settings
+    order, given = opened.ready.target.order, CASES[name].settings
     start, end = given["decoder_start_token_id"], given["eos_token_id"]
     banned = sorted({given["pad_token_id"], 3, start} - {end})
     for line in LINES:
@@ -79,7 +79,7 @@ def test_each_early_stopping_ends_the_search_where_the_library_does(tmp_path: Pa
         import_run(there, run, source="en", target="es")
         opened = open_run(run, device="cpu")
         ours = [best[0].tokens for best in opened.ready.predictor(opened.model).translate(lines)]
-        order, found[early] = opened.ready.target._order, []
+        order, found[early] = opened.ready.target.order, []
         for line, tokens in zip(lines, ours, strict=True):
             written = theirs.generate(torch.tensor([made.encode(line).ids]), suppress_tokens=[1, 3])
             want = written[0, 1:].tolist()
@@ -115,17 +115,17 @@ def test_a_setting_of_the_search_has_its_place_in_the_recipe(tmp_path: Path) -> 
             "search: beam 6, length penalty 1, stop worst, diverse 3",
             {"diverse": 3, "diversity": 0.4},
         ),
-        ({"num_beams": 2, "do_sample": True}, "not taken over for the search: do_sample True", {"beam": 2}),
+        ({"num_beams": 2, "do_sample": True}, "search settings not imported: do_sample True", {"beam": 2}),
         (
             {"num_beams": 6, "num_beam_groups": 4, "bad_words_ids": [[7, 8]]},
-            "not taken over for the search: bad_words_ids [[7, 8]], num_beam_groups 4",
+            "search settings not imported: bad_words_ids [[7, 8]], num_beam_groups 4",
             {"diverse": 1},
         ),
-        ({"forced_eos_token_id": 7}, "not taken over for the search: forced_eos_token_id 7", {}),
-        ({"suppress_tokens": [1, 9]}, "not taken over for the search: suppress_tokens [1, 9]", {}),
+        ({"forced_eos_token_id": 7}, "search settings not imported: forced_eos_token_id 7", {}),
+        ({"suppress_tokens": [1, 9]}, "search settings not imported: suppress_tokens [1, 9]", {}),
         (
             {"num_beams": 2, "min_length": 5, "renormalize_logits": True, "early_stopping": 3},
-            "not taken over for the search: early_stopping 3, renormalize_logits True",
+            "search settings not imported: early_stopping 3, renormalize_logits True",
             {"min_length": 4},
         ),
     ],
@@ -154,18 +154,18 @@ def test_settings_of_generate_are_taken_over_or_named(tmp_path: Path) -> None:
     (tmp_path / "checkpoint" / "generation_config.json").write_text(json.dumps(settings), "utf-8")
     said = import_run(tmp_path / "checkpoint", tmp_path / "run", source="text", target="summary")
     assert said.endswith(
-        "\nnot taken over for the search: repetition_penalty 1.2, encoder_no_repeat_ngram_size 2"
+        "\nsearch settings not imported: repetition_penalty 1.2, encoder_no_repeat_ngram_size 2"
     )
     found = open_run(tmp_path / "run", device="cpu").ready.decoding
     assert (found.beam, found.length_penalty, found.no_repeat_ngram, found.min_length) == (4, 0.8, 3, 5)
     settings = {"num_beams": 10**6, "length_penalty": -1, "min_new_tokens": 7, "min_length": "x"}
     (tmp_path / "checkpoint" / "generation_config.json").write_text(json.dumps(settings), "utf-8")
     said = import_run(tmp_path / "checkpoint", tmp_path / "second", source="text", target="summary")
-    assert said.endswith("for the search: num_beams 1000000, min_length x")
+    assert said.endswith("search settings not imported: num_beams 1000000, min_length x")
     assert open_run(tmp_path / "second", device="cpu").ready.decoding.min_length == 7
     (tmp_path / "checkpoint" / "generation_config.json").write_text('{"num_beams": 2, "length_penalty": -1}')
     said = import_run(tmp_path / "checkpoint", tmp_path / "third", source="text", target="summary")
-    assert said.endswith("for the search: length_penalty -1")
+    assert said.endswith("search settings not imported: length_penalty -1")
     (tmp_path / "checkpoint" / "generation_config.json").write_text("[", "utf-8")
     with pytest.raises(CheckpointError, match=r"generation_config\.json: cannot be read"):
         import_run(tmp_path / "checkpoint", tmp_path / "other", source="text", target="summary")
@@ -207,13 +207,13 @@ def test_settings_and_prefix_of_a_task_are_taken_over(task: str, tmp_path: Path)
     for line in LINES:
         ids = made.encode(f"{asked['prefix']}{line}").ids
         here = source.encode(line)
-        assert [source._order[number] for number in here] == ids
+        assert [source.order[number] for number in here] == ids
         assert [word.text for word in source.words(here)] == made.decode(made.encode(line).ids).split()
         settings = {name: value for name, value in asked.items() if name != "prefix"}
         found = theirs.generate(torch.tensor([ids]), suppress_tokens=[1, 3], **settings)[0, 1:].tolist()
         tokens = next(opened.ready.predictor(opened.model).translate([line]))[0].tokens
         want = found[: found.index(2)] if 2 in found else found
-        assert [target._order[number] for number in tokens] == want, line
+        assert [target.order[number] for number in tokens] == want, line
 
 
 def test_a_prefix_that_the_tokenizer_joins_with_the_text_is_named(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_prefix_that_the_tokenizer_joins_with_the_text_is_named(tmp_path: Path
         json.dumps(config | {"task_specific_params": TASKS}), "utf-8"
     )
     said = import_run(tmp_path / "checkpoint", tmp_path / "run", task="summarise")
-    assert said.endswith("\nnot taken over for the search: prefix 'summarize: '")
+    assert said.endswith("\nsearch settings not imported: prefix 'summarize: '")
 
 
 def test_a_summariser_summarises_and_is_scored(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_summariser_summarises_and_is_scored(tmp_path: Path) -> None:
     assert (data.source, data.target, data.cut_source) == ("text", "summary", 100)
     long = " ".join(LINES * 9)  # more tokens than positions: it is cut, and still ends as the model expects
     reading = open_run(tmp_path / "run", device="cpu").ready.reading
-    read = [reading.base._order[number] for number in reading.encode(long)]
+    read = [reading.base.order[number] for number in reading.encode(long)]
     assert read == [*made.encode(long).ids[:99], 2]
     (tmp_path / "x.tsv").write_text("text\tsummary\n" + "".join(f"{line} {line}\t{line}\n" for line in LINES))
     (tmp_path / "x.txt").write_text("".join(f"{line}\n" for line in [*LINES, long]))
@@ -260,4 +260,4 @@ def test_languages_are_those_of_the_model(tmp_path: Path) -> None:
     assert weft("import", tmp_path / "mbart", *words, "--source", "es").code == 0
     opened = open_run(tmp_path / "run", device="cpu")
     assert opened.name == "summarise"
-    assert opened.ready.source._order[opened.ready.source.begin()[0]] == 5
+    assert opened.ready.source.order[opened.ready.source.begin()[0]] == 5

@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
 
 from tests.commands.shell import refused, weft
+from tests.importing.language_models import llama_3, qwen
 from tests.importing.random_models import transformers
-from tests.importing.test_language_runs import llama_3, qwen
 
 POSITIONS = 61
 TEXT = "Click the  button.\n\n In 2024, 中文\t🙂 \n\n\nOpen the file"
@@ -68,7 +68,7 @@ def test_the_perplexity_of_a_text_is_the_librarys(imported: Any, text: str, tmp_
     total, found = nats(theirs, ids), json.loads(figures.read_text())
     scores = {name: one["value"] for name, one in found["scores"].items()}
     assert scores["perplexity"] == pytest.approx(math.exp(total / (len(ids) - 1)), rel=1e-5)
-    assert scores["nats a word"] == pytest.approx(total / len(text.split()), rel=1e-5)
+    assert scores["nats per word"] == pytest.approx(total / len(text.split()), rel=1e-5)
     assert scores["bits a character"] == pytest.approx(total / math.log(2) / len(text), rel=1e-5)
     assert "unit:token|vocabulary:imported 4" in answer.out and "</s>" not in answer.out
     lines = [float(line) for line in out.read_text().splitlines()]

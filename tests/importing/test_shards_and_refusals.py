@@ -179,7 +179,7 @@ def test_several_ends_of_a_text_are_refused(
         cli.main(["import", str(tmp_path), "--run", str(tmp_path / "run")])
     assert leave.value.code == 2
     assert (
-        "eos_token_id: expected one number, got [2, 3]; leave the one that ends a text"
+        "eos_token_id: expected one number, got [2, 3]; keep only the one that ends a text"
         in capsys.readouterr().err
     )
     assert not (tmp_path / "run").exists()

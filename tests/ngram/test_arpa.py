@@ -59,12 +59,12 @@ def test_back_off_is_what_the_format_says() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (("-0.3\ta b", "-0.3\ta z"), "toy: 2-grams: the word 'z' is none of its 1-grams"),
+        (("-0.3\ta b", "-0.3\ta z"), "toy: 2-grams: the word 'z' is not among its 1-grams"),
         (("ngram 2=3", "ngram 2=4"), "toy: expected 4 2-grams"),
-        (("-0.4\tb", "x\tb"), "toy:17: .* is no line of an ARPA file .could not"),
-        (("-0.4\tb </s>", "-0.4"), "toy:17: '-0.4' is no line of an ARPA file .1 columns for a 2-gram"),
-        (("\\end\\", ""), "toy: no whole ARPA file"),
-        (("<s>", "<begin>"), "hold a word twice or no <s>"),
+        (("-0.4\tb", "x\tb"), "toy:17: .* is not a line of an ARPA file .could not"),
+        (("-0.4\tb </s>", "-0.4"), "toy:17: '-0.4' is not a line of an ARPA file .1 columns for a 2-gram"),
+        (("\\end\\", ""), "toy: incomplete ARPA file"),
+        (("<s>", "<begin>"), "repeat a word or lack <s>"),
     ],
 )
 def test_a_damaged_file_is_named(change: tuple[str, str], sentence: str) -> None:
@@ -74,7 +74,7 @@ def test_a_damaged_file_is_named(change: tuple[str, str], sentence: str) -> None
 
 def test_words_that_could_not_be_read_back_are_refused() -> None:
     model = kneser_ney(flat(text()), size=SIZE, order=2, start=START, never=[PAD])
-    with pytest.raises(DataError, match="holds white space"):
+    with pytest.raises(DataError, match="contains white space"):
         list(write(model, [*WORDS[:-1], "new york"]))
     with pytest.raises(DataError, match="11 words"):
         list(write(model, WORDS[:3]))

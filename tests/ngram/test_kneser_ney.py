@@ -128,7 +128,7 @@ def test_discounts_are_those_of_chen_and_goodman() -> None:
 def test_a_text_of_one_token_is_enough_and_none_is_refused() -> None:
     model = kneser_ney(np.array([START, 3]), size=SIZE, order=4, start=START, never=[PAD])
     assert model.score(np.array([START, 3]))[1] > model.score(np.array([START, 4]))[1]
-    with pytest.raises(DataError, match="begin with <s> and hold at least one token more"):
+    with pytest.raises(DataError, match="begin with <s> and have at least one more token"):
         kneser_ney(np.array([START]), size=SIZE, order=2, start=START)
     with pytest.raises(ConfigError, match="order: "):
         kneser_ney(np.array([START, 3]), size=SIZE, order=0, start=START)

@@ -82,7 +82,7 @@ def test_a_stage_of_stride_one_keeps_the_grid_and_lets_a_place_see_more():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(ShapeError, match="8 x 6 pixels are not tiled by patches of 4"):
+    with pytest.raises(ShapeError, match="8 x 6 pixels cannot be cut into patches of 4"):
         PatchFront((8, 6, 3), patch=4)
     with pytest.raises(ConfigError, match="stages from 1 to 2"):
         ConvolutionFront((8, 8, 3), non_local=(3,))

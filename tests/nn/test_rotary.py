@@ -63,7 +63,7 @@ def test_settings_that_make_no_sense_are_refused(settings: dict[str, float], wor
 
 
 def test_other_positions_cannot_be_scaled() -> None:
-    with pytest.raises(ConfigError, match="expected positions rotary, got learned"):
+    with pytest.raises(ConfigError, match="needs positions: rotary, got learned"):
         TransformerDecoder(
             6, size=6, num_heads=2, positions="learned", position_scaling=Scaling(kind="linear")
         )

@@ -193,7 +193,7 @@ X = torch.zeros(2, 5, 3)
             "layer 2 reads 8 features and gives 10",
         ),
         (lambda: Stack(4, (5,))(X), ShapeError, r"shape \[2, 5, 3\]"),
-        (lambda: Stack(3, (5,))(X[:, :0]), ShapeError, r"shape \[2, 0, 3\], no step to read"),
+        (lambda: Stack(3, (5,))(X[:, :0]), ShapeError, r"got an input of shape \[2, 0, 3\]"),
         (
             lambda: Stack(3, (5, 5))(X, Stack(3, (5,)).start(X)),
             ShapeError,
@@ -204,12 +204,12 @@ X = torch.zeros(2, 5, 3)
             ShapeError,
             r"layer 1's state \[7, 5\] has 7 rows and the input \[2, 5, 3\] has 2",
         ),
-        (lambda: RecurrentEncoder(3, sizes=(4, 5), residual=True), ConfigError, "only equal sizes add up"),
-        (lambda: RecurrentDecoder(3, sizes=(4, 5), residual=True), ConfigError, "only equal sizes add up"),
+        (lambda: RecurrentEncoder(3, sizes=(4, 5), residual=True), ConfigError, "only equal sizes can"),
+        (lambda: RecurrentDecoder(3, sizes=(4, 5), residual=True), ConfigError, "only equal sizes can"),
         (
             lambda: RecurrentDecoder(3, bidirectional=True),
             ConfigError,
-            "must not see what it has yet to write",
+            "must not see later words",
         ),
     ],
 )

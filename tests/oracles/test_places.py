@@ -48,7 +48,7 @@ def test_rotary_sees_distances_alone() -> None:
 
 
 def test_rotary_needs_pairs() -> None:
-    sentence = r"^rotary positions turn pairs of features, heads are 3 wide; choose a width and num_heads"
+    sentence = r"^rotary positions need an even number of features per head, got 3; change the"
     with pytest.raises(ShapeError, match=sentence):
         Rotary(3)
 

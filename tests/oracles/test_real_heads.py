@@ -55,7 +55,7 @@ def test_quantiles_never_cross_and_the_pinball_loss_is_its_formula() -> None:
     assert float(head.loss(H, TARGET, MASK).total.detach()) == pytest.approx(total, abs=1e-10)
     between = head.quantiles(H, torch.tensor([0.3], dtype=torch.float64))[..., 0]
     torch.testing.assert_close(between, (q[..., 0] + q[..., 1]) / 2, rtol=1e-10, atol=1e-10)
-    with pytest.raises(ConfigError, match=r"0\.95 were asked for, this model learnt 0\.1 to 0\.9"):
+    with pytest.raises(ConfigError, match=r"expected 0\.1 to 0\.9, which this model learnt, got"):
         head.quantiles(H, torch.tensor([0.5, 0.95], dtype=torch.float64))
 
 

@@ -86,7 +86,7 @@ def test_a_file_that_is_not_ours_is_refused(change: object, message: str, tmp_pa
 def test_what_is_not_json_is_refused_in_one_sentence(raw: bytes, tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_bytes(raw)
     with pytest.raises(
-        CheckpointError, match=r"tokenizer.json: .*; this is no tokenizer.json of Weft"
+        CheckpointError, match=r"tokenizer.json: .*; this is not a tokenizer.json of Weft"
     ) as error:
         load_vocabulary(tmp_path / "tokenizer.json")
     assert "\n" not in str(error.value)

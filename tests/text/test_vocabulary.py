@@ -198,7 +198,7 @@ def test_training_on_nothing_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_half_a_surrogate_pair_is_refused(kind: str) -> None:
-    with pytest.raises(DataError, match=r"'a\\ud800' holds half a surrogate pair"):
+    with pytest.raises(DataError, match=r"'a\\ud800' contains half a surrogate pair"):
         smallest(kind, ["a b"]).encode("b a\ud800")
 
 

@@ -41,7 +41,7 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
             made.extra = torch.nn.Linear(1, 1)
             return made
 
-    with pytest.raises(CheckpointError, match=r"another model than the recipe \(extra.weight is missing"):
+    with pytest.raises(CheckpointError, match=r"a different model from the recipe \(extra.weight is missing"):
         train(Other(), tmp_path, BUSY, quiet(tmp_path))
 
 

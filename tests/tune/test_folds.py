@@ -65,7 +65,7 @@ def test_by_time_the_oldest_part_is_never_tested(recipe: Path, tmp_path: Path) -
 def test_what_cannot_be_cross_validated_is_refused(recipe: Path, tmp_path: Path) -> None:
     assert "pass data.folds=5" in refused(weft("folds", recipe, "--output", tmp_path / "out"))
     words = ["folds", recipe, "data.folds=3", "data.time=day", "--repeats", 2]
-    assert "--repeats: time can be cut in one way only" in refused(weft(*words))
+    assert "--repeats: data.time allows only one split" in refused(weft(*words))
 
 
 def test_folds_of_another_recipe_do_not_count(recipe: Path, tmp_path: Path) -> None:

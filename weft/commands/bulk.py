@@ -195,7 +195,7 @@ def _begin(parts: Path, about: dict[str, Any]) -> None:
     )
     if differs:
         raise ConfigError(
-            f"{parts}: has chunks of a command with another {', '.join(differs)}; remove it, or choose "
+            f"{parts}: has chunks of a command with different {', '.join(differs)}; remove it, or choose "
             "another --output"
         )
 

@@ -34,7 +34,7 @@ OWN = ("teacher", "overrides", "student", "run", "mix", "sources", "corpus")
     required=True,
     metavar="RECIPE",
     type=click.Path(path_type=Path),
-    help="Recipe of the student: a file, or one that comes with Weft. Its validation and test data stay.",
+    help="Recipe of the student: a file, or one that comes with Weft. Its validation and test data are kept.",
 )
 @click.option(
     "--run",
@@ -79,7 +79,7 @@ def command(**given: Any) -> int:
     (sequence-level distillation, Kim & Rush 2016), and then often needs no beam search. The student may be
     any recipe of the same task and languages. SECTION.KEY=VALUE changes one setting of it.
 
-    However it is stopped, the same command resumes it.
+    If the command is stopped or killed, the same command resumes.
 
     \b
     Examples:
@@ -161,4 +161,4 @@ def _check(teacher: Path, run: Path, corpus: Path) -> None:
     recipe = run / "recipe.yaml"
     folder = at(read_recipe(recipe).plain(), ("data", "folder")) if recipe.is_file() else None
     if folder != str(corpus.absolute()):
-        raise ConfigError(f"{run}: exists and is no student of {corpus}; choose another --run")
+        raise ConfigError(f"{run}: exists and is not a student of {corpus}; choose another --run")

@@ -87,6 +87,6 @@ def _languages(opened: Any, options: Mapping[str, Any]) -> tuple[str, str]:
     ]
     if len(pairs) != 1:
         offered = ", ".join(f"{source} to {target}" for source, target in opened.ready.directions())
-        raise ConfigError(f"--document: name one direction with --source and --target, of {offered}")
+        raise ConfigError(f"--document: choose one direction with --source and --target: {offered}")
     source, target = pairs[0]
     return source, target

@@ -107,17 +107,17 @@ def command(**given: Any) -> int:
     if plot and plot.suffix.lower() not in (".png", ".svg"):
         raise ConfigError(f"--plot {plot}: expected a file that ends in .png or .svg")
     if plot and given["score"]:
-        raise ConfigError("--plot: given answers have no picture; leave out --plot or --score")
+        raise ConfigError("--plot: cannot be combined with --score; leave out one of them")
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(run, device=given["device"], plugins=given["plugins"], changes=changes)
     options = with_members(asked(opened, "evaluate", given, COMMON), given["device"], given["plugins"])
     if plot and not opened.task.evaluation.shows:
-        raise ConfigError(f"--plot: the task {opened.name} has no picture of its evaluation; leave it out")
+        raise ConfigError(f"--plot: an evaluation of the task {opened.name} has no picture; leave it out")
     training = opened.recipe.section("training", optional=True)
     own = build(training, Settings, plugins=given["plugins"]).metrics
     metrics = {one.key: one for one in own} | named(given["metrics"], given["plugins"])
     if given["metrics"] and (given["score"] or not opened.task.evaluation.compares):
-        raise ConfigError("--metric: no outputs are compared with references here; leave it out")
+        raise ConfigError("--metric: needs outputs that are compared with references; leave it out")
     found = opened.ready.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
     found = found if given["score"] else found.with_metrics(metrics)
     text = found.text()

@@ -58,7 +58,7 @@ def command(
     device: str,
     plugins: tuple[str, ...],
 ) -> None:
-    """Write the model of RUN in the form of another program, and compare the two.
+    """Write the model of RUN for another program, and compare the two.
 
     \b
     Examples:

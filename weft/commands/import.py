@@ -46,14 +46,14 @@ class _Listing(click.Command):
     metavar="FILE",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="Vocabulary, if it is not beside the checkpoint; give it twice for source and target.",
+    help="Vocabulary, if it is not next to the checkpoint; give it twice for source and target.",
 )
 @click.option(
     "--subwords",
     metavar="FILE",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="BPE codes or SentencePiece model, if not beside the checkpoint; twice for source and target.",
+    help="BPE codes or SentencePiece model, if not next to the checkpoint; twice for source and target.",
 )
 def command(
     checkpoint: Path,
@@ -68,14 +68,14 @@ def command(
 ) -> None:
     """Turn a CHECKPOINT of another program into a run that every weft command can use.
 
-    Of transformers: Marian, BART, mBART, Pegasus, M2M100, NLLB, T5 and mT5 become translators, or with
-    --task summarise summarisers; GPT-2, OPT, GPT-NeoX, Llama, Mistral, Qwen2 and Qwen3 language models; BERT,
-    RoBERTa and DistilBERT masked language models. CHECKPOINT is a directory with config.json, the weights
-    (model.safetensors or pytorch_model.bin, or several files and their index) and tokenizer.json (Marian
-    also: source.spm, target.spm and vocab.json).
+    From transformers: Marian, BART, mBART, Pegasus, M2M100, NLLB, T5 and mT5 become translators, or
+    summarisers with --task summarise; GPT-2, OPT, GPT-NeoX, Llama, Mistral, Qwen2, Qwen3 and Gemma become
+    language models; BERT, RoBERTa and DistilBERT become masked language models or classifiers. CHECKPOINT is
+    a directory with config.json, the weights (model.safetensors or pytorch_model.bin, or several files and
+    their index) and tokenizer.json (for Marian instead source.spm, target.spm and vocab.json).
 
-    Of other translation toolkits: the checkpoints in the list below, which become translators. Nothing is
-    downloaded, and nothing is unpickled.
+    From translation toolkits: the checkpoints listed below become translators. Nothing is downloaded, and
+    nothing is unpickled.
 
     \b
     Examples:

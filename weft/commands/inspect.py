@@ -23,7 +23,7 @@ VIEWS = {
     "gradient-reach": "how far back gradients reach",
     "attention-heads": "self-attention, head by head",
     "positions": "position encodings",
-    "embeddings": "nearest words, alone and in context",
+    "embeddings": "nearest words, with and without context",
     "quality-by-length": "score by source length (needs the test split)",
     "training": "loss, scores and gradients during training",
 }

@@ -33,7 +33,7 @@ from weft.parent import LAUNCHED
 LOST = 75
 """Exit code of a launched process that lost its connection to the others; it prints nothing."""
 
-CAUSE_SECONDS = 3.0  # how long to wait for the cause after a process has lost the others
+CAUSE_SECONDS = 3.0  # how long to wait for the cause after a process has lost contact with the others
 GRACE_SECONDS = 20.0  # how long the others may run after one has ended
 EXPECTED = (0, 130, 143)  # exit codes of success, Ctrl-C and SIGTERM
 
@@ -141,7 +141,7 @@ def _sentence(rank: int, code: int, count: int, errors: IO[bytes]) -> str:
         why = lines[-1] if lines else (f"killed by signal {-code}" if code < 0 else f"exit code {code}")
         return f"process {rank} of {count} ended ({why})"
     if code == LOST:
-        return f"process 0 of {count} lost the others"
+        return f"process 0 of {count} lost contact with the others"
     return f"process 0 was killed by signal {-code}" if code < 0 else ""
 
 

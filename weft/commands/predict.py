@@ -252,7 +252,7 @@ def _check_bulk(given: Mapping[str, Any]) -> None:
     if _several(given) and (given["file"] is None or given["output"] is None):
         raise ConfigError("--processes and --ray need a FILE and an --output; standard input is read once")
     if given["plot"] or given["alignments"]:
-        raise ConfigError("--output: pictures and alignments are not made beside it; leave them out")
+        raise ConfigError("--output: cannot be combined with --plot or --alignments; leave them out")
     outputs.check(given["output"])
 
 

@@ -112,8 +112,8 @@ def jobs(opened: "Opened", student: "Begun", texts: Sequence[Path], corpus: Path
     task, place, own = student.task, opened.path, str(student.plain["task"])
     if not isinstance(opened.ready, Rewrites) or not isinstance(opened.task, OnPairs):
         raise ConfigError(
-            f"{place}: expected a teacher that writes a text for a text, got the task {opened.name}; "
-            "name a run of such a task"
+            f"{place}: expected a run that turns a text into another, got one of the task "
+            f"{opened.name}; name another"
         )
     known = opened.ready.directions()
     wanted = task.corpora() if isinstance(task, OnPairs) else ()
@@ -180,7 +180,7 @@ def begin(corpus: Path, teacher: Teacher) -> None:
             and corpus.exists()
             and any(not one.name.startswith(".") for one in corpus.iterdir())
         ):
-            raise ConfigError(f"{corpus}: is not empty and no corpus of a teacher; choose another --corpus")
+            raise ConfigError(f"{corpus}: is not empty and no corpus of distill; choose another --corpus")
         corpus.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _unwritable(corpus, error) from error
@@ -215,7 +215,7 @@ def _same(path: Path, lines: Iterable[str]) -> None:
     """Write the lines of a file that students may share, or check that it has them."""
     content = _text(lines)
     if path.exists() and path.read_bytes() != content:
-        raise ConfigError(f"{path}: has other pairs than this student's recipe; choose another --corpus")
+        raise ConfigError(f"{path}: has different pairs from the student's recipe; choose another --corpus")
     write(path, content)
 
 

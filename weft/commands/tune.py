@@ -66,7 +66,7 @@ PHASES = "search", "retrain"
     metavar="URL",
     default="",
     show_default="SQLite file in the study's directory",
-    help="Database that several machines share, as Optuna names it.",
+    help="URL of a database that several machines share, in Optuna's form.",
 )
 @click.option("--name", show_default="name of the directory", help="Name of the study in the database.")
 @click.option("--seed", type=int, default=1, help="Random seed of the search.")
@@ -75,7 +75,7 @@ PHASES = "search", "retrain"
 )
 @plugin
 def command(recipe: Path, overrides: tuple[str, ...], folder: Path | None, **given: Any) -> int:
-    """Search the settings of RECIPE that give the best validation score.
+    """Search for the settings of RECIPE that give the best validation score.
 
     Trial 0 is the recipe as it is. Optuna proposes the settings of the others; those that fall behind end
     early (successive halving). The best trial and the recipe are then trained with several seeds. DIR

@@ -112,14 +112,16 @@ def _coco(path: Path, split: str | None, language: str) -> Iterator[_Row]:
         rows = [(one["image_id"], str(one["caption"])) for one in whole["annotations"]]
     except (KeyError, TypeError, AttributeError):
         raise DataError(
-            'not COCO\'s form ("images" with id and file_name, "annotations" with image_id and '
-            "caption); write it so, or give a .tsv",
+            'expected COCO\'s form ("images" with id and file_name, "annotations" with image_id and '
+            "caption), got other JSON; convert it, or give a .tsv",
             path=path,
         ) from None
     for at, (number, caption) in enumerate(rows):
         if not isinstance(number, int | str) or number not in names:
             shown = repr(number)[:80]
-            raise DataError(f"annotation {at + 1} is of image {shown}, which is not among images", path=path)
+            raise DataError(
+                f"annotation {at + 1} is for image {shown}, which is not among the images", path=path
+            )
         yield names[number], [caption], f"annotation {at + 1}", number
 
 

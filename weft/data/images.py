@@ -203,9 +203,7 @@ def _clip_of(array: np.ndarray, path: Path) -> np.ndarray:
         raise DataError(f"expected frames x height x width (x 3), got {shape}", path=path)
     if array.dtype.kind == "f":
         if array.min() < 0 or array.max() > 1:
-            raise DataError(
-                f"values from {array.min():g} to {array.max():g}; 0 to 1, or whole numbers to 255", path=path
-            )
+            raise DataError(f"expected values from 0 to 1, got {array.min():g} to {array.max():g}", path=path)
         array = np.round(255 * array)
     if array.min() < 0 or array.max() > 255:
         raise DataError(f"expected values from 0 to 255, got {array.min()} to {array.max()}", path=path)

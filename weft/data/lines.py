@@ -93,7 +93,7 @@ def wrong_bytes(line: bytes, file: str = "") -> str | None:
         file: its file, for guessing the encoding and suggesting a command.
     """
     if b"\0" in line:
-        return f"a NUL byte, so this is no UTF-8 text; {advice(file, line)}"
+        return f"a NUL byte, so this is not UTF-8 text; {advice(file, line)}"
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -91,7 +91,7 @@ class ParallelText:
                 raise DataError(
                     f"{first} has {counts[0]:,} lines and {second} has {counts[1]:,}; "
                     "each line of one must translate the same line of the other, so counts must be equal; "
-                    f"weft data check {first} {second} says near which line they part"
+                    f"weft data check {first} {second} finds the line where they stop matching"
                 )
             yield Pair(number, source, target)
 
@@ -195,9 +195,9 @@ def find_side(prefix: str | Path, language: str) -> Path:
         raise DataError(f"found both {found[0]} and {found[1]}; remove or rename one of them")
     if not found:
         if Path(prefix).is_file():
-            raise DataError("one file of a pair; give the part of its name before the language", path=prefix)
+            raise DataError("one file of a pair was given; name the part before the language", path=prefix)
         raise DataError(
-            f"no such file, nor with {', '.join(COMPRESSED)} after it; "
+            f"no such file, with or without {', '.join(COMPRESSED)}; "
             f"give the part of the name before .{language}, or a .tsv file",
             path=forms[0],
         )

@@ -85,7 +85,7 @@ def _read_binary(path: Path, wanted: Collection[str] | None) -> Vectors:
         end = space + 1 + 4 * size
         if space < 0 or end > len(data):
             raise DataError(
-                f"ends in word {number:,} of {count:,}; the file is damaged or not complete", path=path
+                f"ends in word {number:,} of {count:,}; the file is damaged or incomplete", path=path
             )
         word = data[at:space].lstrip(b"\n").decode("utf-8", "replace")
         if wanted is None or word in wanted:

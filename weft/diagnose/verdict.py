@@ -45,7 +45,7 @@ def verdict(measures: Sequence[Mapping[int, float]], *, name: str = "the recurre
     later = [one for one in measures if one][len(measures) // 2 :]
     lags = sorted({lag for one in later for lag in one})
     if not lags:
-        return Verdict("stable", f"{name}: no step back was measured, so nothing can be said of its gradient")
+        return Verdict("stable", f"{name}: no earlier step was measured, so there is no verdict")
     norms = {lag: median(one[lag] for one in later if lag in one) for lag in lags}
     first, last = lags[0], lags[-1]
     highest = max(lags, key=lambda lag: norms[lag] if math.isfinite(norms[lag]) else math.inf)

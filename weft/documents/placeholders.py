@@ -6,7 +6,6 @@ are. Read next: moving.py; po.py and xliff.py, which use it.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 
 from weft.documents.moving import laid
 from weft.documents.segments import Mark, Segment, Written
@@ -60,10 +59,5 @@ def differing(source: str, target: str) -> str:
     wanted, given = Counter(placeholders(source)), Counter(placeholders(target))
     if wanted == given:
         return ""
-    return (
-        f"expected {_shown([*wanted.elements()])}, got {_shown([*given.elements()])}; correct the translation"
-    )
-
-
-def _shown(found: Sequence[str]) -> str:
-    return " ".join(found) or "no placeholder"
+    need = f"placeholders {' '.join(wanted.elements())}" if wanted else "no placeholders"
+    return f"expected {need}, got {' '.join(given.elements()) or 'none'}; correct the translation"

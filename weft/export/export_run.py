@@ -46,7 +46,7 @@ def export_run(
             f"pip install {' '.join(missing)}"
         )
     if output.exists() or output.is_symlink():
-        raise ConfigError(f"--output {output}: exists already; name another place, or remove it")
+        raise ConfigError(f"--output {output}: already exists; remove it or choose another --output")
     if in_use(run):
         raise CheckpointError(f"{run}: is still being trained; wait until its training has ended")
     opened = open_run(run, device="cpu", plugins=plugins)

@@ -62,7 +62,7 @@ class Foreign(NamedTuple):
                 return value
         if default is None:
             raise CheckpointError(
-                f"{self.path / 'config.json'}: has no {names[0]!r}; is it the one of this checkpoint?"
+                f"{self.path / 'config.json'}: has no {names[0]!r}; does it belong to this checkpoint?"
             )
         return default
 
@@ -200,7 +200,7 @@ def fill(model: nn.Module, foreign: Foreign, origins: Origins, *, spare: Sequenc
             source = ", ".join(origin.names)
             raise CheckpointError(
                 f"{place}: {source} gives {list(tensor.shape)} for {name}, config.json asks for "
-                f"{list(own[name].shape)}; is it the one that belongs to it?"
+                f"{list(own[name].shape)}; does it belong to it?"
             )
         if not own[name].is_meta:
             own[name].copy_(tensor)

@@ -108,6 +108,6 @@ def is_tied(foreign: Foreign, table: str, head: str, *, default: bool) -> bool:
     if tied and both[0] is not None and both[1] is not None and not torch.equal(both[0], both[1]):
         raise CheckpointError(
             f"{foreign.path / 'config.json'}: tie_word_embeddings is true, but {table} and {head} differ; "
-            "is it the one of this checkpoint?"
+            "does it belong to this checkpoint?"
         )
     return tied

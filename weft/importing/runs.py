@@ -46,7 +46,7 @@ def import_run(
         ConfigError: an unsupported family, missing or superfluous languages, or the run already exists.
     """
     if run.exists():
-        raise ConfigError(f"{run}: is there already; choose another directory with --run")
+        raise ConfigError(f"{run}: already exists; choose another directory with --run")
     if not path.exists():
         raise CheckpointError(f"{path}: no such file or directory; name a checkpoint")
     given = Given(path, source, target, train, valid, vocabulary, subwords)
@@ -68,7 +68,7 @@ def _of_transformers(given: Given, run: Path, task: str | None) -> str:
     directory = given.path
     if given.vocabulary or given.subwords:
         raise ConfigError(
-            f"{directory}: --vocabulary and --subwords are for checkpoints of {_kits()}, and this is none"
+            f"{directory}: --vocabulary and --subwords are for checkpoints of {_kits()} only; leave them out"
         )
     if not (directory / "config.json").is_file():
         raise CheckpointError(
@@ -101,7 +101,7 @@ def _searched(plan: Plan) -> list[str]:
         most = f", at most {decoding['max_extra']} tokens" if decoding.get("max_ratio") == 0 else ""
         lines.append(f"search: {Decoding(**decoding).describe()}{most}")
     if plan.without:
-        lines.append(f"not taken over for the search: {', '.join(plan.without)}")
+        lines.append(f"search settings not imported: {', '.join(plan.without)}")
     return lines
 
 

@@ -89,7 +89,7 @@ def _end(foreign: Foreign) -> int:
     if not isinstance(end, int):
         raise ConfigError(
             f"{foreign.path / 'config.json'}: eos_token_id: expected one number, got {str(end)[:60]}; "
-            "leave the one that ends a text"
+            "keep only the one that ends a text"
         )
     return end
 

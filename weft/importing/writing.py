@@ -24,7 +24,7 @@ from weft.version import __version__
 NEVER = -1e4
 """Logit of a symbol that the imported model lacks, or that is a duplicate."""
 
-HINT = "are these the settings that belong to it?"
+HINT = "do these settings belong to it?"
 
 TABLES = ("embed.table.weight", "source_embed.table.weight", "head.weight", "head.bias")
 """The tensors of a Generator with a row for each token; the last one is added to the logits."""
@@ -56,7 +56,7 @@ def write_run(run: Path, parts: Parts, *, kind: str, place: str) -> int:
         CheckpointError: the tensors are not those of the recipe's model.
     """
     if run.exists():
-        raise ConfigError(f"{run}: is there already; choose another directory with --run")
+        raise ConfigError(f"{run}: already exists; choose another directory with --run")
     run.absolute().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=run.absolute().parent, prefix=".importing-") as name:
         folder = Path(name)

@@ -39,7 +39,7 @@ class Bleu(Metric):
 
     def __init__(self, *, tokenize: str = "13a", lowercase: bool = False) -> None:
         if tokenize not in TOKENIZERS:
-            raise ConfigError(f"bleu: tokenize is {tokenize!r}; choose one of {', '.join(TOKENIZERS)}")
+            raise ConfigError(f"bleu: tokenize: expected one of {', '.join(TOKENIZERS)}, got {tokenize!r}")
         # force: do not warn about text that ends in " .", which is right for tokenised BLEU
         self._counter = sacrebleu.BLEU(
             tokenize=tokenize, lowercase=lowercase, force=True, effective_order=False

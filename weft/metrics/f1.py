@@ -77,7 +77,7 @@ def macro_f1(
 def table(rows: Sequence[ClassRow]) -> str:
     """A plain-text table with one class per line."""
     wide = max([5, *(len(row.label) for row in rows)])
-    lines = [f"{'class':<{wide}}  precision  recall     F1   there  predicted"]
+    lines = [f"{'class':<{wide}}  precision  recall     F1  actual  predicted"]
     for row in rows:
         lines.append(
             f"{row.label:<{wide}}     {row.precision:6.3f}  {row.recall:6.3f}  {row.f1:5.3f}  {row.there:6,}"

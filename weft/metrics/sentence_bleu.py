@@ -30,7 +30,7 @@ class SentenceBleu(Metric):
     def __init__(self, *, tokenize: str = "13a", lowercase: bool = False) -> None:
         if tokenize not in TOKENIZERS:
             raise ConfigError(
-                f"sentence_bleu: tokenize is {tokenize!r}; choose one of {', '.join(TOKENIZERS)}"
+                f"sentence_bleu: tokenize: expected one of {', '.join(TOKENIZERS)}, got {tokenize!r}"
             )
         self._bleu = Bleu(tokenize=tokenize, lowercase=lowercase)
         self._about = f"case:{'lc' if lowercase else 'mixed'}|tok:{tokenize}"

@@ -46,16 +46,12 @@ def write(model: NGram, words: Sequence[str]) -> Iterator[str]:
         raise DataError(f"expected {model.size} words, one for each token, got {len(words)}")
     wrong = next((word for word in words if word != "".join(word.split())), None)
     if wrong is not None:
-        raise DataError(
-            f"{wrong!r} holds white space, which parts the words of an ARPA file; spell it otherwise"
-        )
+        raise DataError(f"{wrong!r} contains white space, which separates words in an ARPA file; replace it")
     kept = np.array([bool(word) for word in words])
     sizes = counts(model, words)
     if len({word for word in words if word}) < kept.sum():
         twice = next(word for place, word in enumerate(words) if word and word in words[:place])
-        raise DataError(
-            f"{twice!r} stands for two tokens, one of them a symbol; spell it otherwise in the text"
-        )
+        raise DataError(f"{twice!r} is both a word and a special symbol; spell it differently in the text")
     yield "\\data\\"
     for number in range(1, model.order + 1):
         yield f"ngram {number}={sizes[number - 1]}"
@@ -103,7 +99,7 @@ def read(lines: Iterable[str], name: str = "the ARPA file") -> Arpa:
         if order == 1:
             words = {spelt[0]: number for number, (_, spelt, _) in enumerate(rows)}
             if len(words) < len(rows) or START not in words:
-                raise DataError(f"its 1-grams hold a word twice or no {START}; write it anew", path=name)
+                raise DataError(f"its 1-grams repeat a word or lack {START}; create it again", path=name)
             keys = np.arange(len(words))
         else:
             keys = _keys(rows, words, orders, name)
@@ -124,7 +120,7 @@ def _keys(rows: list[Row], words: dict[str, int], orders: list[Grams], name: str
         tokens = np.array([[words[word] for word in spelt] for _, spelt, _ in rows], np.int64)
     except KeyError as error:
         raise DataError(
-            f"{what}: the word {error.args[0][:60]!r} is none of its 1-grams; write it anew", path=name
+            f"{what}: the word {error.args[0][:60]!r} is not among its 1-grams; create it again", path=name
         ) from None
     tokens = tokens.reshape(len(rows), len(orders) + 1)
     number = tokens[:, 0]
@@ -158,12 +154,12 @@ def _sections(lines: Iterable[str], name: str) -> list[tuple[int, list[Row]]]:
             # Lines before \data\ are comments.
         except ValueError as error:
             raise DataError(
-                f"{line[:50]!r} is no line of an ARPA file ({str(error)[:60]}); correct it",
+                f"{line[:50]!r} is not a line of an ARPA file ({str(error)[:60]}); correct it",
                 path=name,
                 line=number,
             ) from None
     if not ended or [order for order, _ in found] != list(range(1, len(found) + 1)) or not found:
-        raise DataError("no whole ARPA file (from \\1-grams: to \\end\\); copy it again", path=name)
+        raise DataError("incomplete ARPA file (expected \\1-grams: to \\end\\); copy it again", path=name)
     for order, rows in found:
         if promised.get(order) != len(rows):
             raise DataError(
@@ -179,5 +175,5 @@ def _row(line: str, order: int) -> Row:
     away = float(parts[order + 1]) if len(parts) == order + 2 else 0.0
     logp = float(parts[0])
     if not (logp < math.inf and away < math.inf):
-        raise ValueError("a number that is none, or infinite")
+        raise ValueError("expected finite numbers")
     return logp, parts[1 : order + 1], away

@@ -42,7 +42,7 @@ def count(tokens: np.ndarray, *, size: int, order: int, start: int) -> list[Leve
     """
     tokens = np.asarray(tokens, np.int64)
     if not len(tokens) or tokens[0] != start or (tokens == start).all():
-        raise DataError("n-grams are counted of texts that begin with <s> and hold at least one token more")
+        raise DataError("expected texts that begin with <s> and have at least one more token")
     places = np.arange(len(tokens))
     since = places - np.maximum.accumulate(np.where(tokens == start, places, 0))  # tokens since <s>
     own = np.bincount(tokens, minlength=size)

@@ -54,8 +54,8 @@ class Rotary(Distance):
         super().__init__()
         if head_size % 2:
             raise ShapeError(
-                f"rotary positions turn pairs of features, heads are {head_size} wide; "
-                "choose a width and num_heads that make them even"
+                f"rotary positions need an even number of features per head, got {head_size}; "
+                "change the width or num_heads"
             )
         self.head_size = head_size
         self.base = base

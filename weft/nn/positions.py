@@ -74,7 +74,7 @@ def distance_of(
     if kind == "rotary":
         return Rotary(head_size, base=base, scaling=scaling)
     if scaling != UNSCALED:
-        raise ConfigError(f"position_scaling: expected positions rotary, got {kind}; leave one of them out")
+        raise ConfigError(f"position_scaling: needs positions: rotary, got {kind}; leave one of them out")
     if kind == "alibi":
         return Alibi(num_heads)
     return Relative(num_heads, both_ways=both_ways) if kind == "relative" else Distance()

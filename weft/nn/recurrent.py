@@ -94,8 +94,8 @@ class Stack(nn.Module):
             wide = 2 * size if bidirectional and join == "concatenate" else size
             if residual and layer and wide != in_size:
                 raise ConfigError(
-                    f"residual: layer {layer + 1} reads {in_size} features and gives {wide}, and only equal "
-                    "sizes add up; give every layer the same size, or leave residual out"
+                    f"residual: layer {layer + 1} reads {in_size} features and gives {wide}, but only equal "
+                    "sizes can be added; give every layer the same size, or leave residual out"
                 )
             make = cells[layer % len(cells)]
             self.forwards.append(make(in_size, size))
@@ -149,7 +149,7 @@ class Stack(nn.Module):
         """
         check_shape("the input of a recurrent network", x, None, None, self.forwards[0].in_size)
         if x.shape[1] == 0:
-            raise ShapeError(f"the input has shape {list(x.shape)}, no step to read; leave empty rows out")
+            raise ShapeError(f"expected at least one step, got an input of shape {list(x.shape)}")
         states = self.start(x) if states is None else _checked(states, x, len(self.forwards))
         x, mask, places = settle(x, None if mask is None else read_mask(mask, x, "Stack"))
         cuts = plan(mask)

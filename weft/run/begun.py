@@ -51,7 +51,7 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     try:
         unknown = files.is_dir(path) and not files.is_file(path / "recipe.yaml")
         if unknown and any(map(_foreign, path.iterdir())):
-            raise ConfigError(f"{path}: is not empty and no run directory; choose another one with --run")
+            raise ConfigError(f"{path}: is not empty and not a run directory; choose another one with --run")
         claim.alone(path)
         with claim.claim(path):
             if (path / "recipe.yaml").exists():
@@ -141,7 +141,7 @@ def _check_same(path: Path, begun: Begun, old: dict[str, Any]) -> None:
         changed = difference(at(old, keys), at(plain, keys), ".".join(keys))
         if changed and Checkpoints(path, print).updates():
             raise ConfigError(
-                f"{path}: this run was begun with {changed}; {reason}, "
+                f"{path}: this run was started with {changed}; {reason}, "
                 "so train the new recipe with another --run"
             )
         if changed and (path / weights.START).exists():

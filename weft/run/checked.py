@@ -30,7 +30,7 @@ def checked(recipe: Table, plugins: Collection[str]) -> Begun:
     find(plugins)
     name = recipe.value.get("task")
     if name is None or not isinstance(name.value, str):
-        raise recipe.refuse("a recipe begins with the task, for example task: translate")
+        raise recipe.refuse("expected a task, got none; add a line such as task: translate")
     kind: Any = named(name, Task, plugins=plugins)
     recipe.check_keys(["task", *kind.sections, "training"])
     parts: dict[str, Any] = {}

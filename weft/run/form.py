@@ -30,10 +30,10 @@ def check(path: Path) -> None:
     Raises:
         CheckpointError: the run is of another format, or its run.json is missing or damaged.
     """
-    remedy = "restore it from a copy, or train anew with another --run"
+    remedy = "restore it from a copy, or train again with another --run"
     about = jsonfile.load(path / "run.json", _Written, remedy)
     if about.format != FORMAT:
         raise CheckpointError(
             f"{path}: was written in format {about.format} by weft {about.weft}, and weft {__version__} "
-            f"reads format {FORMAT}; use that version, or train anew with another --run"
+            f"reads format {FORMAT}; use that version, or train again with another --run"
         )

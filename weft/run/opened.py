@@ -83,7 +83,7 @@ def open_run(
 def _untrained(path: Path, plugins: Collection[str]) -> Opened:
     """A run whose weights are not there: recipe and vocabularies alone, and a new model."""
     if not is_file(path / "recipe.yaml"):
-        raise CheckpointError(f"{path}: is missing or damaged; train the run anew")
+        raise CheckpointError(f"{path}: is missing or damaged; train the run again")
     form.check(path)
     recipe = read_recipe(path / "recipe.yaml")
     task = check(recipe, plugins=plugins).task

@@ -47,7 +47,7 @@ def teacher_of(folder: Path) -> Teacher | None:
     """
     if not is_file(folder / FILE):
         return None
-    return jsonfile.load(folder / FILE, Teacher, "remove it, or distill anew", error=CheckpointError)
+    return jsonfile.load(folder / FILE, Teacher, "remove it, or distill again", error=CheckpointError)
 
 
 def digest(run: Path) -> str:

@@ -63,7 +63,7 @@ class Completions:
         asks = self._asks(given, writer)
         about = Completion(f"cmpl-{time.time_ns():x}", int(time.time()), run.name, [])
         if given.stream_options is not None and not given.stream:
-            raise Refusal(400, "stream_options: expected stream: true beside it", param="stream_options")
+            raise Refusal(400, "stream_options: needs stream: true", param="stream_options")
         if given.stream:
             return await _started(self._stream(about, writer, asks, given))
         key, size = (run, "completions"), sum(map(size_of, asks))

@@ -113,7 +113,7 @@ class Access:
         link = method in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
         from_here = origin.partition("://")[2].lower() == host if origin else site == "none" or link
         if not from_here:
-            raise Refusal(403, "a page of another web site sent this; --cors ORIGIN allows a site")
+            raise Refusal(403, "pages of other web sites are refused; --cors ORIGIN allows one")
 
 
 class Guard:

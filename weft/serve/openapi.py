@@ -36,7 +36,7 @@ REFUSALS = {
 EVERYWHERE = ("400", "403", "421", "500", "503")
 SENT, NAMED = ("408", "413"), ("404", "409")
 COMPUTED = (*NAMED, "429")
-RETRY = {"Retry-After": {"description": "Seconds until a new try.", "schema": {"type": "integer"}}}
+RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 BEARER = {"WWW-Authenticate": {"description": "Bearer", "schema": {"type": "string"}}}
 
 

@@ -72,7 +72,7 @@ def _series(given: Any, limits: Limits) -> list[list[float] | str]:
         if not all(
             isinstance(one, int | float) and not isinstance(one, bool) and abs(one) < LARGEST for one in row
         ):
-            raise Refusal(400, "inputs: expected finite numbers below 1e30 only")
+            raise Refusal(400, "inputs: expected finite numbers below 1e30")
     return [row if isinstance(row, str) else [float(one) for one in row] for row in rows]
 
 

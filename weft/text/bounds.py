@@ -63,7 +63,7 @@ def half_pair(what: str) -> DataError:
         what: begins the sentence, such as "a text".
     """
     return DataError(
-        f"{what} holds half a surrogate pair, which is no character; read the text as UTF-8 with "
+        f"{what} contains half a surrogate pair, which is not a character; read the text as UTF-8 with "
         "errors='replace'"
     )
 

@@ -87,7 +87,7 @@ def renumbered(
     tokenizer = _tokenizer_of(path, content)
     if tokenizer.get_vocab_size() > size:
         raise CheckpointError(
-            f"{path}: has {tokenizer.get_vocab_size()} pieces, the model {size}; is it the one of this model?"
+            f"{path}: has {tokenizer.get_vocab_size()} pieces, the model {size}; is it the right file?"
         )
     names = ("<unk>", "[UNK]", "<|unk|>")
     unknown = next((number for name in names if (number := tokenizer.token_to_id(name)) is not None), -1)
@@ -124,7 +124,7 @@ def content_of(path: Path) -> dict[str, Any]:
     try:
         content = jsonfile.read(path)
         if not isinstance(content, dict):
-            raise ValueError("it is no table")
+            raise ValueError("it is not a table")
         return content
     except FileNotFoundError:
         raise CheckpointError(

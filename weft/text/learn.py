@@ -142,6 +142,6 @@ def _unigram(words: Counter[str], alphabet: list[str], size: int) -> models.Mode
 
 def _too_large(size: int, most: int, what: str) -> ConfigError:
     return ConfigError(
-        f"vocabulary size {size} is more than the data can give: {most} {what}, special symbols counted; "
+        f"vocabulary size {size} is more than the data can give: {most} {what}, including special symbols; "
         f"set size to {most} or less, or give more text"
     )

@@ -40,7 +40,7 @@ def read(path: Path) -> Saved:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}); name a run directory") from error
     except ValueError as error:
         sort = str(error).removeprefix("it is ")
-        raise _wrong(path, sort if "larger" in sort or "ordinary" in sort else "not JSON") from error
+        raise _wrong(path, sort if "larger" in sort or "regular" in sort else "not JSON") from error
     try:
         with guarded("it"):
             return _parse(content)
@@ -51,7 +51,7 @@ def read(path: Path) -> Saved:
 
 def _wrong(path: Path, what: str) -> CheckpointError:
     return CheckpointError(
-        f"{path}: {what}; this is no tokenizer.json of Weft, or it is damaged: train again"
+        f"{path}: {what}; this is not a tokenizer.json of Weft, or it is damaged: train again"
     )
 
 

@@ -219,7 +219,7 @@ def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tu
         ) from error
     if max(names, default=0) >= size:
         raise CheckpointError(
-            f"{path}: has the number {max(names)}, the model {size} tokens; is it the one of this model?"
+            f"{path}: has the number {max(names)}, the model {size} tokens; does it belong to this model?"
         )
     unknown = next((number for number, name in names.items() if name == "<unk>"), -1)
     special = [pad, unknown, start, end]

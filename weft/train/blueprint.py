@@ -63,8 +63,8 @@ def build_for(make: Callable[[], nn.Module], weights: Mapping[str, Tensor], plac
             return build(make)
     except _TooMuch:
         raise CheckpointError(
-            f"{place}: holds another model than the recipe ({stored:,} numbers, the recipe describes a far "
-            "larger one); use the recipe it was trained with"
+            f"{place}: contains a different model from the recipe ({stored:,} numbers, the recipe describes "
+            "a far larger one); use the recipe it was trained with"
         ) from None
 
 

@@ -170,5 +170,5 @@ def check(
         wrong += [f"{name} is {_type(weights[name])}, not {_type(own[name])}" for name in types]
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         raise CheckpointError(
-            f"{place}: holds another model than the recipe ({', '.join(wrong[:3])}{more}); {hint}"
+            f"{place}: contains a different model from the recipe ({', '.join(wrong[:3])}{more}); {hint}"
         )

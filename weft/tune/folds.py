@@ -71,7 +71,7 @@ def folds(
     if not isinstance(count, int) or count < 2:
         raise ConfigError(f"{recipe}: expected data.folds of at least 2, got {count}; pass data.folds=5")
     if by_time is not None and repeats > 1:
-        raise ConfigError("--repeats: time can be cut in one way only; leave it out")
+        raise ConfigError("--repeats: data.time allows only one split; leave it out")
     found = Folds(recipe, given, count, range(by_time is not None, count), repeats, folder, plugins)
     check(read_recipe(recipe, found.overrides(1, found.tested[0])), plugins=plugins)
     return found

@@ -117,11 +117,11 @@ def keep(ready: Plan) -> None:
     path = ready.folder / "plan.json"
     space = spaces.as_json(ready.space)
     if files.is_file(path):
-        old = jsonfile.load(path, _Kept, "restore it from a copy, or begin another study with --study")
+        old = jsonfile.load(path, _Kept, "restore it from a copy, or start another study with --study")
         changed = difference(old.plain, ready.plain, "recipe") or difference(old.space, space, "space")
         if changed:
             raise ConfigError(
-                f"{ready.folder}: this study was begun with {changed}; pass another --study for the new one"
+                f"{ready.folder}: this study was started with {changed}; pass another --study for the new one"
             )
         return
     ready.folder.mkdir(parents=True, exist_ok=True)

@@ -62,7 +62,7 @@ class Study:
         except Exception as error:  # noqa: BLE001  each database driver has its own errors
             why = str(error).splitlines()[0] if str(error) else type(error).__name__
             shown = "--storage" if storage else f"{plan.folder / 'study.db'}"
-            raise ConfigError(f"{shown}: the database cannot be opened ({why})") from None
+            raise ConfigError(f"{shown}: the database cannot be opened ({why}); check --storage") from None
         tried = len(self.study.get_trials(deepcopy=False))
         # a sampler that starts again must not repeat its first draws
         self.study.sampler = optuna.samplers.TPESampler(seed=seed + tried, n_startup_trials=RANDOM_TRIALS)

@@ -106,7 +106,7 @@ def run_trial(study: Study, trial: Any, deadline: float, say: Say) -> int:
         if outcome.exit_code:
             return outcome.exit_code
         if plan.metric not in outcome.scores:
-            raise ConfigError(f"{plan.recipe}: expected validation data to choose settings by, got none")
+            raise ConfigError(f"{plan.recipe}: expected validation data, got none; set data.valid")
         study.end(trial, outcome.scores[plan.metric])
         say(f"trial {trial.number}: {plan.metric} {outcome.scores[plan.metric]:.4g} after {_minutes(trial)}")
     shutil.rmtree(run / "checkpoints", ignore_errors=True)  # nothing resumes it

@@ -166,7 +166,7 @@ def test_a_missing_or_wrong_dictionary_is_refused(folder):
     path.write_text("without-a-count\n" + kept, "utf-8")
     refused(folder, CheckpointError, "dict.es.txt:1", "a token and a count")
     path.write_text(kept + kept.splitlines()[0] + "\n", "utf-8")
-    refused(folder, CheckpointError, "there twice")
+    refused(folder, CheckpointError, "occurs twice")
 
 
 def test_pieces_of_words_need_their_codes(folder):
@@ -188,7 +188,7 @@ def test_damaged_files_are_refused(folder):
 
 def test_a_directory_that_exists_is_kept(folder, tmp_path):
     (tmp_path / "run").mkdir()
-    refused(folder, ConfigError, "is there already")
+    refused(folder, ConfigError, "already exists")
 
 
 @pytest.mark.parametrize(

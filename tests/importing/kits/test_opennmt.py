@@ -108,7 +108,7 @@ def pop_last(content) -> None:
         (lambda one: one["opt"].__setattr__("model_task", "lm"), ConfigError, "model_task.*got lm"),
         (lambda one: one["opt"].__setattr__("max_relative_positions", 16), ConfigError, "got 16"),
         (lambda one: one["opt"].__setattr__("heads", 3), CheckpointError, "3 do not divide"),
-        (pop_last, CheckpointError, "is it the vocabulary of this model"),
+        (pop_last, CheckpointError, "does it belong to this model"),
         (lambda one: one["vocab"].pop("src"), CheckpointError, "expected a list of tokens in vocab.src"),
         (lambda one: one["vocab"]["tgt"].__setitem__(0, "x"), CheckpointError, "expected <unk>"),
         (lambda one: one.pop("opt"), CheckpointError, "table 'opt'"),
@@ -141,7 +141,7 @@ def test_a_damaged_file_a_missing_part_and_an_existing_run_are_refused(tmp_path,
         imported(folder, "lstm", tmp_path / "run", source=None)
     assert not (tmp_path / "run").exists()
     (tmp_path / "run").mkdir()
-    with pytest.raises(ConfigError, match="is there already"):
+    with pytest.raises(ConfigError, match="already exists"):
         imported(folder, "lstm", tmp_path / "run")
 
 

@@ -106,7 +106,7 @@ def test_wrong_columns_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"group": "a", "valid": "v"}, "group: nothing is split"),
+        ({"group": "a", "valid": "v"}, "group: needs hold_out or folds"),
         ({"group": "a", "time": "b", "hold_out": 2}, "group: cannot be combined"),
         ({"time": "b", "hold_out": 2, "split_seed": 1}, "split_seed: with time"),
         ({"time": "b", "hold_out": 2, "folds": 3}, "fold: expected at least 1"),

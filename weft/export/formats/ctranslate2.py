@@ -57,7 +57,7 @@ class CTranslate2(Format):
             quantised = compare(found, texts, small, exact=False)
             lines += _int8(found, size, exact, quantised, small.seconds / engine.seconds)
         (folder / "README.md").write_text(_readme(opened, found, list(sides)), "utf-8")
-        return [f"tokenizer.json: {count} texts give Weft's numbers", *lines]
+        return [f"tokenizer.json: {count} texts give Weft's tokens", *lines]
 
 
 class Engine:

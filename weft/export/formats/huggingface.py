@@ -77,7 +77,7 @@ class HuggingFace(Format):
         size = (folder / "model.safetensors").stat().st_size
         return [
             f"{kind}: model.safetensors {size / 1e6:.2f} MB",
-            f"AutoTokenizer: {count} texts give Weft's numbers",
+            f"AutoTokenizer: {count} texts give Weft's tokens",
             *lines,
         ]
 

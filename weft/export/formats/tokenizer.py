@@ -25,7 +25,7 @@ TO = "tokenizer"
 class TokenizerOnly(Format):
     """A directory with tokenizer.json and tokenizer_config.json, which AutoTokenizer loads."""
 
-    about: ClassVar[str] = "the tokenizer of a language model alone, for evaluation harnesses"
+    about: ClassVar[str] = "only the tokenizer of a language model, for evaluation harnesses"
 
     def check(self, opened: Opened, options: Options) -> None:
         """See Format."""
@@ -46,7 +46,7 @@ class TokenizerOnly(Format):
             content = tokenizer_json(vocabulary, TO, symbols=True, begin="<eos>")
             about = settings(begins=True)
             count = check_numbers(vocabulary, content, sources(opened))
-            said = f"tokenizer.json: {count} texts give Weft's numbers"
+            said = f"tokenizer.json: {count} texts give Weft's tokens"
         (folder / "tokenizer.json").write_text(json.dumps(content, ensure_ascii=False), "utf-8")
         (folder / "tokenizer_config.json").write_text(json.dumps(about, indent=2))
         return [said]

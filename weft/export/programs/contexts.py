@@ -57,7 +57,7 @@ class Comparer:
         for text in (first, second):
             words, layers = self.vectors(text)
             if len(spelt) != 1 or spelt[0] not in words:
-                raise ValueError(f"{word!r} is no word of {text!r}; give two sentences that have it")
+                raise ValueError(f"{word!r} is no word of {text!r}; give two sentences that contain it")
             found.append(layers[:, words.index(spelt[0])])
         length = np.linalg.norm(found[0], axis=1) * np.linalg.norm(found[1], axis=1)
         return [float(cosine) for cosine in (found[0] * found[1]).sum(1) / length]

@@ -61,7 +61,7 @@ def read_file(given: Given, shape: Sequence[int], read: Callable[[Any], np.ndarr
     except Refused as error:
         raise ValueError(f"{name}: {error}") from None
     except (*DAMAGED, Image.DecompressionBombError) as error:
-        raise ValueError(f"{name}: missing, damaged, or no picture ({error})") from None
+        raise ValueError(f"{name}: missing, damaged, or not a picture ({error})") from None
     if found.shape != tuple(shape):
         got, wanted = (" x ".join(map(str, each)) for each in (found.shape, shape))
         raise ValueError(f"{name}: expected {wanted}, as the model was trained on, got {got}; rescale it")

@@ -42,10 +42,10 @@ class Transcriber(SourceWriter):
         try:
             frames = self.frames(*samples_of(given))
         except (wave.Error, EOFError, OSError, RuntimeError, ZeroDivisionError, ValueError) as error:
-            raise ValueError(f"{name}: no PCM wav file that can be read ({error})") from None
+            raise ValueError(f"{name}: not a readable PCM wav file ({error})") from None
         most = self.about["max_source"]
         if most is not None and len(frames) > most:
-            raise ValueError(f"{name}: expected at most {most} frames, got {len(frames)}; cut it to pieces")
+            raise ValueError(f"{name}: expected at most {most} frames, got {len(frames)}; cut it into pieces")
         source = {"frames": frames[None], "mask": np.ones((1, len(frames)), bool)}
         return self.target.decode(self.write(source, len(frames), beam)[0])
 

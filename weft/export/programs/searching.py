@@ -111,7 +111,7 @@ class SourceWriter(Writer):
         if self.about["max_output"] is not None:
             limit = min(limit, self.about["max_output"] - length * self.about["prompted"])
         if limit < 1:
-            raise ValueError(f"{length} tokens leave no positions to write at; shorten the text")
+            raise ValueError(f"{length} tokens leave no room for an answer; shorten the text")
         names = {"alpha": "length_penalty", "normalisation": "normalisation", "coverage": "coverage"}
         settings = {ours: how[name] for ours, name in names.items()}
         state = self.start(source)

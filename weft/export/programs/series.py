@@ -22,7 +22,7 @@ class Scaled:
             wanted = f"{called}expected at least {self.about['lookback']} values"
             raise ValueError(f"{wanted}, got {len(raw)}; give a longer past")
         if np.nanmax(np.abs(raw)) >= 1e30:
-            raise ValueError(f"{called}expected finite numbers below 1e30 only")
+            raise ValueError(f"{called}expected finite numbers below 1e30")
 
     def scale(self, name: str, raw: np.ndarray) -> tuple[int, float, float]:
         """Number, mean and deviation of a series; one that is new since training has its own scale."""

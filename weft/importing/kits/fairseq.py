@@ -77,7 +77,7 @@ def read(given: Given) -> Parts:
     return assembled(given, translator, (found[0], found[1]), (known[0], known[1]))
 
 
-KIT = Kit("fairseq", "a checkpoint_best.pt with dict.LANG.txt beside it", recognises, read)
+KIT = Kit("fairseq", "a checkpoint_best.pt next to dict.LANG.txt", recognises, read)
 
 
 def _checkpoint(path: Path) -> Path | None:
@@ -150,7 +150,7 @@ def _tokens(file: Path) -> list[str]:
             raise CheckpointError(f"{file}:{count}: expected a token and a count, got {line[:40]!r}")
         if token in seen and not again:
             raise CheckpointError(
-                f"{file}:{count}: {token[:40]!r} is there twice; is it the file of fairseq-preprocess?"
+                f"{file}:{count}: {token[:40]!r} occurs twice; was the file written by fairseq-preprocess?"
             )
         seen[token] = len(tokens)
         tokens.append(token)

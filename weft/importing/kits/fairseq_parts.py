@@ -71,7 +71,7 @@ class Checkpoint(NamedTuple):
         if found[0] != found[1]:
             raise ConfigError(
                 f"{self.place}: {name}: expected the same for encoder and decoder, got {found[0]} and "
-                f"{found[1]}, which Weft cannot express"
+                f"{found[1]}, which Weft does not support"
             )
         return found[0]
 

@@ -56,7 +56,7 @@ def _side(found: Checkpoint, side: str, place: str, size: int) -> tuple[dict[str
         if version.numel() != 1 or version.item() < 3:
             raise ConfigError(
                 f"{found.place}: {side}_normalize_before: expected a norm behind the last layer, got a "
-                f"checkpoint of an early version ({side}.version) without it, which Weft cannot express"
+                f"checkpoint of an early version ({side}.version) without it, which Weft does not support"
             )
         origins |= plain(f"{side}.last_norm", f"{side}.layer_norm")
     for layer in range(layers):

@@ -125,8 +125,8 @@ def _vocabulary(given: Given, folder: Path, data: dict[str, Any], model: Model, 
         named = options.get("model_file" if kind == "sentencepiece" else "codes")
         if not isinstance(named, str):
             raise ConfigError(
-                f"{model.place}: names no file of subwords for {short}, as before JoeyNMT 2.0; give the BPE "
-                "codes with --subwords FILE"
+                f"{model.place}: names no BPE codes for {short} (JoeyNMT before 2.0 never does); give "
+                "them with --subwords FILE"
             )
         subwords = (beside(folder, Path(named).name),) * 2
     if kind == "sentencepiece":

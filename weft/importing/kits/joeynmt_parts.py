@@ -74,7 +74,7 @@ def embedding_of(model: Model) -> dict[str, Any]:
         if found[0][name] != found[1][name]:
             raise ConfigError(
                 f"{model.place}: embeddings: expected the same {name} for encoder and decoder, "
-                f"got {found[0][name]} and {found[1][name]}, which Weft cannot express"
+                f"got {found[0][name]} and {found[1][name]}, which Weft does not support"
             )
     return found[1] | {"tied": bool(model.config["model"].get("tied_softmax", False))}
 
@@ -111,7 +111,7 @@ def _decoder(model: Model, side: str) -> tuple[dict[str, Any], dict[str, Origin]
     ):
         raise ConfigError(
             f"{model.place}: init_hidden: expected bridge or zero, got last with an encoder of another size "
-            "than the decoder, which Weft cannot express"
+            "than the decoder, which Weft does not support"
         )
     score = choice(section, "attention", model.place, "bahdanau", "luong")
     origins: dict[str, Origin] = plain("decoder.readout.0", "decoder.att_vector_layer")

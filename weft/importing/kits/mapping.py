@@ -79,7 +79,7 @@ def mapped(
     Raises:
         CheckpointError: tensors are missing, left over, or do not fit together.
     """
-    complete(tensors, origins, place, spare=spare, hint="are these the settings that belong to it?")
+    complete(tensors, origins, place, spare=spare, hint="do these settings belong to it?")
     found = {}
     for name, origin in origins.items():
         try:
@@ -87,7 +87,7 @@ def mapped(
         except (RuntimeError, IndexError, ValueError) as error:
             sizes = ", ".join(f"{each} {list(tensors[each].shape)}" for each in origin.names)
             raise CheckpointError(
-                f"{place}: {sizes} cannot become {name}; are these the settings that belong to it?"
+                f"{place}: {sizes} cannot become {name}; do these settings belong to it?"
             ) from error
     return found
 
@@ -112,7 +112,7 @@ def renumbered(
             side = "source" if name == SOURCE else "target"
             raise CheckpointError(
                 f"{place}: has {len(state[name]):,} {side} tokens, the vocabulary {max(order) + 1:,}; "
-                "is it the vocabulary of this model?"
+                "does it belong to this model?"
             )
         rows = torch.tensor(order)
         found[name] = state[name][torch.where(rows < 0, rows[3], rows)]

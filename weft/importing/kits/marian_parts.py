@@ -215,15 +215,15 @@ def _norms(settings: dict[str, Any], place: str) -> Norms:
     if steps not in ORDERS:
         known = ", ".join(f"'{before}' and '{after}'" for before, after in ORDERS)
         raise ConfigError(
-            f"{place}: transformer-preprocess and transformer-postprocess: expected {known}, which Weft can "
-            f"express, got {steps[0][:20]!r} and {steps[1][:20]!r}"
+            f"{place}: transformer-preprocess and transformer-postprocess: expected {known}, got "
+            f"{steps[0][:20]!r} and {steps[1][:20]!r}, which Weft does not support"
         )
     norms = Norms(*ORDERS[steps])
     wanted = steps[0] if norms.place == "before" else ""
     if top != wanted:
         raise ConfigError(
             f"{place}: transformer-postprocess-top: expected {wanted!r} with transformer-preprocess "
-            f"{steps[0]!r}, which Weft can express, got {top[:20]!r}"
+            f"{steps[0]!r}, got {top[:20]!r}, which Weft does not support"
         )
     version = re.match(r"v?(\d+)\.(\d+)", str(settings.get("version", "")))
     if norms.place == "before" and version and tuple(map(int, version.groups())) < (1, 10):

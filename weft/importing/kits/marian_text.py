@@ -109,7 +109,7 @@ def _tokens(file: Path) -> list[str]:
         match = _LINE.fullmatch(bare)
         if match is None or int(match[2]) in numbers:
             raise CheckpointError(
-                f"{file}:{count}: expected a token, a colon and a number of its own, got {line[:40]!r}"
+                f"{file}:{count}: expected a token, a colon and a unique number, got {line[:40]!r}"
             )
         numbers[int(match[2])] = _unquoted(match[1], f"{file}:{count}")
     if max(numbers, default=0) >= 4 * len(numbers) + 100:

@@ -57,7 +57,7 @@ def checkpoint(path: Path) -> Model:
         found = _beside(path)
     if vocabulary.get("src_feats"):
         raise ConfigError(
-            f"{place}: src_feats: expected none, which Weft can express, got features of source words"
+            f"{place}: src_feats: expected none, got features of source words, which Weft does not support"
         )
     tokens = _tokens(vocabulary, "src", place), _tokens(vocabulary, "tgt", place)
     renamed = {_renamed(name): one for name, one in found.items()}
@@ -90,7 +90,7 @@ def _tokens(vocabulary: dict[str, Any], side: str, place: str) -> list[str]:
     if isinstance(found, dict):
         fields = found.get("fields")
         if isinstance(fields, list) and len(fields) > 1:
-            raise ConfigError(f"{place}: features of words: expected none, which Weft can express, got some")
+            raise ConfigError(f"{place}: expected words without features, which Weft lacks, got some")
         try:
             found = fields[0][1]["vocab"]["itos"]  # type: ignore[index]
         except (TypeError, KeyError, IndexError):

@@ -106,7 +106,7 @@ def _count(tensors: Mapping[str, Tensor], pattern: str, place: str) -> int:
         count += 1
     if not count:
         raise CheckpointError(
-            f"{place}: expected a matrix {pattern.format(0)}, got none; are these the options of this model?"
+            f"{place}: expected a matrix {pattern.format(0)}, got none; are these its options?"
         )
     return count
 

@@ -62,7 +62,7 @@ def run_of(
         ConfigError: superfluous or unsuitable files, or no languages.
     """
     if given.vocabulary:
-        raise ConfigError(f"{given.path}: has its vocabularies in it; leave out --vocabulary")
+        raise ConfigError(f"{given.path}: already contains its vocabularies; leave out --vocabulary")
     settings, embedding, origins = parts
     found = _vocabulary(given, texts, place, 0), _vocabulary(given, texts, place, 1)
     return assembled(given, Translator(settings, embedding, origins, tensors, place, DECODING, spare), found)
@@ -87,7 +87,7 @@ def tables(
     if tied and both[0] is not None and both[1] is not None and not torch.equal(both[0], both[1]):
         raise CheckpointError(
             f"{place}: share_decoder_embeddings is set, but {target} and {HEAD} differ; "
-            "are these the settings that belong to it?"
+            "do these settings belong to it?"
         )
     head = _first(tensors, HEAD, target) if tied else HEAD
     rows = tensors.get(head, torch.empty(0))
@@ -122,7 +122,7 @@ def _vocabulary(given: Given, texts: Texts, place: str, one: int) -> Found:
         return vocabularies.from_words(tokens, special, framed=False)
     if any(JOINER in token for token in tokens):
         raise ConfigError(
-            f"{place}: its tokens have the joiner {JOINER} of OpenNMT's Tokenizer, which Weft does not have; "
+            f"{place}: its tokens have the joiner {JOINER} of OpenNMT's Tokenizer, which Weft lacks;  "
             "leave out --subwords, and give the run tokenised text"
         )
     return vocabularies.from_subwords(tokens, special, subwords[one], framed=False)

@@ -108,7 +108,7 @@ class _Side:
         if count < 1 or rows % count:
             raise CheckpointError(
                 f"{self.place}: {name} has {rows} rows, which {count} do not divide; "
-                "are these the settings that belong to it?"
+                "do these settings belong to it?"
             )
         return rows // count
 

@@ -80,7 +80,7 @@ def choice(settings: dict[str, Any], name: str, place: str, *known: Any, usual: 
     if found not in known:
         supported = " or ".join(str(one) for one in known)
         raise ConfigError(
-            f"{place}: {name}: expected {supported}, which Weft can express, got {str(found)[:60]}"
+            f"{place}: {name}: expected {supported}, got {str(found)[:60]}, which Weft does not support"
         )
     return found
 

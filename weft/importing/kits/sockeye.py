@@ -131,7 +131,7 @@ def _vocabulary(given: Given, folder: Path, model: Model, one: int) -> Found:
     if len(tokens) != size or tuple(tokens[:4]) != SYMBOLS:
         raise CheckpointError(
             f"{file}: expected {size:,} tokens that begin with {' '.join(SYMBOLS)}, got {len(tokens):,}; "
-            "is it the vocabulary of this model?"
+            "does it belong to this model?"
         )
     special = vocabularies.special(tokens, SYMBOLS)
     subwords = sides(given.subwords, "subwords")
@@ -153,5 +153,5 @@ def _tokens(file: Path) -> list[str]:
     if not isinstance(content, dict) or sorted(map(repr, content.values())) != sorted(
         map(repr, range(len(content)))
     ):
-        raise CheckpointError(f"{file}: expected each token with a number of its own from 0; fetch it again")
+        raise CheckpointError(f"{file}: expected a unique number from 0 for each token; fetch it again")
     return sorted(content, key=content.__getitem__)

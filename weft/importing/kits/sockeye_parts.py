@@ -57,7 +57,7 @@ def _side(model: Model, side: str) -> tuple[dict[str, Any], dict[str, Origin]]:
     if not 1 <= num_heads <= size or size % num_heads:
         raise CheckpointError(
             f"{place}: attention_heads: expected a divisor of model_size {size}, got {num_heads}; "
-            "is it the config of these parameters?"
+            "does it belong to these parameters?"
         )
     kind = choice(section, "decoder_type", place, "transformer", "ssru_transformer")
     hybrid = side == "decoder" and kind == "ssru_transformer"
@@ -110,8 +110,8 @@ def _norm(section: dict[str, Any], place: str) -> str:
     if steps not in ORDERS:
         known = ", ".join(f"'{before}' and '{after}'" for before, after in ORDERS)
         raise ConfigError(
-            f"{place}: preprocess_sequence and postprocess_sequence: expected {known}, which Weft can "
-            f"express, got {steps[0][:20]!r} and {steps[1][:20]!r}"
+            f"{place}: preprocess_sequence and postprocess_sequence: expected {known}, got "
+            f"{steps[0][:20]!r} and {steps[1][:20]!r}, which Weft does not support"
         )
     return ORDERS[steps]
 

@@ -189,8 +189,8 @@ class EmbeddingView(View):
         groups = [{"name": "words", "items": items}]
         return [
             said(
-                "Cosines between the words of the text. A word that occurs twice has one vector alone, but "
-                "may have two different ones in context."
+                "Cosines between the words of the text. A word that occurs twice has one vector without "
+                "context, but may have two in context."
             ),
             {"kind": "matrices", "pick": "cosines", "each": "vectors", "groups": groups},
         ]

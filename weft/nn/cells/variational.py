@@ -55,8 +55,8 @@ class Variational(Cell):
         self.cell = cell(in_size, size)
         if not self.cell.multiplies:
             raise ConfigError(
-                f"cell: {type(self.cell).__name__} has no product with its h that could be dropped; "
-                "zoneout fits every cell"
+                f"cell: {type(self.cell).__name__} does not multiply its h, so there is nothing to drop; "
+                "use zoneout"
             )
         self.multiplies = False  # do not apply dropout twice
         self.rate = rate

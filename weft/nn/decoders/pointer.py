@@ -87,14 +87,14 @@ class PointerDecoder(Decoder):
             raise ConfigError("pointer: copies from a source, so the model needs an encoder")
         if encoder.stride != 1:
             raise ConfigError(
-                f"pointer: the encoder joins {encoder.stride} positions to one, and each position of the "
-                "source must be left to copy from; take another encoder"
+                f"pointer: the encoder merges {encoder.stride} positions into one, but copying needs each of "
+                "them; use another encoder"
             )
         if coverage is not None and coverage < 0:
             raise ConfigError(f"coverage: expected 0 or more, or null for none, got {coverage}")
         self.decoder = decoder(in_size, encoder)
         if self.decoder.copies:
-            raise ConfigError("pointer: the decoder inside it copies too; take one that does not")
+            raise ConfigError("pointer: the inner decoder copies too; use one that does not")
         self.reach = self.decoder.reach if coverage is None else None
         self.skips, self.weighted = self.decoder.skips, self.decoder.weighted
         size = self.decoder.size

@@ -96,8 +96,8 @@ class RecurrentDecoder(Decoder):
         super().__init__()
         if bidirectional:
             raise ConfigError(
-                "bidirectional: expected false for a decoder or language model, got true; it must not see "
-                "what it has yet to write, only an encoder may"
+                "bidirectional: expected false for a decoder or language model, got true; it must not "
+                "see later words; only an encoder may"
             )
         check_choice("enters", enters, Enters)
         check_choice("readout_activation", readout_activation, Readout)

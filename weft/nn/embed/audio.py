@@ -51,7 +51,7 @@ def mel_filters(rate: int, points: int, bins: int, *, low: float = 20.0, high: f
     filters = torch.minimum(rise, fall).clamp(min=0)
     if bool((filters.sum(1) == 0).any()):
         raise ConfigError(
-            f"bins: {bins} bands are more than {points} samples at {rate} Hz tell apart; take fewer, or a "
+            f"bins: {points} samples at {rate} Hz cannot resolve {bins} bands; use fewer bands, or a "
             "longer window"
         )
     return filters.float()

@@ -52,6 +52,6 @@ class Encoder(nn.Module, ABC):
         if inspectable(mask) and arrangement(mask) == "scattered":
             raise ShapeError(
                 f"{name}: expected a mask with the real positions first, got padding before a real one; "
-                "pad on the right, or take a recurrent encoder, which reads either"
+                "pad on the right, or use a recurrent encoder, which accepts both"
             )
         return harmless(x, mask), mask

@@ -91,8 +91,8 @@ class Quantile(RealHead):
         wanted = levels.double().cpu()
         if wanted.min() < known[0] - 1e-9 or wanted.max() > known[-1] + 1e-9:
             raise ConfigError(
-                f"levels from {float(wanted.min()):g} to {float(wanted.max()):g} were asked for, "
-                f"this model learnt {self.levels[0]:g} to {self.levels[-1]:g}"
+                f"levels: expected {self.levels[0]:g} to {self.levels[-1]:g}, which this model learnt, "
+                f"got {float(wanted.min()):g} to {float(wanted.max()):g}"
             )
         right = torch.searchsorted(known, wanted).clamp(1, len(known) - 1)
         share = ((wanted - known[right - 1]) / (known[right] - known[right - 1])).clamp(0, 1)

@@ -36,8 +36,8 @@ class PatchFront(Front):
         height, width, channels = shape[-3:]
         if height % patch or width % patch:
             raise ShapeError(
-                f"patches: {height} x {width} pixels are not tiled by patches of {patch}; "
-                "choose a patch or a picture size that divides"
+                f"patches: {height} x {width} pixels cannot be cut into patches of {patch}; "
+                "change the size of the patches or of the pictures"
             )
         self.size = size
         self.grid = (*shape[:-3], height // patch, width // patch)

@@ -20,7 +20,7 @@ WORDS = COMMON | {
     "unlabelled": "texts without exactly one label",
     "single": "files with one class only",
     "label": "classes that are rare, or missing in one file",
-    "nothing": "texts with nothing in them",
+    "nothing": "empty texts",
     "again": "duplicate texts in one file",
     "leak": "texts that also occur in an earlier file",
 }

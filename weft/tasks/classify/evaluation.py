@@ -63,14 +63,14 @@ class LabelEvaluation(Evaluation):
             f"calibration error {sure.error:.4f} (10 bins)"
         )
         if self.temperature != 1:
-            lines[-1] += f"; {self.before.error:.4f} before its temperature of {self.temperature:.3g}"
+            lines[-1] += f"; {self.before.error:.4f} before calibration (temperature {self.temperature:.3g})"
         shown = [f"{one.least:g}: {one.share:.1%} at {one.accuracy:.4f}" for one in self.kept if one.share]
         lines.append(f"  answers with at least this probability, and their accuracy: {', '.join(shown)}")
         if self.threshold is not None:
             name, best = self.threshold
             lines.append(
-                f"  F1 of {name} is highest if it is answered from probability {best.value:.3g} on: "
-                f"{best.f1:.4f} (from 0.5 on: {best.usual:.4f})"
+                f"  F1 of {name} is highest with the threshold {best.value:.3g}: {best.f1:.4f} "
+                f"(with 0.5: {best.usual:.4f})"
             )
         lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} texts/s, {self.seconds:.1f} s")
         lines.append(table(self.rows))

@@ -55,7 +55,7 @@ class Embedding:
         if self.tuned and self.contextual is None:
             raise ConfigError("tuned: expected contextual, the run whose model is trained further")
         if self.fixed and self.vectors is None:
-            raise ConfigError("fixed: expected vectors with true, as a random table cannot stay fixed")
+            raise ConfigError("fixed: true needs vectors; set vectors, or leave fixed out")
 
 
 @dataclass(frozen=True, kw_only=True)

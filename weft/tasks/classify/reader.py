@@ -183,7 +183,7 @@ class Reader:
             CheckpointError: it is missing or damaged.
         """
         path = run / "tokenizer.classes.json"
-        remedy = "this is no run of a classifier, or training has not begun"
+        remedy = "this is not a run of a classifier, or training has not started"
         saved = jsonfile.load(path, SavedReader, remedy)
         items = None
         if bag is not None:

@@ -186,7 +186,7 @@ class ClassifyReady(ready.Ready):
         assert isinstance(model, Predictor)
         members = options.get("ensemble", ())
         if members and options.get("plot"):
-            raise ConfigError("--plot: draws where one model looked; leave out --plot or --ensemble")
+            raise ConfigError("--plot: shows the attention of one model; leave out --plot or --ensemble")
         others = [self._joined(member) for member in members]
         scores = bool(options.get("scores"))
         return Classifier(model, self.reader, self.task.data, others=others, scores=scores)
@@ -254,6 +254,6 @@ class ClassifyReady(ready.Ready):
         """Refuse a member of an ensemble whose training texts may hold those of the split."""
         if member.task.data.parts(split) != self.task.data.parts(split):
             raise ConfigError(
-                f"--ensemble {member.path}: was trained on other folds, or holds other texts out, so it may "
-                "have learnt from those tested here; name a run with the same section data"
+                f"--ensemble {member.path}: has a different split, so it may have been "
+                "trained on texts tested here; name a run with the same section data"
             )

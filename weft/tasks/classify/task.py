@@ -49,7 +49,7 @@ class Classify(Task):
         "evaluate": ("ensemble", "calibrate"),
         "check": ("text", "label", "labels", "encoding"),
     }
-    note: ClassVar[str] = "Accuracy: share of right classes; f1: mean F1 of the classes; loss: nats a text."
+    note: ClassVar[str] = "Accuracy: share of right classes; f1: mean F1 of the classes; loss: nats per text."
     columns: ClassVar[Sequence[str]] = ("text", "label")
     evaluation: ClassVar = LabelEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
@@ -84,7 +84,7 @@ class Classify(Task):
         vectors, size = self.parts.embedding.vectors, self.parts.embedding.size
         if vectors is not None and (there := read_vectors(vectors, ())[1]) != size:
             raise ConfigError(
-                f"model: embedding.size is {size}, and the vectors of {vectors} have {there} numbers; "
+                f"model: embedding.size is {size}, but the vectors of {vectors} have {there} numbers; "
                 f"set embedding.size: {there}"
             )
 

@@ -15,7 +15,7 @@ class Draw(CaptionsInit):
 
     def model(self, side: int | None) -> str:
         """An encoder for the caption and a decoder that writes tiles."""
-        return """  tile: 4                           # side of a tile in pixels; a tile is drawn at a time
+        return """  tile: 4                           # side of a tile in pixels; one tile is drawn at a time
   tiles: 512                        # maximum size of the palette, learnt from the training pictures
 model:
   encoder: {use: recurrent, cell: gru, sizes: [96], bidirectional: true}

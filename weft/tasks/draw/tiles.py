@@ -56,7 +56,7 @@ class Tiles:
         height, width = pictures.shape[1:3]
         if pictures.ndim != 4 or height % tile or width % tile:
             raise DataError(
-                f"expected pictures that tiles of {tile} x {tile} pixels fill, "
+                f"expected sides that are multiples of {tile} pixels, "
                 f"got {' x '.join(map(str, pictures.shape[1:]))}; set data.size to a multiple of data.tile"
             )
         cut = _cut(pictures, tile).reshape(-1, tile * tile * 3)

@@ -42,7 +42,7 @@ def inspected(
     nats = -float(logp[torch.arange(len(targets)), targets].mean())
     return Inspected(
         text=text,
-        answer=f"forward perplexity {math.exp(nats):.1f} a word, its end counted",
+        answer=f"forward perplexity {math.exp(nats):.1f} per word, including the end",
         source=["<start>", *first, END],
         batch=Sentences(spelled, mask, len(first) + 1).to(comparer.model.ends.device),
         choices=choices_of(logp, targets, _Called(comparer), [*first, END]),

@@ -71,7 +71,7 @@ class Elmo(NamedTuple):
         Raises:
             CheckpointError: the folder is no run of the task elmo, or damaged.
         """
-        remedy = "this is no run of the task elmo; train one with recipes/elmo"
+        remedy = "this is not a run of the task elmo; train one with recipes/elmo"
         sizes = jsonfile.load(folder / SIZES, ElmoModel, remedy)
         return cls(Lexicon.load(folder / LEXICON), sizes)
 

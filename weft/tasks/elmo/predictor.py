@@ -155,7 +155,7 @@ class Comparer(predictor.Predictor[Asked]):
         for text in texts:
             words = self._words(text, place)
             if len(spelt) != 1 or spelt[0] not in words:
-                raise place.refuse(f"{word!r} is no word of {text!r}; give two sentences that have it")
+                raise place.refuse(f"{word!r} is no word of {text!r}; give two sentences that contain it")
             found.append(words)
             at.append(words.index(spelt[0]))
         return Asked(found, word, at)

@@ -38,8 +38,8 @@ class ElmoTask(Task):
         "backward": "lower",
     }
     note: ClassVar[str] = (
-        "forward and backward are perplexities a word by the full softmax, the end (or the beginning) of "
-        "each line counted and unknown words as one word; loss is the mean of both in nats."
+        "forward and backward are perplexities per word with the full softmax, including the end (or the "
+        "beginning) of each line; all unknown words are one word; loss is the mean of both in nats."
     )
 
     def __init__(self, *, data: ProseData, model: ElmoModel) -> None:

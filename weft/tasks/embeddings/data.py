@@ -65,11 +65,9 @@ class WordsData:
                 f"subsample: expected a number from 0 to below 1 such as 0.001, got {self.subsample}"
             )
         if (self.corpus is None) == (self.train is None):
-            raise ConfigError(
-                "give either corpus (an embedded one) or train (your file), and only one of them"
-            )
+            raise ConfigError("set exactly one of corpus (embedded) and train (your file)")
         if (self.corpus is None) != (self.language is None):
-            raise ConfigError("language: belongs to corpus; give both, such as libreoffice-help and en")
+            raise ConfigError("language: needs corpus; set both, such as libreoffice-help and en")
 
     def open(self) -> PlainText:
         """The training text.

@@ -149,7 +149,7 @@ class WordVectors(predictor.Predictor[list[str]]):
             unseen = self.model.unseen(spelt) if spelt else None
         if unseen is None or not unseen.any():
             raise DataError(
-                f"{word!r} is none of the {len(self.words):,} words that have a vector; "
+                f"{word!r} is not among the {len(self.words):,} words with a vector; "
                 "train with model.subwords: true for unseen words, or lower data.min_count"
             )
         found: np.ndarray = unseen.float().cpu().numpy()

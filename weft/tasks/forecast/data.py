@@ -70,7 +70,7 @@ class SeriesData:
 
     def __post_init__(self) -> None:
         if (self.file is None) == (self.generated is None):
-            raise ConfigError("give either file (your series) or generated: waves, and only one of them")
+            raise ConfigError("set exactly one of file (your series) and generated: waves")
         if self.generated is not None and self.generated not in GENERATED:
             raise ConfigError(f"generated: expected one of {', '.join(GENERATED)}, got {self.generated!r}")
         for name in ("lookback", "horizon", "batch_rows"):

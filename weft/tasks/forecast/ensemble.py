@@ -76,7 +76,7 @@ def see_that_it_joins(
         )
     if other_data.lookback > data.lookback:
         raise ConfigError(
-            f"it reads {other_data.lookback} rows, here {data.lookback}; name the one that reads most first"
+            f"it reads {other_data.lookback} rows, here {data.lookback}; name the run with most rows first"
         )
     if any(getattr(other_data, name) != getattr(data, name) for name in ("known", "past", "calendar")):
         raise ConfigError(
@@ -87,7 +87,7 @@ def see_that_it_joins(
         ("columns", "columns"),
         ("known", "covariates"),
         ("covariates", "scales of the covariates known ahead"),
-        ("channels", "columns read beside (data.inputs)"),
+        ("channels", "input columns (data.inputs)"),
         ("mean", "training rows, to tell by their mean"),
         ("std", "training rows, to tell by their deviation"),
     ):

@@ -175,7 +175,7 @@ class Forecaster:
         if len(values) < self.data.lookback:
             raise DataError(self._too_short(one, len(values)))
         if np.nanmax(np.abs(values)) >= LARGEST:
-            raise DataError(f"{_called(one)}: expected finite numbers below 1e30 only")
+            raise DataError(f"{_called(one)}: expected finite numbers below 1e30")
 
     def _too_short(self, one: Chosen, rows: int) -> str:
         wanted = f"{_called(one)}: expected at least {self.data.lookback} rows"

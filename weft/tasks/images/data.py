@@ -80,9 +80,7 @@ class ClassData:
             if value is not None and value < least:
                 raise ConfigError(f"{name}: expected at least {least}, got {value}")
         if (self.generated is None) == (self.train is None):
-            raise ConfigError(
-                "give either generated (shapes or moving) or train (your files), only one of them"
-            )
+            raise ConfigError("set exactly one of generated (shapes or moving) and train (your files)")
 
     def has(self, split: Split) -> bool:
         """Whether the recipe has the split."""

@@ -61,7 +61,7 @@ class ProseEvaluation(Evaluation):
     context: str
     vocabulary: str
     outputs: list[str]  # the log-probability of each line in nats, with its end
-    scores: list[Scored]  # perplexity, nats a word, bits a character; then the mixture's perplexity
+    scores: list[Scored]  # perplexity, nats per word, bits a character; then the mixture's perplexity
     model: Likelihood
     lines: int
     words: int
@@ -69,17 +69,17 @@ class ProseEvaluation(Evaluation):
     unknown: int
     buckets: list[Bucket]
     seconds: float
-    shows: ClassVar[str] = "nats a token by how often it was seen"
+    shows: ClassVar[str] = "nats per token by how often it was seen"
 
     def details(self) -> list[str]:
         """Speed, and loss by frequency."""
         lines = []
         if not self.buckets:
-            lines.append("  baseline: none, the training text is no longer there to count n-grams in")
+            lines.append("  baseline: none, because the training text that it counts is missing")
         lines.append(
             f"  {len(self.model.logp) / max(self.seconds, 1e-9):,.0f} tokens/s, {self.seconds:.1f} s"
         )
-        lines.append("nats a token by how often it was seen in training:")
+        lines.append("nats per token by how often it was seen in training:")
         lines += [
             f"  {bucket.least:>7,} or more  {bucket.tokens:>9,} tokens  "
             + "  ".join(f"{name} {nats:.3f}" for name, nats in bucket.nats.items())
@@ -181,7 +181,7 @@ def _scored(stream: Stream, own: Likelihood, others: list[Likelihood], signature
     found = []
     for name, unit, count, scale, form in (
         ("perplexity", f"token{end}", tokens, 1.0, "perplexity"),
-        ("nats a word", f"word{end}", stream.each[:, 0], 1.0, "mean"),
+        ("nats per word", f"word{end}", stream.each[:, 0], 1.0, "mean"),
         ("bits a character", "character with line ends", stream.each[:, 1], 1 / math.log(2), "mean"),
     ):
         metric = ratio(name, f"unit:{unit}|{signature}", higher_is_better=False, form=form)  # type: ignore[arg-type]

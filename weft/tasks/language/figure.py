@@ -56,7 +56,8 @@ def coloured_text(scored: "Scored", title: str) -> Figure:
                 parse_math=False,
             )
             place += wide
-    note = f"{-scored.total / len(scored.logp):.3f} nats a token, {len(scored.logp)} tokens; white 0, dark 1"
+    mean = -scored.total / len(scored.logp)
+    note = f"{mean:.3f} nats per token, {len(scored.logp)} tokens; white 0, dark 1"
     axes.text(0, len(lines) + 2.4, note, fontsize=8, color=FAINT, va="top", parse_math=False)
     return figure
 
@@ -95,7 +96,7 @@ def nats_by_frequency(buckets: "Sequence[Bucket]", *, title: str, note: str) -> 
             axes.text(x, y, f"{y:.2f}", fontsize=7.5, color=INK, ha="center", va="bottom")
     ticks = [f"seen {bucket.least:,}+\nn = {bucket.tokens:,}" for bucket in buckets]
     axes.set_xticks(range(len(buckets)), ticks, fontsize=8)
-    axes.set_ylabel("nats a token", color=INK)
+    axes.set_ylabel("nats per token", color=INK)
     axes.grid(axis="y", color=GRID, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)

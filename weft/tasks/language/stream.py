@@ -97,7 +97,7 @@ def encode_whole(text: str, vocabulary: Vocabulary, name: str) -> Stream:
     reading = reading_of(vocabulary)
     row = reading.row(text)
     if not text.strip() or len(row) < 2:
-        raise DataError("expected a text of at least two tokens, got too little", path=name)
+        raise DataError("expected a text of at least two tokens, got fewer", path=name)
     lines = text.removesuffix("\n").split("\n")
     breaks = np.flatnonzero(np.array(list(text)) == "\n")
     begins = np.array([*[0] * len(reading.opening), *vocabulary.begins(text)])
@@ -125,7 +125,7 @@ class Pieces:
     def __init__(self, count: int, *, rows: int, length: int) -> None:
         self.part = count // rows
         if not self.part:
-            raise DataError(f"the training text has {count} tokens, data.rows asks for {rows} rows; lower it")
+            raise DataError(f"the training text has only {count} tokens for data.rows: {rows}; lower it")
         self.rows, self.length = rows, length
 
     def epoch(self, number: int) -> "Epoch":
@@ -163,7 +163,7 @@ class Windows:
 
     def __init__(self, count: int, *, rows: int, length: int, seed: int) -> None:
         if count < length:
-            raise DataError(f"the training text has {count} tokens, data.length asks for {length}; lower it")
+            raise DataError(f"the training text has only {count} tokens for data.length: {length}; lower it")
         self._most, self._rows, self._seed = count - length, rows, seed
         self._batches = -(-count // (rows * length))
 

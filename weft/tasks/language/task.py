@@ -87,8 +87,8 @@ class Language(Task):
             with torch.no_grad():
                 if self.streams and grows(model):
                     raise ConfigError(
-                        "the state of this decoder holds all that it has read and cannot be carried from "
-                        "batch to batch; set data.batches: windows (or lines)"
+                        "the state of this decoder contains all that it has read, so it cannot be carried "
+                        "from batch to batch; set data.batches: windows (or lines)"
                     )
                 if self.data.batches == "windows":
                     model.eval().loss(

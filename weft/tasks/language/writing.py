@@ -77,9 +77,7 @@ class Writing:
         search = given.get("search", self.search)
         unused = [name for name in ("temperature", "top_k", "top_p", "seed") if name in given]
         if search != "sample" and unused:
-            raise ConfigError(
-                f"{unused[0]}: is a setting of sampling, and {search} was asked for; add --sample"
-            )
+            raise ConfigError(f"{unused[0]}: applies to sampling, but the search is {search}; add --sample")
         if search != "beam" and "length_penalty" in given:
-            raise ConfigError(f"length_penalty: is a setting of beam search, and {search} was asked for")
+            raise ConfigError(f"length_penalty: applies to beam search, but the search is {search}")
         return replace(self, **given)

@@ -36,8 +36,8 @@ class MaskedTask(Task):
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
     options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("nbest", "scores")}
     note: ClassVar[str] = (
-        "loss is nats and accuracy the share right of 15 % of the validation tokens, always the same ones; "
-        "as in training 80 % of those are masked, 10 % replaced, 10 % left as they are."
+        "loss (in nats) and accuracy are of 15 % of the validation tokens, always the same ones; as in "
+        "training 80 % of them are masked, 10 % replaced, 10 % left as they are."
     )
 
     def __init__(self, *, data: ProseData, model: MaskedModel) -> None:
@@ -80,7 +80,7 @@ class MaskedTask(Task):
         """Read the vocabulary of the run."""
         if not (run / VOCABULARY).exists():
             raise CheckpointError(
-                f"{run / VOCABULARY}: is missing; this is no run directory, or training has not begun"
+                f"{run / VOCABULARY}: is missing; this is not a run directory, or training has not started"
             )
         return MaskedReady(self, load_vocabulary(run / VOCABULARY))
 

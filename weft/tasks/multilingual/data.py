@@ -60,7 +60,7 @@ class ManyData:
         targets = {pair.split("-")[1] for pair in self.pairs}
         for pair in self.zero_shot:
             if pair.split("-")[1] not in targets:
-                raise ConfigError(f"zero_shot: no trained pair is written in the target language of {pair}")
+                raise ConfigError(f"zero_shot: no trained pair has the target language of {pair}")
         if self.temperature < 1:
             raise ConfigError(f"temperature: expected at least 1, got {self.temperature:g}")
         if self.prompt is not None and "{text}" not in self.prompt:

@@ -67,7 +67,7 @@ class ManyTranslator(Predictor[str]):
             ConfigError: the model does not write this language, or the prompt requires a source language.
         """
         if target not in self._data.targets:
-            raise ConfigError(f"--target {target}: this model writes {', '.join(self._data.targets)}")
+            raise ConfigError(f"--target: expected one of {', '.join(self._data.targets)}, got {target}")
         if source is None and self._data.prompt is not None and "{source}" in self._data.prompt:
             raise ConfigError("--source: this model's prompt names the source language; give it")
         return self.of(f"{source or 'any'}-{target}")

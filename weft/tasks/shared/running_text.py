@@ -82,11 +82,9 @@ class ProseData:
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if (self.corpus is None) == (self.train is None):
-            raise ConfigError(
-                "give either corpus (an embedded one) or train (your file), and only one of them"
-            )
+            raise ConfigError("set exactly one of corpus (embedded) and train (your file)")
         if (self.corpus is None) != (self.language is None):
-            raise ConfigError("language: belongs to corpus; give both, such as libreoffice-help and en")
+            raise ConfigError("language: needs corpus; set both, such as libreoffice-help and en")
         if not 0 <= self.valid_share < 1:
             raise ConfigError(f"valid_share: expected a share from 0 to below 1, got {self.valid_share}")
         given = (self.corpus is not None) + (self.valid is not None) + (self.valid_share > 0)

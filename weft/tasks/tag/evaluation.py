@@ -54,7 +54,7 @@ class TagEvaluation(Evaluation):
         if self.unseen_tags:
             lines.append(f"  tags that training never saw (always wrong): {', '.join(self.unseen_tags)}")
         rate = self.words / max(self.seconds, 1e-9)
-        lines.append(f"  {rate:,.0f} words a CPU second, {self.seconds:.1f} s")
+        lines.append(f"  {rate:,.0f} words per CPU second, {self.seconds:.1f} s")
         wrong = [
             (int(self.matrix[i, j]), self.labels[i], self.labels[j])
             for i, j in zip(*np.nonzero(self.matrix), strict=True)

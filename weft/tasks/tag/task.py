@@ -38,8 +38,8 @@ class Tag(Task):
     sections: ClassVar[Mapping[str, type]] = {"data": TagData, "model": TagModel}
     options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("scores",)}
     note: ClassVar[str] = (
-        "accuracy is the share of words with the right tag, unknown that among "
-        "words which training never saw, loss is nats a word."
+        "accuracy is the share of words with the right tag, unknown the same for words that training never "
+        "saw, loss is nats per word."
     )
     evaluation: ClassVar = TagEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
@@ -75,7 +75,7 @@ class Tag(Task):
             _, size = read_vectors(vectors, ())
             if size != self.parts.embedding.size:
                 raise ConfigError(
-                    f"model: embedding.size is {self.parts.embedding.size}, and the vectors of {vectors} "
+                    f"model: embedding.size is {self.parts.embedding.size}, but the vectors of {vectors} "
                     f"have {size} numbers; set embedding.size: {size}"
                 )
 

@@ -132,7 +132,7 @@ _lanes: dict[Hashable, tuple[int, Way[Result]]] = {}
 def why_not_native(cell: str, given: Given) -> str:
     """Why the compiled cells cannot compute this layer; "" if they can."""
     if cell not in native.CELLS:
-        return "there is no compiled code for this cell"
+        return "this cell has no compiled code"
     if native.loaded().library is None:
         return native.loaded().reason
     if given.x.device.type != "cpu":

@@ -99,6 +99,6 @@ def whole_words(kind: str) -> None:
     """
     if kind not in ("word", "space"):
         raise ConfigError(
-            f"model: embedding.contextual gives vectors of words, and data.vocabulary.kind is {kind}; set it "
+            f"model: embedding.contextual gives vectors of words, but data.vocabulary.kind is {kind}; set it "
             "to word, or to space for tokenised text"
         )

@@ -50,7 +50,7 @@ def check(data: ProseData, *, words: bool) -> None:
     """
     if data.batches != "lines":
         raise ConfigError(
-            f"data: batches is {data.batches}, and this task reads each line alone; set batches: lines"
+            f"data: batches is {data.batches}, but this task reads each line separately; set batches: lines"
         )
     if words and data.vocabulary.kind not in ("word", "space"):
         raise ConfigError(

@@ -149,7 +149,7 @@ def checked(text: str) -> str:
         raise DataError("the text is empty; give one sentence, in quotes")
     if len(text) > LONGEST:
         raise DataError(
-            f"the text has {len(text):,} characters, a page shows at most {LONGEST:,}; give a sentence of it"
+            f"expected at most {LONGEST:,} characters, got {len(text):,}; give a part of the text"
         )
     return text
 

@@ -20,7 +20,7 @@ def check_columns(
     """
     for name, column in (("group", group), ("time", time)):
         if column is not None and not (folds or hold_out):
-            raise ConfigError(f"{name}: nothing is split; set hold_out or folds too, or leave it out")
+            raise ConfigError(f"{name}: needs hold_out or folds; set one of them, or leave it out")
     if group is not None and time is not None:
         raise ConfigError("group: cannot be combined with time; leave one out")
     if time is not None and seed is not None:

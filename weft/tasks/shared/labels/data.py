@@ -123,13 +123,9 @@ class LabelData:
             if getattr(self, name) < least:
                 raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if (self.corpus is None) == (self.train is None):
-            raise ConfigError(
-                "give either corpus (an embedded one) or train (your file), and only one of them"
-            )
+            raise ConfigError("set exactly one of corpus (embedded) and train (your file)")
         if self.split_column is not None and (self.folds or self.valid or self.test):
-            raise ConfigError(
-                "split_column: it names the split of each text; leave out valid, test and folds"
-            )
+            raise ConfigError("split_column: cannot be combined with valid, test or folds; leave them out")
         check_encoding(self.encoding)
         if self.separator == "" or self.separator in ("\t", "\n"):
             raise ConfigError(f'separator: expected a character such as "|", got {self.separator!r}')

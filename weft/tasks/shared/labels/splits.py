@@ -161,11 +161,11 @@ def check_parts(*, folds: int, fold: int, hold_out: int, seed: int | None, valid
     if seed is not None and seed < 0:
         raise ConfigError(f"split_seed: expected at least 0, got {seed}")
     if seed is not None and not folds and not hold_out:
-        raise ConfigError("split_seed: nothing is split; set hold_out or folds too, or leave it out")
+        raise ConfigError("split_seed: needs hold_out or folds; set one of them, or leave it out")
     if folds and test:
-        raise ConfigError("folds: got a test file too, and both give test data; leave one out")
+        raise ConfigError("folds: cannot be combined with a test file; leave one out")
     if hold_out and valid:
-        raise ConfigError("hold_out: got validation files too; leave one out")
+        raise ConfigError("hold_out: cannot be combined with validation files; leave one out")
     if not hold_out and not valid:
         raise ConfigError(
             "valid: expected validation files in addition to train; or set hold_out: 10 and split_seed: 1 to "

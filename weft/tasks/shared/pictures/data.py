@@ -77,7 +77,7 @@ class CaptionData:
         if self.size is not None and self.size < least:
             raise ConfigError(f"size: expected at least {least} pixels, got {self.size}")
         if (self.generated is None) == (self.train is None):
-            raise ConfigError("give either generated: shapes or train (your files), and only one of them")
+            raise ConfigError("set exactly one of generated: shapes and train (your files)")
         if self.train is not None and self.valid is None:
             raise ConfigError(
                 "valid: expected validation captions in addition to train; hold some pictures out"

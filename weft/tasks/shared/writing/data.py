@@ -136,9 +136,7 @@ class PairData:
                 f"got {self.cut_source}"
             )
         if (self.corpus is None) == (self.train is None):
-            raise ConfigError(
-                "give either corpus (an embedded one) or train (your files), and only one of them"
-            )
+            raise ConfigError("set exactly one of corpus (embedded) and train (your files)")
         if self.temperature < 1:
             raise ConfigError(f"temperature: expected at least 1, got {self.temperature:g}")
         for path, weight in self.mixed.items():
@@ -146,7 +144,7 @@ class PairData:
                 raise ConfigError(f"mixed: expected a weight above 0 for {path}, got {weight:g}")
         if self.corpus is None and self.valid is None:
             raise ConfigError(
-                "valid: expected validation files beside train; hold some pairs out of training"
+                "valid: expected validation files in addition to train; hold some pairs out of training"
             )
 
     def has(self, split: Split) -> bool:

@@ -134,9 +134,7 @@ class Decoding:
         search = given.setdefault("search", "sample" if options.get("sample") else self.search)
         unused = [name for name in ("temperature", "top_k", "top_p", "seed") if name in given]
         if search != "sample" and unused:
-            raise ConfigError(
-                f"{unused[0]}: is a setting of sampling, and {search} was asked for; add --sample"
-            )
+            raise ConfigError(f"{unused[0]}: applies to sampling, but the search is {search}; add --sample")
         if search == "sample" and "beam" in given:
             raise ConfigError("beam: sampling keeps no beam; leave out --beam or --sample")
         wants_beam = "beam" in given or given.get("nbest", 1) > 1 or any(name in given for name in _OF_BEAMS)

@@ -94,8 +94,8 @@ class PairModel:
         shared = one_vocabulary if settings.shared is None else settings.shared
         if shared and not one_vocabulary:
             raise ConfigError(
-                "model.embedding.shared: expected false: source and target have vocabularies of their own; "
-                "set data.vocabulary.shared: true or leave it out"
+                "model.embedding.shared: expected false, because source and target have separate "
+                "vocabularies; set data.vocabulary.shared: true or leave it out"
             )
         tokens = partial(
             Tokens,

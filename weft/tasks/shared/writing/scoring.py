@@ -99,7 +99,7 @@ def score_file(
     beside = sorted({*options} - {"score"})
     if beside:
         raise ConfigError(
-            f"--score: expected no setting of the search, since given lines are scored; got {beside[0]}"
+            f"--score: cannot be combined with {beside[0]}, because nothing is searched; leave it out"
         )
     given, texts = _given(path, count, labels)
     places = (Place(str(path), number) for number in range(1, count + 1))

@@ -48,7 +48,7 @@ class Searching:
         self, models: Sequence[Generator], target: Vocabulary, how: Decoding, banned: Sequence[int]
     ) -> None:
         if how.glossary is not None:
-            raise ConfigError("glossary: its terms are those of a source text; leave it out")
+            raise ConfigError("glossary: this model reads no source text; leave it out")
         self._models = (
             list(models)
             if how.precision == "float32"
@@ -109,7 +109,7 @@ class Searching:
             self._check_room(empty)
             if most < self._least:
                 raise ShapeError(
-                    f"{int(lengths.max())} tokens leave the model {max(0, most)} positions to write at, "
+                    f"{int(lengths.max())} tokens leave room for an answer of {max(0, most)} tokens, "
                     f"expected at least {self._least}; shorten the text"
                 )
             taken = lengths if most < empty else torch.zeros_like(lengths)  # by the source
@@ -199,8 +199,8 @@ def spelled(vocabulary: Vocabulary, name: str, text: str) -> list[int]:
     if UNK in tokens:
         pieces = " ".join(vocabulary.pieces(tokens))
         raise ConfigError(
-            f"{name}: {text!r} holds characters or words that the run's vocabulary cannot spell ({pieces}); "
-            "write it in another way"
+            f"{name}: {text!r} contains characters or words that the vocabulary lacks ({pieces}); "
+            "write it differently"
         )
     return tokens
 
@@ -223,7 +223,7 @@ def looked(seen: dict[str, list[Tensor]]) -> Tensor:
         return seen["attention"][-1]
     layers = seen["cross_attention"]
     if not layers:
-        raise ConfigError("coverage: this model has no attention, so it covers nothing; leave it out")
+        raise ConfigError("coverage: needs attention, which this model lacks; leave it out")
     return layers[max(0, len(layers) - 2)].mean(1)  # Garg et al. 2019: the last layer but one aligns best
 
 

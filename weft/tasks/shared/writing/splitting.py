@@ -29,7 +29,7 @@ class Splitting(Predictor[str]):
         for name in ("prefix", "require"):
             if getattr(translator.decoding, name):
                 raise ConfigError(
-                    f"--{name}: it would hold for every sentence of a line; leave out --split-sentences"
+                    f"--{name}: it would apply to every sentence of a line; leave out --split-sentences"
                 )
         self.translator = translator
         self.languages = (source, target)
