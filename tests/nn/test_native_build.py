@@ -13,6 +13,9 @@ import pytest
 
 from weft import native
 from weft.native import build, library
+from weft.nn.kernels.attention import decoding
+from weft.nn.kernels.light import selective
+from weft.search import whole
 
 
 def test_without_a_compiler_nothing_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,3 +166,22 @@ def test_a_library_has_only_the_instructions_in_its_name(name: str) -> None:
         text = subprocess.run([tool, "-d", str(path)], check=True, capture_output=True, text=True).stdout
         assert f"%{'z' if name == 'avx512' else 'y'}mm" in text
         assert not re.search(beyond, text), path.name
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "value"),
+    [
+        ("selective.cpp", "CHUNK", selective.CHUNK),
+        ("selective.cpp", "MOST", selective.MOST),
+        ("searching.cpp", "MOST", whole.MOST),
+        ("layers.h", "AT_ONCE", decoding.AT_ONCE),
+    ],
+)
+def test_python_allows_what_fits_into_the_buffers_of_compiled_code(file: str, name: str, value: int) -> None:
+    found = re.search(rf"constexpr \w+ [^;]*\b{name} = (\d+)", (build.HERE / file).read_text("utf-8"))
+    assert found and int(found[1]) == value
+
+
+def test_every_number_of_registers_that_a_head_may_have_is_compiled() -> None:
+    cases = re.findall(r"HEAD\((\d+)\)", (build.HERE / "layers.h").read_text("utf-8"))
+    assert sorted(map(int, cases)) == list(range(1, decoding.MOST_REGISTERS + 1))

@@ -20,6 +20,7 @@ from weft.nn.kernels import choice
 from weft.probe import probe
 from weft.search import whole
 from weft.search.beam import beam
+from weft.search.greedy import greedy
 from weft.search.rules import least_length, prefix
 from weft.tasks.language.step import Reader
 from weft.tasks.shared.writing.searching import rounded
@@ -280,3 +281,11 @@ def test_a_text_is_continued_by_compiled_code_while_its_window_is_not_full(count
             same(mine, beam(lambda token, state: reader.step(token, state), state, first, **how))  # noqa: B023
         assert bool(counted) == served
         counted.clear()
+
+
+def test_a_first_token_that_is_none_is_left_to_the_plain_loop_and_its_error(counted: list[bool]) -> None:
+    model = generator()
+    for token in (-1, WORDS, 10**12):
+        with pytest.raises(IndexError):
+            greedy(model.step, model.start(*sources()), torch.full((SOURCES,), token), eos=EOS, max_length=3)
+    assert counted == []

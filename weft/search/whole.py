@@ -99,6 +99,7 @@ def whole(step: Step, state: State, asked: Asked) -> Hypotheses | None:
     if given is None:
         return None
     symbols = [asked.eos, *asked.banned, *(token for rule in prefix for token in rule.tokens)]
+    symbols += map(int, asked.first.aminmax())  # compiled code would read past the end of the table
     if not all(0 <= symbol < given.classes for symbol in symbols):
         return None
     limits = _Limits(list(prefix), max((rule.tokens for rule in least), default=0), sum(grams))
