@@ -223,7 +223,7 @@ def test_cells_of_bfloat16_count_beyond_256(make: Make) -> None:
         state = each.start(x[:, 0])
         with torch.no_grad():
             for _ in range(400):
-                y, state = each.step(x[:, 0], state)
+                y, state = each(x, state)
         assert y.dtype == x.dtype
         counts.append(state[2:])
     for got, want in zip(*counts, strict=True):

@@ -68,8 +68,8 @@ class SLSTM(Cell):
         return h, zeros, zeros, zeros
 
     def carried(self, state: State) -> tuple[Tensor, ...]:
-        """(h, c)."""
-        return state[:2]
+        """(h, c), in the dtype of h."""
+        return state[0], state[1].to(state[0].dtype)
 
     def begin(self, carried: tuple[Tensor, ...]) -> State:
         """(h, c, ones, zeros): c is what the cell has read on average."""
