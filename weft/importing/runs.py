@@ -9,7 +9,7 @@ from pathlib import Path
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import read
-from weft.importing.families import FAMILIES, built, guarded
+from weft.importing.families.every import FAMILIES, built, guarded
 from weft.importing.kits.every import KITS
 from weft.importing.kits.kit import Given
 from weft.importing.languages import LANGUAGES

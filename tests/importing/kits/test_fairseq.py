@@ -14,13 +14,13 @@ from tests.laws.members import close
 from weft import cli
 from weft.errors import CheckpointError, ConfigError, WeftError
 from weft.importing import torchfile
+from weft.importing.families.translators import shifted_waves
 from weft.importing.kits.fairseq import KIT, recognises
 from weft.importing.kits.fairseq_parts import Checkpoint
 from weft.importing.kits.fairseq_transformer import transformer
 from weft.importing.kits.kit import Given
 from weft.importing.records import content, settings
 from weft.importing.runs import import_run
-from weft.importing.translators import shifted_waves
 from weft.nn.bridge import Bridge
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.run import open_run

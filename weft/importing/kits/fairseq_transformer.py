@@ -6,11 +6,11 @@ import torch
 
 from weft.errors import ConfigError
 from weft.importing.checkpoint import Origin
+from weft.importing.families.translators import shifted_waves
 from weft.importing.kits.fairseq_parts import Checkpoint, OurParts, tables
 from weft.importing.kits.mapping import zeros
 from weft.importing.kits.reading import choice
 from weft.importing.names import heads, plain, tensor
-from weft.importing.translators import shifted_waves
 
 ARCHITECTURES = (
     "transformer",

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from weft.errors import CheckpointError
 from weft.importing.checkpoint import Origin
-from weft.importing.rotations import paired
+from weft.importing.families.rotations import paired
 from weft.nn.norms import NormKind
 from weft.nn.positions import Positions
 from weft.nn.transformer import GATED, Activation

@@ -6,8 +6,8 @@ Read next: bert.py, the encoder.
 from typing import NamedTuple
 
 from weft.errors import ConfigError
-from weft.importing.bert import FAMILIES, SPARE, body, settings
 from weft.importing.checkpoint import Foreign, fill, prefixed
+from weft.importing.families.bert import FAMILIES, SPARE, body, settings
 from weft.importing.names import plain, tensor
 from weft.models import Predictor
 from weft.nn.embed.tokens import Tokens

@@ -1,4 +1,4 @@
-"""Find the family of a checkpoint and build its model. Read next: checkpoint.py."""
+"""Find the family of a checkpoint and build its model. Read next: bert.py, llama.py, translators.py."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,17 +7,17 @@ from pathlib import Path
 import torch
 
 from weft.errors import CheckpointError, ConfigError, WeftError
-from weft.importing.bert import bert
 from weft.importing.checkpoint import Foreign, read
-from weft.importing.gpt2 import gpt2
-from weft.importing.gpt_neox import gpt_neox
-from weft.importing.llama import ARCHITECTURES, llama
-from weft.importing.opt import opt
-from weft.importing.t5 import ARCHITECTURES as OF_T5
-from weft.importing.t5 import t5
-from weft.importing.text_classifiers import classifier, classifies
-from weft.importing.translators import FORMS, translator
-from weft.importing.vit import vit
+from weft.importing.families.bert import bert
+from weft.importing.families.gpt2 import gpt2
+from weft.importing.families.gpt_neox import gpt_neox
+from weft.importing.families.llama import ARCHITECTURES, llama
+from weft.importing.families.opt import opt
+from weft.importing.families.t5 import ARCHITECTURES as OF_T5
+from weft.importing.families.t5 import t5
+from weft.importing.families.text_classifiers import classifier, classifies
+from weft.importing.families.translators import FORMS, translator
+from weft.importing.families.vit import vit
 from weft.models import Generator, Predictor
 
 FAMILIES: dict[str, Callable[[Foreign], Generator | Predictor]] = {

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
+from weft.importing.families.rotations import decoder_of, paired, rotation
 from weft.importing.names import activation, architecture, constant, is_tied, plain, tensor
-from weft.importing.rotations import decoder_of, paired, rotation
 from weft.models import Generator
 from weft.nn.embed.tokens import Tokens
 from weft.nn.heads.categorical import Categorical
