@@ -1,6 +1,6 @@
 """Read a checkpoint directory of the `transformers` library: config.json and the weights.
 
-A family (gpt2.py, bert.py, ...) maps each of our tensors to the ones it is made from. Missing or extra
+A family (families/gpt2.py, ...) maps each of our tensors to the ones it is made from. Missing or extra
 tensors and wrong shapes are errors.
 Read next: names.py, what families share.
 """

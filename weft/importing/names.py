@@ -1,4 +1,4 @@
-"""Mappings shared by families: linear layers, norms, attention. Read next: gpt2.py; rotations.py."""
+"""Mappings shared by families: linear layers, norms, attention. Read next: families/gpt2.py."""
 
 from collections.abc import Callable
 

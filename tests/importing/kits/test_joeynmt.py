@@ -53,7 +53,7 @@ def test_pieces_and_probabilities_are_joeynmt_s(imported: Imported) -> None:
     model = imported.opened.model.eval()
     for row in imported.expected["rows"]:
         read, written = source.encode(row["source"]), target.encode(row["target"])
-        if hasattr(source, "_order"):
+        if hasattr(source, "order"):
             assert original(source, read) == row["read"]
             assert original(target, written) == row["written"][:-1]
         batch = collate_pairs([read], [written])

@@ -1,4 +1,4 @@
-"""Rotary positions of a checkpoint, also scaled ones. Read next: llama.py; ../nn/rotary.py."""
+"""Rotary positions of a checkpoint, also scaled ones. Read next: llama.py; ../../nn/rotary.py."""
 
 import math
 from collections.abc import Callable

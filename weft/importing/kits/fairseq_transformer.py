@@ -1,4 +1,4 @@
-"""fairseq's Transformer for translation. Read next: fairseq_parts.py; ../translators.py, its descendants."""
+"""fairseq's Transformer for translation. Read next: fairseq_parts.py; ../families/translators.py."""
 
 from typing import Any
 
