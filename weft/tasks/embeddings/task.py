@@ -12,6 +12,7 @@ import torch
 from weft.data.check import check
 from weft.data.questions import read_questions
 from weft.data.report import Report
+from weft.native.memory import keep_freed
 from weft.nn.embed.counts import Cells, Glove
 from weft.nn.embed.neighbours import Neighbourhood
 from weft.nn.heads.head import Loss
@@ -75,6 +76,7 @@ class Embeddings(Task):
 
     def prepare(self, run: Path, progress: Progress) -> EmbeddingsReady:
         """Read the text; count its words unless the run has them."""
+        keep_freed()  # every update has new gradients of whole tables
         progress("reading the text", 0, None)
         lines = list(self.data.lines())
         if not _saved(run).exists():
