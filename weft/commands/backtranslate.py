@@ -55,10 +55,11 @@ COMPUTING = ("processes", "device", "plugins")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("mono", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--to",
+    "--output",
+    "-o",
     "out",
     required=True,
-    metavar="OUT",
+    metavar="DIR",
     type=click.Path(path_type=Path),
     help="Directory for the pairs.",
 )
@@ -119,9 +120,9 @@ def command(**given: Any) -> int:
 
     \b
     Examples:
-      weft backtranslate runs/es-en news.es --to back
-      weft backtranslate runs/es-en news.es.gz more.es --to back --beam 1 --keep 0.8 --processes 2
-      weft backtranslate runs/es-en news.es --to back --sample --top-k 10 --seed 3
+      weft backtranslate runs/es-en news.es --output back
+      weft backtranslate runs/es-en news.es.gz more.es --output back --beam 1 --keep 0.8 --processes 2
+      weft backtranslate runs/es-en news.es --output back --sample --top-k 10 --seed 3
     """  # noqa: D301  click reads the \b
     from weft.commands import predict
     from weft.commands.outputs import UNANSWERED
@@ -201,16 +202,17 @@ def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequenc
     known = out / "back.json"
     try:
         if not known.exists() and out.exists() and any(out.iterdir()):
-            raise ConfigError(f"{out}: is not empty and has no back-translated pairs; choose another --to")
+            raise ConfigError(
+                f"{out}: is not empty and has no back-translated pairs; choose another --output"
+            )
         out.mkdir(parents=True, exist_ok=True)
         begun = known.exists() and texts.exists()
-        remedy = f"remove {out}, or choose another --to"
+        remedy = f"remove {out}, or choose another --output"
         then = jsonfile.load(known, dict[str, Any], remedy) if begun else about
         differs = sorted(name for name in about if then.get(name) != about[name])
         if differs:
-            raise ConfigError(
-                f"{out}: has pairs with another {', '.join(differs)}; remove it, or choose another --to"
-            )
+            changed = ", ".join(differs)
+            raise ConfigError(f"{out}: {changed} changed since its pairs were made; {remedy}")
         files.replace(known, files.to_json(about))
     except OSError as error:
         raise DataError(f"cannot be written ({error.strerror or error})", path=out) from error
