@@ -198,3 +198,16 @@ def test_labels_in_a_cell_are_sorted_and_each_once() -> None:
     assert names_of("", "|") == [] and names_of("a|b", None) == ["a|b"]
     with pytest.raises(ConfigError):
         LabelData(train="x", separator="\t")
+
+
+def test_data_check_counts_each_of_several_labels(tmp_path: Path) -> None:
+    train, valid = tmp_path / "train.tsv", tmp_path / "valid.tsv"
+    rows = ["sun\tweather|good", "rain\tweather", "nothing\t", "snow\tgood|weather"]
+    train.write_text("text\tlabel\n" + "\n".join(rows) + "\n")
+    valid.write_text("text\tlabel\nfrost\tweather|cold\n")
+    made = weft("data", "check", train, valid, "--label", "label", "--separator", "|")
+    assert made.code == 0, made.err
+    assert "the class 'good' has 2 texts" in made.out and "'weather'" not in made.out
+    assert f"{valid}:2: the label 'cold' does not occur in {train}" in made.out
+    plain = weft("data", "check", train, "--label", "label")
+    assert plain.code == 1 and f"{train}:4: the label is empty" in plain.out

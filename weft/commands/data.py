@@ -40,6 +40,11 @@ def command() -> None:
     "first word; coarse: its first word up to the colon.",
 )
 @click.option(
+    "--separator",
+    metavar="SIGN",
+    help='Classification: between the labels of a text that may have several or none, such as "|".',
+)
+@click.option(
     "--encoding",
     metavar="NAME",
     show_default="utf-8",

@@ -12,6 +12,7 @@ from weft.data.labelled import OPTIONS, LabelledText
 from weft.data.report import COMMON, Report
 from weft.data.sides import Finding, placed
 from weft.errors import DataError
+from weft.tasks.shared.labels.data import names_of
 
 FEW = 3  # texts of a class that is nearly empty
 MOST = 1000  # findings of a kind that are kept
@@ -37,11 +38,12 @@ class _Found:
             self.findings.append(finding)
 
 
-def check_labels(files: Sequence[Path], **form: Any) -> Report:
+def check_labels(files: Sequence[Path], *, separator: str | None = None, **form: Any) -> Report:
     """Check `__label__x text` lines, or .tsv and .csv tables with a column of labels and one of texts.
 
     Args:
         files: to check; the others are compared with the one named train, or else with the first one.
+        separator: between the labels of a text that may have several or none.
         form: arguments of LabelledText, such as the names of the columns.
     """
     found, lines = _Found(), {}
@@ -51,7 +53,7 @@ def check_labels(files: Sequence[Path], **form: Any) -> Report:
     for path in sorted(files, key=lambda path: path != first):
         counts: Counter[str] = Counter()
         try:
-            texts = LabelledText(path, named=OPTIONS, **form)
+            texts = LabelledText(path, named=OPTIONS, unlabelled=separator is not None, **form)
         except DataError as error:  # in the first line, and no other line can be read without it
             wrong = placed(str(path), error)
             found.add(wrong._replace(kind="columns") if wrong.line else wrong)
@@ -63,10 +65,12 @@ def check_labels(files: Sequence[Path], **form: Any) -> Report:
                 found.add(one)
                 continue
             number, said, read, _ = one
-            counts[said] += 1
-            if path != first and known and said not in known:
-                what = f"the label {said!r} does not occur in {first}, so no classifier can learn it"
-                found.add(Finding(str(path), number, "label", what))
+            names = names_of(said, separator)
+            counts.update(names)
+            for name in names if path != first and known else ():
+                if name not in known:
+                    what = f"the label {name!r} does not occur in {first}, so no classifier can learn it"
+                    found.add(Finding(str(path), number, "label", what))
             if not read.strip():
                 found.add(Finding(str(path), number, "nothing", "the text is empty; remove the line"))
                 continue
@@ -84,7 +88,7 @@ def check_labels(files: Sequence[Path], **form: Any) -> Report:
         lines[str(path)] = rows
         if path == first:
             known = dict(counts)
-            if len(counts) == 1:
+            if len(counts) == 1 and separator is None:
                 what = f"expected two classes or more, got only {next(iter(counts))!r}"
                 found.add(Finding(str(path), 0, "single", what))
         for said, count in counts.items():

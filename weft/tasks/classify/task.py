@@ -47,7 +47,7 @@ class Classify(Task):
     options: ClassVar[Mapping[str, Sequence[str]]] = {
         "predict": ("scores", "plot", "ensemble"),
         "evaluate": ("ensemble", "calibrate"),
-        "check": ("text", "label", "labels", "encoding"),
+        "check": ("text", "label", "labels", "separator", "encoding"),
     }
     note: ClassVar[str] = "Accuracy: share of right classes; f1: mean F1 of the classes; loss: nats per text."
     columns: ClassVar[Sequence[str]] = ("text", "label")
