@@ -96,6 +96,9 @@ CELLS = {
     "mlstm": Known(_heads(MLSTM), GATED),
     "ssd": Known(_heads(SSD), GATED, own=True),
     "delta": Known(_heads(Delta), "1, and 0 .. 1 along the key", own=True),
+    "delta, negative": Known(
+        partial(_heads(Delta), negative=True), "1, and -1 .. 1 along the key", True, True
+    ),
     "gated_delta": Known(_heads(GatedDelta), "0 .. 1, not diagonal", own=True),
     "rwkv7": Known(_heads(RWKV7), "-0.46 .. 1, not diagonal", None),
     "local attention": Known(

@@ -122,7 +122,7 @@ def mlstm(w: Weights, xs: Array, s: Array, m: Array, cap: float) -> tuple[Array,
     return np.stack(ys), np.stack(last)
 
 
-def delta(w: Weights, xs: Array, s: Array, before: Array | None) -> tuple[Array, Array]:
+def delta(w: Weights, xs: Array, s: Array, before: Array | None, most: float = 1.0) -> tuple[Array, Array]:
     """Schlag et al. 2021, section 4.2, as old value, new value, difference: W = W + b (v - v_old) k^T."""
     heads, keys, values = s.shape
     sizes = heads * keys, heads * keys, heads * values
@@ -133,7 +133,7 @@ def delta(w: Weights, xs: Array, s: Array, before: Array | None) -> tuple[Array,
     ys, states = [], s.transpose(0, 2, 1).copy()
     for t in range(len(xs)):
         q, k, v = (part.reshape(heads, -1) for part in parts(qkv[t], *sizes))
-        b = sigmoid(mixed[t, -heads:])
+        b = most * sigmoid(mixed[t, -heads:])
         o = []
         for h in range(heads):
             k_h, q_h = unit(k[h]), unit(q[h]) / np.sqrt(keys)
@@ -149,7 +149,7 @@ def unit(z: Array) -> Array:
     return z / np.sqrt(z @ z + 1e-6)
 
 
-def gated_delta(w: Weights, xs: Array, s: Array, before: Array) -> tuple[Array, Array]:
+def gated_delta(w: Weights, xs: Array, s: Array, before: Array, most: float = 1.0) -> tuple[Array, Array]:
     """Yang et al. 2024, equation 10: S_t = S_{t-1} (a_t (I - b_t k_t k_t^T)) + b_t v_t k_t^T, S [V, K]."""
     heads, keys, values = s.shape
     sizes = heads * keys, heads * keys, heads * values
@@ -162,7 +162,7 @@ def gated_delta(w: Weights, xs: Array, s: Array, before: Array) -> tuple[Array, 
         alpha = np.exp(-np.exp(w["log_rate"]) * softplus(a + w["bias"]))
         o = []
         for h in range(heads):
-            k_h, q_h, rate = unit(k[h]), unit(q[h]) / np.sqrt(keys), sigmoid(b[h])
+            k_h, q_h, rate = unit(k[h]), unit(q[h]) / np.sqrt(keys), most * sigmoid(b[h])
             erased = alpha[h] * (np.eye(keys) - rate * np.outer(k_h, k_h))
             states[h] = states[h] @ erased + rate * np.outer(v[h], k_h)
             o.append(w["norm"] * rms_norm(states[h] @ q_h, 1e-6))

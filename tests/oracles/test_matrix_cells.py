@@ -47,6 +47,11 @@ CASES: dict[str, tuple[Callable[[int, int], MatrixCell], Callable[..., Found]]] 
     "delta": (partial(Delta, **SIZES), lambda _, *given: oracle.delta(*given)),
     "delta-alone": (partial(Delta, **SIZES, convolution=0), lambda _, *given: oracle.delta(*given, None)),
     "gated_delta": (partial(GatedDelta, **SIZES), lambda _, *given: oracle.gated_delta(*given)),
+    "delta-negative": (partial(Delta, **SIZES, negative=True), lambda _, *given: oracle.delta(*given, 2.0)),
+    "gated_delta-negative": (
+        partial(GatedDelta, **SIZES, negative=True),
+        lambda _, *given: oracle.gated_delta(*given, 2.0),
+    ),
     "ssd": (partial(SSD, **SIZES), lambda _, *given: oracle.ssd(*given)),
     "rwkv7": (partial(RWKV7, **SIZES), lambda _, *given: oracle.rwkv7(*given)),
 }

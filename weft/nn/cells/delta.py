@@ -24,11 +24,13 @@ class Delta(MatrixCell):
         key_size: K; 0 = size / num_heads, rounded up.
         value_size: V; 0 = size / num_heads, rounded up.
         convolution: number of steps that the convolution reads; 0 = none.
+        negative: b_t is doubled, so that the state is multiplied by -1 .. 1 along k instead of 0 .. 1.
 
     The state is (y, S), and with a convolution its last inputs.
     Source: Schlag, Irie & Schmidhuber 2021, "Linear Transformers are secretly fast weight programmers",
     section 4.2; normalised keys, convolution and norm: Yang et al. 2024, "Parallelizing linear Transformers
-    with the delta rule over sequence length", section 3.3.
+    with the delta rule over sequence length", section 3.3; negative: Grazzi et al. 2025, "Unlocking
+    state-tracking in linear RNNs through negative eigenvalues", section 4.
 
     Example:
         >>> import torch
@@ -47,8 +49,10 @@ class Delta(MatrixCell):
         key_size: int = 0,
         value_size: int = 0,
         convolution: int = 4,
+        negative: bool = False,
     ) -> None:
         super().__init__(in_size, size, num_heads=num_heads, key_size=key_size, value_size=value_size)
+        self.largest_rate = 2.0 if negative else 1.0
         keys, values = num_heads * self.key_size, num_heads * self.value_size
         self.sizes = [keys, keys, values]
         self.project = Linear(in_size, sum(self.sizes) + num_heads, bias=False)
@@ -71,7 +75,7 @@ class Delta(MatrixCell):
             after = (window,)
         q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in F.silu(qkv).split(self.sizes, -1))
         q, k = unit(q, self.key_size**-0.5), unit(k)
-        rate = rate.sigmoid()[..., None]
+        rate = self.largest_rate * rate.sigmoid()[..., None]
         return Replaced(q, k, v, torch.zeros_like(rate), rate), after, ()
 
     def write(self, o: Tensor, rest: Extra) -> Tensor:

@@ -25,6 +25,7 @@ class GatedDelta(MatrixCell):
         key_size: K; 0 = size / num_heads, rounded up.
         value_size: V; 0 = size / num_heads, rounded up.
         convolution: number of steps that the convolution reads, at least 2.
+        negative: as in DeltaNet.
 
     The state is (y, S, last inputs of the convolution).
     Source: Yang, Kautz & Hatamizadeh 2024, "Gated delta networks: improving Mamba2 with delta rule",
@@ -47,8 +48,10 @@ class GatedDelta(MatrixCell):
         key_size: int = 0,
         value_size: int = 0,
         convolution: int = 4,
+        negative: bool = False,
     ) -> None:
         super().__init__(in_size, size, num_heads=num_heads, key_size=key_size, value_size=value_size)
+        self.largest_rate = 2.0 if negative else 1.0
         keys, values = num_heads * self.key_size, num_heads * self.value_size
         self.sizes = [keys, keys, values]
         self.rest = [values, num_heads, num_heads]  # z, b, a
@@ -68,7 +71,7 @@ class GatedDelta(MatrixCell):
         qkv, window = self.short(qkv, before[0], mask)
         q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in F.silu(qkv).split(self.sizes, -1))
         q, k = unit(q, self.key_size**-0.5), unit(k)
-        rate = b.sigmoid()[..., None]
+        rate = self.largest_rate * b.sigmoid()[..., None]
         decay = (-self.log_rate.exp() * F.softplus(a + self.bias))[..., None]
         return Replaced(q, k, v, decay, rate), (window,), (z,)
 
