@@ -211,3 +211,18 @@ def test_data_check_counts_each_of_several_labels(tmp_path: Path) -> None:
     assert f"{valid}:2: the label 'cold' does not occur in {train}" in made.out
     plain = weft("data", "check", train, "--label", "label")
     assert plain.code == 1 and f"{train}:4: the label is empty" in plain.out
+
+
+def test_init_writes_a_recipe_for_several_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cycle = ("", "weather", "weather|good")
+    rows = ["sun,weather|good", "nothing,", *(f"rain {n},{cycle[n % 3]}" for n in range(40))]
+    Path("news.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
+    made = weft("init", "classify", "--train", "news.csv", "--label", "label", "--separator", "|")
+    assert made.code == 0, made.err
+    assert "  weft data check news.csv --task classify --separator '|'" in made.out
+    recipe = Path("classify.yaml").read_text()
+    assert recipe.startswith("# 2 classes, 42 training texts") and '  separator: "|"\n' in recipe
+    said = refused(weft("init", "classify", "--train", "news.csv", "--label", "label", "-o", "other.yaml"))
+    assert "news.csv:3: the label is empty" in said
+    assert weft("train", "classify.yaml", "training.max_updates=2", "--run", "run").code == 0

@@ -50,7 +50,13 @@ def test_the_threshold_is_the_best_of_all() -> None:
         answered = probs >= value
         scores[value] = 2 * (answered & true).sum() / (answered.sum() + true.sum())
     found = best_f1(probs, true)
-    assert found.f1 == pytest.approx(max(scores.values())) == pytest.approx(scores[found.value])
+    answered = probs >= found.value
+    score = 2 * (answered & true).sum() / (answered.sum() + true.sum())
+    assert found.f1 == pytest.approx(max(scores.values())) == pytest.approx(score)
+    assert abs(probs - found.value).min() == pytest.approx(0.05)  # in the middle of two probabilities
+    assert best_f1(np.array([0.3, 0.3]), np.array([True, False])).value == 0.3  # all are answered
+    close = np.array([np.nextafter(0.3, 1), 0.3])  # no number lies between them
+    assert best_f1(close, np.array([True, False])).value == close[0]
     half = probs >= 0.5
     assert found.usual == pytest.approx(2 * (half & true).sum() / (half.sum() + true.sum()))
 

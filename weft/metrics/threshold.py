@@ -50,7 +50,8 @@ class Threshold(NamedTuple):
 def best_f1(probs: np.ndarray, true: np.ndarray) -> Threshold:
     """The threshold with the highest F1 of one class: answer it where its probability is at least that.
 
-    F1 = 2 TP / (answered + true). The candidates are the probabilities themselves; ties go to the higher one.
+    F1 = 2 TP / (answered + true), which changes only where a threshold passes a probability. The value is the
+    middle between the last probability that is answered and the next one; ties go to the higher value.
 
     Args:
         probs: [N] probability of the class.
@@ -58,7 +59,7 @@ def best_f1(probs: np.ndarray, true: np.ndarray) -> Threshold:
 
     Example:
         >>> best_f1(np.array([0.9, 0.4, 0.3, 0.1]), np.array([True, True, False, False]))
-        Threshold(value=0.4, f1=1.0, usual=0.6666666666666666)
+        Threshold(value=0.35, f1=1.0, usual=0.6666666666666666)
     """
     order = np.argsort(-probs, kind="stable")
     hits = np.cumsum(true[order])
@@ -67,4 +68,9 @@ def best_f1(probs: np.ndarray, true: np.ndarray) -> Threshold:
     place = int(np.argmax(np.where(last, f1, -1.0)))
     answered = probs >= 0.5
     usual = 2 * (answered & true).sum() / max(1, answered.sum() + true.sum())
-    return Threshold(float(probs[order][place]), float(f1[place]), float(usual))
+    least = probs[order][place]
+    middle = (least + probs[order][min(place + 1, len(probs) - 1)]) / 2
+    value = (
+        middle if (probs >= middle).sum() == place + 1 else least
+    )  # two numbers may have none between them
+    return Threshold(float(value), float(f1[place]), float(usual))

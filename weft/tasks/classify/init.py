@@ -33,6 +33,7 @@ FORM = (
         choices=("marked", "first", "coarse"),
         default="marked",
     ),
+    Option("separator", 'Between the labels of a text that may have several or none, such as "|".'),
     Option("encoding", "Encoding of the files, such as latin-1.", default="utf-8"),
 )
 """Options that say how the files are read."""
@@ -61,9 +62,11 @@ class Classify(Init):
         text, label, note = columns(train, given["text"], given["label"], encoding)
         if note:
             say(note)
-        form = {"text": text, "label": label, "labels": given["labels"], "encoding": encoding}
+        form = {"text": text, "label": label, "labels": given["labels"]}
+        form |= {"separator": given["separator"], "encoding": encoding}
         written = recipe(train, given["valid"], given["test"], **form)
-        usual = {"text": "text", "label": "label", "labels": "marked", "encoding": "utf-8"}
+        usual = {"text": "text", "label": "label", "labels": "marked", "separator": None}
+        usual |= {"encoding": "utf-8"}
         said = [word for name in form if form[name] != usual[name] for word in (f"--{name}", form[name])]
         return NewRecipe(written, [(*self.check(train), *said)])
 
@@ -72,17 +75,18 @@ class _Counted(NamedTuple):
     """The texts of a training file."""
 
     classes: Counter[str]
+    texts: int
     words: int
     longest: int  # words of the longest text
 
     @property
     def few(self) -> bool:
         """Whether a linear model is the safer choice."""
-        return self.classes.total() < FEW
+        return self.texts < FEW
 
     def about(self) -> str:
         """Two lines of the recipe's header."""
-        total, names = self.classes.total(), self.classes.most_common(6)
+        total, names = self.texts, self.classes.most_common(6)
         shown = ", ".join(f"{name} {count:,}" for name, count in names)
         shown += ", ..." if len(self.classes) > 6 else ""
         return (
@@ -99,6 +103,7 @@ def recipe(
     text: str,
     label: str,
     labels: "Labels" = "marked",
+    separator: str | None = None,
     encoding: str = "utf-8",
 ) -> str:
     """A commented recipe.
@@ -106,6 +111,7 @@ def recipe(
     Args:
         train, valid, test: labelled texts; the last two default to the files next to the first.
         text, label: columns of a table; labels, encoding: see LabelledText.
+        separator: between the labels of a text that may have several or none.
 
     Raises:
         DataError: files are missing or damaged, or hold one class only.
@@ -113,10 +119,20 @@ def recipe(
     from weft.data.labelled import OPTIONS, LabelledText, kind_of  # loads torch
 
     counted = _count(
-        LabelledText(train, text=text, label=label, labels=labels, encoding=encoding, named=OPTIONS)
+        LabelledText(
+            train,
+            text=text,
+            label=label,
+            labels=labels,
+            encoding=encoding,
+            named=OPTIONS,
+            unlabelled=separator is not None,
+        ),
+        separator,
     )
     form = f"\n  text: {quoted(text)}\n  label: {quoted(label)}" if kind_of(train) != "lines" else ""
     form += f"\n  labels: {labels}" if labels != "marked" else ""
+    form += f"\n  separator: {quoted(separator)}" if separator is not None else ""
     form += f"\n  encoding: {encoding}" if encoding != "utf-8" else ""
     size, metric = ("null", "loss") if counted.few else ("20000", "accuracy")
     optimiser = "lr: 0.01, weight_decay: 0.0" if counted.few else "lr: 0.002, weight_decay: 0.01"
@@ -125,7 +141,7 @@ def recipe(
 task: classify
 data:
   train: {quoted(train)}{form}
-{_splits(train, valid, test, counted.classes.total())}
+{_splits(train, valid, test, counted.texts)}
   # folds: 10                         cross-validation instead of test: fold 0 to 9, a run each
   # fold: 0
   vocabulary: {{kind: word, size: {size}, lowercase: true}}   # also space, character, bpe, unigram
@@ -140,18 +156,20 @@ training:
 """
 
 
-def _count(texts: "LabelledText") -> _Counted:
+def _count(texts: "LabelledText", separator: str | None) -> _Counted:
+    from weft.tasks.shared.labels.data import names_of  # loads torch
+
     counts: Counter[str] = Counter()
-    words = longest = 0
+    total = words = longest = 0
     for one in texts:
-        counts[one.label] += 1
+        counts.update(names_of(one.label, separator))
         length = len(one.text.split())
-        words, longest = words + length, max(longest, length)
-    if len(counts) < 2:
+        total, words, longest = total + 1, words + length, max(longest, length)
+    if len(counts) < (2 if separator is None else 1):
         raise DataError(
             f"expected at least 2 classes, got {len(counts)}; see weft data check", path=texts.path
         )
-    return _Counted(counts, words, longest)
+    return _Counted(counts, total, words, longest)
 
 
 def _splits(train: Path, valid: Path | None, test: Path | None, total: int) -> str:

@@ -69,7 +69,7 @@ def thresholds(probs: np.ndarray, target: np.ndarray) -> list[float]:
 
     Example:
         >>> thresholds(np.array([[0.4, 0.2], [0.1, 0.3]]), np.array([[1, 0], [0, 0]]))
-        [0.4, 0.5]
+        [0.25, 0.5]
     """
     return [
         best_f1(column, there > 0).value if there.any() else USUAL
