@@ -91,12 +91,17 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
             if len(counts) == 1 and separator is None:
                 what = f"expected two classes or more, got only {next(iter(counts))!r}"
                 found.add(Finding(str(path), 0, "single", what))
-        for said, count in counts.items():
-            if path == first and count < FEW and len(counts) > 1:
-                what = f"the class {said!r} has {count} text{'s' * (count > 1)}; add more, or remove it"
-                found.add(Finding(str(path), 0, "label", what))
+            _rare(found, path, counts)
         for said in sorted(set(known) - set(counts)):
             what = f"no text has the class {said!r}, which {first} has; it is not scored here"
             found.add(Finding(str(path), 0, "label", what))
     found.findings.sort(key=lambda one: (one.file, one.line))
     return Report(found.findings, found.counts, lines, WORDS, "texts")
+
+
+def _rare(found: _Found, path: Path, counts: Counter[str]) -> None:
+    """Classes of the training file with few texts."""
+    for said, count in counts.items() if len(counts) > 1 else ():
+        if count < FEW:
+            what = f"the class {said!r} has {count} text{'s' * (count > 1)}; add more, or remove it"
+            found.add(Finding(str(path), 0, "label", what))
