@@ -14,9 +14,11 @@ from weft.commands.options import Grouped, device, plugin
 
 if TYPE_CHECKING:
     from weft.serve.limits import Limits
+    from weft.serve.served import Served
 
 HEADINGS = {
     "Address": ("host", "port", "workers"),
+    "Answers": ("glossaries",),
     "Storage": ("suggestions",),
     "Who may use it": NAMES,
     "Limits": ("queue", "batch", "deadline", "characters", "tokens", "connections"),
@@ -83,6 +85,14 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
     type=click.Path(path_type=Path),
     help="Keep better translations from users (LibreTranslate's /suggest) in FILE, as lines of JSON.",
 )
+@click.option(
+    "--glossary",
+    "glossaries",
+    multiple=True,
+    metavar="[RUN=]FILE",
+    help="Table TERM TAB TRANSLATION, as of weft predict, for all translators and summarisers or for the RUN "
+    "of this name (repeatable). A changed file is read again.",
+)
 @device
 @plugin
 def command(
@@ -98,6 +108,7 @@ def command(
     connections: int,
     workers: int,
     suggestions: Path | None,
+    glossaries: tuple[str, ...],
     device: str,
     plugins: tuple[str, ...],
 ) -> None:
@@ -111,6 +122,7 @@ def command(
     Examples:
       weft serve runs/en-es runs/es-en
       curl -d q="Click the button." -d source=en -d target=es http://127.0.0.1:8000/translate
+      weft serve runs/en-es runs/es-en --glossary en-es=terms.tsv
       weft serve --new-key alice >> keys.txt
       weft serve runs/en-es --host 0.0.0.0 --allow-host weft.example.org --api-keys keys.txt
     """  # noqa: D301  click reads the \b
@@ -124,13 +136,18 @@ def command(
         tokens=tokens,
         connections=connections,
     )
-    _serve(runs, device, plugins, host, port, who, limits, workers, suggestions)
+
+    def opened(device: str) -> dict[str, "Served"]:
+        from weft.serve.served import named
+
+        return named(runs, device, plugins, glossaries)
+
+    _serve(opened, device, host, port, who, limits, workers, suggestions)
 
 
 def _serve(
-    runs: tuple[Path, ...],
+    opened: Callable[[str], dict[str, "Served"]],
     device: str,
-    plugins: tuple[str, ...],
     host: str,
     port: int,
     who: Who,
@@ -148,7 +165,6 @@ def _serve(
         _check_installed()
         from weft.serve.app import Serving
         from weft.serve.reloading import Reloading
-        from weft.serve.served import Served, named
         from weft.serve.server import GRACE_SECONDS, bound, serve
         from weft.serve.workers import Workers
 
@@ -158,17 +174,17 @@ def _serve(
         place += f":{listening.getsockname()[1]}"
         keyless = host not in LOOPBACK and not rules.keys
 
-        def answer(served: dict[str, Served], listens: Callable[[], None] = lambda: None) -> None:
+        def answer(served: dict[str, "Served"], listens: Callable[[], None] = lambda: None) -> None:
             serve(Serving(served, limits, rules, log, suggestions), listening, tls, listens=listens)
 
         if workers > 1:
             if rules.keys:
                 rules.keys.share(stack.enter_context(TemporaryFile()))
-            several = Workers(lambda: named(runs, device, plugins), workers, answer)
+            several = Workers(lambda: opened(device), workers, answer)
             _announce([(run.name, run.kind) for run in several.runs.values()], place, keyless)
             several.run(GRACE_SECONDS + 5)
         else:
-            served = named(runs, device, plugins)
+            served = opened(device)
             _announce([(run.name, run.kind) for run in served.values()], place, keyless)
             Reloading(served).watch()
             answer(served)

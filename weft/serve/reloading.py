@@ -1,4 +1,4 @@
-"""Take over a model that has changed on disk, from a training that is still running for example.
+"""Take over a model or a glossary that has changed on disk, such as a model that is still being trained.
 
 Requests that have begun are answered by the model that they began with. Read next: served.py.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from weft.errors import WeftError
 from weft.serve.limits import Refusal
-from weft.serve.served import Served, state_of
+from weft.serve.served import Served
 
 SECONDS = 2.0
 """How often the files are looked at."""
@@ -29,7 +29,7 @@ class Reloading:
     def changed(self) -> Iterator[Served]:
         """The runs that have another model now, opened. One that cannot be opened is reported once."""
         for run in list(self.runs.values()):
-            state = state_of(run.path)
+            state = run.now()
             if state in (None, run.state, self._failed.get(run.name)):
                 continue
             try:

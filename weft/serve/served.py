@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from weft import jsonfile
+from weft.errors import ConfigError
 from weft.models import Generator
 from weft.run import Opened, open_run
 from weft.serve.job import Left, Stopped
 from weft.serve.limits import Refusal
 from weft.tasks.abilities import Continues, Rewrites
 from weft.tasks.predictor import Reads
+from weft.tasks.shared.writing.glossary import reread
 from weft.train import weights
 
 MODEL = "model.safetensors"
@@ -41,23 +43,43 @@ class Served:
         path: the run directory; a run in training has no model before its first validation.
         name: its name in the interface.
         device, plugins: as in open_run.
+        glossary: for a run that rewrites texts, instead of the one in its recipe.
 
     Raises:
         CheckpointError: not a run directory.
+        DataError: the glossary is damaged.
     """
 
-    def __init__(self, path: Path, name: str, device: str, plugins: Sequence[str]) -> None:
+    def __init__(
+        self, path: Path, name: str, device: str, plugins: Sequence[str], glossary: Path | None = None
+    ) -> None:
         self.path = path
         self.name = name
-        self.again = partial(Served, path, name, device, plugins)
+        self.again = partial(Served, path, name, device, plugins, glossary)
         """Opens the run again."""
-        self.state = state_of(path)
+        self.glossary = glossary
+        self.state = self.now()
         self._opened: Opened | None = None
         self.version: Version | None = None
         if (path / "recipe.yaml").is_file() and not (path / MODEL).is_file():
             return
         self._opened = open_run(path, device=device, plugins=plugins)
         self.version = _version(path / MODEL)
+        if self.rewriter:
+            self._use_glossary(self.rewriter)
+
+    def _use_glossary(self, rewriter: Rewrites) -> None:
+        if self.glossary:
+            rewriter.decoding = rewriter.decoding.with_options({"glossary": self.glossary})
+        elif rewriter.decoding.glossary:
+            self.glossary = rewriter.decoding.glossary
+            self.state = self.now()
+        if self.glossary:
+            reread(self.glossary)
+
+    def now(self) -> tuple[int, ...] | None:
+        """What changes whenever another model or another glossary is written; None without one of them."""
+        return state_of(self.path, self.glossary)
 
     @property
     def opened(self) -> Opened:
@@ -149,10 +171,11 @@ class Served:
         return list(dict.fromkeys(found))[:EXAMPLES]
 
 
-def state_of(path: Path) -> tuple[int, ...] | None:
-    """What changes whenever another model is written into a run; None without a model."""
+def state_of(path: Path, glossary: Path | None = None) -> tuple[int, ...] | None:
+    """What changes whenever another model is written into a run, or another glossary; None without one."""
+    names = [path / MODEL, path / "recipe.yaml", *([glossary] if glossary else [])]
     try:
-        found = [(path / name).stat() for name in (MODEL, "recipe.yaml")]
+        found = [name.stat() for name in names]
     except OSError:
         return None
     return tuple(number for one in found for number in (one.st_ino, one.st_mtime_ns, one.st_size))
@@ -171,15 +194,57 @@ def _table(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def named(paths: Sequence[Path], device: str, plugins: Sequence[str]) -> dict[str, Served]:
-    """The runs by directory name; further ones with the same name get a number."""
-    runs: dict[str, Served] = {}
+def named(
+    paths: Sequence[Path], device: str, plugins: Sequence[str], glossaries: Sequence[str] = ()
+) -> dict[str, Served]:
+    """The runs by directory name; further ones with the same name get a number.
+
+    Args:
+        paths: the run directories.
+        device, plugins: as in open_run.
+        glossaries: each a FILE for all runs that rewrite texts, or NAME=FILE for one run.
+
+    Raises:
+        ConfigError: a glossary for runs that rewrite no texts.
+        DataError: a glossary is damaged.
+    """
+    names = _names(paths)
+    of = _glossaries(glossaries, names)
+    runs = {
+        name: Served(path, name, device, plugins, of.get(name) or of.get(""))
+        for name, path in zip(names, paths, strict=True)
+    }
+    for name in of:
+        able = [
+            run.name for run in runs.values() if name in ("", run.name) and (run.rewriter or not run.ready)
+        ]
+        if not able:
+            raise ConfigError(
+                f"--glossary: expected a run that translates or summarises, got {name or ', '.join(names)}"
+            )
+    return runs
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    names: list[str] = []
     for path in paths:
         base = path.resolve().name
-        count = sum(name == base or name.rpartition("-")[0] == base for name in runs)
-        name = f"{base}-{count + 1}" if base in runs else base
-        runs[name] = Served(path, name, device, plugins)
-    return runs
+        count = sum(name == base or name.rpartition("-")[0] == base for name in names)
+        names.append(f"{base}-{count + 1}" if base in names else base)
+    return names
+
+
+def _glossaries(given: Sequence[str], names: Sequence[str]) -> dict[str, Path]:
+    """Name of a run, or "" for all, to its glossary, each read once."""
+    found: dict[str, Path] = {}
+    for one in given:
+        name, equals, path = one.partition("=")
+        name, path = (name, path) if equals and name in names else ("", one)
+        if name in found:
+            raise ConfigError(f"--glossary: expected one file for {name or 'all runs'}, got two")
+        found[name] = Path(path)
+        reread(found[name])
+    return found
 
 
 def stoppable(model: Generator, stopped: Stopped) -> Generator:

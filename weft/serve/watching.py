@@ -110,20 +110,20 @@ def _translate(run: Served, decoding: Decoding, given: dict[str, Any], emit: Emi
     )
     edits = given["edits"]
     model: Any = without(run, edits)
-    found = translator(run, given["target"], plain, model=model).copying(given["text"])
+    found = translator(run, given["target"], plain, stopped, model).copying(given["text"])
     source = found.source.encode(given["text"])
     if not source:
         raise Refusal(400, "text: expected words that the model can read, got none")
     if edits.looks:
         words = found.source.words(source, given["text"])
         model = moved(model, edits, words, len(source))
-        found = translator(run, given["target"], plain, model=model).copying(given["text"])
+        found = translator(run, given["target"], plain, stopped, model).copying(given["text"])
 
     def tell(tokens: list[int]) -> None:
         emit({"event": "draft", "text": found.target.decode([one for one in tokens if one != EOS])})
 
-    trace = Watched(tell, stopped)
-    hypotheses = found.search([source], trace=trace)
+    trace, terms = Watched(tell, stopped), found.terms(given["text"])
+    hypotheses = found.search([source], None if terms else trace, terms=terms)  # a grid of beams has no tree
     best = to_lists(hypotheses, EOS)[0]
     texts = [found.target.decode(tokens) for tokens in best]
     scores = hypotheses.score[0].tolist()
@@ -134,6 +134,7 @@ def _translate(run: Served, decoding: Decoding, given: dict[str, Any], emit: Emi
             "kind": "translate",
             "text": texts[0],
             "sentences": _sentences(run, given["text"]),
+            "terms": terms,
             "others": [{"text": text, "score": score} for text, score in zip(texts, scores, strict=False)],
             **_looked(found, source, best[0], given["text"], bool(edits.looks)),
             "steps": _steps(path, found),

@@ -41,7 +41,8 @@ const DRAW = {
     const others = make("ol", { className: "others" }, ...done.others.map((other) =>
       make("li", { dir: "auto" }, other.text, make("span", { className: "hint", textContent: `  ${other.score.toFixed(3)}` }))));
     panel.append(make("details", {}, make("summary", { textContent: `The ${done.others.length} best answers` }), others));
-    panel.append(tree(done));
+    if (done.terms.length) panel.append(make("p", { className: "hint", textContent: `The glossary requires: ${done.terms.join(", ")}.` }));
+    if (done.tree.length) panel.append(tree(done));
   },
   language(panel, shown, done, one) {
     shown.hidden = true;

@@ -228,7 +228,7 @@ class ManyReady(ready.Ready):
     def _many(self, model: nn.Module, options: Mapping[str, Any]) -> ManyTranslator:
         assert isinstance(model, Generator)
         others = [joined(member, self) for member in options.get("ensemble", ())]
-        decoding, scores = self.task.decoding.with_options(options), bool(options.get("scores"))
+        decoding, scores = self.decoding.with_options(options), bool(options.get("scores"))
         return ManyTranslator(model, self.task.data, self.source, decoding, others=others, scores=scores)
 
     def _given_scores(self, model: Generator, split: Split, options: Mapping[str, Any]) -> GivenScores:

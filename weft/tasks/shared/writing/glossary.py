@@ -6,7 +6,6 @@ answer, by the search for required words (search/required.py). Read next: transl
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,9 +77,20 @@ def kept(
     return Kept(*counts)
 
 
-@lru_cache(maxsize=8)
+_READ: dict[Path, Glossary] = {}
+
+
 def read_glossary(path: Path) -> Glossary:
-    """A glossary from a file.
+    """A glossary from a file, as it was when this process called `reread`, or first read it.
+
+    Raises:
+        DataError: see reread.
+    """
+    return _READ.get(path) or reread(path)
+
+
+def reread(path: Path) -> Glossary:
+    """A glossary from a file as it is now; if it is damaged, `read_glossary` keeps what it read before.
 
     Raises:
         DataError: the file is missing, a line has not two columns, or one is empty.
@@ -99,7 +109,8 @@ def read_glossary(path: Path) -> Glossary:
         terms.append((source, target.strip()))
     if not terms or len(terms) > MOST_TERMS:
         raise DataError(f"expected 1 to {MOST_TERMS:,} terms, got {len(terms):,}", path=path)
-    return Glossary(terms)
+    _READ[path] = Glossary(terms)
+    return _READ[path]
 
 
 def _words(text: str) -> list[str]:

@@ -149,7 +149,7 @@ class PairReady(ready.Ready, ABC):
         """The trained model, for one sentence or text at a time."""
         assert isinstance(model, Generator)
         others = [joined(member, self) for member in options.get("ensemble", ())]
-        decoding, scores = self.task.decoding.with_options(options), bool(options.get("scores"))
+        decoding, scores = self.decoding.with_options(options), bool(options.get("scores"))
         return Translator(model, self.reading, self.target, decoding, others=others, scores=scores)
 
     def directions(self) -> Sequence[tuple[str, str]]:

@@ -134,6 +134,10 @@ class Translator(Predictor[str]):
         for found in self._window(lines, self._seeded()):
             yield found if isinstance(found, DataError | ShapeError) else found[0].text
 
+    def terms(self, line: str) -> Words:
+        """The translations that the glossary requires for a source."""
+        return self._searches.required(line)
+
     def copying(self, line: str) -> "Translator":
         """The same for one source, with the words it may copy added to both vocabularies."""
         copyable = self.source.copyable(line)
