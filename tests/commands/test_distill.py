@@ -190,3 +190,15 @@ def test_a_summariser_and_a_model_of_many_languages_have_students(tmp_path: Path
         "valid.cc",
     ]
     assert json.loads((tmp_path / "d" / "teacher.json").read_text())["run"] == str(tmp_path / "c")
+
+
+def test_several_teachers_write_as_one(toy: Path, tmp_path: Path) -> None:
+    run, cycles = tmp_path / "many", "training.schedule={use: cosine_restarts, cycles: 2}"
+    made = weft("train", toy, "--run", run, "training.max_updates=40", "training.validate_every=100", cycles)
+    assert made.code == 0, made.err
+    together = ("--ensemble", run / "cycles", "--beam", 2)
+    made = weft("distill", run, "--student", toy, "--run", tmp_path / "small", *together, *SHORT)
+    assert made.code == 0, made.err
+    read, said = sides(tmp_path / "small.corpus", "train")
+    assert said == weft("predict", run, *together, stdin="\n".join(read).encode()).lines
+    assert f"in an ensemble with {run / 'cycles'}" in (tmp_path / "small" / "README.md").read_text()

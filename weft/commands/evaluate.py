@@ -110,7 +110,8 @@ def command(**given: Any) -> int:
         raise ConfigError("--plot: cannot be combined with --score; leave out one of them")
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(run, device=given["device"], plugins=given["plugins"], changes=changes)
-    options = with_members(asked(opened, "evaluate", given, COMMON), given["device"], given["plugins"])
+    options = asked(opened, "evaluate", given, COMMON)
+    options = with_members(options, given["run"], given["device"], given["plugins"])
     if plot and not opened.task.evaluation.shows:
         raise ConfigError(f"--plot: an evaluation of the task {opened.name} has no picture; leave it out")
     training = opened.recipe.section("training", optional=True)

@@ -68,8 +68,8 @@ _SEARCHING = (
         multiple=True,
         metavar="RUN2",
         type=click.Path(path_type=Path),
-        help="Another run to average with (repeatable). It needs the same vocabulary, classes, or series "
-        "and horizon.",
+        help="Another run to average with (repeatable), or RUN/cycles of a snapshot ensemble. It needs the "
+        "same vocabulary, classes, or series and horizon.",
     ),
     setting,
     click.option("--prefix", metavar="TEXT", help="Text that every answer starts with."),

@@ -158,7 +158,8 @@ def command(**given: Any) -> int:
         return _side_by_side(given)
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
-    options = with_members(asked(opened, "predict", given, PREDICTING), given["device"], given["plugins"])
+    options = asked(opened, "predict", given, PREDICTING)
+    options = with_members(options, given["run"], given["device"], given["plugins"])
     if given["document"]:
         return outputs.reported(documents.translate(opened, given, options))
     if given["output"]:

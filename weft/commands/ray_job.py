@@ -42,7 +42,7 @@ class Answerer:
             given["run"], device=given["device"], plugins=given["plugins"], changes=changes
         )
         options = asked(self._opened, "predict", given, PREDICTING)
-        self._options = with_members(options, given["device"], given["plugins"])
+        self._options = with_members(options, given["run"], given["device"], given["plugins"])
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """Answer a chunk, given by its number and lines; returns its number and answers, or the error."""

@@ -15,6 +15,7 @@ from weft.tasks.predictor import Predictor
 from weft.tasks.ready import Ready
 from weft.tasks.task import Task
 from weft.train import blueprint, claim, devices, weights
+from weft.train.checkpoints import CYCLES
 
 
 class Opened(NamedTuple):
@@ -46,7 +47,7 @@ def open_run(
     """The best model of a run, in evaluation mode.
 
     Args:
-        path: the run directory.
+        path: the run directory, or one of the files in RUN/cycles.
         device: cpu, cuda or auto.
         plugins: packages whose parts the recipe may name.
         changes: section.key=value of the recipe, to use the run in another way than it says.
@@ -55,9 +56,9 @@ def open_run(
         ConfigError: a change that does not fit.
         CheckpointError: not a run directory, of another format, not yet trained, or damaged.
     """
-    path = Path(path)
+    path, model_path = _places(Path(path))
     try:
-        is_run, is_trained = is_file(path / "recipe.yaml"), is_file(path / "model.safetensors")
+        is_run, is_trained = is_file(path / "recipe.yaml"), is_file(model_path)
     except OSError as error:
         raise CheckpointError(
             f"{path}: cannot be read ({error.strerror or error}); check its permissions"
@@ -70,14 +71,21 @@ def open_run(
     begun = check(recipe, plugins=plugins)
     if not is_trained:
         raise CheckpointError(
-            f"{path}: has no model.safetensors yet; let `weft train` reach a first validation"
+            f"{path}: has no {model_path.relative_to(path)} yet; let `weft train` reach a first validation"
         )
     ready = begun.task.open(path)
-    stored, place = weights.load(path / "model.safetensors"), str(path / "model.safetensors")
+    stored, place = weights.load(model_path), str(model_path)
     model = blueprint.build_for(ready.model, stored, place)
     weights.restore(model, stored, place)
     model = model.to(devices.choose(device)).eval().requires_grad_(False)
     return Opened(begun.task, ready, model, path, recipe, str(recipe.value["task"].value))
+
+
+def _places(path: Path) -> tuple[Path, Path]:
+    """The run directory, and the file with the weights."""
+    if path.suffix == ".safetensors" and path.parent.name == CYCLES:
+        return path.parent.parent, path
+    return path, path / "model.safetensors"
 
 
 def _untrained(path: Path, plugins: Collection[str]) -> Opened:

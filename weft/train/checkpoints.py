@@ -8,6 +8,7 @@
                                   model-00001-of-00002.safetensors, .. if parameters are sharded
                                   manifest.json           size and sha256 of all files
     RUN/checkpoints.json     the last, the best, all validations; can be rebuilt from the above
+    RUN/cycles/step-00000500.safetensors  weights at the end of a cycle of the learning rate
     RUN/model.safetensors    the best weights, or the mean of several if that scored better
 
 A checkpoint never changes; older ones are removed only after a newer one is complete. Read next: resume.py.
@@ -27,6 +28,9 @@ from weft.train.parts import Shard
 from weft.train.position import Position
 from weft.train.saved import FORMAT, Index, Made, SavedState, Written, WrongFormat, read_state
 from weft.train.snapshot import CARRIED, MODEL, OBJECTIVE, OPTIMISER, STATE, Snapshot
+
+CYCLES = "cycles"
+"""Folder in a run with the weights at the ends of cycles of the learning rate; each opens as a run."""
 
 NEWEST = 2
 """Number of newest checkpoints kept: the last, and one to fall back on if it is damaged."""
@@ -208,13 +212,22 @@ class Checkpoints:
         name = "+".join(str(update) for update in updates)
         self._replace("model.safetensors", weights.pack(model.state_dict(), update=name))
 
-    def _publish(self, update: int) -> None:
+    def keep_cycle(self, update: int) -> None:
+        """Keep the weights of a checkpoint as the end of a cycle of the learning rate, for an ensemble.
+
+        Raises:
+            CheckpointError: they could not be written.
+        """
+        (self.run / CYCLES).mkdir(exist_ok=True)
+        self._publish(update, f"{CYCLES}/{self.path(update).name}.safetensors")
+
+    def _publish(self, update: int, name: str = "model.safetensors") -> None:
         path = self.path(update)
         whole = path / parts.name(MODEL, Shard())
         if whole.exists():
-            self._replace("model.safetensors", whole.read_bytes())
+            self._replace(name, whole.read_bytes())
         elif path.exists():
-            self._replace("model.safetensors", weights.pack(self.load(update).weights, update=str(update)))
+            self._replace(name, weights.pack(self.load(update).weights, update=str(update)))
 
     def published(self) -> str:
         """The update in model.safetensors, or the updates of a mean, joined by +."""

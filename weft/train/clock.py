@@ -63,6 +63,7 @@ class Clock:
             recent_tokens=position.recent_tokens + taken.tokens,
             wall=position.wall + end.wall - before.wall,
             cpu=position.cpu + end.cpu - before.cpu,
+            cycles=position.cycles,
         )
 
     def line(self, position: Position, taken: Taken) -> Line:

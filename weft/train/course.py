@@ -84,7 +84,7 @@ class Course:
 
     def validates(self) -> bool:
         """Whether a validation is due here and has not been done yet."""
-        due = self.end() or self.position.validates(self.session.settings)
+        due = self.end() or self.position.validates(self.session.settings) or self._cycle_ends()
         return bool(due) and not self.history.has(self.position.update)
 
     def saves(self) -> bool:
@@ -119,6 +119,7 @@ class Course:
             Interrupted: a signal arrived; the validation is repeated when training resumes.
         """
         session, number = self.session, self.position.update
+        self._keep_cycle()
         found = validate(
             self.ready, self.model, session.settings, session.processes, session.interrupts, number
         )
@@ -133,6 +134,22 @@ class Course:
         session.saving.wait()
         if session.processes.first:
             session.checkpoints.write_index(self.history)
+
+    def _cycle_ends(self) -> bool:
+        """Whether a cycle of the learning rate ends here, and its weights are not known to be kept."""
+        return self._cycles_ended() > self.position.cycles
+
+    def _cycles_ended(self) -> int:
+        settings, position = self.session.settings, self.position
+        return settings.schedule.cycles_ended(position.update, position.done(settings))
+
+    def _keep_cycle(self) -> None:
+        if not self._cycle_ends():
+            return
+        if self.session.processes.first:
+            self.session.saving.wait()
+            self.session.checkpoints.keep_cycle(self.position.update)
+        self.position = replace(self.position, cycles=self._cycles_ended())
 
     def finish(self, reason: str) -> Outcome:
         """End training: make the best checkpoint, or the mean of several, the model of the run."""

@@ -20,7 +20,7 @@ from weft.train.settings import Settings
 class Position:
     """After `update` updates: the next batch is number `index` of epoch `epoch`.
 
-    The last five fields are sums since the last progress line.
+    The fields from `total` to `cpu` are sums since the last progress line.
     """
 
     update: Count = 0
@@ -36,6 +36,7 @@ class Position:
     recent_tokens: Count = 0
     wall: Amount = 0.0  # wall-clock seconds of updates only
     cpu: Amount = 0.0  # CPU seconds of updates only
+    cycles: Count = 0  # of the learning rate whose last weights are kept
 
     def done(self, settings: Settings) -> float:
         """The finished share of the planned training, 0 to 1, by the nearest limit; 0 without limits."""

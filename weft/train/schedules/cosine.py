@@ -1,4 +1,4 @@
-"""Linear warm-up, then half a cosine down to the planned end. Read next: plateau.py."""
+"""Linear warm-up, then half a cosine down to the planned end. Read next: cosine_restarts.py; plateau.py."""
 
 import math
 from dataclasses import dataclass

@@ -28,6 +28,15 @@ class Schedule(ABC):
             state: from `start` and `observe`.
         """
 
+    def cycles_ended(self, update: int, done: float) -> int:
+        """Number of cycles that end at this update or before; 0 for a schedule without cycles.
+
+        Args:
+            update: number of updates so far.
+            done: share of the planned training that they complete; see `factor`.
+        """
+        return 0
+
     def start(self) -> ScheduleState:
         """The state before the first validation."""
         return {}
