@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tests.diagnose.models import Batch, Linear, Reader
-from weft.diagnose.forgetting import Forgetting, forgetting, output_reach, verdict_of
+from weft.diagnose.forgetting import Forgetting, forgetting, half_lives, output_reach, verdict_of
 from weft.diagnose.reach import seen
 from weft.diagnose.recorded import Trace, trace
 from weft.nn.cells.block import Block
@@ -52,7 +52,7 @@ def followed(stack: Stack, x: Tensor) -> Trace:
 
 def measured(steps: Trace) -> Forgetting:
     found = forgetting(steps)
-    assert found is not None
+    assert found is not None and (half_lives(steps) is not None) == (found.heads and len(found.at) > 1)
     return found
 
 

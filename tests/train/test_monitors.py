@@ -14,9 +14,10 @@ from torch import nn
 from tests.train.toy import WORDS, Batch, Notes, Task, quiet, settings
 from tests.train.traces import same, terminate
 from weft.errors import ConfigError
+from weft.nn.cells.delta import Delta
 from weft.nn.cells.gru import GRU
 from weft.nn.heads.head import Loss
-from weft.nn.recurrent import Stack
+from weft.nn.recurrent import Cells, Stack
 from weft.train import monitors, weights
 from weft.train.loop import train
 from weft.train.monitors import SHARE, Monitors
@@ -31,10 +32,10 @@ BUSY = settings(clip_norm=0.1, workers=1)
 class Model(nn.Module):
     """A language model of two layers with dropout."""
 
-    def __init__(self) -> None:
+    def __init__(self, cell: Cells = GRU) -> None:
         super().__init__()
         self.embed = nn.Embedding(WORDS, 5)
-        self.stack = Stack(5, (5, 7), cell=GRU, dropout=0.3)
+        self.stack = Stack(5, (5, 7), cell=cell, dropout=0.3)
         self.output = nn.Linear(7, WORDS)
 
     def loss(self, batch: Batch) -> Loss:
@@ -110,6 +111,19 @@ def test_what_is_measured_is_numpy_s(tmp_path: Path) -> None:
         assert ends <= values.keys()
         assert values[f"{layer}/half_life"] > 0
     assert any("layer 1 (GRU): the gradient" in text for text in notes.texts)
+
+
+class DeltaRule(Recurrent):
+    """The toy task for a model whose state is multiplied by matrices."""
+
+    def model(self) -> nn.Module:
+        return Model(Delta)
+
+
+def test_the_half_life_of_a_delta_rule_counts_what_its_matrices_overwrite(tmp_path: Path) -> None:
+    train(DeltaRule(), tmp_path, replace(BUSY, monitors=1, max_epochs=1), quiet(tmp_path))
+    lives = [line["values"]["stack.forwards.1/half_life"] for line in lines(tmp_path, "monitor")]
+    assert lives and all(0 < life < math.inf for life in lives)  # its forget gate is always 1
 
 
 def test_tensorboard_gets_them_and_false_means_never(tmp_path: Path) -> None:

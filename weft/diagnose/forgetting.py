@@ -61,27 +61,28 @@ class Kept(NamedTuple):
 @torch.no_grad()
 def forgetting(steps: Trace) -> Forgetting | None:
     """Measure a cell; None if it records no decay, as a plain recurrent network."""
-    factors, written = [], []
-    at = steps.mask[0].nonzero()[:, 0]
-    for t in at.tolist():
-        with probe() as values:
-            steps.place.cell.step(steps.x[:1, t], tree_map(lambda leaf: leaf[:1], steps.states[t]))
-        name = next((name for name in ("transition", *KEEPING) if name in values), None)
-        if name is None:
-            return None
-        factors.append(values[name][-1][0])
-        written += [key[0] for key in values.get("written", [])[-1:]]
-    each = torch.stack(factors)
-    each = each.to(torch.complex128 if each.is_complex() else torch.float64)
-    if written:
-        kept, lives = _of_matrices(each, torch.stack(written).double())
+    found = _factors(steps)
+    if found is None:
+        return None
+    at, each, written = found
+    if written is not None:
+        kept, lives = _of_matrices(each, written)
         size = each.shape[-1]
         count = max(1, int(OPERATIONS / (25.0 * each.shape[1] * size**3)))
         each = torch.linalg.eigvals(each[-count:]).flatten(1)
     else:
         each = each.flatten(1)
         kept, lives = _of_channels(each.abs())
-    return Forgetting(steps.place, at, each, kept, lives, bool(written))
+    return Forgetting(steps.place, at, each, kept, lives, written is not None)
+
+
+@torch.no_grad()
+def half_lives(steps: Trace) -> Tensor | None:
+    """Half-lives [C] of heads whose state is multiplied by a matrix; None for other cells or one step."""
+    found = _factors(steps)
+    if found is None or found.written is None or len(found.at) < 2:
+        return None
+    return _of_matrices(found.each, found.written)[1]
 
 
 def output_reach(steps: Trace) -> Tensor:
@@ -158,6 +159,31 @@ def _after(life: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{share:.2g}" if 0 < share < 1e-4 else f"{share:.2%}"
+
+
+class _Factors(NamedTuple):
+    """What multiplies the state at each step, in float64 or complex128."""
+
+    at: Tensor  # [T] int64, the real steps of the first row
+    each: Tensor  # [T, ..]
+    written: Tensor | None  # [T, heads, K] the keys, if `each` holds matrices
+
+
+def _factors(steps: Trace) -> _Factors | None:
+    """What a cell records at the real steps of the first row; None if it records no decay."""
+    factors, written = [], []
+    at = steps.mask[0].nonzero()[:, 0]
+    for t in at.tolist():
+        with probe() as values:
+            steps.place.cell.step(steps.x[:1, t], tree_map(lambda leaf: leaf[:1], steps.states[t]))
+        name = next((name for name in ("transition", *KEEPING) if name in values), None)
+        if name is None:
+            return None
+        factors.append(values[name][-1][0])
+        written += [key[0] for key in values.get("written", [])[-1:]]
+    each = torch.stack(factors)
+    each = each.to(torch.complex128 if each.is_complex() else torch.float64)
+    return _Factors(at, each, torch.stack(written).double() if written else None)
 
 
 def _of_channels(sizes: Tensor) -> tuple[Tensor, Tensor]:

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
+from weft.diagnose.forgetting import half_lives
 from weft.diagnose.gates import KEEPING, gates, half_life, saturation
 from weft.diagnose.reach import LAGS, reach_at, seen
 from weft.diagnose.recorded import Place, Run, Trace, places, titles_of, trace
@@ -120,6 +121,9 @@ class Monitors:
                 found["half_life"] = float(half_life(gate, steps.mask).median())
         row = steps.mask.sum(1).argmax()[None]
         one = Trace(steps.place, steps.x[row], [take(s, row) for s in steps.states], steps.mask[row])
+        lives = half_lives(one)
+        if lives is not None:  # of matrices, which also forget where their forget gate is 1
+            found["half_life"] = float(lives.median())
         reaches = {lag: float(norm) for lag, norm in reach_at(one).items()}
         self._reaches.setdefault(steps.place.name, []).append(reaches)
         return found | {f"reach_{lag}": norm for lag, norm in reaches.items()}
