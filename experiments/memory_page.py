@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from study import ROOT, interval, shown
 from weft.figures.colours import BARS, GRID, INK
@@ -15,6 +16,8 @@ from weft.figures.picture import save
 
 PAGE, PICTURE = ROOT / "docs" / "appendix" / "memory.md", ROOT / "docs" / "pictures" / "memory" / "scores"
 TRACKING, SOLVED, FEWEST = ("parity", "three cups", "five cups"), 0.9, 3
+PREDICTED = {True: "yes", False: "no", None: "open"}
+COLOURS = dict(zip(PREDICTED.values(), (BARS[0], BARS[1], INK), strict=True))
 HEAD = """# What each cell can remember
 
 Written by `python experiments/memory.py --write --seconds {seconds:g}`; the runs are in `docs/pictures/memory/runs.jsonl`.
@@ -32,6 +35,7 @@ Problems, with the length of training (and the longer one beyond it): {lengths}.
 ![Scores of every cell](../pictures/memory/scores.png)
 
 Filled: the length of training. Hollow: beyond it. Bars are 95 % intervals over seeds, dotted lines answers without memory.
+The colour says what theory predicts of problems that track a state, such as parity, at every length (below).
 
 ## Scores
 
@@ -44,9 +48,11 @@ THEORY = """
 
 A linear recurrence whose eigenvalues are all between 0 and 1, or do not depend on the input, cannot compute parity at every length,
 with any number of layers (Sarrof, Veitsman & Hahn 2024; Grazzi et al. 2025). Neither can it follow the ball, since permutations
-contain parity. A nonlinear step can, and so can a linear one with eigenvalues down to -1; five cups also need a matrix that is not
-diagonal (Merrill, Petty & Sabharwal 2024). Attention of fixed depth computes neither reliably at every length (Hahn 2020). So the
-test is the length beyond training, and solved means {solved:g} of the answers:
+contain parity. A nonlinear step can. So can a delta rule with `negative: true`: its matrix I - β k kᵀ with β up to 2 has an
+eigenvalue down to -1, so a swap of two cups is one step, the reflection along the difference of their places (Grazzi et al. 2025,
+section 4); three and five cups need such a matrix, since swaps do not commute and numbers do (Merrill, Petty & Sabharwal 2024).
+Attention of fixed depth computes neither reliably at every length (Hahn 2020). So the test is the length beyond training, and
+solved means {solved:g} of the answers:
 
 - predicted yes: **agrees** if the interval lies above {solved:g}; below it, **not learnt**, as theory says what is possible only;
 - predicted no: **agrees** if the interval lies below {solved:g}, **contradicted** if above;
@@ -73,6 +79,31 @@ def verdict(scores: np.ndarray, tracks: bool | None) -> str:
     return "contradicted" if solved else "agrees"
 
 
+def by_sign(runs: Sequence[Mapping[str, Any]], problems: Sequence[str]) -> str:
+    """What `negative: true` adds beyond the length of training, in sentences; empty with fewer than three seeds."""
+    lines = []
+    for name in ("delta", "gated_delta"):
+        for problem in problems:
+            without, scores = (
+                {
+                    one["seed"]: one["test"]
+                    for one in runs
+                    if (one["model"], one["problem"]) == (kind, problem)
+                }
+                for kind in (name, f"{name}, negative")
+            )
+            both = sorted(without.keys() & scores.keys())
+            if len(both) >= FEWEST:
+                mean, half = interval(np.array([scores[seed] - without[seed] for seed in both]))
+                found = "agrees" if mean - half > 0 else "contradicted" if mean + half < 0 else "undecided"
+                lines.append(f"- `{name}`, {problem}: {shown(mean, half)}, **{found}**;")
+    if not lines:
+        return ""
+    lines[-1] = lines[-1].removesuffix(";") + "."
+    head = "\nThe eigenvalue below 0 alone, as the share of right answers beyond the length of training that `negative: true` adds,\n"
+    return head + "paired by seed; theory predicts more:\n\n" + "\n".join(lines) + "\n"
+
+
 def _score(runs: Sequence[Mapping[str, Any]], problem: str, name: str) -> str:
     pair = [values(runs, problem, name, split) for split in ("valid", "test")]
     return " → ".join(shown(*interval(one)) for one in pair) if len(pair[0]) else ""
@@ -96,7 +127,7 @@ def tables(runs: Sequence[Mapping[str, Any]], cells: Mapping[str, Any], problems
     lines += THEORY.format(solved=SOLVED, fewest=FEWEST).split("\n")
     lines += ["| cell | predicted | " + " | ".join(tracked) + " |", "|---" * (2 + len(tracked)) + "|"]
     for name, known in cells.items():
-        predicted = {True: "yes", False: "no", None: "open"}[known.tracks]
+        predicted = PREDICTED[known.tracks]
         found = [verdict(values(runs, problem, name, "test"), known.tracks) for problem in tracked]
         lines.append(f"| {name} | {predicted} | " + " | ".join(found) + " |")
     return "\n".join(lines) + "\n"
@@ -123,21 +154,22 @@ def by_size(runs: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def drawing(runs: Sequence[Mapping[str, Any]], cells: Sequence[str], problems: Sequence[str]) -> Figure:
-    """A panel for each problem, a line for each cell."""
-    figure = Figure(figsize=(1.6 + 2.3 * len(problems), 1.2 + 0.24 * len(cells)), layout="constrained")
+def drawing(runs: Sequence[Mapping[str, Any]], cells: Mapping[str, Any], problems: Sequence[str]) -> Figure:
+    """A panel for each problem, a line for each cell, coloured by what theory predicts of tracking a state."""
+    figure = Figure(figsize=(1.6 + 2.3 * len(problems), 1.5 + 0.24 * len(cells)), layout="constrained")
     for number, problem in enumerate(problems, 1):
         axes = figure.add_subplot(1, len(problems), number)
         axes.set_title(problem, fontsize=10)
         axes.grid(color=GRID)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-        for at, name in enumerate(cells):
-            for split, shift, fill in (("valid", -0.15, BARS[0]), ("test", 0.15, "white")):
+        for at, (name, known) in enumerate(cells.items()):
+            colour = COLOURS[PREDICTED[known.tracks]]
+            for split, shift, fill in (("valid", -0.15, colour), ("test", 0.15, "white")):
                 scores = values(runs, problem, name, split)
                 if len(scores):
                     mean, half = interval(scores)
-                    style = {"color": BARS[0], "markerfacecolor": fill, "marker": "o", "markersize": 4}
+                    style = {"color": colour, "markerfacecolor": fill, "marker": "o", "markersize": 4}
                     axes.errorbar(mean, at + shift, xerr=np.nan_to_num(half), capsize=2, **style)
         chance = next(one["valid chance"] for one in runs if one["problem"] == problem)
         axes.axvline(chance, color=INK, linewidth=1, linestyle=":")
@@ -145,10 +177,16 @@ def drawing(runs: Sequence[Mapping[str, Any]], cells: Sequence[str], problems: S
         axes.set_yticks(range(len(cells)), cells if number == 1 else [""] * len(cells), fontsize=8)
         axes.tick_params(axis="x", labelsize=8)
         axes.set_xlabel("share right", fontsize=8)
+    marks = [Line2D([], [], color=colour, marker="o", label=said) for said, colour in COLOURS.items()]
+    figure.legend(
+        handles=marks, loc="outside lower center", ncols=3, fontsize=8, title="tracks a state, in theory"
+    )
     return figure
 
 
-def page(runs: Sequence[Mapping[str, Any]], cells: Mapping[str, Any], problems: Mapping[str, Any]) -> None:
+def page(
+    runs: Sequence[Mapping[str, Any]], cells: Mapping[str, Any], problems: Mapping[str, Any], machine: str
+) -> None:
     """Write docs/appendix/memory.md and the picture."""
     assert runs, "no runs with this budget; train first, or give their --seconds and --parameters"
     measured = {}
@@ -165,11 +203,12 @@ def page(runs: Sequence[Mapping[str, Any]], cells: Mapping[str, Any], problems: 
     head = HEAD.format(
         seconds=runs[0]["seconds"],
         budget=runs[0]["budget"],
-        machine="; ".join(sorted({one["machine"] for one in runs})),
+        machine=machine,
         measured="; ".join(measured.values()),
         lengths=", ".join(lengths),
     )
-    PAGE.write_text(head + tables(runs, tried, [*measured]) + by_size(runs), "utf-8")
+    tracked = [problem for problem in measured if problem in TRACKING]
+    PAGE.write_text(head + tables(runs, tried, [*measured]) + by_sign(runs, tracked) + by_size(runs), "utf-8")
     for suffix in ("png", "svg"):
-        save(drawing(runs, [*tried], [*measured]), PICTURE.with_suffix(f".{suffix}"))
+        save(drawing(runs, tried, [*measured]), PICTURE.with_suffix(f".{suffix}"))
     print(f"Written to {PAGE}")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -46,7 +47,7 @@ def test_a_second_call_measures_only_what_is_missing_and_the_page_says_what_was_
 def test_models_use_the_budget_and_states_are_counted(memory: ModuleType) -> None:
     data = memory.PROBLEMS["recall"]
     for name in memory.CELLS:
-        width = memory.width_for(name, data, 20_000)
+        width = memory.width_for(partial(memory.model, name, data), 20_000)
         assert memory.parameters(memory.model(name, data, width)) <= 20_000
         assert memory.parameters(memory.model(name, data, width + 4)) > 20_000
     lstm, delta = (memory.model(name, data, 8) for name in ("lstm", "delta"))
@@ -62,3 +63,18 @@ def test_a_verdict_follows_from_the_interval_beyond_the_length_of_training(memor
     assert [verdict(solved, one) for one in (True, False, None)] == ["agrees", "contradicted", "solved"]
     assert [verdict(missed, one) for one in (True, False, None)] == ["not learnt", "agrees", "not solved"]
     assert {verdict(one, True) for one in (wide, solved[:2], solved[:0])} == {"undecided"}
+
+
+def test_what_negative_eigenvalues_add_is_paired_by_seed(memory: ModuleType) -> None:
+    from memory_page import by_sign
+
+    scores = {"delta": (0.5, 0.6, 0.5), "delta, negative": (0.9, 1.0, 1.0), "gated_delta": (0.5, 0.5, 0.5)}
+    runs = [
+        {"problem": "parity", "model": name, "seed": seed, "test": score}
+        for name, three in scores.items()
+        for seed, score in enumerate(three)
+    ]
+    said = by_sign(runs, ["parity", "three cups"])
+    mean, half = 1.3 / 3, 4.303 * np.std([0.4, 0.4, 0.5], ddof=1) / 3**0.5
+    assert f"- `delta`, parity: {mean:.2f} ± {half:.2f}, **agrees**." in said
+    assert "gated_delta" not in said and by_sign(runs[:5], ["parity"]) == ""

@@ -1,0 +1,215 @@
+"""Equal parameters and equal CPU seconds: the cells that are compared, widths, training, and runs that resume.
+
+Read next: memory.py, small problems; texts.py, language models and translators; study.py, the training.
+"""
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from study import ROOT, learn, machine
+from weft.nn.cells.block import Block
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.coupled import Coupled
+from weft.nn.cells.delta import Delta
+from weft.nn.cells.elman import Elman
+from weft.nn.cells.gated_delta import GatedDelta
+from weft.nn.cells.gla import GLA
+from weft.nn.cells.gru import GRU
+from weft.nn.cells.hgrn2 import HGRN2
+from weft.nn.cells.jordan import Jordan
+from weft.nn.cells.local_attention import LocalAttention
+from weft.nn.cells.lru import LRU
+from weft.nn.cells.lstm import LSTM
+from weft.nn.cells.mamba import Mamba
+from weft.nn.cells.mingru import MinGRU
+from weft.nn.cells.minlstm import MinLSTM
+from weft.nn.cells.mlstm import MLSTM
+from weft.nn.cells.orthogonal import Orthogonal
+from weft.nn.cells.peephole import Peephole
+from weft.nn.cells.retention import Retention
+from weft.nn.cells.rglru import RGLRU
+from weft.nn.cells.rwkv7 import RWKV7
+from weft.nn.cells.s4d import S4D
+from weft.nn.cells.slstm import SLSTM
+from weft.nn.cells.sru import SRU
+from weft.nn.cells.ssd import SSD
+from weft.nn.cells.ssru import SSRU
+from weft.nn.cells.unitary import Unitary
+from weft.nn.recurrent import Stack
+from weft.tree import leaves
+
+FOLDER = ROOT / "docs" / "pictures" / "memory"
+HEADS, STEP = 2, 4
+"""Heads of every part that has some, and what a width is a multiple of."""
+
+
+class Known(NamedTuple):
+    """A cell, and what theory says of it.
+
+    eigenvalues: of the matrix that takes the state to the next step's; tracks: whether that allows parity and
+    permutations at every length (None: theory leaves it open); own: whether the cell has a convolution itself.
+    """
+
+    cell: Callable[..., Cell]
+    eigenvalues: str
+    tracks: bool | None = False
+    own: bool = False
+
+
+def _heads(cell: Callable[..., Cell], **settings: Any) -> Callable[..., Cell]:
+    return partial(cell, num_heads=HEADS, **settings)
+
+
+NOT_LINEAR, GATED, FIXED = "any, by a nonlinear step", "0 .. 1, by the input", "complex, fixed"
+CELLS = {
+    "elman": Known(Elman, NOT_LINEAR, True),
+    "jordan": Known(Jordan, NOT_LINEAR, True),
+    "orthogonal": Known(partial(Orthogonal, activation="modrelu"), NOT_LINEAR, True),
+    "unitary": Known(Unitary, NOT_LINEAR, True),
+    "gru": Known(GRU, NOT_LINEAR, True),
+    "lstm": Known(LSTM, NOT_LINEAR, True),
+    "coupled": Known(Coupled, NOT_LINEAR, True),
+    "peephole": Known(Peephole, NOT_LINEAR, True),
+    "slstm": Known(_heads(SLSTM), NOT_LINEAR, True),
+    "mingru": Known(MinGRU, GATED),
+    "minlstm": Known(MinLSTM, GATED),
+    "sru": Known(SRU, GATED),
+    "ssru": Known(SSRU, GATED),
+    "rglru": Known(_heads(RGLRU), GATED),
+    "mamba": Known(Mamba, GATED, own=True),
+    "lru": Known(LRU, FIXED),
+    "s4d": Known(S4D, FIXED),
+    "retention": Known(_heads(Retention), "0 .. 1, fixed"),
+    "gla": Known(_heads(GLA), GATED),
+    "hgrn2": Known(_heads(HGRN2), GATED),
+    "mlstm": Known(_heads(MLSTM), GATED),
+    "ssd": Known(_heads(SSD), GATED, own=True),
+    "delta": Known(_heads(Delta), "1, and 0 .. 1 along the key", own=True),
+    "delta, negative": Known(_heads(Delta, negative=True), "1, and -1 .. 1 along the key", True, True),
+    "gated_delta": Known(_heads(GatedDelta), "0 .. 1, not diagonal", own=True),
+    "gated_delta, negative": Known(_heads(GatedDelta, negative=True), "-1 .. 1, not diagonal", True, True),
+    "rwkv7": Known(_heads(RWKV7), "-0.46 .. 1, not diagonal", None),
+    "local attention": Known(_heads(LocalAttention, window=8), "none: the last 8 positions"),
+    "transformer": Known(Elman, "none: all positions"),
+}
+"""By the name in the tables; the Transformer's cell is not used."""
+
+
+def block(name: str, width: int) -> Callable[..., Cell]:
+    """The block around a cell: norm, convolution over 4 steps unless it has its own, cell, feed-forward network."""
+    known = CELLS[name]
+    return partial(Block, cell=known.cell, convolution=0 if known.own else 4, network=2 * width)
+
+
+def parameters(of: nn.Module) -> int:
+    """Their number."""
+    return sum(one.numel() for one in of.parameters())
+
+
+def width_for(build: Callable[[int], nn.Module], budget: int, most: int = 1024) -> int:
+    """The largest multiple of STEP up to `most` whose model has at most that many parameters, by bisection."""
+    low, high = 1, most // STEP + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = parameters(build(STEP * middle)) <= budget
+        low, high = (middle, high) if fits else (low, middle)
+    return STEP * low
+
+
+def state_size(of: nn.Module) -> int | None:
+    """Numbers that a step of the recurrent layers reads from the one before; None if there are no such layers."""
+    cells = [cell for stack in of.modules() if isinstance(stack, Stack) for cell in stack.forwards]
+    return sum(map(_read, cells)) if cells else None
+
+
+def _read(cell: nn.Module) -> int:
+    """Numbers of a cell's state that its step depends on."""
+    assert isinstance(cell, Cell)
+    x = torch.zeros(1, cell.in_size)
+    state = cell.start(x)
+    read = [one.requires_grad_() for one in leaves(state) if one.is_floating_point()]
+    y, after = cell.step(x, state)
+    total = y.sum() + sum(one.sum() for one in leaves(after))
+    grads = torch.autograd.grad(total, read, allow_unused=True)
+    return sum(one.numel() for one, grad in zip(read, grads, strict=True) if grad is not None)
+
+
+def train(model: nn.Module, draw: Callable[[], Any], seconds: float, rate: float) -> int:
+    """Train for CPU seconds, with 30 updates of warm-up and a cosine over them to a tenth of the rate; the updates."""
+    begun, taken = time.process_time(), 0
+
+    def share() -> float:
+        return (time.process_time() - begun) / seconds
+
+    def rate_at(update: int) -> float:
+        nonlocal taken
+        taken = update + 1
+        return rate * min(1.0, taken / 30) * (0.55 + 0.45 * math.cos(math.pi * min(share(), 1.0)))
+
+    learn(model, draw, 1 << 40, rate=rate_at, watch=lambda update: share() >= 1)
+    return taken
+
+
+def finished(path: Path) -> list[dict[str, Any]]:
+    """The runs in a file."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+def measure(
+    path: Path,
+    keys: Iterable[Mapping[str, Any]],
+    run: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    said: Callable[[Mapping[str, Any]], str],
+) -> None:
+    """Run what the file lacks and append each result to it.
+
+    Args:
+        path: JSON lines.
+        keys: what makes a run different from the others.
+        run: from a key to the results.
+        said: the line to print.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for key in keys:
+        if any(key.items() <= one.items() for one in finished(path)):
+            continue
+        found = {**key, **run(key), "machine": machine()}
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(found) + "\n")
+        print(said(found), flush=True)
+
+
+def arguments(
+    doc: str | None, runs: Path, *, models: Sequence[str], seconds: float, budget: int
+) -> argparse.ArgumentParser:
+    """The options of such a script; the numbers are their defaults."""
+    parser = argparse.ArgumentParser(description=(doc or "").split("\n")[0])
+    parser.add_argument("--models", nargs="+", choices=models, default=[*models], metavar="NAME")
+    parser.add_argument("--seeds", type=int, default=5, help="number of seeds (5)")
+    parser.add_argument("--first", type=int, default=11, help="the first seed (11)")
+    parser.add_argument(
+        "--seconds", type=float, default=seconds, help=f"CPU seconds of training a run ({seconds:g})"
+    )
+    parser.add_argument(
+        "--parameters", type=int, default=budget, help=f"most parameters of a model ({budget})"
+    )
+    parser.add_argument("--runs", type=Path, default=runs, help="file of results")
+    parser.add_argument(
+        "--write", action="store_true", help="write tables and pictures of the runs; train nothing"
+    )
+    parser.add_argument("--processor", default="", help="its name on the page, before what the runs recorded")
+    return parser
+
+
+def machines(runs: Sequence[Mapping[str, Any]], name: str) -> str:
+    """The processors of the runs, after the name that a person gave."""
+    return ": ".join(filter(None, [name, "; ".join(sorted({one["machine"] for one in runs}))]))
