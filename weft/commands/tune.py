@@ -78,8 +78,9 @@ def command(recipe: Path, overrides: tuple[str, ...], folder: Path | None, **giv
     """Search for the settings of RECIPE that give the best validation score.
 
     Trial 0 is the recipe as it is. Optuna proposes the settings of the others; those that fall behind end
-    early (successive halving). The best trial and the recipe are then trained with several seeds. DIR
-    receives the trials (trials.tsv), pictures, and the best recipe (best.yaml). The test split is never read.
+    early (successive halving). The best trial and the recipe are then trained with several seeds; beam and
+    length penalty are tried on the best trial's model, without training. DIR receives the trials
+    (trials.tsv), pictures, and the best recipe (best.yaml). The test split is never read.
 
     If the command is stopped or killed, the same command resumes.
 
@@ -90,6 +91,7 @@ def command(recipe: Path, overrides: tuple[str, ...], folder: Path | None, **giv
       weft tune my.yaml --trials 20 --space space.yaml model.encoder.cell=gru
     """  # noqa: D301  click reads the \b
     from weft.errors import ConfigError
+    from weft.tune.decoding import search_decoding
     from weft.tune.plan import keep, plan
     from weft.tune.report import write_report
     from weft.tune.study import Study, imported
@@ -119,6 +121,7 @@ def command(recipe: Path, overrides: tuple[str, ...], folder: Path | None, **giv
         if code:
             click.echo("stopped; the same command resumes", err=True)
             return code
+    search_decoding(study, _say)
     for line in write_report(study, given["seeds"]):
         click.echo(line)
     return 0

@@ -1,7 +1,8 @@
 """What `weft tune` may change in a recipe: for each setting the values that are worth trying.
 
 A task declares its own in the file space.py of its folder, as a function `space(recipe) -> Space`; `usual`
-below serves a task without one, and is what most of them begin with. Read next: classify/space.py;
+below serves a task without one, and is what most of them begin with. A function `decoding` declares search
+settings, which need no training. Read next: classify/space.py;
 ../tune/space.py, which reads a user's file.
 """
 
@@ -71,6 +72,12 @@ def space_of(task: type, recipe: Recipe) -> dict[str, Range]:
     """The space that a task declares for a recipe, or the usual one."""
     file = rooms.file_beside(task, "space")
     return dict(usual(recipe) if file is None else file.space(recipe))
+
+
+def decoding_of(task: type, recipe: Recipe) -> dict[str, Range]:
+    """Settings of the section `decoding` to try on a trained model, declared by a function `decoding`."""
+    file = rooms.file_beside(task, "space")
+    return {} if file is None or not hasattr(file, "decoding") else dict(file.decoding(recipe))
 
 
 def usual(recipe: Recipe) -> dict[str, Range]:

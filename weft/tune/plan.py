@@ -1,7 +1,8 @@
 """What is searched: a recipe, its space, its score, and the limits of the search. Read next: study.py."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from weft import files, jsonfile
@@ -10,11 +11,14 @@ from weft.config.compared import at, difference
 from weft.config.shipped import find
 from weft.errors import ConfigError
 from weft.run import check
-from weft.tasks.space import Range, space_of
+from weft.tasks.space import Range, decoding_of, space_of
 from weft.tune import space as spaces
 
 QUIET = ("training.tensorboard=false", "training.monitors=false")
 """What no trial needs."""
+
+DECODING = "decoding."
+"""Begins the names of settings that change a trained model's answers."""
 
 TEST = ("data", "test")
 """The setting that names test files; no trial gets it, so that not even their first line is read."""
@@ -26,6 +30,7 @@ class Plan(NamedTuple):
     recipe: file of the recipe.
     given: the user's overrides.
     space: the settings to change.
+    decoding: search settings to try on the best trial's model, without training.
     plain: the recipe with every default.
     metric: the score that is searched for, on the validation data.
     higher: whether higher is better.
@@ -43,6 +48,7 @@ class Plan(NamedTuple):
     folder: Path
     trial_minutes: float
     plugins: Collection[str]
+    decoding: Mapping[str, Range] = MappingProxyType({})
 
     def table(self, settings: dict[str, Any], *more: str, tested: bool = False) -> Table:
         """The recipe of a trial with these settings; without test data unless `tested`."""
@@ -90,13 +96,18 @@ def plan(
     begun = check(bare.table({}), plugins=plugins)
     chosen = space_of(type(begun.task), begun.plain) if space is None else spaces.read_space(space)
     chosen = spaces.around(chosen, begun.plain)
+    searched = {name: one for name, one in chosen.items() if name.startswith(DECODING)}
+    if wrong := [name for name, one in searched.items() if not one.values]:
+        raise ConfigError(f"{space}: {wrong[0]}: expected a list of values, got a range; list them")
+    decoding = searched if space is not None else decoding_of(type(begun.task), begun.plain)
+    chosen = {name: one for name, one in chosen.items() if name not in searched}
     if not chosen:
         raise ConfigError(f"{recipe}: expected settings to search, got none; name them with --space")
     metric = begun.settings.metric
     higher = begun.settings.better(begun.task.better)[metric] == "higher"
-    ready = bare._replace(space=chosen, plain=begun.plain, metric=metric, higher=higher)
+    ready = bare._replace(space=chosen, decoding=decoding, plain=begun.plain, metric=metric, higher=higher)
     check(ready.table({}), plugins=plugins)
-    for settings in spaces.corners(chosen, begun.plain) if space is not None else ():
+    for settings in spaces.corners(chosen | searched, begun.plain) if space is not None else ():
         check(ready.table(settings), plugins=plugins)
     return ready
 

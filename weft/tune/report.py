@@ -14,6 +14,7 @@ from weft.figures.tuning import history_figure, importance_figure
 from weft.metrics.trainings import Mean
 from weft.tune import plan as plans
 from weft.tune import space as spaces
+from weft.tune.decoding import best_decoding
 from weft.tune.retrain import retrained
 from weft.tune.study import Study
 
@@ -32,8 +33,9 @@ def write_report(study: Study, seeds: int) -> list[str]:
     importance = study.importance()
     if importance:
         save(importance_figure(importance, metric=metric), folder / "importance.png")
-    told = verdict(study, best, seeds)
-    files.replace(folder / "best.yaml", best_recipe(study, best, told).encode())
+    searched, said = best_decoding(study.plan, best.number)
+    told = [*verdict(study, best, seeds), *([said] if said else [])]
+    files.replace(folder / "best.yaml", best_recipe(study, study.settings(best) | searched, told).encode())
     return [*told, f"its recipe: {folder / 'best.yaml'}; all trials: {folder / 'trials.tsv'}"]
 
 
@@ -70,14 +72,14 @@ def verdict(study: Study, best: Any, seeds: int) -> list[str]:
     return said
 
 
-def best_recipe(study: Study, best: Any, told: list[str]) -> str:
-    """The recipe of the best trial, with the recipe's comments and a header that says what changed."""
+def best_recipe(study: Study, settings: dict[str, Any], told: list[str]) -> str:
+    """The recipe with the best settings and its own comments, and a header that says what changed."""
     plan = study.plan
-    changed = _given(study) | study.settings(best)
+    changed = _given(study) | settings
     lines = [f"Found by `weft tune {plan.recipe.name}`.", *told]
     lines.append("These are validation scores; the test split was not read. Trained with:")
     lines.append(f"  weft train {plan.folder / 'best.yaml'}")
-    for name, value in study.settings(best).items():
+    for name, value in settings.items():
         before = at(plan.plain, tuple(name.split(".")))
         if before != value:
             lines.append(f"{name}: {spaces.written(value)} (was {spaces.written(before)})")

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from weft.tasks.space import Recipe, Space, usual
+from weft.tasks.space import Range, Recipe, Space, usual
 
 DROPOUTS = "model.encoder.dropout", "model.decoder.dropout"
 
@@ -15,3 +15,12 @@ def space(recipe: Recipe) -> Space:
         del found[DROPOUTS[1]]
         found[DROPOUTS[0]] = replace(found[DROPOUTS[0]], also=DROPOUTS[1:])
     return found
+
+
+def decoding(recipe: Recipe) -> Space:
+    """The width of the beam and the length penalty, for a recipe that searches with a beam."""
+    own = recipe["decoding"]
+    if own["search"] != "beam":
+        return {}
+    beam = {"decoding.beam": Range(values=(1, 3, 5, 8))} if own["diverse"] == 1 else {}
+    return {**beam, "decoding.length_penalty": Range(values=(0.6, 0.8, 1.0, 1.2, 1.4))}
