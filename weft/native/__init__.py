@@ -4,6 +4,7 @@ cells.cpp     recurrent layers                nn/kernels/cells/compiled.py
 light.cpp     recurrent layers with no matrix nn/kernels/light/compiled.py
 selective.cpp Mamba's scan                    nn/kernels/light/selective.py
 energies.cpp  additive attention              nn/kernels/attention/energies.py
+attention.cpp short attention                 nn/kernels/attention/short.py
 losses.cpp    cross-entropy                   nn/kernels/output/cross_entropy.py
 neighbours.cpp  word2vec                      nn/kernels/neighbours.py
 tiles.cpp     the linear product (AMX)        nn/kernels/tiles.py
@@ -38,8 +39,6 @@ from weft.native.jobs import (
     Forward,
     Light,
     LightBack,
-    Losses,
-    Neighbours,
     Predict,
     Product,
     Reading,
@@ -52,6 +51,7 @@ from weft.native.jobs import (
     Writer,
 )
 from weft.native.library import NO_TILES, Loaded, loaded, narrow, narrow_cells, tiles
+from weft.native.training import Attend, Losses, Neighbours
 
 __all__ = [
     "ACTIVATIONS",
@@ -65,6 +65,7 @@ __all__ = [
     "PRODUCTS",
     "SEARCHED",
     "VERSION",
+    "Attend",
     "Backward",
     "Choose",
     "Decode",

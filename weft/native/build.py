@@ -20,6 +20,7 @@ SOURCES = (
     "light",
     "selective",
     "energies",
+    "attention",
     "losses",
     "neighbours",
     "decoding",

@@ -55,7 +55,10 @@ inline M lanes(Int n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(n > W ? W : (int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 inline V load(const float *p, M m) { return _mm256_maskload_ps(p, m); }
-inline void store(float *p, M m, V v) { _mm256_maskstore_ps(p, m, v); }
+inline void store(float *p, M m, V v) {  // AMD's masked store takes a dozen cycles
+  if (_mm256_movemask_ps(_mm256_castsi256_ps(m)) == 0xff) _mm256_storeu_ps(p, v);
+  else _mm256_maskstore_ps(p, m, v);
+}
 inline V whole(const float *p) { return _mm256_loadu_ps(p); }
 inline V set(float x) { return _mm256_set1_ps(x); }
 inline V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }

@@ -1,13 +1,15 @@
 """The arguments of compiled functions: for each function a struct of sizes and addresses.
 
 Each struct has the fields of the C++ struct in the same order. Changing either needs a new VERSION in both.
-Read next: library.py.
+Read next: training.py, those that only training uses; library.py.
 """
 
 from ctypes import Structure, c_double, c_longlong, c_void_p
 
+from weft.native.training import Attend, Losses, Neighbours
+
 VERSION = 4  # of these structs
-VERSIONS = {"decoding": 5, "searching": 5}  # of a source whose structs changed by themselves
+VERSIONS = {"decoding": 5, "searching": 5, "attention": 1}  # of a source whose structs changed by themselves
 CELLS = {"lstm": 0, "peephole": 1, "coupled": 2, "gru": 3, "elman": 4, "relu": 5}
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "elman": 1, "relu": 1}
 LIGHT = {"mingru": 0, "minlstm": 1, "ssru": 2, "sru": 3}
@@ -235,16 +237,6 @@ class Energies(Structure):
     ]
 
 
-class Losses(Structure):
-    """As struct Losses in losses.cpp."""
-
-    _fields_ = [
-        *((name, c_longlong) for name in ["rows", "classes", "slabs", "half"]),
-        ("smoothing", c_double),
-        *((name, c_void_p) for name in ["logits", "bias", "target", "gradient", "dbias", "room", "sums"]),
-    ]
-
-
 class Product(Structure):
     """As struct Product in tiles.cpp."""
 
@@ -264,17 +256,6 @@ class Choose(Structure):
     ]
 
 
-class Neighbours(Structure):
-    """As struct Neighbours in neighbours.cpp."""
-
-    _fields_ = [
-        *((name, c_longlong) for name in ["rows", "length", "drawn", "size", "cbow", "slabs"]),
-        ("share", c_double),
-        *((name, c_void_p) for name in ["index", "words", "lines", "reach", "noise", "u", "v", "du", "dv"]),
-        *((name, c_void_p) for name in ["room", "sums"]),
-    ]
-
-
 CALLS: dict[str, dict[str, type[Structure]]] = {
     "cells": {
         "weft_forward": Forward,
@@ -285,6 +266,7 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     "light": {"weft_light_forward": Light, "weft_light_backward": LightBack},
     "selective": {"weft_selective_forward": Selective, "weft_selective_backward": SelectiveBack},
     "energies": {"weft_energies": Energies, "weft_energies_back": Energies},
+    "attention": {"weft_attend": Attend, "weft_attend_back": Attend},
     "losses": {"weft_losses": Losses},
     "neighbours": {"weft_neighbours": Neighbours},
     "decoding": {"weft_decode": Decode, "weft_predict": Predict, "weft_soften": Soften},

@@ -215,7 +215,8 @@ class Block(Residual):
         order: Order,
     ) -> Tensor:
         """The rest of `decode`, once its keys and values are in the entries; y gives the queries."""
-        y = self.attention(y, entries[:, 0], entries[:, 1], mask, order=order, causal=causal)
+        keys, values = entries.unbind(1)  # its gradient is one copy, that of two slices four
+        y = self.attention(y, keys, values, mask, order=order, causal=causal)
         begin, x = x, self._add(x, y, self.attention_norm)
         if source is not None:
             y = self.look(self._norm_before(x, self.look_norm), *source, source_mask)

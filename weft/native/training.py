@@ -1,0 +1,37 @@
+"""The arguments of compiled functions that only training uses; see jobs.py."""
+
+from ctypes import Structure, c_double, c_longlong, c_void_p
+
+AXES = ("row", "head", "step")
+
+
+class Attend(Structure):
+    """As struct Attend in attention.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "heads", "queries", "places", "size", "slabs", "causal"]),
+        *((f"{name}_{part}", c_longlong) for name in ["q", "k", "v", "dy"] for part in AXES),
+        ("mask_row", c_longlong),
+        *((name, c_void_p) for name in ["q", "k", "v", "mask", "weights", "y", "dy", "dq", "dk", "dv"]),
+    ]
+
+
+class Losses(Structure):
+    """As struct Losses in losses.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "classes", "slabs", "half"]),
+        ("smoothing", c_double),
+        *((name, c_void_p) for name in ["logits", "bias", "target", "gradient", "dbias", "room", "sums"]),
+    ]
+
+
+class Neighbours(Structure):
+    """As struct Neighbours in neighbours.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "length", "drawn", "size", "cbow", "slabs"]),
+        ("share", c_double),
+        *((name, c_void_p) for name in ["index", "words", "lines", "reach", "noise", "u", "v", "du", "dv"]),
+        *((name, c_void_p) for name in ["room", "sums"]),
+    ]
