@@ -117,6 +117,51 @@ def _each(lines: Iterable[str | DataError], column: Column, name: str) -> Iterat
             held = []
 
 
+STARTS = "newdoc", "newpar"
+"""Comments that begin a document or a paragraph; the next sentences belong to it too."""
+
+
+def grouped(sentences: Iterable[Sentence], comment: str, name: str) -> Iterator[tuple[str, Sentence]]:
+    r"""Sentences that have words, each with its group.
+
+    Args:
+        sentences: of a CoNLL-U file, in its order.
+        comment: one of STARTS; or another, such as speaker, whose value is the group: # speaker = Ann.
+        name: the file, for errors.
+
+    Raises:
+        DataError: a sentence has no such comment, or with STARTS none has.
+
+    Example:
+        >>> rows = ["# newdoc", "1\tHi\t_\t_\t_\t_\t0\troot\t_\t_", ""]
+        >>> [group for group, _ in grouped(_each([*rows, *rows[1:], *rows], "upos", "x"), "newdoc", "x")]
+        ['1', '1', '2']
+    """
+    number, first = 0, None
+    for sentence in sentences:
+        words = set(sentence.rows)
+        comments = [line[1:].strip() for row, line in enumerate(sentence.lines) if row not in words]
+        number += any(one.split(maxsplit=1)[:1] == [comment] for one in comments)
+        group = str(number) if comment in STARTS else _value(comments, comment)
+        if sentence.forms:
+            first = first or sentence
+            if not group:
+                raise _ungrouped(f"# {comment} = ...", name, sentence)
+            yield group, sentence
+    if first and comment in STARTS and not number:
+        raise _ungrouped(f"# {comment}", name, first)
+
+
+def _value(comments: Iterable[str], key: str) -> str:
+    pairs = (one.partition("=") for one in comments)
+    return next((value.strip() for name, _, value in pairs if name.strip() == key), "")
+
+
+def _ungrouped(need: str, name: str, sentence: Sentence) -> DataError:
+    told = f"expected the comment {need}, which data.group names, got none; add it, or remove data.group"
+    return DataError(told, path=name, line=sentence.first)
+
+
 def faults(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
     """The errors in the lines of one CoNLL-U sentence, as (line number, message)."""
     expected, covered = 1, 0

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.data.conllu import Column, Sentence, read_sentences
+from weft.data.conllu import Column, Sentence, grouped, read_sentences
 from weft.errors import ConfigError, DataError
+from weft.tasks.shared.labels.grouped import by_group
 from weft.tasks.shared.labels.splits import check_parts, parts
 from weft.tasks.task import Split
 
@@ -23,6 +24,9 @@ class TagData:
         column: of CoNLL-U, to be learnt: upos, xpos or feats.
         hold_out: 20 keeps a twentieth of the training sentences out for validation, instead of `valid`.
         split_seed: shuffles before hold_out splits. null, as in older recipes, takes every k-th sentence.
+        group: comment of CoNLL-U whose sentences stay in one part: newdoc or newpar, which begin a document
+            or a paragraph, or one with a value for each sentence, such as speaker; for hold_out, with
+            split_seed. null shuffles single sentences.
         lowercase: look words up in lower case; their letters keep their case.
         min_count: words that are rarer in the training data are unknown.
         max_length: longer sentences are left out of training, counted and reported.
@@ -37,6 +41,7 @@ class TagData:
     column: Column = "upos"
     hold_out: int = 0
     split_seed: int | None = None
+    group: str | None = None
     lowercase: bool = True
     min_count: int = 1
     max_length: int = 150
@@ -55,6 +60,8 @@ class TagData:
             valid=self.valid is not None,
             test=False,
         )
+        if self.group is not None and self.split_seed is None:
+            raise ConfigError("group: needs hold_out and split_seed; set both, or leave it out")
 
     def has(self, split: Split) -> bool:
         """Whether there is such a split."""
@@ -84,8 +91,14 @@ class TagData:
         if split == "test" or not self.hold_out:
             yield from self.at(self.file(split))
             return
-        whole = list(self.at(self.file(split)))
-        split_of = parts([""] * len(whole), folds=0, fold=0, hold_out=self.hold_out, seed=self.split_seed)
+        path, cut = self.file(split), {"folds": 0, "fold": 0, "hold_out": self.hold_out}
+        whole, seed = list(self.at(path)), self.split_seed
+        if self.group is None or seed is None:
+            split_of = parts([""] * len(whole), **cut, seed=seed)
+        else:
+            read = read_sentences(path, column=self.column)
+            groups = [group for group, _ in grouped(read, self.group, str(path))]
+            split_of = by_group([""] * len(groups), groups, **cut, seed=seed)
         yield from (sentence for sentence, part in zip(whole, split_of, strict=True) if part == split)
 
     def at(self, path: Path) -> Iterator[Sentence]:
@@ -109,5 +122,6 @@ class TagData:
         if split == "valid" and self.hold_out:
             part = f" (every {self.hold_out}th sentence)"
             if self.split_seed is not None:
-                part = f" (1 in {self.hold_out} sentences, split seed {self.split_seed})"
+                by = f", {self.group} kept together" if self.group else ""
+                part = f" (1 in {self.hold_out} sentences{by}, split seed {self.split_seed})"
         return f"{self.file(split).name}{part} {self.column}"

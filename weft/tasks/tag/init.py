@@ -42,13 +42,14 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column
         DataError: files are missing or damaged, or without tags.
     """
     valid, test = valid or sibling(train, VALID_NAMES), test or sibling(train, ("test",))
-    sentences = words = 0
+    sentences = words = documents = 0
     tags: set[str] = set()
     for one in read_sentences(train, column=column):
         if one.forms and one.tags is None:
             raise DataError("expected word TAB tag, got words without tags", path=train, line=one.first)
         sentences, words = sentences + bool(one.forms), words + len(one.forms)
         tags.update(one.tags or [])
+        documents += any(line.startswith("# newdoc") for line in one.lines)
     if not words or tags == {"_"}:
         raise DataError(f"expected tags in column {column}, got none; give tagged sentences", path=train)
     if valid:
@@ -56,6 +57,8 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column
     else:
         chosen = """  hold_out: 20                      # a twentieth of the sentences chooses the checkpoint
   split_seed: 1                     # shuffled first"""
+        if documents >= 20:
+            chosen += "\n  group: newdoc                     # sentences of a document stay together"
     tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
     plan = planned(words / 800, epochs=12, warmup=100)
     dropout = 0.4 if words < 500_000 else 0.25
