@@ -206,10 +206,15 @@ def arguments(
     parser.add_argument(
         "--write", action="store_true", help="write tables and pictures of the runs; train nothing"
     )
-    parser.add_argument("--processor", default="", help="its name on the page, before what the runs recorded")
     return parser
 
 
-def machines(runs: Sequence[Mapping[str, Any]], name: str) -> str:
-    """The processors of the runs, after the name that a person gave."""
-    return ": ".join(filter(None, [name, "; ".join(sorted({one["machine"] for one in runs}))]))
+def machines(runs: Sequence[Mapping[str, Any]]) -> str:
+    """The processors of the runs; if there are several, with the models that ran on each."""
+    found: dict[str, list[str]] = {}
+    for one in runs:
+        names = found.setdefault(one["machine"], [])
+        names += [one["model"]] * (one["model"] not in names)
+    if len(found) == 1:
+        return next(iter(found))
+    return "; ".join(f"{machine} (with it: {', '.join(names)})" for machine, names in found.items())
