@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 from tests.commands import labelled
+from tests.commands import test_several_labels as several_labels
 from tests.commands.exporting import exported, run_program
 from tests.commands.shell import weft
 
@@ -50,6 +51,34 @@ def test_a_classifier(old: str, new: str, tmp_path: Path) -> None:
     found = run_program(tmp_path / "out", given, "--scores")
     assert found == weft("predict", run, "--scores", stdin=given.encode()).lines
     assert run_program(tmp_path / "out", given) == [line.split("\t")[0] for line in found]
+
+
+@pytest.mark.parametrize("old", ["", "dropout: 0.0\ntraining"], ids=["gru", "bag"])
+def test_a_classifier_with_several_labels(old: str, tmp_path: Path) -> None:
+    new = "dropout: 0.0\n  bag: {ngrams: 1, weight: tfidf}\ntraining" if old else ""
+    changes = [*several_labels.CHANGES, f"data.folder={tmp_path / 'toy'}"]
+    run = trained(several_labels.make(tmp_path / "toy"), tmp_path / "run", old, new, *changes)
+    texts = "".join(f"{text}\n" for text in [*ODD, *(text for _, text in several_labels.texts(60, 7))])
+    seen = set()
+    for calibrated in (False, True):
+        if calibrated:
+            assert weft("evaluate", run, "--split", "valid", "--calibrate").code == 0
+        exported(run, tmp_path / f"out{calibrated}")
+        found = run_program(tmp_path / f"out{calibrated}", texts, "--scores")
+        assert found == weft("predict", run, "--scores", stdin=texts.encode()).lines
+        assert run_program(tmp_path / f"out{calibrated}", texts) == [line.split("\t")[0] for line in found]
+        seen |= {line.split("\t")[0] for line in found}
+    assert len(seen) > 3
+
+
+def test_a_calibrated_classifier(tmp_path: Path) -> None:
+    run = trained(labelled.make_texts(tmp_path / "toy"), tmp_path / "run")
+    given = "".join(f"{text}\n" for text in ODD)
+    before = weft("predict", run, "--scores", stdin=given.encode()).lines
+    assert weft("evaluate", run, "--split", "valid", "--calibrate").code == 0
+    exported(run, tmp_path / "out")
+    after = weft("predict", run, "--scores", stdin=given.encode()).lines
+    assert run_program(tmp_path / "out", given, "--scores") == after != before
 
 
 @pytest.mark.parametrize(

@@ -121,13 +121,13 @@ def test_scores_and_thresholds_are_fitted_to_the_validation_part(run: Path) -> N
     (run / "calibration.json").unlink()
 
 
-def test_it_is_inspected_and_not_exported(run: Path, tmp_path: Path) -> None:
+def test_it_is_inspected_and_has_no_page(run: Path, tmp_path: Path) -> None:
     opened = open_run(run, device="cpu")
     seen = inspected(opened.ready, opened.model, "a song today", Examples([], ""), {})
     assert seen.answer.startswith("music|news (")
-    pytest.importorskip("onnx", reason="pip install -e .[export]")
-    said = refused(weft("export", run, "--to", "onnx", "--output", tmp_path / "out"))
-    assert "data.separator" in said and "weft serve" in said
+    pytest.importorskip("onnxscript", reason="pip install -e .[export]")
+    said = refused(weft("export", run, "--to", "web", "--output", tmp_path / "out"))
+    assert "data.separator" in said and "--to onnx" in said
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,8 @@ class Web(Format):
             raise ConfigError(f"--to web: the page cannot run a model of task {opened.name}; use --to onnx")
         if form is not None and form.settings.get("frames"):
             raise ConfigError("--to web: data: frames: the page reads pictures, not clips; use --to onnx")
+        if form is not None and form.settings.get("separator"):
+            raise ConfigError("--to web: data.separator: the page shows one class a text; use --to onnx")
         how = {} if form is None else form.settings.get("decoding", {})
         if isinstance(how, dict) and how.get("coverage"):
             raise ConfigError(

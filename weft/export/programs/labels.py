@@ -59,12 +59,13 @@ class Tagger:
 
 
 class Classifier:
-    """The class of a text."""
+    """The class of a text, or its labels."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         self.graph = Graph(folder / "scores.onnx")
         self.vocabulary = Vocabulary(folder / about["vocabulary"])
         self.classes, self.longest, self.bag = about["classes"], about["max_length"], about["bag"]
+        self.separator, self.thresholds = about["separator"], np.array(about["thresholds"])
         if self.bag is not None:
             items = json.loads((folder / self.bag["items"]).read_text("utf-8"))
             self.item = {tuple(item): number for number, item in enumerate(items["items"], 1)}
@@ -77,11 +78,12 @@ class Classifier:
             )
 
     def __call__(self, text: str, scores: bool = False) -> str:
-        """The class; with scores also the probability of each class, the likeliest first."""
+        """The class or the labels; with scores also the probability of each, the likeliest first."""
         probs = self.probabilities(text)
-        label = self.classes[int(probs.argmax())]
+        chosen = [probs.argmax()] if self.separator is None else np.flatnonzero(probs >= self.thresholds)
+        label = (self.separator or "").join(self.classes[int(number)] for number in chosen)
         if not scores:
-            return str(label)
+            return label
         best = np.argsort(-probs, kind="stable").tolist()
         return "\t".join([label, *(f"{self.classes[n]}={probs[n]:.4f}" for n in best)])
 

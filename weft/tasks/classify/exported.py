@@ -28,34 +28,38 @@ SEED = 1
 class Classes(nn.Module):
     """Tokens and their mask to log-probabilities."""
 
-    def __init__(self, model: Predictor) -> None:
+    def __init__(self, model: Predictor, temperature: float) -> None:
         super().__init__()
         self.model = model
+        self.temperature = temperature
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """[B, S] int64 and [B, S] bool to [B, C]."""
-        logp: Tensor = self.model(tokens, mask)[:, 0]
-        return logp
+        return _heated(self.model(tokens, mask)[:, 0], self.temperature)
 
 
 class ClassesOfBag(nn.Module):
     """Items, their weights and their mask to log-probabilities."""
 
-    def __init__(self, model: Predictor) -> None:
+    def __init__(self, model: Predictor, temperature: float) -> None:
         super().__init__()
         self.model = model
+        self.temperature = temperature
 
     def forward(self, tokens: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
         """[B, S] int64, [B, S] and [B, S] bool to [B, C]."""
-        logp: Tensor = self.model(Grams(tokens, weights), mask)[:, 0]
-        return logp
+        return _heated(self.model(Grams(tokens, weights), mask)[:, 0], self.temperature)
+
+
+def _heated(logp: Tensor, temperature: float) -> Tensor:
+    return logp if temperature == 1 else (logp / temperature).log_softmax(-1)
 
 
 def exported(ready: "ClassifyReady", model: nn.Module) -> Exported:
     """See ../exported.py.
 
     Raises:
-        ConfigError: the classifier reads words in context from another run, or gives several labels.
+        ConfigError: the classifier reads words in context from another run.
     """
     assert isinstance(model, Predictor)
     if isinstance(model.embed, InContext):
@@ -64,23 +68,20 @@ def exported(ready: "ClassifyReady", model: nn.Module) -> Exported:
             "serve the run with weft serve"
         )
     reader = ready.reader
-    if reader.separator is not None:
-        raise ConfigError(
-            "data.separator: the exported program gives one class a text, not several labels; serve the run "
-            "with weft serve"
-        )
     both = _inputs(reader.num_items, 3, 7), _inputs(reader.num_items, 2, 10)
     contents: dict[str, bytes] = {"tokenizer.json": portable(reader.vocabulary)}
     settings: dict[str, Any] = {
         "kind": "classifier",
         "vocabulary": "tokenizer.json",
         "classes": reader.classes,
+        "separator": reader.separator,
+        "thresholds": None if reader.separator is None else list(reader.thresholds),
         "max_length": reader.max_length,
         "bag": None,
     }
-    module: nn.Module = Classes(model)
+    module: nn.Module = Classes(model, reader.temperature)
     if reader.items is not None:
-        module, bag = ClassesOfBag(model), asdict(reader.items.bag)
+        module, bag = ClassesOfBag(model, reader.temperature), asdict(reader.items.bag)
         named = {name: bag[name] for name in ("ngrams", "edges", "weight")}
         letters = None if bag["letters"] is None else list(bag["letters"])
         settings["bag"] = {**named, "letters": letters, "items": "items.json"}
