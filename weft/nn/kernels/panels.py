@@ -69,6 +69,12 @@ def use_int8(of: nn.Module) -> None:
     _int8.add(of)
 
 
+def multiply_as(one: nn.Module, other: nn.Module) -> None:
+    """Let `use_int8` hold for the second module too if it was called for the first."""
+    if one in _int8:
+        _int8.add(other)
+
+
 def why_not_in_search(x: Tensor, dtypes: Sequence[torch.dtype] | None = None) -> str:
     """Why compiled code cannot compute a search step over x, which gives no gradients.
 

@@ -15,7 +15,7 @@ from weft.data.check import check
 from weft.data.joined import Joined
 from weft.data.report import Report
 from weft.data.store import TokenStore, content_key
-from weft.errors import CheckpointError, within
+from weft.errors import CheckpointError, ConfigError, within
 from weft.nn.heads.head import Loss
 from weft.tasks.abilities import Direction
 from weft.tasks.multilingual.data import ManyData
@@ -58,6 +58,8 @@ class Multilingual(Task):
     )
 
     def __init__(self, *, data: ManyData, model: PairModel, decoding: Decoding) -> None:
+        if decoding.shortlist:
+            raise ConfigError("decoding.shortlist: needs a model of one direction; leave it out")
         self.data = data
         self.parts = model
         self.decoding = decoding

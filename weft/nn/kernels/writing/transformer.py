@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from weft import native
 from weft.native import ACTIVATIONS, KINDS, Decode, WholeStep, Writer, pointer
 from weft.nn.kernels.attention import decoding
-from weft.nn.kernels.panels import kept
-from weft.nn.kernels.writing.ends import PLAIN, Ends, Held, why_not
+from weft.nn.kernels.panels import Packing, kept
+from weft.nn.kernels.writing.ends import Ends, Held, why_not
 
+PROJECTED = Packing("projected", tiled=False)
 ROOM = 32
 """Steps for which a cache has space at first; a full one is replaced by one twice as large."""
 
@@ -118,10 +119,10 @@ class _Writing(Held):
 
     def _entry(self, layers: Layers) -> None:
         """What stands before the layers: projected token vectors, positions, a norm."""
-        _, table, scale = self.ends.vectors
+        of, table, scale = self.ends.vectors
         if getattr(layers.project, "weight", None) is not None:
             given = [table, *layers.project.parameters()]
-            projected = kept(layers.project, given, lambda _: layers.project(table * scale).float(), PLAIN)
+            projected = kept(of, given, lambda _: layers.project(table * scale).float(), PROJECTED)
             self.job.scale, self.job.table = 1.0, self.hold(projected)
         self.job.positions = self.plain(layers.positions)
         self.job.entry_gain = self.plain(getattr(layers.entry, "weight", None))

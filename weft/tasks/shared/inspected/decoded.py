@@ -69,7 +69,9 @@ def plain_beam(how: Decoding) -> Decoding:
         ('beam', 5, 5)
     """
     beam = max(2, how.beam) if how.search == "beam" else 5
-    return replace(how, search="beam", beam=beam, nbest=beam, coverage=0.0, diverse=1, require=())
+    return replace(
+        how, search="beam", beam=beam, nbest=beam, coverage=0.0, diverse=1, require=(), shortlist=0
+    )
 
 
 def decoded(

@@ -29,6 +29,7 @@ _LEAST = {
     "no_repeat_ngram": 0,
     "min_length": 0,
     "coverage": 0,
+    "shortlist": 0,
 }
 SEARCHED = ("diverse", "prefix", "require", "no_repeat_ngram", "min_length", "coverage", "ensemble")
 """Options of predict and evaluate in addition to the usual ones."""
@@ -76,6 +77,9 @@ class Decoding:
         no_repeat_ngram: length of the n-grams that may not be repeated in a translation; 0 allows all.
         min_length: minimum number of tokens.
         mean: how an ensemble combines its members: mean "probability", or mean "log" probability.
+        shortlist: K; in each batch only the K target tokens that most often go with each source token (IBM
+            model 1 on the training data), the K most frequent ones and those that are required can be
+            written, which is faster. Probabilities are over these. 0 is all tokens (data/shortlist.py).
         precision: "bfloat16" computes with weights that are rounded once; "int8" also multiplies
             a Transformer decoder and the output layer in 8-bit integers, where the processor can.
     """
@@ -102,6 +106,7 @@ class Decoding:
     no_repeat_ngram: int = 0
     min_length: int = 0
     mean: Mean = "probability"
+    shortlist: int = 0
     precision: Literal["float32", "bfloat16", "int8"] = "float32"
 
     def __post_init__(self) -> None:
@@ -167,6 +172,7 @@ class Decoding:
             "glossary",
             "no_repeat_ngram",
             "min_length",
+            "shortlist",
         )
         plain = {field.name: field.default for field in fields(self)}
         said = [(name, getattr(self, name)) for name in (*names, "precision")]

@@ -268,6 +268,7 @@ def _decoding(decoding: Decoding) -> dict[str, Any]:
         "glossary": None,
         "no_repeat_ngram": 0,
         "min_length": 0,
+        "shortlist": 0,
     }
     for name, without in unsupported.items():
         if getattr(decoding, name) != without:

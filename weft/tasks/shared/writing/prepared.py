@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from weft.cache import cache_directory
+from weft.data.joined import Joined
+from weft.data.shortlist import Shortlist
 from weft.data.store import TokenStore, content_key
-from weft.errors import CheckpointError
+from weft.errors import CheckpointError, DataError
 from weft.tasks.shared.writing.data import PairData
 from weft.tasks.shared.writing.reading import SourceReader
 from weft.tasks.task import Progress
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
+SHORTLIST = "shortlist.json"
 LEARNING = "learning the vocabulary"
 TOLD = 2**17  # lines between progress reports
 
@@ -27,6 +30,7 @@ class Vocabularies(NamedTuple):
     source: Vocabulary
     target: Vocabulary  # the same object if both sides share it
     reading: SourceReader  # reads sources
+    run: Path  # which keeps them
 
 
 def vocabularies(run: Path, data: PairData, *, copies: bool) -> Vocabularies:
@@ -47,7 +51,7 @@ def vocabularies(run: Path, data: PairData, *, copies: bool) -> Vocabularies:
         )
     first = load_vocabulary(source)
     second = first if source == target else load_vocabulary(target)
-    return Vocabularies(first, second, SourceReader(first, cut=data.cut_source, copies=copies))
+    return Vocabularies(first, second, SourceReader(first, cut=data.cut_source, copies=copies), run)
 
 
 def vocabulary_paths(run: Path, data: PairData) -> tuple[Path, Path]:
@@ -121,3 +125,29 @@ def stored(
         0,
     )
     return store
+
+
+def shortlist(known: Vocabularies, data: PairData, progress: Progress) -> Shortlist:
+    """The run's shortlist (`decoding.shortlist`); made from the training texts unless the run has it.
+
+    Raises:
+        CheckpointError: it is missing, and so are the training texts.
+    """
+    source, target, reading, run = known
+    path, sizes = run / SHORTLIST, (len(source), len(target))
+    key = content_key(vocabulary_paths(run, data), cut=reading.cut)
+    found = Shortlist.open(path, key, *sizes)
+    if found is not None:
+        return found
+    try:
+        texts = data.texts()
+    except DataError as error:
+        raise CheckpointError(
+            f"shortlist: {path} is missing, and so is the training data to make it from; where the data is, "
+            f"type `weft evaluate {run} --set shortlist=100` and copy the file ({error})"
+        ) from error
+    pairs = Joined([stored(text, data, reading, target, run, progress) for text in texts])
+    progress("learning which tokens go together, for decoding.shortlist", 0, None)
+    found = Shortlist.learn(pairs, *sizes, shared=source is target)
+    found.save(path, key)
+    return found

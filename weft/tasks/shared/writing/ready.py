@@ -5,6 +5,7 @@ Read next: translator.py; ../../translate/ready.py, which adds the scores.
 
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +16,7 @@ from weft.data.batching import Batches
 from weft.data.joined import Joined
 from weft.data.mixture import Mixture
 from weft.data.parallel import complete
+from weft.data.shortlist import Shortlist
 from weft.metrics.compared import of_lines
 from weft.models import Generator
 from weft.tasks import ready
@@ -28,7 +30,7 @@ from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.evaluation import loss_of_fitting
 from weft.tasks.shared.writing.kept import written
 from weft.tasks.shared.writing.members import joined, pieces
-from weft.tasks.shared.writing.prepared import Vocabularies
+from weft.tasks.shared.writing.prepared import Vocabularies, shortlist
 from weft.tasks.shared.writing.reading import encode_pairs
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
 from weft.tasks.shared.writing.translator import Translator
@@ -124,7 +126,7 @@ class PairReady(ready.Ready, ABC):
         self.task = task
         self.decoding = task.decoding
         self.training = training
-        self.source, self.target, self.reading = known
+        self.source, self.target, self.reading, _ = self._known = known
 
     def model(self) -> Generator:
         """A new model for these vocabularies."""
@@ -150,7 +152,10 @@ class PairReady(ready.Ready, ABC):
         assert isinstance(model, Generator)
         others = [joined(member, self) for member in options.get("ensemble", ())]
         decoding, scores = self.decoding.with_options(options), bool(options.get("scores"))
-        return Translator(model, self.reading, self.target, decoding, others=others, scores=scores)
+        short = self._shortlist if decoding.shortlist else None
+        return Translator(
+            model, self.reading, self.target, decoding, others=others, scores=scores, shortlist=short
+        )
 
     def directions(self) -> Sequence[tuple[str, str]]:
         """None, unless it translates; see abilities.Rewrites."""
@@ -158,7 +163,13 @@ class PairReady(ready.Ready, ABC):
 
     def translator(self, model: Generator, decoding: Decoding, target: str = "") -> Translator:
         """See abilities.Rewrites."""
-        return Translator(model, self.reading, self.target, decoding)
+        return Translator(
+            model,
+            self.reading,
+            self.target,
+            decoding,
+            shortlist=self._shortlist if decoding.shortlist else None,
+        )
 
     def directed(self, text: str, target: str) -> str:
         """See abilities.Rewrites."""
@@ -180,6 +191,11 @@ class PairReady(ready.Ready, ABC):
         """The pairs to score: a split of the recipe, or the user's files (a prefix or a .tsv)."""
         found = list(self.task.data.open(split) if data is None else self.task.data.at(data))
         return Pairs([pair.source for pair in found], [pair.target for pair in found])
+
+    @cached_property
+    def _shortlist(self) -> Shortlist:
+        """For searches that ask for it."""
+        return shortlist(self._known, self.task.data, lambda *_: None)
 
     def title(self, split: Split, data: Path | None, pairs: Pairs) -> str:
         """The data, and how many of its sources are cut, as a title."""

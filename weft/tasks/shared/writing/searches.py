@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, DataError
 from weft.models import Generator
 from weft.tasks.shared.writing.decoding import Decoding
@@ -21,7 +22,7 @@ class Searches:
     """Searches with one model or with several as one.
 
     Args:
-        models, target, banned: see Searching.
+        models, target, banned, shortlist: see Searching.
         how: the search settings; their glossary is applied here.
 
     Raises:
@@ -29,12 +30,18 @@ class Searches:
     """
 
     def __init__(
-        self, models: Sequence[Generator], target: Vocabulary, how: Decoding, banned: Sequence[int]
+        self,
+        models: Sequence[Generator],
+        target: Vocabulary,
+        how: Decoding,
+        banned: Sequence[int],
+        shortlist: Shortlist | None = None,
     ) -> None:
         self._glossary = None if how.glossary is None else read_glossary(how.glossary)
         self._models, self._target, self._banned = models, target, banned
+        self._shortlist = shortlist
         self._how = replace(how, glossary=None)
-        self._plain = Searching(models, target, self._how, banned)
+        self._plain = Searching(models, target, self._how, banned, shortlist)
 
     def required(self, line: str) -> Words:
         """The terms that the glossary requires for a source."""
@@ -51,7 +58,7 @@ class Searches:
         tokens = sum(len(self._target.encode(word)) for word in words)
         how = replace(self._how, require=words, max_extra=self._how.max_extra + 2 * tokens)
         try:
-            return Searching(self._models, self._target, how, self._banned)
+            return Searching(self._models, self._target, how, self._banned, self._shortlist)
         except ConfigError as error:
             raise DataError(f"glossary: {error}") from error
 

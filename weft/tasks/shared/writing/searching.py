@@ -4,13 +4,15 @@ Read next: ../../search/beam.py; ../../search/rules.py.
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from weft import masks, native
+from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, ShapeError
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -27,6 +29,7 @@ from weft.search.required import required
 from weft.search.settings import search
 from weft.search.trace import Trace
 from weft.tasks.shared.writing.decoding import Decoding
+from weft.tasks.shared.writing.shortlisted import Shortlisted, places
 from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
 
 
@@ -38,6 +41,7 @@ class Searching:
         target: the vocabulary of the output.
         how: the search settings.
         banned: tokens that are never written.
+        shortlist: for `decoding.shortlist`; None for tasks without a source text.
 
     Raises:
         ConfigError: the vocabulary cannot spell a prefix or a required word, or these models do not support
@@ -45,10 +49,16 @@ class Searching:
     """
 
     def __init__(
-        self, models: Sequence[Generator], target: Vocabulary, how: Decoding, banned: Sequence[int]
+        self,
+        models: Sequence[Generator],
+        target: Vocabulary,
+        how: Decoding,
+        banned: Sequence[int],
+        shortlist: Shortlist | None = None,
     ) -> None:
-        if how.glossary is not None:
-            raise ConfigError("glossary: this model reads no source text; leave it out")
+        for name in ("glossary", *(["shortlist"] if shortlist is None else [])):
+            if getattr(how, name):
+                raise ConfigError(f"{name}: this model reads no source text; leave it out")
         self._models = (
             list(models)
             if how.precision == "float32"
@@ -56,17 +66,12 @@ class Searching:
         )
         self._how = how
         self._banned = banned
+        self._shortlist = shortlist if how.shortlist else None
         begin = target.begin()
-        prefix = spelled(target, "prefix", how.prefix) if how.prefix.strip() else begin
+        self._free = len(begin)
+        self._prefix = spelled(target, "prefix", how.prefix) if how.prefix.strip() else begin
         self._words = [spelled(target, "require", word)[len(begin) :] for word in how.require]
-        self._rules: list[rules.Rule] = []
-        if prefix:
-            self._rules.append(rules.prefix(prefix, free=len(begin)))
-        if how.min_length:
-            self._rules.append(rules.least_length(how.min_length, EOS))
-        if how.no_repeat_ngram:
-            self._rules.append(rules.no_repeat(how.no_repeat_ngram))
-        self._least = max(len(prefix), how.min_length) + sum(map(len, self._words)) + 1
+        self._least = max(len(self._prefix), how.min_length) + sum(map(len, self._words)) + 1
         if how.coverage and len(models) > 1:
             raise ConfigError("coverage: cannot be combined with an ensemble; leave out one of them")
 
@@ -131,14 +136,37 @@ class Searching:
         trace: Trace | None,
         chance: torch.Generator | None,
     ) -> Hypotheses:
-        how = self._how
+        if self._shortlist is None:
+            return self._found(self._models, tokens, mask, limits, trace, chance, list)
+        if trace is not None:
+            raise ConfigError("trace: only a search of all tokens has one; leave out shortlist")
+        always = [*range(EOS + 1), *self._prefix, *(token for word in self._words for token in word)]
+        kept = self._shortlist.tokens(tokens[mask].cpu().numpy(), self._how.shortlist, always)
+        with torch.inference_mode(False):
+            known = torch.from_numpy(kept).to(tokens.device)
+        models = [Shortlisted(model, known) for model in self._models]
+        found = self._found(models, tokens, mask, limits, None, chance, partial(places, kept))
+        return found._replace(tokens=known[found.tokens])
+
+    def _found(
+        self,
+        models: Sequence[Generator | Shortlisted],
+        tokens: Tensor,
+        mask: Tensor,
+        limits: Tensor,
+        trace: Trace | None,
+        chance: torch.Generator | None,
+        named: Callable[[Sequence[int]], list[int]],
+    ) -> Hypotheses:
+        """What a search finds with models that write other numbers, `named`, for the tokens."""
+        how, banned, words = self._how, named(self._banned), [named(word) for word in self._words]
         first = torch.full((len(tokens),), SOS, device=tokens.device)
         with torch.inference_mode():
             state = tuple(model.start(tokens, mask) for model in self._models)
-            step = ensemble([model.step for model in self._models], how.mean)
-            if len(self._models) == 1:
-                state, step = state[0], self._models[0].step
-            step, state = rules.ruled(step, state, self._rules)
+            step = ensemble([model.step for model in models], how.mean)
+            if len(models) == 1:
+                state, step = state[0], models[0].step
+            step, state = rules.ruled(step, state, self._rules(named(self._prefix)))
             if how.search != "beam":
                 found = search(
                     how,
@@ -147,7 +175,7 @@ class Searching:
                     first,
                     eos=EOS,
                     max_length=limits,
-                    banned=self._banned,
+                    banned=banned,
                     chance=chance,
                 )
                 return self._ranked(found)
@@ -158,18 +186,27 @@ class Searching:
                 "nbest": how.nbest,
                 "length_penalty": how.length_penalty,
                 "normalisation": how.normalisation,
-                "banned": self._banned,
+                "banned": banned,
             }
-            if trace is not None and (how.diverse > 1 or self._words):
+            if trace is not None and (how.diverse > 1 or words):
                 raise ConfigError("trace: only a plain beam search has one; leave out diverse and require")
             if how.diverse > 1:
                 return diverse(step, state, first, groups=how.diverse, strength=how.diversity, **beams)
-            if self._words:
-                return required(step, state, first, words=self._words, **beams)
+            if words:
+                return required(step, state, first, words=words, **beams)
             if how.coverage:
                 step, state = covering(step, state, _memory_mask(self._models[0], mask), looked)
                 beams["penalty"] = lambda state: coverage_penalty(state, how.coverage)
             return beam(step, state, first, stop=how.stop, trace=trace, **beams)
+
+    def _rules(self, prefix: Sequence[int]) -> list[rules.Rule]:
+        how = self._how
+        found: list[rules.Rule] = [rules.prefix(prefix, free=self._free)] if prefix else []
+        if how.min_length:
+            found.append(rules.least_length(how.min_length, EOS))
+        if how.no_repeat_ngram:
+            found.append(rules.no_repeat(how.no_repeat_ngram))
+        return found
 
     def _too_short(self, limit: int) -> None:
         """Raise an error if required words do not fit; a minimum length raises the limit instead."""

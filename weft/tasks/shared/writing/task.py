@@ -19,7 +19,14 @@ from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.shared.writing.data import PairData, moved
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.model import PairModel
-from weft.tasks.shared.writing.prepared import Vocabularies, learn, stored, vocabularies, vocabulary_paths
+from weft.tasks.shared.writing.prepared import (
+    Vocabularies,
+    learn,
+    shortlist,
+    stored,
+    vocabularies,
+    vocabulary_paths,
+)
 from weft.tasks.shared.writing.ready import PairReady, Pairs, PairTraining
 from weft.tasks.task import Progress, Task
 from weft.tasks.validation import Validation
@@ -42,6 +49,8 @@ class PairTask(Task, ABC):
                 "data.augment: a pointer copies words of the source by their place, which would change; "
                 "take another model.decoder, or leave it out"
             )
+        if model.copies and decoding.shortlist:
+            raise ConfigError("decoding.shortlist: a pointer writes words of the source too; leave it out")
         self.data = data
         self.parts = model
         self.decoding = decoding
@@ -79,6 +88,8 @@ class PairTask(Task, ABC):
         store = Joined(
             [stored(text, self.data, known.reading, known.target, run, progress) for text in texts]
         )
+        if self.decoding.shortlist:
+            shortlist(known, self.data, progress)
         training = PairTraining(self.data, known, store, Pairs(*self.data.complete("valid")), self.scored)
         plan = training.plan(0)
         if isinstance(plan, Mixture):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from weft.data.shortlist import Shortlist
 from weft.errors import DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh
 from weft.models import Generator
@@ -55,6 +56,7 @@ class Translator(Predictor[str]):
         banned: tokens that are never written, besides the special symbols.
         others: further members of an ensemble, with the same vocabularies and on the same device.
         scores: whether `weft predict` writes the score of each text before it.
+        shortlist: for `decoding.shortlist`.
     """
 
     window = WINDOW
@@ -70,6 +72,7 @@ class Translator(Predictor[str]):
         banned: Sequence[int] = (),
         others: Sequence[Generator] = (),
         scores: bool = False,
+        shortlist: Shortlist | None = None,
     ) -> None:
         self.model = model
         self.source = source
@@ -78,7 +81,7 @@ class Translator(Predictor[str]):
         self.banned = (PAD, UNK, SOS, *banned)
         self.lines = decoding.nbest
         self.scores = scores
-        self._searches = Searches([model, *others], target, decoding, self.banned)
+        self._searches = Searches([model, *others], target, decoding, self.banned, shortlist)
         self._random = self._seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
