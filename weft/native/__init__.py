@@ -5,6 +5,7 @@ light.cpp     recurrent layers with no matrix nn/kernels/light/compiled.py
 selective.cpp Mamba's scan                    nn/kernels/light/selective.py
 energies.cpp  additive attention              nn/kernels/attention/energies.py
 attention.cpp short attention                 nn/kernels/attention/short.py
+dropping.cpp  dropout                         nn/kernels/dropout.py
 losses.cpp    cross-entropy                   nn/kernels/output/cross_entropy.py
 neighbours.cpp  word2vec                      nn/kernels/neighbours.py
 tiles.cpp     the linear product (AMX)        nn/kernels/tiles.py
@@ -51,7 +52,7 @@ from weft.native.jobs import (
     Writer,
 )
 from weft.native.library import NO_TILES, Loaded, loaded, narrow, narrow_cells, tiles
-from weft.native.training import Attend, Losses, Neighbours
+from weft.native.training import Attend, Drop, Losses, Neighbours
 
 __all__ = [
     "ACTIVATIONS",
@@ -70,6 +71,7 @@ __all__ = [
     "Choose",
     "Decode",
     "DecoderLayer",
+    "Drop",
     "Energies",
     "Forward",
     "Light",

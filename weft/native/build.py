@@ -21,6 +21,7 @@ SOURCES = (
     "selective",
     "energies",
     "attention",
+    "dropping",
     "losses",
     "neighbours",
     "decoding",

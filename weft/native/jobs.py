@@ -6,10 +6,10 @@ Read next: training.py, those that only training uses; library.py.
 
 from ctypes import Structure, c_double, c_longlong, c_void_p
 
-from weft.native.training import Attend, Losses, Neighbours
+from weft.native.training import Attend, Drop, Losses, Neighbours
 
 VERSION = 4  # of these structs
-VERSIONS = {"decoding": 5, "searching": 5, "attention": 1}  # of a source whose structs changed by themselves
+VERSIONS = {"decoding": 5, "searching": 5, "attention": 1, "dropping": 1}  # of single sources
 CELLS = {"lstm": 0, "peephole": 1, "coupled": 2, "gru": 3, "elman": 4, "relu": 5}
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "elman": 1, "relu": 1}
 LIGHT = {"mingru": 0, "minlstm": 1, "ssru": 2, "sru": 3}
@@ -267,6 +267,7 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     "selective": {"weft_selective_forward": Selective, "weft_selective_backward": SelectiveBack},
     "energies": {"weft_energies": Energies, "weft_energies_back": Energies},
     "attention": {"weft_attend": Attend, "weft_attend_back": Attend},
+    "dropping": {"weft_drop": Drop},
     "losses": {"weft_losses": Losses},
     "neighbours": {"weft_neighbours": Neighbours},
     "decoding": {"weft_decode": Decode, "weft_predict": Predict, "weft_soften": Soften},

@@ -16,6 +16,16 @@ class Attend(Structure):
     ]
 
 
+class Drop(Structure):
+    """As struct Drop in dropping.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["count", "slabs", "key", "level"]),
+        ("scale", c_double),
+        *((name, c_void_p) for name in ["x", "onto", "y"]),
+    ]
+
+
 class Losses(Structure):
     """As struct Losses in losses.cpp."""
 

@@ -87,7 +87,7 @@ class Residual(nn.Module):
 
     def _add(self, x: Tensor, y: Tensor, norm: nn.Module) -> Tensor:
         """The residual connection: x + f(norm(x)), or norm(x + f(x))."""
-        x = x + self.dropout(y)
+        x = self.dropout(y, onto=x)
         return norm(x) if self.norm == "after" else x
 
 
