@@ -212,6 +212,7 @@ KINDS = {
     "multilingual": Kind(
         make_many,
         ["data.vocabulary={kind: bpe, size: 40, dropout: 0.3}",
+         "data.augment={concatenate: 0.5, drop_words: 0.2, swap_words: 0.2, typos: 0.2}",
          "model.encoder={use: recurrent, cell: gru, sizes: [12]}",
          "model.decoder={use: recurrent, cell: gru, sizes: [16], score: bilinear}"],
         _lines(["one", "two", "three", "four", "five"], LENGTHS),

@@ -12,6 +12,7 @@ import torch
 
 from tests.commands.corpus import make, translated
 from tests.commands.test_summarise import make as make_digests
+from tests.tasks.test_multilingual import WORDS
 from tests.tasks.test_multilingual import corpus as make_many
 from weft.config import read_recipe
 from weft.errors import ConfigError
@@ -132,9 +133,32 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, changes: list[str], says
         check(read_recipe(make(tmp_path), changes))
 
 
-def test_a_model_of_many_languages_has_no_such_setting(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="augment"):
-        check(read_recipe(make_many(tmp_path / "many"), ["data.augment.typos=0.1"]))
+def test_many_languages_join_pairs_of_one_target_behind_one_symbol(tmp_path: Path) -> None:
+    recipe = make_many(tmp_path / "many")
+    with pytest.raises(ConfigError, match="augment: would change the words of the prompt"):
+        check(read_recipe(recipe, ["data.augment.typos=0.1", "data.prompt='to {target}: {text}'"]))
+    task = check(
+        read_recipe(recipe, ["data.augment={concatenate: 0.9, drop_words: 0.1, swap_words: 0.1}"])
+    ).task
+    (tmp_path / "run").mkdir()
+    ready = task.prepare(tmp_path / "run", lambda *told: None)
+    training, size = training_of(ready), len(ready.source)  # type: ignore[attr-defined]
+    language = {word: name for name, words in WORDS.items() for word in words}
+    joined = 0
+    for seed in range(20):
+        numbers = np.random.default_rng(seed).choice(1600, 9, replace=False)
+        with drawing(torch.Generator().manual_seed(seed)):
+            found = training.collate(numbers)
+        plain = training.collate(numbers)
+        assert sorted(set(plain.source[:, 0].tolist())) == sorted(set(found.source[:, 0].tolist()))
+        joined += found.joined
+        for source, target in zip(found.source, found.target_out, strict=True):
+            first, *rest = source.tolist()
+            assert first >= size and max(rest) < size  # the symbol is in front, and nowhere else
+            wanted = task.data.targets[first - size]  # type: ignore[attr-defined]
+            words = ready.source.decode(target.tolist()).split()  # type: ignore[attr-defined]
+            assert {language[word] for word in words} == {wanted}
+    assert joined > 12
 
 
 def test_summaries_are_not_joined_but_their_texts_may_have_mistakes(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.errors import ConfigError
-from weft.tasks.shared.writing.data import PairData, VocabularySettings
+from weft.tasks.shared.writing.data import AugmentSettings, PairData, VocabularySettings
 from weft.text.languages import NAMES
 from weft.text.vocabulary import Vocabulary, Word
 
@@ -26,6 +26,7 @@ class ManyData:
             as in train: "{pair}/train".
         corpus: an embedded corpus instead of files.
         vocabulary: one for all languages.
+        augment: see AugmentSettings; pairs with the same target language are joined. Not with a prompt.
         max_length, batch_tokens, batch_rows, validate_rows: as for one pair; validate_rows of each pair.
     """
 
@@ -40,6 +41,7 @@ class ManyData:
     test: str | None = None
     corpus: str | None = None
     vocabulary: VocabularySettings = field(default_factory=lambda: VocabularySettings(size=8000))
+    augment: AugmentSettings = field(default_factory=AugmentSettings)
     max_length: int = 128
     batch_tokens: int = 2048
     batch_rows: int = 0
@@ -65,6 +67,8 @@ class ManyData:
             raise ConfigError(f"temperature: expected at least 1, got {self.temperature:g}")
         if self.prompt is not None and "{text}" not in self.prompt:
             raise ConfigError("prompt: {text} is missing; put it where the source goes")
+        if self.prompt is not None and (self.augment.noisy or self.augment.concatenate):
+            raise ConfigError("augment: would change the words of the prompt; leave out one of them")
         if not self.vocabulary.shared:
             raise ConfigError("vocabulary: expected shared: true, as all languages have one vocabulary here")
         for pair in every:
@@ -93,6 +97,7 @@ class ManyData:
             test=named(self.test),
             corpus=self.corpus,
             vocabulary=self.vocabulary,
+            augment=self.augment,
             max_length=self.max_length,
             batch_tokens=self.batch_tokens,
             batch_rows=self.batch_rows,

@@ -27,7 +27,6 @@ from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.inspected.inspected import Examples, Inspected, checked
 from weft.tasks.shared.writing.augmented import AugmentedPairs
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
-from weft.tasks.shared.writing.data import AugmentSettings
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.evaluation import evaluate, loss_of_fitting
 from weft.tasks.shared.writing.kept import written
@@ -64,7 +63,10 @@ class ManyTraining(ready.Training):
         self._stores = stores
         self._valid = valid
         longest = data.max_length, data.max_length
-        self._pairs = AugmentedPairs(data.vocabulary, AugmentSettings(), vocabulary, vocabulary, longest)
+        tags = 1 if data.symbols else 0
+        self._pairs = AugmentedPairs(
+            data.vocabulary, data.augment, vocabulary, vocabulary, longest, tags=tags
+        )
 
     def plan(self, seed: int) -> Mixture:
         """Batches of all pairs, mixed by temperature."""

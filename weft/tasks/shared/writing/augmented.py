@@ -35,6 +35,8 @@ class AugmentedPairs:
         augment: joined pairs and mistakes.
         source, target: the vocabularies, perhaps the same one.
         longest: maximum number of tokens of a source and of a target; a row that would be longer is kept.
+        tags: number of symbols before each source, such as that of the target language; they stay, and only
+            pairs with the same ones are joined.
 
     Raises:
         ConfigError: the vocabularies were imported, and pairs are to be joined or sources to get mistakes.
@@ -47,7 +49,10 @@ class AugmentedPairs:
         source: Vocabulary,
         target: Vocabulary,
         longest: tuple[int, int],
+        *,
+        tags: int = 0,
     ) -> None:
+        self._tags = tags
         self._sides: tuple[SampledPieces, ...] = ()
         self._longest = longest
         self._concatenate = augment.concatenate
@@ -79,21 +84,24 @@ class AugmentedPairs:
         """The pairs two by two, in random order, if it is this batch's turn; a long one stays alone."""
         if chance.random() >= self._concatenate:
             return pairs
-        order = chance.sample(range(len(pairs)), len(pairs))
+        heads = [[int(one) for one in source[: self._tags]] for source, _ in pairs]
+        order = sorted(chance.sample(range(len(pairs)), len(pairs)), key=lambda number: heads[number])
         found: list[Pair] = [pairs[order[-1]]] if len(pairs) % 2 else []
         for first, second in zip(order[::2], order[1::2], strict=False):
-            one = tuple(
-                [*a, *between, *b]
-                for a, between, b in zip(pairs[first], self._between, pairs[second], strict=True)
+            (source, target), (source2, target2) = pairs[first], pairs[second]
+            one = (
+                [*source, *self._between[0], *source2[self._tags :]],
+                [*target, *self._between[1], *target2],
             )
             fits = all(len(row) <= most for row, most in zip(one, self._longest, strict=True))
-            found += [(one[0], one[1])] if fits else [pairs[first], pairs[second]]
+            found += [one] if fits and heads[first] == heads[second] else [pairs[first], pairs[second]]
         return found
 
     def _with_mistakes(self, pairs: Sequence[Pair], chance: random.Random) -> Sequence[Pair]:
         assert self._noise is not None
-        draw = self._noise.draw
-        return [(self._fitting(0, draw(source, chance), source), target) for source, target in pairs]
+        draw, at = self._noise.draw, self._tags
+        drawn = [[*source[:at], *draw(source[at:], chance)] for source, _ in pairs]
+        return [(self._fitting(0, new, old), target) for new, (old, target) in zip(drawn, pairs, strict=True)]
 
     def _segmented(self, pairs: Sequence[Pair], chance: random.Random) -> Sequence[Pair]:
         return [
