@@ -14,6 +14,7 @@ from weft.nn.cells.delta import Delta
 from weft.nn.cells.hgrn2 import HGRN2
 from weft.nn.cells.retention import Retention
 from weft.nn.chunks import CHUNK, Corrected, Decayed, Replaced
+from weft.nn.kernels import choice
 from weft.nn.kernels.depthwise import depthwise
 
 ROWS, HEADS, KEYS, VALUES = 2, 3, 5, 7
@@ -71,13 +72,17 @@ def test_chunks_are_the_loop(kind: str, steps: int) -> None:
 
 
 @every_kind
+@pytest.mark.parametrize("way", ["auto", "torch"])
 @pytest.mark.parametrize(("low", "high"), [(1e-9, 1e-6), (1e-4, 300.0), (50.0, 1e5)])
-def test_decays_of_any_size_neither_overflow_nor_lose_digits(kind: str, low: float, high: float) -> None:
+def test_decays_of_any_size_neither_overflow_nor_lose_digits(
+    kind: str, low: float, high: float, way: choice.Cells
+) -> None:
     steps = 2 * CHUNK + 3
     asked, exact = (made(kind, steps, low, high, dtype) for dtype in (torch.float32, torch.float64))
     state = normal(ROWS, HEADS, KEYS, VALUES, seed=8)
     parts = [part.clone().requires_grad_() for part in asked]
-    found = type(asked)(*parts).all(state.float())
+    with choice.use(cells=way):
+        found = type(asked)(*parts).all(state.float())
     for one, other in zip(found, stepped(exact, state), strict=True):
         bound = 2e-5 * max(1.0, float(other.abs().max()))  # float32, sums of up to 131 terms
         torch.testing.assert_close(one.double(), other, rtol=0, atol=bound)

@@ -14,7 +14,7 @@ import pytest
 from weft import native
 from weft.native import build, library
 from weft.nn.kernels.attention import decoding
-from weft.nn.kernels.light import selective
+from weft.nn.kernels.light import matrix, selective
 from weft.search import whole
 
 
@@ -173,6 +173,7 @@ def test_a_library_has_only_the_instructions_in_its_name(name: str) -> None:
     [
         ("selective.cpp", "CHUNK", selective.CHUNK),
         ("selective.cpp", "MOST", selective.MOST),
+        ("matrix.cpp", "CHUNK", matrix.CHUNK),
         ("searching.cpp", "MOST", whole.MOST),
         ("layers.h", "AT_ONCE", decoding.AT_ONCE),
     ],

@@ -3,6 +3,7 @@
 cells.cpp     recurrent layers                nn/kernels/cells/compiled.py
 light.cpp     recurrent layers with no matrix nn/kernels/light/compiled.py
 selective.cpp Mamba's scan                    nn/kernels/light/selective.py
+matrix.cpp    cells with a matrix per head    nn/kernels/light/matrix.py
 energies.cpp  additive attention              nn/kernels/attention/energies.py
 attention.cpp short attention                 nn/kernels/attention/short.py
 dropping.cpp  dropout                         nn/kernels/dropout.py
@@ -38,20 +39,17 @@ from weft.native.jobs import (
     DecoderLayer,
     Energies,
     Forward,
-    Light,
-    LightBack,
     Predict,
     Product,
     Reading,
     Recurrent,
     SearchedCell,
     Searching,
-    Selective,
-    SelectiveBack,
     Soften,
     Writer,
 )
 from weft.native.library import NO_TILES, Loaded, loaded, narrow, narrow_cells, tiles
+from weft.native.scans import Light, LightBack, Matrix, MatrixBack, Selective, SelectiveBack
 from weft.native.training import Attend, Drop, Losses, Neighbours
 
 __all__ = [
@@ -78,6 +76,8 @@ __all__ = [
     "LightBack",
     "Loaded",
     "Losses",
+    "Matrix",
+    "MatrixBack",
     "Neighbours",
     "Predict",
     "Product",

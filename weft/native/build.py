@@ -19,6 +19,7 @@ SOURCES = (
     "cells",
     "light",
     "selective",
+    "matrix",
     "energies",
     "attention",
     "dropping",

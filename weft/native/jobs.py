@@ -6,6 +6,7 @@ Read next: training.py, those that only training uses; library.py.
 
 from ctypes import Structure, c_double, c_longlong, c_void_p
 
+from weft.native.scans import Light, LightBack, Matrix, MatrixBack, Selective, SelectiveBack
 from weft.native.training import Attend, Drop, Losses, Neighbours
 
 VERSION = 4  # of these structs
@@ -44,46 +45,6 @@ class Backward(Structure):
         *((name, c_void_p) for name in ["dy", "dh_last", "dc", "dh", "carry", "d", "dpeephole"]),
         ("halves", c_longlong),
         ("room", c_void_p),
-    ]
-
-
-class Light(Structure):
-    """As struct Light in light.cpp."""
-
-    _fields_ = [
-        *((name, c_longlong) for name in ["kind", "T", "B", "H", "slabs", "z_row", "z_step"]),
-        *((name, c_longlong) for name in ["past_row", "past_step", "c_row", "c_step"]),
-        *((name, c_void_p) for name in ["bounds", "z", "past", "peep", "mask", "first", "c", "y"]),
-    ]
-
-
-class LightBack(Structure):
-    """As struct LightBack in light.cpp."""
-
-    _fields_ = [
-        ("f", Light),
-        *((name, c_longlong) for name in ["slabs", "dz_row", "dz_step", "dpast_row", "dpast_step"]),
-        *((name, c_void_p) for name in ["dy", "dc", "dz", "dpast", "dpeep"]),
-    ]
-
-
-class Selective(Structure):
-    """As struct Selective in selective.cpp."""
-
-    _fields_ = [
-        *((name, c_longlong) for name in ["T", "B", "E", "N", "slabs"]),
-        *((f"{name}_{part}", c_longlong) for name in ["u", "dt", "b", "c"] for part in ["row", "step"]),
-        *((name, c_void_p) for name in ["bounds", "u", "dt", "a", "b", "c", "h", "kept", "y"]),
-    ]
-
-
-class SelectiveBack(Structure):
-    """As struct SelectiveBack in selective.cpp."""
-
-    _fields_ = [
-        ("f", Selective),
-        ("slabs", c_longlong),
-        *((name, c_void_p) for name in ["dy", "dh", "du", "ddt", "db", "dc", "da"]),
     ]
 
 
@@ -265,6 +226,7 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     },
     "light": {"weft_light_forward": Light, "weft_light_backward": LightBack},
     "selective": {"weft_selective_forward": Selective, "weft_selective_backward": SelectiveBack},
+    "matrix": {"weft_matrix_forward": Matrix, "weft_matrix_backward": MatrixBack},
     "energies": {"weft_energies": Energies, "weft_energies_back": Energies},
     "attention": {"weft_attend": Attend, "weft_attend_back": Attend},
     "dropping": {"weft_drop": Drop},

@@ -118,6 +118,8 @@ def _declare(library: Any, source: str, instructions: str) -> bool:
         if instructions == "bf16":
             library.weft_pack_words.argtypes = [*[c_longlong] * 3, c_void_p, c_void_p]
             library.weft_row_words.argtypes, library.weft_row_words.restype = [c_longlong], c_longlong
+    if source == "matrix":
+        library.weft_matrix_room.argtypes, library.weft_matrix_room.restype = [c_longlong] * 3, c_longlong
     if source == "decoding" and instructions == "bf16":
         for name in ("rows", "panel"):
             sized = getattr(library, f"weft_narrow_{name}")

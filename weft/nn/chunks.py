@@ -12,6 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from weft.nn.kernels import choice
+from weft.nn.kernels.light.matrix import Terms, compiled, why_not_compiled
+from weft.nn.kernels.ways import Way, pick
+
 CHUNK = 64  # steps per chunk, a power of two
 
 
@@ -40,8 +44,16 @@ class Decayed(NamedTuple):
         state = decay.exp()[..., None] * state + k[..., None] * v[..., None, :]
         return _read(q, state), state
 
+    def terms(self) -> Terms:
+        """As compiled code takes it."""
+        return Terms(self.query, self.key, self.value, self.decay.exp())
+
     def all(self, state: Tensor) -> tuple[Tensor, Tensor]:
-        """All steps in chunks: state [B, H, K, V] gives o [B, T, H, V] and the last state.
+        """All steps: state [B, H, K, V] gives o [B, T, H, V] and the last state."""
+        return _all(self, state)
+
+    def chunks(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """`all` in chunks of matrix products.
 
         Source: Sun et al. 2023, "Retentive network", equation 7; Yang et al. 2023, "Gated linear attention
         Transformers with hardware-efficient training", section 4.
@@ -88,8 +100,18 @@ class Replaced(NamedTuple):
         state = state + k[..., None] * change[..., None, :]
         return _read(q, state), state
 
+    def terms(self) -> Terms:
+        """As compiled code takes it."""
+        q, k, v, decay, rate = self
+        kept = decay.exp()
+        return Terms(q, k, rate * v, kept, (-kept * rate) * k)
+
     def all(self, state: Tensor) -> tuple[Tensor, Tensor]:
-        """All steps in chunks: state [B, H, K, V] gives o [B, T, H, V] and the last state.
+        """All steps: state [B, H, K, V] gives o [B, T, H, V] and the last state."""
+        return _all(self, state)
+
+    def chunks(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """`all` in chunks of matrix products.
 
         The changes u_i = b_i (v_i - a_i S_{i-1}^T k_i) of a chunk solve (I + A) u = b (v - E S), where
         A_ij = b_i k_i^T k_j, decayed, is strictly lower triangular. One triangular solve for each chunk gives
@@ -144,8 +166,17 @@ class Corrected(NamedTuple):
         state = decay.exp()[..., None] * state + write[..., None] * found + k[..., None] * v[..., None, :]
         return _read(q, state), state
 
+    def terms(self) -> Terms:
+        """As compiled code takes it."""
+        q, k, v, decay, erase, write = self
+        return Terms(q, k, v, decay.exp(), erase, write)
+
     def all(self, state: Tensor) -> tuple[Tensor, Tensor]:
-        """All steps in chunks: state [B, H, K, V] gives o [B, T, H, V] and the last state.
+        """All steps: state [B, H, K, V] gives o [B, T, H, V] and the last state."""
+        return _all(self, state)
+
+    def chunks(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """`all` in chunks of matrix products.
 
         As `Replaced.all`, for u_i = e_i^T S_{i-1}: (I - A) u = B v + E S with A_ij = e_i^T w_j and
         B_ij = e_i^T k_j for j < i, decayed by rows.
@@ -162,6 +193,23 @@ class Corrected(NamedTuple):
         befores, state = _carried(state, reach, written, kept @ moved)
         o = _pairs(q, write, reach) @ (fixed + moved @ befores) + (q * reach.exp()) @ befores
         return _steps(o + _pairs(q, k, reach) @ v, self.query.shape[1]), state
+
+
+def _all(asked: Decayed | Replaced | Corrected, state: Tensor) -> tuple[Tensor, Tensor]:
+    asked_way = ASKED.get(choice.forced("cells"), "chunks")
+    return pick("matrix", WAYS, (asked, state), asked=asked_way).run(asked, state)
+
+
+WAYS: tuple[Way[tuple[Tensor, Tensor]], ...] = (
+    Way(
+        "native",
+        lambda asked, state: compiled(asked.terms(), state),
+        lambda asked, state: why_not_compiled(*asked, state),
+    ),
+    Way("chunks", lambda asked, state: asked.chunks(state), plain=True),
+)
+ASKED = {"auto": "auto", "native": "native", "tiles": "native"}
+"""The ways that values of the switch "cells" mean here; every other value means chunks."""
 
 
 def _carried(

@@ -1,0 +1,124 @@
+"""Law 7 for matrices per head: compiled code is the loop over steps, forward and backward."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tests.laws.members import close, normal
+from weft import native
+from weft.errors import ConfigError
+from weft.nn.chunks import Corrected, Decayed, Replaced
+from weft.nn.kernels import choice
+from weft.nn.kernels.light.matrix import Scan, Terms, by_steps, compiled
+
+pytestmark = pytest.mark.skipif(
+    native.loaded("matrix").library is None, reason=native.loaded("matrix").reason
+)
+KINDS = ["decayed", "replaced", "corrected"]
+
+
+def given_to(kind: str, rows: int, steps: int, keys: int, values: int, decays: int) -> list[Tensor | None]:
+    """The terms and the state; q has another order of axes, v other strides, k is the same for all heads."""
+    heads = 3
+    q = normal(heads, rows, steps, keys, dtype=torch.float32).permute(1, 2, 0, 3)
+    k = F.normalize(normal(rows, steps, 1, keys, seed=2, dtype=torch.float32), dim=-1)
+    k = k.expand(-1, -1, heads, -1)
+    v = normal(rows, steps, heads, values + 3, seed=3, dtype=torch.float32)[..., 3:]
+    a = normal(rows, steps, heads, decays, seed=4, dtype=torch.float32).sigmoid()
+    e = -F.normalize(normal(rows, steps, heads, keys, seed=5, dtype=torch.float32), dim=-1)
+    w = e * normal(rows, steps, heads, keys, seed=6, dtype=torch.float32).sigmoid()
+    s = normal(rows, heads, values, keys, seed=7, dtype=torch.float32).mT
+    return [q, k, v, a, None if kind == "decayed" else e, w if kind == "corrected" else None, s]
+
+
+def run(scan: object, given: list[Tensor | None]) -> Scan:
+    *terms, s = given
+    found: Scan = scan(Terms(*terms), s)  # type: ignore[operator, arg-type]
+    return found
+
+
+def leaves(given: list[Tensor | None]) -> tuple[list[Tensor | None], list[Tensor]]:
+    new = [None if each is None else each.detach().requires_grad_() for each in given]
+    return new, [each for each in new if each is not None]
+
+
+def same(found: list[tuple[Tensor, ...]], bound: float = 1e-5) -> None:
+    for got, want in zip(*found, strict=True):  # relative to the largest, as sums may cancel
+        close(got, want, bound * max(1.0, float(want.detach().abs().max())))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("rows", "steps", "keys", "values"), [(3, 1, 13, 11), (5, 16, 5, 37), (2, 35, 64, 65), (1, 17, 83, 131)]
+)
+@pytest.mark.parametrize("by_row", [False, True])
+def test_law_7_the_compiled_scan_is_the_loop(
+    kind: str, threads: int, rows: int, steps: int, keys: int, values: int, by_row: bool
+) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        found = []
+        for scan in (compiled, by_steps):
+            given, wanted = leaves(given_to(kind, rows, steps, keys, values, keys if by_row else 1))
+            with torch.no_grad():
+                plain = run(scan, given)
+            outs = run(scan, given)
+            total = sum((normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs))
+            found.append((*plain, *outs, *torch.autograd.grad(total, wanted)))
+        same(found)
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("which", [0, 1])
+def test_each_output_alone_has_a_gradient(kind: str, which: int) -> None:
+    found = []
+    for scan in (compiled, by_steps):
+        given, wanted = leaves(given_to(kind, 2, 19, 5, 3, 5))
+        total = run(scan, given)[which].square().sum()
+        found.append(torch.autograd.grad(total, wanted, materialize_grads=True))
+    same(found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_second_derivative_is_that_of_the_loop(kind: str) -> None:
+    found = []
+    for scan in (compiled, by_steps):
+        given, wanted = leaves(given_to(kind, 2, 5, 3, 2, 1))
+        (first,) = torch.autograd.grad(run(scan, given)[0].square().sum(), wanted[1], create_graph=True)
+        found.append(torch.autograd.grad(first.square().sum(), wanted, materialize_grads=True))
+    same(found, 1e-4)  # two derivatives in float32
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_recurrence_of_the_cells_has_these_terms(kind: str) -> None:
+    q, k, v, a, e, w, s = given_to(kind, 2, 35, 5, 7, 1)
+    assert q is not None and k is not None and v is not None and a is not None and s is not None
+    asked: Decayed | Replaced | Corrected = Decayed(q, k, v, a.log())
+    if kind == "replaced":
+        asked = Replaced(q, k, v, a.log(), a.square())
+    elif e is not None and w is not None:
+        asked = Corrected(q, k, v, a.log().expand_as(k), e, w)
+    found = []
+    for way in ("native", "torch"):
+        parts = [part.detach().requires_grad_() for part in (*asked, s)]
+        with choice.use(cells=way):  # type: ignore[arg-type]
+            outs = type(asked)(*parts[:-1]).all(parts[-1])
+        total = sum((normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs))
+        found.append((*outs, *torch.autograd.grad(total, parts)))
+    same(found, 3e-5)  # the sums of chunks have another order
+
+
+def test_a_scan_that_compiled_code_cannot_compute_is_refused_or_runs_in_chunks() -> None:
+    q, k, v, a, *_, s = (
+        None if each is None else each.double() for each in given_to("decayed", 2, 5, 3, 2, 1)
+    )
+    assert q is not None and k is not None and v is not None and a is not None and s is not None
+    asked = Decayed(q, k, v, a.log())
+    with choice.use(cells="native"), pytest.raises(ConfigError, match="float32 on the CPU"):
+        asked.all(s)
+    close(asked.all(s), asked.chunks(s), 0.0)
