@@ -1,5 +1,6 @@
 """Tables and picture of the runs of texts.py: docs/appendix/texts.md. Read next: texts.py."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ seconds), which was not tuned, and no dropout.
 Equal CPU seconds reward a cell that is fast here, not only one that learns much from an update; *updates* says how many it had.
 These budgets are small: a ranking holds for them alone.
 
-± is the 95 % interval of the mean over seeds (Student's t). Against `lstm`: the mean difference paired by seed and its interval;
+Models with fewer than three seeds are left out. ± is the 95 % interval of the mean over seeds (Student's t). Against `lstm`: the mean difference paired by seed and its interval;
 **better** or **worse** only if that interval leaves out 0, else undecided. Each interval is right 95 times in 100, and there are many.
 
 ![Scores of every model](../pictures/memory/texts.png)
@@ -140,11 +141,13 @@ def page(runs: Sequence[Mapping[str, Any]], names: Sequence[str], machine: str) 
     """Write docs/appendix/texts.md and the picture.
 
     Args:
-        runs: of one budget, and for each text of one number of seconds.
+        runs: of one budget, and for each text of one number of seconds; models with few seeds are left out.
         names: of all models.
         machine: the processors of the runs.
     """
-    assert runs, "no runs; train first"
+    seeds_of = Counter((one["text"], one["model"]) for one in runs)
+    runs = [one for one in runs if seeds_of[one["text"], one["model"]] >= FEWEST]
+    assert runs, f"no model with {FEWEST} seeds; train first"
     budgets = {one["budget"] for one in runs}
     assert len(budgets) == 1, f"runs with different --parameters: {budgets}; give --runs with one of them"
     lines = [HEAD.format(machine=machine, budget=runs[0]["budget"])]
@@ -158,6 +161,9 @@ def page(runs: Sequence[Mapping[str, Any]], names: Sequence[str], machine: str) 
         spent = f"{mine[0]['seconds']:g} CPU seconds of training a run; seeds {', '.join(map(str, seeds))}."
         order = by_score(mine, names, part.scores[0])
         lines += [f"## {part.title}", "", f"{part.words} {spent}", "", *table(mine, order, part.scores), ""]
+    missing = [part.title for text, part in PARTS.items() if not any(one["text"] == text for one in runs)]
+    if missing:
+        lines += [f"Not measured yet: {'; '.join(missing)}.", ""]
     PAGE.write_text("\n".join(lines), "utf-8")
     for suffix in ("png", "svg"):
         save(drawing(runs, names), PICTURE.with_suffix(f".{suffix}"))

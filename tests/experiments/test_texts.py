@@ -94,6 +94,7 @@ def test_a_second_call_measures_only_what_is_missing_and_the_page_says_what_was_
     for name, place in (("PAGE", tmp_path / "texts.md"), ("PICTURE", tmp_path / "texts")):
         monkeypatch.setattr(texts_page, name, place)
     monkeypatch.setattr(data, "PIECES", 24)
+    monkeypatch.setattr(texts_page, "FEWEST", 1)
     (tmp_path / "input.txt").write_text(LETTERS, "utf-8")
     file = tmp_path / "runs.jsonl"
     common = ["texts.py", "--runs", str(file)]
@@ -113,6 +114,7 @@ def test_a_second_call_measures_only_what_is_missing_and_the_page_says_what_was_
         "0.1 CPU seconds of training a run; seeds 11." in page
         and f"Processor: {runs[0]['machine']}, one" in page
     )
+    assert "Not measured yet: Subwords: WikiText-2." in page
     assert (tmp_path / "texts.png").stat().st_size > 1000
 
 
