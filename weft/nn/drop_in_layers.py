@@ -14,6 +14,7 @@ from weft import masks
 from weft.nn.drop_in_input import Nan, Read, pack_output, read_input, refuse_nan
 from weft.nn.drop_in_step import one_step
 from weft.nn.drop_in_torch import Known, left_eager
+from weft.nn.kernels import choice
 from weft.nn.kernels.cells.layer import skips_padding
 from weft.nn.kernels.dropout import dropout
 from weft.nn.padding import inspectable
@@ -112,7 +113,13 @@ class DropIn(Known, nn.RNNBase):
         x = input.data if packed else input
         if x.device.type != "cpu" or self.proj_size or not inspectable(x):
             return True
-        return packed and not torch.is_grad_enabled()
+        if not torch.is_grad_enabled():
+            return packed
+        return not packed and self._single(x) and choice.forced("cells") == "auto"
+
+    def _single(self, x: Tensor) -> bool:
+        """Whether x is one step of one row for which torch's operation trains faster."""
+        return self.mode != "LSTM" and x.dim() == 3 and x.shape[0] == x.shape[1] == 1
 
     def _layers(self, read: Read) -> tuple[Tensor, State]:
         """y [B, T, ..] and the final states [layers x directions, B, ..], in the computed order of rows."""
