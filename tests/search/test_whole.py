@@ -238,8 +238,13 @@ def logp_of(model: Generator, tokens: Tensor) -> Tensor:
     return total
 
 
-@pytest.mark.skipif(not native.narrow(), reason="no products in bfloat16 here")
-@pytest.mark.parametrize("precision", ["bfloat16", "int8"])
+@pytest.mark.parametrize(
+    "precision",
+    [
+        pytest.param("bfloat16", marks=pytest.mark.skipif(not native.narrow(), reason="no bfloat16 here")),
+        pytest.param("int8", marks=pytest.mark.skipif(not native.int8(), reason="no int8 here")),
+    ],
+)
 @pytest.mark.parametrize("kind", ["transformer", "hybrid", "recurrent"])
 def test_a_search_in_lower_precision_gives_the_model_s_probabilities(
     kind: str, precision: Any, counted: list[bool]

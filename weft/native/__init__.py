@@ -48,7 +48,7 @@ from weft.native.jobs import (
     Soften,
     Writer,
 )
-from weft.native.library import NO_TILES, Loaded, loaded, narrow, narrow_cells, tiles
+from weft.native.library import NO_TILES, Loaded, int8, loaded, narrow, narrow_cells, tiles
 from weft.native.scans import Light, LightBack, Matrix, MatrixBack, Selective, SelectiveBack
 from weft.native.training import Attend, Drop, Losses, Neighbours
 
@@ -92,6 +92,7 @@ __all__ = [
     "Writer",
     "address",
     "call",
+    "int8",
     "loaded",
     "narrow",
     "narrow_cells",

@@ -30,12 +30,12 @@ SOURCES = (
     "searching",
     "tiles",
 )
-WIDE = ["-mavx512f", "-mfma", "-mprefer-vector-width=512"]
+WIDE = ["-mavx512f", "-mavx512bw", "-mfma", "-mprefer-vector-width=512"]
 SETS = {
     "avx512": WIDE,
     "avx2": ["-mavx2", "-mfma"],
-    "bf16": [*WIDE, "-mavx512bw", "-mavx512vl", "-mavx512bf16", "-mavx512vnni"],
-    "amx": [*WIDE, "-mavx512bw", "-mamx-tile", "-mamx-bf16"],
+    "bf16": [*WIDE, "-mavx512vl", "-mavx512bf16", "-mavx512vnni"],
+    "amx": [*WIDE, "-mamx-tile", "-mamx-bf16"],
 }
 OPTIONAL = {
     "amx": ("cells", "decoding", "tiles"),

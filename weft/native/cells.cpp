@@ -84,14 +84,14 @@ INLINE void word_product(V (&acc)[MR][NV], const unsigned *a, Int lda, const uns
       for (int s = 0; s < S; s++)
         for (int r = 0; r < MR; r++)
           for (int v = 0; v < NV; v++)
-            part[s][r][v] = times<HALF>(part[s][r][v], a[r * lda + k + s], panel + ((k + s) * NV + v) * W);
+            part[s][r][v] = times<HALF>(part[s][r][v], a + r * lda + k + s, panel + ((k + s) * NV + v) * W);
     for (int s = 0; s < S; s++)
       for (int r = 0; r < MR; r++)
         for (int v = 0; v < NV; v++) acc[r][v] = add(acc[r][v], part[s][r][v]);
   }
   for (; k < words; k++)
     for (int r = 0; r < MR; r++)
-      for (int v = 0; v < NV; v++) acc[r][v] = times<HALF>(acc[r][v], a[r * lda + k], panel + (k * NV + v) * W);
+      for (int v = 0; v < NV; v++) acc[r][v] = times<HALF>(acc[r][v], a + r * lda + k, panel + (k * NV + v) * W);
 }
 #endif
 

@@ -40,7 +40,9 @@ inline V most(V a, V b) { return _mm512_max_ps(a, b); }   // so x is second and 
 inline V nearest(V a) { return _mm512_roundscale_ps(a, 0); }
 inline V times_power(V p, V n) { return _mm512_scalef_ps(p, n); }
 inline V positive(V x, V y) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, set(0), _CMP_GT_OQ), y); }
-inline __m512i bits(V x) { return _mm512_castps_si512(x); }
+typedef __m512i Words;
+inline Words bits(V x) { return _mm512_castps_si512(x); }
+inline V from_bits(Words x) { return _mm512_castsi512_ps(x); }
 inline V without_sign(V x) { return _mm512_castsi512_ps(_mm512_and_epi32(bits(x), _mm512_set1_epi32(0x7fffffff))); }
 inline V with_sign(V x, V of) {
   __m512i sign = _mm512_and_epi32(bits(of), _mm512_set1_epi32((int)0x80000000));
@@ -75,6 +77,9 @@ inline V times_power(V p, V n) {
   return mul(p, _mm256_castsi256_ps(_mm256_slli_epi32(e, 23)));
 }
 inline V positive(V x, V y) { return _mm256_and_ps(_mm256_cmp_ps(x, set(0), _CMP_GT_OQ), y); }
+typedef __m256i Words;
+inline Words bits(V x) { return _mm256_castps_si256(x); }
+inline V from_bits(Words x) { return _mm256_castsi256_ps(x); }
 inline V without_sign(V x) { return _mm256_andnot_ps(set(-0.f), x); }
 inline V with_sign(V x, V of) { return _mm256_or_ps(x, _mm256_and_ps(set(-0.f), of)); }
 constexpr int max_rows(int vectors) { return vectors == 4 ? 3 : vectors == 3 ? 4 : 6; }

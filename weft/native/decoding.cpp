@@ -36,6 +36,8 @@ API Int weft_narrow_allowed() {
   unsigned a, b, c, d, more;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c >> 11 & 1 && __get_cpuid_count(7, 1, &more, &b, &c, &d) && more >> 5 & 1;
 }
+#endif
+#if !defined(__AMX_BF16__)  // which has tiles instead
 API Int weft_narrow_rows(Int kind, Int n, Int K) { return 2 * narrow_rows_size(kind, n, K); }      // 16-bit elements
 API Int weft_narrow_panel(Int kind, Int O, Int K) { return 2 * narrow_panel_size(kind, O, K); }  // 16-bit elements
 API void weft_narrow_pack(Int kind, Int O, Int K, const float *weight, unsigned *out) { narrow_pack(kind, O, K, weight, out); }

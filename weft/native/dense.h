@@ -39,8 +39,8 @@ template <class F>
 inline void dense(const Dense &w, Int n, Int K, Int O, const float *a, Int lda, const How &how, const F &done) {
 #if defined(NARROW)
   if (how.kind == HALF) return narrow_dense<HALF>((const unsigned *)w.panel, w.bias, n, K, O, a, lda, (unsigned *)how.buffer, done);
-  if (how.kind == BYTE) return narrow_dense<BYTE>((const unsigned *)w.panel, w.bias, n, K, O, a, lda, (unsigned *)how.buffer, done);
 #endif
+  if (how.kind == BYTE) return narrow_dense<BYTE>((const unsigned *)w.panel, w.bias, n, K, O, a, lda, (unsigned *)how.buffer, done);
 #if defined(__AMX_BF16__)
   if (how.buffer)
     return tiled<1>(a, lda, 1, K, n, (const Half *)w.panel, O, false, how.buffer, [&](Int r, Int u, const float *sums) {

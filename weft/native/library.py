@@ -75,6 +75,11 @@ def tiles() -> bool:
 
 def narrow() -> bool:
     """Whether a search can multiply in bfloat16 and int8 in compiled code (native/narrow.h)."""
+    return hasattr(loaded("decoding").library, "weft_narrow_allowed")
+
+
+def int8() -> bool:
+    """Whether a search can multiply in int8 in compiled code, by VNNI or by older instructions."""
     return hasattr(loaded("decoding").library, "weft_narrow_pack")
 
 
@@ -120,7 +125,7 @@ def _declare(library: Any, source: str, instructions: str) -> bool:
             library.weft_row_words.argtypes, library.weft_row_words.restype = [c_longlong], c_longlong
     if source == "matrix":
         library.weft_matrix_room.argtypes, library.weft_matrix_room.restype = [c_longlong] * 3, c_longlong
-    if source == "decoding" and instructions == "bf16":
+    if source == "decoding" and hasattr(library, "weft_narrow_pack"):
         for name in ("rows", "panel"):
             sized = getattr(library, f"weft_narrow_{name}")
             sized.argtypes, sized.restype = [c_longlong] * 3, c_longlong

@@ -1,40 +1,93 @@
-// Products of rows by weights in bfloat16 (VDPBF16PS) or in bytes (VPDPBUSD). A word of 32 bits holds two or four neighbours
-// of a row, and an instruction multiplies 16 words and adds up each.
+// Products of rows by weights in bfloat16 (VDPBF16PS) or in bytes. A word of 32 bits holds two or four neighbours of a row,
+// and an instruction multiplies as many words as a register has and adds up each.
 //
 // bfloat16: rows and weights are rounded to nearest. Bytes: a row is divided by its largest magnitude / 127 when it comes,
-// a weight's row once, when it is packed; rows are stored plus 128, as the instruction wants, and what that adds is
-// subtracted from the sums. A row with a number that is not finite becomes NaN.
+// a weight's row once, when it is packed. The sums are exact integers. VPDPBUSD wants one factor without signs: rows are
+// stored plus 128, and what that adds is subtracted from the sums. Without it, a word of a row is followed by its
+// magnitudes, and the weights take the signs: two products of at most 127 * 127 fit into the 16 bits of VPMADDUBSW.
+// A row with a number that is not finite becomes NaN.
 #pragma once
 
 #include "panels.h"
 #include "softmax.h"
 
+#if defined(__AVX512BF16__) && defined(__AVX512VNNI__)
+#define NARROW  // bfloat16, and bytes by VPDPBUSD
+#endif
+
 enum Kind : Int { FLOAT, HALF, BYTE };  // as KINDS in jobs.py
 
 namespace {
 
+#if defined(NARROW)
+constexpr Int SIDES = 1;  // words of a stored row for each of its words
+#else
+constexpr Int SIDES = 2;
+#endif
+constexpr float BYTES = 127;
+
 inline constexpr Int in_word(Int kind) { return kind == BYTE ? 4 : 2; }
 inline Int words_of(Int kind, Int K) { return (K + in_word(kind) - 1) / in_word(kind); }
-inline Int row_words(Int kind, Int K) { return (words_of(kind, K) + W - 1) / W * W; }
+inline Int padded_words(Int kind, Int K) { return (words_of(kind, K) + W - 1) / W * W; }
+inline Int row_words(Int kind, Int K) { return padded_words(kind, K) * (kind == BYTE ? SIDES : 1); }
 // 32-bit words of the rounded rows, and of packed weights with their scales and corrections.
 inline Int narrow_rows_size(Int kind, Int n, Int K) { return n * row_words(kind, K) + n; }
 inline Int narrow_panel_size(Int kind, Int O, Int K) {
   return Blocks(O).registers * W * (words_of(kind, K) + (kind == BYTE ? 2 : 0));
 }
 
-#if defined(__AVX512BF16__) && defined(__AVX512VNNI__)
-#define NARROW
-
-typedef __m512i Words;
-constexpr float BYTES = 127;
-
 inline unsigned short *halves(unsigned *words) { return (unsigned short *)words; }
 
+#if defined(NARROW)
 // 16 numbers in bfloat16, as float32.
 inline V load(const unsigned short *p, M m) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, p)), 16));
 }
 inline void store(unsigned short *p, M m, V v) { _mm256_mask_storeu_epi16(p, m, (__m256i)_mm512_cvtneps_pbh(v)); }
+#endif
+
+// What differs between instruction sets: W / 4 words of a row, from as many numbers divided by its scale; and
+// sum + word * words.
+#if defined(__AVX512F__)
+inline Words integers(V x) { return _mm512_cvtps_epi32(x); }
+inline V floats(Words x) { return _mm512_cvtepi32_ps(x); }
+inline Words more(Words a, Words b) { return _mm512_add_epi32(a, b); }
+inline Words less(Words a, Words b) { return _mm512_sub_epi32(a, b); }
+inline Words words_at(const void *p) { return _mm512_loadu_si512(p); }
+#else
+inline Words integers(V x) { return _mm256_cvtps_epi32(x); }
+inline V floats(Words x) { return _mm256_cvtepi32_ps(x); }
+inline Words more(Words a, Words b) { return _mm256_add_epi32(a, b); }
+inline Words less(Words a, Words b) { return _mm256_sub_epi32(a, b); }
+inline Words words_at(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
+#endif
+
+#if defined(NARROW)
+inline void store_bytes(unsigned *to, Words x) {
+  _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8(more(x, _mm512_set1_epi32(128))));
+}
+INLINE Words times_bytes(Words sum, const unsigned *a, Words w) { return _mm512_dpbusd_epi32(sum, _mm512_set1_epi32((int)*a), w); }
+#elif defined(__AVX512F__)
+inline void store_bytes(unsigned *to, Words x) {
+  const __m128i each = _mm512_cvtepi32_epi8(x), size = _mm512_cvtepi32_epi8(_mm512_abs_epi32(x));
+  _mm_storeu_si128((__m128i *)to, _mm_unpacklo_epi32(each, size));
+  _mm_storeu_si128((__m128i *)to + 1, _mm_unpackhi_epi32(each, size));
+}
+INLINE Words times_bytes(Words sum, const unsigned *a, Words w) {
+  const __mmask64 negative = _mm512_movepi8_mask(_mm512_set1_epi32((int)a[0]));
+  const Words pairs = _mm512_maddubs_epi16(_mm512_set1_epi32((int)a[1]), _mm512_mask_sub_epi8(w, negative, _mm512_setzero_si512(), w));
+  return more(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+}
+#else
+inline void store_bytes(unsigned *to, Words x) {
+  const Words both = _mm256_packs_epi32(x, _mm256_abs_epi32(x)), bytes = _mm256_packs_epi16(both, both);
+  _mm_storeu_si128((__m128i *)to, _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08)));
+}
+INLINE Words times_bytes(Words sum, const unsigned *a, Words w) {
+  const Words pairs = _mm256_maddubs_epi16(_mm256_set1_epi32((int)a[1]), _mm256_sign_epi8(w, _mm256_set1_epi32((int)a[0])));
+  return more(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+#endif
 
 // Largest magnitude of a row / 127: NaN if a number is not finite, 1 if all are next to zero.
 inline float scale_of(const float *a, Int K) {
@@ -49,32 +102,33 @@ inline float scale_of(const float *a, Int K) {
 
 // Round n rows of a [N, K] into `rows` [n, row_words], and their scales behind them.
 inline void narrow_rows(Int kind, const float *a, Int lda, Int n, Int K, unsigned *rows) {
-  const Int wide = row_words(kind, K);
+  const Int wide = row_words(kind, K), end = padded_words(kind, K) * in_word(kind);
   float *scales = (float *)(rows + n * wide);
   for (Int r = 0; r < n; r++, a += lda, rows += wide) {
+#if defined(NARROW)
     if (kind == HALF) {
       for (Int k = 0; k < K; k += 2 * W)
         _mm512_storeu_si512(rows + k / 2, (Words)_mm512_cvtne2ps_pbh(load(a + k + W, lanes(K - k - W)), load(a + k, lanes(K - k))));
       continue;
     }
+#endif
     const float scale = scales[r] = scale_of(a, K);
-    const V less = set(1 / scale);
-    for (Int k = 0; k < wide * 4; k += W) {
-      Words x = _mm512_add_epi32(_mm512_cvtps_epi32(mul(load(a + k, lanes(K - k)), less)), _mm512_set1_epi32(128));
-      _mm_storeu_si128((__m128i *)((unsigned char *)rows + k), _mm512_cvtepi32_epi8(x));
-    }
+    const V factor = set(1 / scale);
+    for (Int k = 0; k < end; k += W) store_bytes(rows + k / 4 * SIDES, integers(mul(load(a + k, lanes(K - k)), factor)));
   }
 }
 
-template <Int KIND> INLINE V times(V sum, unsigned a, const unsigned *b) {
-  const Words x = _mm512_set1_epi32((int)a), w = _mm512_loadu_si512(b);
-  if constexpr (KIND == HALF) return _mm512_dpbf16_ps(sum, (__m512bh)x, (__m512bh)w);
-  return _mm512_castsi512_ps(_mm512_dpbusd_epi32(bits(sum), x, w));
+template <Int KIND> INLINE V times(V sum, const unsigned *a, const unsigned *b) {
+  if constexpr (KIND == BYTE) return from_bits(times_bytes(bits(sum), a, words_at(b)));
+#if defined(NARROW)
+  return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32((int)*a), (__m512bh)words_at(b));
+#endif
 }
 
 // sums [MR, NV, W] = a [MR, words] times a panel [words, NV, W]; few sums are split, so that none waits for the one before.
 template <Int KIND, int MR, int NV>
 NOINLINE void narrow_multiply(float *sums, const unsigned *a, Int lda, const unsigned *panel, Int words) {
+  constexpr Int EACH = KIND == BYTE ? SIDES : 1;
   constexpr int S = MR * NV <= 2 ? 4 : MR * NV <= 8 ? 2 : 1;
   V acc[S][MR][NV];
   for (int s = 0; s < S; s++)
@@ -85,16 +139,16 @@ NOINLINE void narrow_multiply(float *sums, const unsigned *a, Int lda, const uns
     for (int s = 0; s < S; s++)
       for (int r = 0; r < MR; r++)
         for (int v = 0; v < NV; v++)
-          acc[s][r][v] = times<KIND>(acc[s][r][v], a[r * lda + k + s], panel + ((k + s) * NV + v) * W);
+          acc[s][r][v] = times<KIND>(acc[s][r][v], a + r * lda + (k + s) * EACH, panel + ((k + s) * NV + v) * W);
   for (; k < words; k++)
     for (int r = 0; r < MR; r++)
-      for (int v = 0; v < NV; v++) acc[0][r][v] = times<KIND>(acc[0][r][v], a[r * lda + k], panel + (k * NV + v) * W);
+      for (int v = 0; v < NV; v++) acc[0][r][v] = times<KIND>(acc[0][r][v], a + r * lda + k * EACH, panel + (k * NV + v) * W);
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++) {
       V sum = acc[0][r][v];
       for (int s = 1; s < S; s++)
         if constexpr (KIND == HALF) sum = add(sum, acc[s][r][v]);
-        else sum = _mm512_castsi512_ps(_mm512_add_epi32(bits(sum), bits(acc[s][r][v])));
+        else sum = from_bits(more(bits(sum), bits(acc[s][r][v])));
       store(sums + (r * NV + v) * W, lanes(W), sum);
     }
 }
@@ -123,8 +177,7 @@ inline void narrow_dense(const unsigned *panels, const float *bias, Int n, Int K
         const M m = lanes(O - unit);
         V sum = whole(sums + i * W);
         if constexpr (KIND == BYTE)
-          sum = mul(_mm512_cvtepi32_ps(_mm512_sub_epi32(bits(sum), _mm512_loadu_si512(extra + unit))),
-                    mul(set(row_scales[r]), whole(scales + unit)));
+          sum = mul(floats(less(bits(sum), words_at(extra + unit))), mul(set(row_scales[r]), whole(scales + unit)));
         done(r, unit, m, bias ? add(sum, load(bias + unit, m)) : sum);
       }
     });
@@ -163,10 +216,9 @@ inline void narrow_pack(Int kind, Int O, Int K, const float *weight, unsigned *o
           sum += q;
         }
       }
-      if (kind == BYTE) scales[o] = scale, extra[o] = 128 * sum;
+      if (kind == BYTE) scales[o] = scale, extra[o] = SIDES == 1 ? 128 * sum : 0;
     }
   }
 }
-#endif
 
 }  // namespace

@@ -1,7 +1,7 @@
 """Weights packed for the compiled products, once for each module and again when they change.
 
-float32 weights are multiplied in float32; bfloat16 weights in bfloat16 or, in modules given to `use_int8`,
-as bytes. Read next: attention/decoding.py and output/vocabulary.py, which multiply by them;
+float32 weights are multiplied in float32, bfloat16 weights in bfloat16, and those of modules given to
+`use_int8` as bytes. Read next: attention/decoding.py and output/vocabulary.py, which multiply by them;
 ../../native/panels.h, ../../native/narrow.h.
 """
 
@@ -59,13 +59,17 @@ class Packing(NamedTuple):
 
 def packing(of: nn.Module, weight: Tensor, rows: int) -> Packing:
     """How to pack the weights of a module that multiplies this many rows per thread."""
-    if weight.dtype == torch.float32:
-        return Packing("float32", tiled(rows))
-    return Packing("int8" if of in _int8 else "bfloat16", tiled=False)
+    rounded = weight.dtype == torch.bfloat16
+    if of in _int8 and native.int8() and rounded == native.narrow():
+        return Packing("int8", tiled=False)
+    return Packing("bfloat16", tiled=False) if rounded else Packing("float32", tiled(rows))
 
 
 def use_int8(of: nn.Module) -> None:
-    """From now on, compiled code multiplies a module's bfloat16 weights as bytes."""
+    """From now on, compiled code multiplies a module's weights as bytes where it can.
+
+    They are in bfloat16 where compiled code multiplies that too (`native.narrow`), elsewhere in float32.
+    """
     _int8.add(of)
 
 

@@ -80,8 +80,8 @@ class Decoding:
         shortlist: K; in each batch only the K target tokens that most often go with each source token (IBM
             model 1 on the training data), the K most frequent ones and those that are required can be
             written, which is faster. Probabilities are over these. 0 is all tokens (data/shortlist.py).
-        precision: "bfloat16" computes with weights that are rounded once; "int8" also multiplies
-            a Transformer decoder and the output layer in 8-bit integers, where the processor can.
+        precision: "bfloat16" computes with weights that are rounded once; "int8" multiplies the decoder's
+            layers and the output layer in 8-bit integers, where compiled code can.
     """
 
     search: Literal["beam", "greedy", "sample"] = "beam"

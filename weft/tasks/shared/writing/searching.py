@@ -15,6 +15,7 @@ from weft import masks, native
 from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, ShapeError
 from weft.models import Generator
+from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels.panels import use_int8
@@ -270,18 +271,22 @@ def rounded(model: Generator, precision: Literal["bfloat16", "int8"]) -> Generat
     Args:
         model: stays as it is.
         precision: "int8" multiplies the decoder's and the output layer's weights as bytes where compiled code
-            can; a processor that has no such instructions computes in bfloat16.
+            can; if that lacks bfloat16, everything else stays in float32.
 
     A Transformer decoder stays in float32, which is faster, where compiled code does not multiply bfloat16.
     """
+    on_cpu = all(parameter.device.type == "cpu" for parameter in model.parameters())
+    as_bytes = precision == "int8" and on_cpu and native.int8()
     with (
         torch.inference_mode(False),
         torch.no_grad(),
     ):  # tensors of inference mode would be packed at each step
-        copied = copy.deepcopy(model).to(torch.bfloat16).eval()
+        copied = copy.deepcopy(model).eval()
+        if native.narrow() or not as_bytes:
+            copied.to(torch.bfloat16)
     for part in copied.modules():
         if isinstance(part, TransformerDecoder) and part.compiled() and not native.narrow():
             part.float()
-        if precision == "int8" and isinstance(part, TransformerDecoder | Categorical):
+        if as_bytes and isinstance(part, Decoder | Categorical):
             use_int8(part)
     return copied
