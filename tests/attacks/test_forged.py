@@ -216,7 +216,7 @@ SIZES = {
     "model.decoder.sizes=[]": r"a recurrent network needs a size",
     "model.decoder.sizes=[1000000000000000]": r"sizes\[0\]: expected at most 10,000,000",
     "model.decoder.sizes=[100000]": r"contains a different model from the recipe",
-    "model.decoder.readout=1000000000000": r"cannot be built|another model",
+    "model.decoder.readout=1000000000000": r"cannot be built|a different model",
     "model.decoder.readout=-5": r"readout: expected a whole number of at least 0",
     "model.decoder.dropout=-5": r"dropout: expected a number from 0 to below 1, got -5",
 }

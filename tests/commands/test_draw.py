@@ -92,7 +92,7 @@ def test_evaluate_prints_baselines_and_what_is_right(run: Path, tmp_path: Path) 
 
 def test_what_is_wrong_is_one_sentence(tmp_path: Path, run: Path) -> None:
     recipe = make(tmp_path / "toy")
-    assert "tiles of 5 x 5 pixels" in refused(train(recipe, "data.tile=5"))
+    assert "multiples of 5 pixels" in refused(train(recipe, "data.tile=5"))
     (recipe.parent / "pictures" / "05.png").write_bytes(b"no")
     assert "05.png: damaged, or no picture" in refused(train(recipe))
     for path in list((recipe.parent / "pictures").iterdir()):

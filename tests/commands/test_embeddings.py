@@ -124,7 +124,7 @@ def test_every_way_to_learn_tells_fruit_from_tools(tmp_path: Path, change: str) 
 
 def test_words_without_a_vector_and_wrong_lines_are_named(run: Path, tmp_path: Path) -> None:
     unknown, several = unanswered(weft("predict", run, stdin=b"apple\nzebra\napple pear\n"))
-    assert "standard input:2: 'zebra' is none of the 14 words" in unknown
+    assert "standard input:2: 'zebra' is not among the 14 words" in unknown
     assert "standard input:3: expected one word" in several
     assert "ends in .txt" in refused(weft("export", run, "--vectors", tmp_path / "v.csv"))
     (tmp_path / "q.tsv").write_text("zebra\tgnu\t3\n")

@@ -52,7 +52,7 @@ def test_an_unknown_word_is_refused(make: Callable[[], object], sentence: str) -
     [
         ({"heads": Heads(key_value=4)}, "heads.key_value: expected a divisor of the 6 heads, got 4"),
         ({"heads": Heads(rotary=4)}, "heads.rotary: expected at most 2, the features of a head, got 4"),
-        ({"heads": Heads(size=3), "positions": "rotary"}, "heads are 3 wide"),
+        ({"heads": Heads(size=3), "positions": "rotary"}, "even number of features per head, got 3"),
         ({"size": 13}, "6 heads do not divide the width 13"),
     ],
 )

@@ -56,7 +56,7 @@ CASES = {
     "masked": Case("masked", ENCODER, ("the [MASK] can", LONG + " [MASK]", "a [MASK]"), POSITIONS),
     "masked, no gap": Case("masked", (), ("the [MASK] can", "the cat", "a [MASK]"), "expected [MASK]"),
     "draw": Case("draw", (*ENCODER, "decoding.search=greedy"), ("red circle", LONG, "top"), POSITIONS),
-    "embeddings": Case("embeddings", (), ("apple", "zebra", "saw"), "'zebra' is none of the"),
+    "embeddings": Case("embeddings", (), ("apple", "zebra", "saw"), "'zebra' is not among the"),
     "embeddings, three": Case("embeddings", (), ("apple fig saw", "apple fig", "saw"), "got 2"),
     "elmo": Case("elmo", (), ("bank\tthe bank\tgo bank", "bank", "now\tnow\tgo now"), "got 1"),
     "memory": Case("memory", (), ("0.31 0.7* 0.9*", "0.31 x", "0.5* 0.2*"), "got '0.31"),
