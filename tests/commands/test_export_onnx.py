@@ -91,7 +91,7 @@ def test_refusals_leave_nothing(trained: Path, tmp_path: Path) -> None:
     assert "no recipe.yaml" in refused(weft("export", tmp_path, "--to", "onnx", "--output", out))
     assert not out.exists()
     out.mkdir()
-    assert "exists already" in refused(weft("export", trained, "--to", "onnx", "--output", out))
+    assert "already exists" in refused(weft("export", trained, "--to", "onnx", "--output", out))
     assert list(out.iterdir()) == [] and [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

@@ -220,7 +220,7 @@ def test_init_writes_a_recipe_for_several_labels(tmp_path: Path, monkeypatch: py
     Path("news.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
     made = weft("init", "classify", "--train", "news.csv", "--label", "label", "--separator", "|")
     assert made.code == 0, made.err
-    assert "  weft data check news.csv --task classify --separator '|'" in made.out
+    assert "weft data check news.csv --task classify --separator '|'" in made.out
     recipe = Path("classify.yaml").read_text()
     assert recipe.startswith("# 2 classes, 42 training texts") and '  separator: "|"\n' in recipe
     said = refused(weft("init", "classify", "--train", "news.csv", "--label", "label", "-o", "other.yaml"))

@@ -83,7 +83,7 @@ def test_given_summaries_are_scored_and_runs_write_together(run: Path, tmp_path:
     assert weft("predict", run, "--ensemble", run, stdin=lines).lines == [one.text for one in found]
     given = tmp_path / "given.txt"
     assert "--plot" in refused(weft("evaluate", run, "--score", given, "--plot", tmp_path / "x.png"))
-    assert "got beam" in refused(weft("evaluate", run, "--score", given, "--beam", 3))
+    assert "combined with beam" in refused(weft("evaluate", run, "--score", given, "--beam", 3))
 
 
 def test_a_text_without_a_summary_is_in_no_score(run: Path, tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_a_study_keeps_its_recipe_and_its_space(recipe: Path) -> None:
     study = studied(recipe)
     other = plan(recipe, ["model.encoder.sizes=[5]"], study.plan.folder)
     with pytest.raises(
-        ConfigError, match=r"begun with recipe\.model\.encoder\.sizes: \[7\].*another --study"
+        ConfigError, match=r"started with recipe\.model\.encoder\.sizes: \[7\].*another --study"
     ):
         keep(other)
 

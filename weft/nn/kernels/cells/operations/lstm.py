@@ -63,11 +63,21 @@ def operation(
     extra = added_rows(x)
     if extra:
         x, h, c = F.pad(x, (0, 0, 0, 0, 0, extra)), F.pad(h, (0, 0, 0, extra)), F.pad(c, (0, 0, 0, extra))
-    y, last_h, last_c = torch.lstm(x, (h[None], c[None]), weights, True, 1, 0.0, False, False, True)
+    y, last_h, last_c = fused(x, (h[None], c[None]), weights, True, 1, 0.0, False, False, True)
     y, last_h, last_c, h = y[:rows], last_h[0, :rows], last_c[0, :rows], h[:rows]
     if mask is not None:
         y, last_h = hold_last(y, h, mask)
     return y, last_h, last_c
+
+
+def fused(x: Tensor, *rest: object) -> tuple[Tensor, Tensor, Tensor]:
+    """`torch.lstm`, in float32 under autocast where oneDNN has no LSTM in bfloat16 and torch raises an error.
+
+    That is so on every processor without AVX-512 (torch 2.13).
+    """
+    lacking = x.device.type == "cpu" and not torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    with torch.autocast("cpu", enabled=torch.is_autocast_enabled("cpu") and not lacking):
+        return torch.lstm(x, *rest)  # type: ignore[call-overload, no-any-return]
 
 
 def added_rows(x: Tensor) -> int:
