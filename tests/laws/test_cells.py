@@ -153,7 +153,7 @@ def test_bfloat16_autocast_stays_near_float32(make: Make, masked: bool) -> None:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         y, state = cell(x, cell.start(x), mask)
     want, last = cell(x, cell.start(x), mask)
-    near(y.float(), want, 0.1)  # bfloat16: relative error 1/256 per operation, dozens in a row
+    near(y.float(), want, 0.15)  # bfloat16: relative error 1/256 per operation, dozens in a row
     for got, wanted in zip(tree.leaves(state), tree.leaves(last), strict=True):
         near(got.float(), wanted, 0.1)
     every_parameter_reached(cell, (y.float(), state))
