@@ -94,7 +94,7 @@ def test_p_value_of_a_pair_is_sacrebleus(ours, theirs, seed, good, references, d
 
 
 def test_a_tokeniser_that_does_not_exist_is_refused_with_those_that_do():
-    with pytest.raises(ConfigError, match="tokenize: expected one of 13a, intl.*got '13b'"):
+    with pytest.raises(ConfigError, match=r"tokenize: expected one of 13a, intl.*got '13b'"):
         Bleu(tokenize="13b")
 
 

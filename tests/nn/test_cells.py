@@ -135,7 +135,10 @@ def test_what_a_probe_sees(make: Make) -> None:
     with probe() as seen:
         cell(x, cell.start(x))
     gates = {f"{name}_gate" for name in ("input", "forget", "output", "update", "reset")}
-    assert set(seen) <= gates | {"candidate", "cell", "hidden", "state", "transition", "written"} and "hidden" in seen
+    assert (
+        set(seen) <= gates | {"candidate", "cell", "hidden", "state", "transition", "written"}
+        and "hidden" in seen
+    )
     for name in set(seen) & gates:
         assert len(seen[name]) == SOURCE
         assert all(gate.min() >= 0 and gate.max() <= 1 for gate in seen[name])
