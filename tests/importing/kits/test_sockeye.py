@@ -123,7 +123,7 @@ def changed(models: Path, there: Path, old: str, new: str) -> Path:
         ("num_layers: 1", "num_layers: 3", CheckpointError, "missing"),
         ("num_layers: 1", "num_layers: 99999999", CheckpointError, "num_layers"),
         ("attention_heads: 2", "attention_heads: 3", CheckpointError, "attention_heads"),
-        ("vocab_source_size: ", "vocab_source_size: 1", CheckpointError, "vocabulary"),
+        ("vocab_source_size: ", "vocab_source_size: 1", CheckpointError, "does it belong to this m"),
         ("config_encoder:", "config_other:", CheckpointError, "config_encoder"),
         ("dtype: float32", "dtype: [", CheckpointError, "YAML"),
     ],
