@@ -164,6 +164,17 @@ def test_bfloat16_autocast_is_near_float32(cell: str, backend: str) -> None:
         assert (one.float() - other).norm() < 0.05 * other.norm()  # bfloat16 keeps 8 bits
 
 
+def test_an_lstm_in_bfloat16_where_torch_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft.nn.kernels.cells.operations.lstm.lacks_bfloat16", lambda: True)
+    given = inputs("lstm", (5, T, 16, 32), torch.float32)
+    given[0] = given[0].bfloat16()  # as a layer below writes it under autocast
+    want = call("lstm", [each.float() for each in given], mask_of([7, 4, 1, 6, 2]), "steps")
+    with torch.autocast("cpu", torch.bfloat16):
+        got = call("lstm", given, mask_of([7, 4, 1, 6, 2]), "torch")
+    assert {out.dtype for out in got} == {torch.float32}
+    close(got, want, 1e-5)
+
+
 @pytest.mark.parametrize("backend", [*COMPILED, "torch", "steps"])
 @pytest.mark.parametrize("cell", GATES)
 def test_a_nan_stays_in_its_row(cell: str, backend: str) -> None:

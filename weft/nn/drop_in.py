@@ -19,7 +19,7 @@ from weft.nn.drop_in_input import Nan, as_configuration
 from weft.nn.drop_in_layers import DropIn, Join, State
 from weft.nn.kernels.cells.operations.elman import elman
 from weft.nn.kernels.cells.operations.gru import gru
-from weft.nn.kernels.cells.operations.lstm import fused, lstm
+from weft.nn.kernels.cells.operations.lstm import lstm, torch_lstm
 
 
 class RNN(DropIn, nn.RNN):
@@ -225,11 +225,11 @@ def _projected(x: Tensor, state: State, weights: list[Tensor], mask: Tensor | No
     before = [each[None] for each in state]
     biased = len(weights) == 5
     if mask is None:
-        y, h, c = fused(x, before, weights, biased, 1, 0.0, False, False, True)
+        y, h, c = torch_lstm(x, before, weights, biased, 1, 0.0, False, False, True)
         return y, (h[0], c[0])
     data, sizes = torch._VF._pack_padded_sequence(
         x, mask.sum(1).cpu(), True
     )  # rows are sorted, the longest first
-    y, h, c = fused(data, sizes, before, weights, biased, 1, 0.0, False, False)
+    y, h, c = torch_lstm(data, sizes, before, weights, biased, 1, 0.0, False, False)
     y, _ = torch._VF._pad_packed_sequence(y, sizes, True, 0.0, mask.shape[1])
     return y, (h[0], c[0])

@@ -6,6 +6,8 @@ then taken from the last real step. torch's packed sequences would not use the f
 plain twin is the loop over ../../../cells/lstm.py's `step`. Read next: gru.py.
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -63,21 +65,35 @@ def operation(
     extra = added_rows(x)
     if extra:
         x, h, c = F.pad(x, (0, 0, 0, 0, 0, extra)), F.pad(h, (0, 0, 0, extra)), F.pad(c, (0, 0, 0, extra))
-    y, last_h, last_c = fused(x, (h[None], c[None]), weights, True, 1, 0.0, False, False, True)
+    y, last_h, last_c = torch_lstm(x, (h[None], c[None]), weights, True, 1, 0.0, False, False, True)
     y, last_h, last_c, h = y[:rows], last_h[0, :rows], last_c[0, :rows], h[:rows]
     if mask is not None:
         y, last_h = hold_last(y, h, mask)
     return y, last_h, last_c
 
 
-def fused(x: Tensor, *rest: object) -> tuple[Tensor, Tensor, Tensor]:
-    """`torch.lstm`, in float32 under autocast where oneDNN has no LSTM in bfloat16 and torch raises an error.
+def torch_lstm(x: Tensor, *given: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """`torch.lstm`; under autocast in float32 where `lacks_bfloat16`, because torch then raises an error.
 
-    That is so on every processor without AVX-512 (torch 2.13).
+    Args:
+        x, given: as for torch.lstm: [B, T, D], or the data of packed rows [N, D].
     """
-    lacking = x.device.type == "cpu" and not torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    with torch.autocast("cpu", enabled=torch.is_autocast_enabled("cpu") and not lacking):
-        return torch.lstm(x, *rest)  # type: ignore[call-overload, no-any-return]
+    if x.device.type != "cpu" or not torch.is_autocast_enabled("cpu") or not lacks_bfloat16():
+        return torch.lstm(x, *given)
+    with torch.autocast("cpu", enabled=False):
+        return torch.lstm(*map(_wide, (x, *given)))
+
+
+def lacks_bfloat16() -> bool:
+    """Whether oneDNN has no LSTM in bfloat16 for this processor: it needs AVX-512 (torch 2.13)."""
+    return not torch.ops.mkldnn._is_mkldnn_bf16_supported()
+
+
+def _wide(given: Any) -> Any:
+    """In float32: tensors of floating-point numbers, and those in a list."""
+    if isinstance(given, list | tuple):
+        return [_wide(each) for each in given]
+    return given.float() if isinstance(given, Tensor) and given.is_floating_point() else given
 
 
 def added_rows(x: Tensor) -> int:
