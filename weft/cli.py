@@ -28,7 +28,7 @@ COMMANDS = {
     "evaluate": "Score a run on held-out data, next to simple baselines.",
     "predict": "Answer every line of a file or of standard input.",
     "distill": "Train a small, fast model on what a large one writes.",
-    "backtranslate": "Make training pairs of texts in one language with a reverse model.",
+    "backtranslate": "Make training pairs from monolingual text.",
     "export": "Write a run for other programs: ONNX, a web page, transformers, word vectors.",
     "inspect": "See inside a model: attention, states and search on one page.",
     "compare": "Compare runs, or variants of a recipe, in one report.",

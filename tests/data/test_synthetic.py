@@ -27,8 +27,8 @@ def test_each_reason_leaves_its_pair_out() -> None:
     assert found.dropped == {
         "without a translation": 1,
         "with a translation equal to the text": 1,
-        "out of proportion": 1,
-        "with a score below the least": 1,
+        "with an unusual length ratio": 1,
+        "below the minimum score": 1,
     }
     assert found.kept == 5 and found.lowest == -0.9 and math.isclose(found.usual, 1.1)
     kept = list(pairs(texts, lines, found, "<bt>"))
@@ -44,8 +44,8 @@ def test_a_share_keeps_the_best_and_of_equals_the_first() -> None:
     found = judged(texts, lines, Limits(least=-2.5, share=2 / 3))  # two of the three that are left
     assert [text for _, text in pairs(texts, lines, found)] == ["b", "c"]
     assert found.dropped == {
-        "with a score below the least": 2,
-        "with a score below those of the best share": 1,
+        "below the minimum score": 2,
+        "outside the best share": 1,
     }
 
 

@@ -1,8 +1,8 @@
-"""weft backtranslate: a reverse model translates texts of the target language, which become training pairs.
+"""weft backtranslate: make training pairs from monolingual text with a model of the reverse direction.
 
     OUT/texts.es            the texts, one per line
-    OUT/scored.txt          what the model wrote for each, after its score
-    OUT/back.en, back.es    the kept pairs: the model's text after the tag, and the text of people
+    OUT/scored.txt          score TAB translation of each text
+    OUT/back.en, back.es    the kept pairs: the tag with the model's translation, and the original text
     OUT/back.json, a README the model, its search settings, the texts
 
 Each file is written atomically, so whatever exists is complete, and the same command resumes. Read next:
@@ -68,8 +68,8 @@ COMPUTING = ("processes", "device", "plugins")
     "mark",
     default="<bt>",
     show_default=True,
-    help="Word put before each text of the model, so that the training can tell them from those of people; "
-    'none: "".',
+    help="Word before each machine-made source, so that the new model can tell it from human text; "
+    '"" for none.',
 )
 @click.option(
     "--min-score",
@@ -78,7 +78,7 @@ COMPUTING = ("processes", "device", "plugins")
     metavar="X",
     default=float("-inf"),
     show_default="none",
-    help="Minimum score of a pair: its log-probability divided by its length, such as -0.8.",
+    help="Minimum score of a pair (log-probability divided by length), such as -0.8.",
 )
 @click.option(
     "--keep",
@@ -87,7 +87,7 @@ COMPUTING = ("processes", "device", "plugins")
     metavar="SHARE",
     default=1.0,
     show_default=True,
-    help="Share of the remaining pairs to keep, the best by score, such as 0.8.",
+    help="Share of the remaining pairs to keep, best scores first, such as 0.8.",
 )
 @click.option(
     "--max-ratio",
@@ -96,27 +96,27 @@ COMPUTING = ("processes", "device", "plugins")
     metavar="X",
     default=3.0,
     show_default=True,
-    help="Maximum factor between the length ratio of a pair and the usual one, from 30 characters on.",
+    help="Maximum factor between a pair's length ratio and the median, for pairs of 30 characters or more.",
 )
 @sampling
 @searching
 @click.option("--source", metavar="LANGUAGE", help="Language of MONO.")
-@click.option("--target", metavar="LANGUAGE", help="Language of the model's texts.")
+@click.option("--target", metavar="LANGUAGE", help="Language to translate MONO into.")
 @click.option(
-    "--processes", metavar="N", type=click.IntRange(1), help="Number of processes in which the model writes."
+    "--processes", metavar="N", type=click.IntRange(1), help="Number of processes that translate."
 )
 @device
 @plugin
 def command(**given: Any) -> int:
-    """Make training pairs of texts in one language, with the run RUN of the reverse direction.
+    """Make training pairs from monolingual text, with a RUN of the reverse direction.
 
-    To train English to Spanish on more Spanish texts than have translations, RUN translates Spanish to
-    English: it writes a source for each line of the files MONO. Its mistakes are in sources only; what the
-    new model learns to write is by people. Pairs that the model itself finds improbable can be left
-    out. The command ends with the lines to add to the recipe.
+    To train English to Spanish with Spanish text that has no translation, use a RUN that translates Spanish
+    to English. It translates each line of the files MONO. The result is the source of a pair, the line
+    itself the target: mistakes are in the sources only, and the new model learns to write human text.
+    The command ends with the lines to add to the recipe.
 
-    However it is stopped, the same command resumes it. Another --tag, --min-score, --keep or --max-ratio
-    chooses among the same translations again, in seconds.
+    If the command is stopped or killed, the same command resumes. With another --tag, --min-score, --keep or
+    --max-ratio it filters the same translations again, in seconds.
 
     \b
     Examples:
@@ -263,7 +263,7 @@ def _kept(texts: Path, lines: Path, source: Path, target: Path, given: Mapping[s
     found = judged(read_lines(texts), read_lines(lines), limits)
     if not found.kept:
         left = ", ".join(f"{count:,} {reason}" for reason, count in found.dropped.items())
-        raise DataError(f"no pair is left ({left}); lower --min-score or raise --keep", path=lines)
+        raise DataError(f"no pairs are left ({left}); lower --min-score or raise --keep", path=lines)
     with files.replacing(source) as first, files.replacing(target) as second:
         for written, text in pairs(read_lines(texts), read_lines(lines), found, given["mark"].strip()):
             first.write(f"{written}\n".encode("utf-8", "replace"))
@@ -281,7 +281,7 @@ def _report(found: "Judged", out: Path, languages: tuple[str, str]) -> None:
     click.echo(f"{found.kept:,} of {total:,} pairs kept ({100 * found.kept / total:.1f} %)")
     for reason, count in found.dropped.items():
         click.echo(f"  left out: {count:,} {reason}")
-    click.echo(f"lowest score kept: {found.lowest:.3f}; usual length ratio: {found.usual:.2f}")
+    click.echo(f"lowest score kept: {found.lowest:.3f}; median length ratio: {found.usual:.2f}")
     mixed = f"{{{json.dumps(str(out.absolute() / 'back'))}: 1.0}}"
     click.echo(f"pairs: {out / 'back'}.{target} and .{source}")
     click.echo(f"to train {target} to {source} on them too, add to the recipe:\n\ndata:\n  mixed: {mixed}\n")

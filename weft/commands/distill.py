@@ -75,7 +75,7 @@ OWN = ("teacher", "overrides", "student", "run", "mix", "sources", "corpus")
 def command(**given: Any) -> int:
     """Train a student on what the run TEACHER writes for its training sources.
 
-    A small model learns more easily from the regular texts of a large one than from those of people
+    A small model learns more easily from the regular output of a large one than from human text
     (sequence-level distillation, Kim & Rush 2016), and then often needs no beam search. The student may be
     any recipe of the same task and languages. SECTION.KEY=VALUE changes one setting of it.
 

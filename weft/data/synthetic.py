@@ -1,8 +1,8 @@
-"""Chooses among the pairs that a model wrote those that a training can use.
+"""Filter back-translated pairs: which ones a training can use.
 
-A text of people and what a model made of it become a pair with the text as target. Pairs that look wrong
-are left out: without a translation, with two equal sides, out of proportion, or improbable to the model
-itself. Read next: ../commands/backtranslate.py; check.py, which finds such pairs in texts of people.
+A human-written text and its machine translation become a pair with the text as target. Pairs that look wrong
+are left out: without a translation, with two equal sides, with an unusual length ratio, or improbable to the
+model itself. Read next: ../commands/backtranslate.py; check.py, which finds such pairs in parallel text.
 """
 
 from array import array
@@ -13,33 +13,33 @@ from statistics import median
 from typing import NamedTuple
 
 LONG = 30
-"""Characters of the longer side from which lengths are compared; shorter pairs vary by chance."""
+"""Lengths are compared if the longer side has at least this many characters; shorter ones vary by chance."""
 
 REASONS = (
     "without a translation",
     "with a translation equal to the text",
-    "out of proportion",
-    "with a score below the least",
-    "with a score below those of the best share",
+    "with an unusual length ratio",
+    "below the minimum score",
+    "outside the best share",
 )
 EMPTY, SAME, RATIO, SCORE, SHARE = range(len(REASONS))
 KEPT = -1
 
 
 class Limits(NamedTuple):
-    """What pairs must have to be kept."""
+    """Which pairs to keep."""
 
-    least: float = -inf  # score: log-probability by length, nats
-    share: float = 1.0  # of the pairs that are left, the best by score
+    least: float = -inf  # minimum score: log-probability divided by length, in nats
+    share: float = 1.0  # of the remaining pairs, the best by score
     ratio: float = inf  # largest factor between a pair's length ratio and the median
 
 
 class Judged(NamedTuple):
     """Which pairs are kept."""
 
-    reasons: Sequence[int]  # for each pair, the index of its reason to be left out, or KEPT
-    usual: float  # median length of a translation over the length of its text, in characters
-    lowest: float  # score of the kept pairs; inf if none is kept
+    reasons: Sequence[int]  # of each pair: index into REASONS, or KEPT
+    usual: float  # median length ratio: characters of the translation / of its text
+    lowest: float  # lowest score of a kept pair; inf if none is kept
 
     @property
     def kept(self) -> int:
@@ -68,14 +68,14 @@ def judged(texts: Iterable[str], lines: Iterable[str], limits: Limits) -> Judged
     r"""Judge all pairs; memory use is about 20 bytes per pair.
 
     Args:
-        texts: written by people.
+        texts: the human-written texts.
         lines: for each text the line of `weft predict --scores`.
-        limits: what to keep. Of equal scores the first are kept.
+        limits: which pairs to keep. Among equal scores, the first are kept.
 
     Example:
         >>> found = judged(["a", "b", "c"], ["-1.0\tx", "", "-0.5\ty"], Limits(least=-0.7))
         >>> found.kept, found.dropped
-        (1, {'without a translation': 1, 'with a score below the least': 1})
+        (1, {'without a translation': 1, 'below the minimum score': 1})
     """
     scores, ratios, reasons = array("d"), array("d"), array("b")
     for text, line in zip(texts, lines, strict=True):
@@ -103,12 +103,12 @@ def judged(texts: Iterable[str], lines: Iterable[str], limits: Limits) -> Judged
 def pairs(
     texts: Iterable[str], lines: Iterable[str], found: Judged, tag: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """The kept pairs: what the model wrote, after the tag, and the text.
+    """The kept pairs: the tag with the model's translation, and the text.
 
     Args:
         texts, lines: as for `judged`.
         found: its result.
-        tag: put before each source, with a space; nothing if empty.
+        tag: prepended to each source with a space; "" for none.
     """
     for text, line, reason in zip(texts, lines, found.reasons, strict=True):
         if reason == KEPT:

@@ -21,7 +21,7 @@ Scan = tuple[Tensor, Tensor]
 
 
 class Terms(NamedTuple):
-    """What a recurrence asks of its matrices.
+    """The factors of a recurrence, for all steps.
 
     q, k: [B, T, H, K].
     v: [B, T, H, V].
