@@ -102,9 +102,7 @@ COMPUTING = ("processes", "device", "plugins")
 @searching
 @click.option("--source", metavar="LANGUAGE", help="Language of MONO.")
 @click.option("--target", metavar="LANGUAGE", help="Language to translate MONO into.")
-@click.option(
-    "--processes", metavar="N", type=click.IntRange(1), help="Number of processes that translate."
-)
+@click.option("--processes", metavar="N", type=click.IntRange(1), help="Number of processes that translate.")
 @device
 @plugin
 def command(**given: Any) -> int:
