@@ -185,7 +185,7 @@ def test_a_model_of_many_languages_is_told_the_direction(tmp_path: Path) -> None
     assert weft("train", many, "--run", tmp_path / "run", *small).code == 0
     (tmp_path / "mono").write_text("one two\nthree\n")
     command = ["backtranslate", tmp_path / "run", tmp_path / "mono", "--output", tmp_path / "out"]
-    assert "name one with --source and --target" in refused(weft(*command))
+    assert "choose one with --source and --target" in refused(weft(*command))
     made = weft(*command, "--source", "aa", "--target", "bb", "--max-ratio", 1000)
     assert made.code == 0, made.err
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.name[0] != ".") == [

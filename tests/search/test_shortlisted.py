@@ -114,7 +114,7 @@ def test_in_every_precision_a_shortlist_of_every_token_changes_nothing(
 def test_an_output_layer_without_rows_and_a_step_of_its_own_are_refused() -> None:
     model = generator()
     model.__class__ = Few
-    with pytest.raises(ConfigError, match="shortlist: needs an output layer with a row"):
+    with pytest.raises(ConfigError, match="shortlist: not supported by this output layer"):
         Shortlisted(model, KEPT)
 
 

@@ -106,5 +106,5 @@ def test_an_imported_vocabulary_is_refused() -> None:
 
     words = noisy("bpe")[0]
     words.__class__ = Foreign
-    with pytest.raises(ConfigError, match=r"data\.augment: needs a vocabulary that Weft has learnt"):
+    with pytest.raises(ConfigError, match=r"data\.augment: expected a vocabulary trained by Weft"):
         Noise(words, **{**NONE, "drop": 0.1})

@@ -56,7 +56,9 @@ def _members(path: Path, run: Path) -> list[Path]:
     own = weights.metadata(run / "model.safetensors") if path.resolve().parent == run.resolve() else {}
     found = [one for one in sorted(path.glob("step-*.safetensors")) if weights.metadata(one) != own]
     if not found:
-        raise ConfigError(f"--ensemble {path}: expected weights of other cycles than the run's own, got none")
+        raise ConfigError(
+            f"--ensemble {path}: expected weights of other cycles than the run's best, got none"
+        )
     return found
 
 

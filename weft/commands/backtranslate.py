@@ -174,7 +174,7 @@ def _languages(opened: "Opened", given: Mapping[str, Any]) -> tuple[str, str]:
     names = ", ".join(" to ".join(one) for one in known)
     if len(known) == 1:
         raise ConfigError(f"--source, --target: {opened.path} has one direction ({names}); leave them out")
-    raise ConfigError(f"{opened.path}: translates {names}; name one with --source and --target")
+    raise ConfigError(f"{opened.path}: translates {names}; choose one with --source and --target")
 
 
 def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequence[Path], texts: Path) -> None:

@@ -90,7 +90,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
     "glossaries",
     multiple=True,
     metavar="[RUN=]FILE",
-    help="Table TERM TAB TRANSLATION, as of weft predict, for all translators and summarisers or for the RUN "
+    help="Table TERM TAB TRANSLATION, as for weft predict, for all translators and summarisers, or the RUN "
     "of this name (repeatable). A changed file is read again.",
 )
 @device

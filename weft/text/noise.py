@@ -116,7 +116,7 @@ def check(vocabulary: Vocabulary) -> None:
         ConfigError: it is an imported one, whose tokens may stand for the begin and the end of a text.
     """
     if vocabulary.kind not in KINDS or vocabulary.begin() or vocabulary.encode(""):
-        raise ConfigError("data.augment: needs a vocabulary that Weft has learnt, got an imported one")
+        raise ConfigError("data.augment: expected a vocabulary trained by Weft, got an imported one")
 
 
 def space(vocabulary: Vocabulary) -> list[int]:

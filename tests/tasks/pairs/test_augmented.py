@@ -120,11 +120,11 @@ def test_validation_and_use_read_texts_as_they_are(tmp_path: Path) -> None:
     [
         (["data.augment.typos=1"], "typos: expected a probability of at least 0 and below 1, got 1"),
         (["data.augment.concatenate=-0.1"], "concatenate: expected a probability"),
-        (["data.augment.concatenate=.1", "data.batch_rows=1"], "a batch of one pair has none to join"),
+        (["data.augment.concatenate=.1", "data.batch_rows=1"], "leaves no pairs to join"),
         (["data.augment.typo=0.1"], "typos"),
         (
             ["data.augment.typos=.1", "data.vocabulary.shared=true", "model.decoder={use: pointer}"],
-            "a pointer copies words of the source",
+            "a pointer copies source words",
         ),
     ],
 )
@@ -163,6 +163,6 @@ def test_many_languages_join_pairs_of_one_target_behind_one_symbol(tmp_path: Pat
 
 def test_summaries_are_not_joined_but_their_texts_may_have_mistakes(tmp_path: Path) -> None:
     recipe = make_digests(tmp_path / "digests")
-    with pytest.raises(ConfigError, match="two summaries are no summary of two texts"):
+    with pytest.raises(ConfigError, match="two joined summaries"):
         check(read_recipe(recipe, ["data.augment.concatenate=0.1"]))
     assert check(read_recipe(recipe, ["data.augment.typos=0.1"])).task.rehearse().count > 0

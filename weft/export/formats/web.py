@@ -59,7 +59,9 @@ class Web(Format):
         if form is not None and form.settings.get("frames"):
             raise ConfigError("--to web: data: frames: the page reads pictures, not clips; use --to onnx")
         if form is not None and form.settings.get("separator"):
-            raise ConfigError("--to web: data.separator: the page shows one class a text; use --to onnx")
+            raise ConfigError(
+                "--to web: expected one class per text, got several labels (data.separator); use --to onnx"
+            )
         how = {} if form is None else form.settings.get("decoding", {})
         if isinstance(how, dict) and how.get("coverage"):
             raise ConfigError(

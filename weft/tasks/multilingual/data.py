@@ -68,7 +68,7 @@ class ManyData:
         if self.prompt is not None and "{text}" not in self.prompt:
             raise ConfigError("prompt: {text} is missing; put it where the source goes")
         if self.prompt is not None and (self.augment.noisy or self.augment.concatenate):
-            raise ConfigError("augment: would change the words of the prompt; leave out one of them")
+            raise ConfigError("augment: would change the words of the prompt; leave out augment or prompt")
         if not self.vocabulary.shared:
             raise ConfigError("vocabulary: expected shared: true, as all languages have one vocabulary here")
         for pair in every:

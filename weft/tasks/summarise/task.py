@@ -42,7 +42,7 @@ class Summarise(PairTask):
     def __init__(self, *, data: PairData, model: PairModel, decoding: Decoding) -> None:
         if data.augment.concatenate:
             raise ConfigError(
-                "data.augment.concatenate: two summaries are no summary of two texts; leave it out"
+                "data.augment.concatenate: two joined summaries do not summarise two texts; leave it out"
             )
         super().__init__(data=data, model=model, decoding=decoding)
 

@@ -128,7 +128,7 @@ class PairData:
                 raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if self.augment.concatenate and self.batch_rows == 1:
             raise ConfigError(
-                "augment.concatenate: a batch of one pair has none to join; raise batch_rows or leave it out"
+                "augment.concatenate: batch_rows: 1 leaves no pairs to join; raise it or drop concatenate"
             )
         if self.cut_source is not None and not 1 <= self.cut_source <= self.max_length:
             raise ConfigError(

@@ -93,7 +93,7 @@ def reread(path: Path) -> Glossary:
     """A glossary from a file as it is now; if it is damaged, `read_glossary` keeps what it read before.
 
     Raises:
-        DataError: the file is missing, a line has not two columns, or one is empty.
+        DataError: the file is missing, a line does not have two columns, or one is empty.
     """
     terms = []
     for number, line in enumerate(read_lines(path), 1):

@@ -147,7 +147,7 @@ def shortlist(known: Vocabularies, data: PairData, progress: Progress) -> Shortl
             f"type `weft evaluate {run} --set shortlist=100` and copy the file ({error})"
         ) from error
     pairs = Joined([stored(text, data, reading, target, run, progress) for text in texts])
-    progress("learning which tokens go together, for decoding.shortlist", 0, None)
+    progress("making shortlist.json for decoding.shortlist", 0, None)
     found = Shortlist.learn(pairs, *sizes, shared=source is target)
     found.save(path, key)
     return found

@@ -140,7 +140,7 @@ class Searching:
         if self._shortlist is None:
             return self._found(self._models, tokens, mask, limits, trace, chance, list)
         if trace is not None:
-            raise ConfigError("trace: only a search of all tokens has one; leave out shortlist")
+            raise ConfigError("trace: not available with a shortlist; leave out shortlist")
         always = [*range(EOS + 1), *self._prefix, *(token for word in self._words for token in word)]
         kept = self._shortlist.tokens(tokens[mask].cpu().numpy(), self._how.shortlist, always)
         with torch.inference_mode(False):

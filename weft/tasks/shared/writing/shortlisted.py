@@ -35,7 +35,9 @@ class Shortlisted(WholeSteps):
     def __init__(self, model: Generator, tokens: Tensor) -> None:
         output = model.head.output()
         if output is None or type(model).step is not Generator.step:
-            raise ConfigError("shortlist: needs an output layer with a row for each token; leave it out")
+            raise ConfigError(
+                "shortlist: not supported by this output layer, which lacks a row per token; leave it out"
+            )
         self.model = model
         self.decoder = model.decoder
         with (

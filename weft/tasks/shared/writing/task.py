@@ -46,11 +46,13 @@ class PairTask(Task, ABC):
     def __init__(self, *, data: PairData, model: PairModel, decoding: Decoding) -> None:
         if model.copies and (data.augment.noisy or data.augment.concatenate):
             raise ConfigError(
-                "data.augment: a pointer copies words of the source by their place, which would change; "
+                "data.augment: a pointer copies source words by position, which augmentation changes; "
                 "take another model.decoder, or leave it out"
             )
         if model.copies and decoding.shortlist:
-            raise ConfigError("decoding.shortlist: a pointer writes words of the source too; leave it out")
+            raise ConfigError(
+                "decoding.shortlist: not supported by a pointer, which also copies source words; leave it out"
+            )
         self.data = data
         self.parts = model
         self.decoding = decoding
