@@ -94,6 +94,30 @@ def test_a_second_derivative_is_that_of_the_loop(kind: str) -> None:
     same(found, 1e-4)  # two derivatives in float32
 
 
+def strided(given: list[Tensor | None]) -> list[Tensor | None]:
+    """The same, with q whose features are apart."""
+    assert given[0] is not None
+    return [given[0].permute(0, 3, 1, 2).contiguous().permute(0, 2, 3, 1), *given[1:]]
+
+
+def test_a_second_derivative_reaches_a_query_whose_features_are_apart() -> None:
+    found = []
+    for scan in (compiled, by_steps):
+        given, wanted = leaves(strided(given_to("decayed", 2, 5, 3, 2, 1)))
+        (first,) = torch.autograd.grad(run(scan, given)[0].square().sum(), wanted[0], create_graph=True)
+        found.append(torch.autograd.grad(first.square().sum(), wanted[:2]))
+    same(found, 1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_gradient_that_is_not_finite_stays_in_its_row(kind: str) -> None:
+    given, wanted = leaves(given_to(kind, 3, 5, 13, 11, 1))
+    o = run(compiled, given)[0]
+    asked = torch.ones_like(o)
+    asked[0] = torch.inf
+    assert all(bool(each[1:].isfinite().all()) for each in torch.autograd.grad(o, wanted, asked))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_recurrence_of_the_cells_has_these_terms(kind: str) -> None:
     q, k, v, a, e, w, s = given_to(kind, 2, 35, 5, 7, 1)

@@ -42,6 +42,7 @@ CASES = {
     "one step, one key": (1, 1, None, False),
     "ragged keys": (11, 17, real(17, 1, 16, 5, 2), False),
     "one mask for all rows": (3, 7, masks.from_lengths(torch.tensor([5]), 7)[:, None, None], False),
+    "nothing seen in a row": (3, 7, real(7, 0, 3, 0, 5), False),
     "causal": (19, 19, None, True),
     "whole registers": (32, 32, None, True),
     "longest": (LONGEST, LONGEST, None, True),
@@ -98,6 +99,18 @@ def test_a_second_derivative_is_the_formula_s() -> None:
         found.append(torch.autograd.grad(sum(part.square().sum() for part in first), given))
     for one, exact in zip(*found, strict=True):
         close(one.double(), exact, 1e-3 * float(exact.abs().max()))
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_second_derivative_reaches_features_that_are_apart(asks: bool) -> None:
+    found = []
+    for function in (attention, plain_attention):
+        q = normal(2, H, 16, 3, dtype=torch.float32).mT.requires_grad_(asks)
+        k, v = (normal(2, H, 5, 16, seed=n, dtype=torch.float32).requires_grad_() for n in (2, 3))
+        (first,) = torch.autograd.grad(function(q, k, v, None).square().sum(), k, create_graph=True)
+        found.append(torch.autograd.grad(first.square().sum(), [q, k, v][not asks :]))
+    for one, other in zip(*found, strict=True):
+        close(one, other, 1e-4 * max(1.0, float(other.abs().max())))
 
 
 def test_other_cases_are_left_to_torch() -> None:

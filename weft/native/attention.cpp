@@ -9,7 +9,7 @@ struct Attend {
   Int rows, heads, queries, places, size, slabs, causal;
   Int q_row, q_head, q_step, k_row, k_head, k_step, v_row, v_head, v_step, dy_row, dy_head, dy_step, mask_row;
   const float *q, *k, *v;     // [B, H, T, K], [B, H, S, K] with their strides, the last one 1
-  const unsigned char *mask;  // [B, S], or NULL
+  const unsigned char *mask;  // [B, S], 0 or 1, or NULL
   float *weights;             // [B, H, T, S'], S' = S in whole registers; a result of the forward pass
   float *y;                   // [B, T, H, K], the result
   const float *dy;            // [B, H, T, K] with its strides
@@ -126,7 +126,9 @@ inline void backward(const Attend &p, Int slab) {
   const Int T = p.queries, S = p.places, K = p.size, D = p.heads * K, wide = registers(S);
   const float scale = 1.f / std::sqrt((float)K);
   float turned[WIDEST * LONGEST], energy[LONGEST * LONGEST];
-  for (Int b = p.rows * slab / p.slabs; b < p.rows * (slab + 1) / p.slabs; b++)
+  for (Int b = p.rows * slab / p.slabs; b < p.rows * (slab + 1) / p.slabs; b++) {
+    // where nothing is seen, all weights are equal, whatever the energies
+    const float by = p.mask && !memchr(p.mask + b * p.mask_row, 1, S) ? 0.f : scale;
     for (Int h = 0; h < p.heads; h++) {
       const float *weights = p.weights + (b * p.heads + h) * T * wide, *dy = p.dy + b * p.dy_row + h * p.dy_head;
       times<true>(p.dv + b * S * D + h * K, D, S, K, weights, wide, dy, p.dy_step, T);
@@ -139,11 +141,12 @@ inline void backward(const Attend &p, Int slab) {
         for (Int i = 0; i < wide; i += W) sum = fma(whole(w + i), whole(d + i), sum);
         const V mean = set(total(sum));
         for (Int i = 0; i < wide; i += W)
-          store(d + i, lanes(W), mul(mul(whole(w + i), set(scale)), sub(whole(d + i), mean)));
+          store(d + i, lanes(W), mul(mul(whole(w + i), set(by)), sub(whole(d + i), mean)));
       }
       times<false>(p.dq + b * T * D + h * K, D, T, K, energy, wide, p.k + b * p.k_row + h * p.k_head, p.k_step, S);
       times<true>(p.dk + b * S * D + h * K, D, S, K, energy, wide, p.q + b * p.q_row + h * p.q_head, p.q_step, T);
     }
+  }
 }
 
 }  // namespace

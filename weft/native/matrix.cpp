@@ -241,8 +241,8 @@ template <int KIND> void backward(const MatrixBack &g, Int row, Int head, const 
   const Matrix &f = g.f;
   const Int chunks = (f.T + CHUNK - 1) / CHUNK, matrix = row * f.H + head, wide = W * room.size;
   float *ds = g.ds + matrix * f.K * f.V;
-  for (Int i = 0; i < f.K; i++)
-    for (Int c = 0; c < f.V; c++) room.ds[c * room.size + i] = ds[i * f.V + c];
+  for (Int i = 0; i < room.size; i++)  // behind the rows there may be NaN of the matrix before
+    for (Int c = 0; c < f.V; c++) room.ds[c * room.size + i] = i < f.K ? ds[i * f.V + c] : 0.f;
   for (Int chunk = chunks - 1; chunk >= 0; chunk--) {
     const Int begin = chunk * CHUNK, steps = begin + CHUNK < f.T ? CHUNK : f.T - begin;
     memset(room.shared, 0, steps * SHARED * room.size * sizeof(float));

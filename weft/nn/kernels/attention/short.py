@@ -43,7 +43,7 @@ def short_attention(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, causal: bool, twin: Callable[..., Tensor]
 ) -> Tensor:
     """`attention` of dot.py, where `why_not_short` finds nothing; `twin` serves for second derivatives."""
-    return _Short.apply(q, k, v, mask, causal, twin)  # type: ignore[no-any-return]
+    return _Short.apply(_rows(q), _rows(k), _rows(v), mask, causal, twin)  # type: ignore[no-any-return]
 
 
 class _Short(torch.autograd.Function):
@@ -57,7 +57,6 @@ class _Short(torch.autograd.Function):
         causal: bool,
         twin: Callable[..., Tensor],
     ) -> Tensor:
-        q, k, v = (_rows(each) for each in (q, k, v))
         seen = None if mask is None else mask[:, 0, 0].expand(len(q), -1).contiguous()
         (rows, heads, queries, size), width = q.shape, native.loaded("attention").width
         weights = q.new_empty(rows, heads, queries, math.ceil(k.shape[2] / width) * width)
@@ -65,21 +64,24 @@ class _Short(torch.autograd.Function):
         job = _job(q, k, v, causal)
         job.mask, job.weights, job.y = map(pointer, (seen, weights, y))
         native.call("weft_attend", job)
-        ctx.save_for_backward(q, k, v, mask, weights)
+        ctx.save_for_backward(q, k, v, mask, seen, weights)
         ctx.causal, ctx.twin = causal, twin
         return y.transpose(1, 2)
 
     @staticmethod
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        q, k, v, mask, weights = ctx.saved_tensors
+        q, k, v, mask, seen, weights = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
             y = ctx.twin(q, k, v, mask, causal=ctx.causal)
-            return *torch.autograd.grad(y, (q, k, v), dy, create_graph=True), None, None, None
+            wanted = [each for each in (q, k, v) if each.requires_grad]
+            found = iter(torch.autograd.grad(y, wanted, dy, create_graph=True))
+            return *(next(found) if each.requires_grad else None for each in (q, k, v)), None, None, None
         dy = _rows(dy)
         dq, dk, dv = (torch.empty_like(each.transpose(1, 2), memory_format=CONTIGUOUS) for each in (q, k, v))
         job = _job(q, k, v, ctx.causal)
         job.dy_row, job.dy_head, job.dy_step = dy.stride()[:3]
-        job.weights, job.dy, job.dq, job.dk, job.dv = map(pointer, (weights, dy, dq, dk, dv))
+        job.mask, job.weights, job.dy = map(pointer, (seen, weights, dy))
+        job.dq, job.dk, job.dv = map(pointer, (dq, dk, dv))
         native.call("weft_attend_back", job)
         return dq.transpose(1, 2), dk.transpose(1, 2), dv.transpose(1, 2), None, None, None
 

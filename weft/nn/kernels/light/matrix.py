@@ -62,7 +62,7 @@ def by_steps(terms: Terms, s: Tensor) -> Scan:
 
 def compiled(terms: Terms, s: Tensor) -> Scan:
     """`by_steps` in compiled code."""
-    given = [*terms, s]
+    given = [*(None if part is None else _dense(part) for part in terms), s]
     wanted = torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in given)
     o, last = _Matrix.apply(wanted, *given)
     return o, last
@@ -85,7 +85,7 @@ class _Matrix(torch.autograd.Function):
     def forward(ctx: Any, training: bool, *given: Tensor | None) -> Scan:  # type: ignore[override]
         *parts, s = given
         assert s is not None
-        terms = Terms(*(None if part is None else _dense(part) for part in parts))  # type: ignore[arg-type]
+        terms = Terms(*parts)  # type: ignore[arg-type]
         last = s.clone(memory_format=torch.contiguous_format)
         rows, steps, heads, _ = terms.v.shape
         o, kept, found = terms.v.new_empty(terms.v.shape), None, None
