@@ -1,4 +1,4 @@
-"""What changed training pairs are worth where pairs are few: BLEU of variants of help-demo, several seeds.
+"""The effect of data augmentation with few pairs: BLEU of variants of help-demo, several seeds.
 
     python benchmarks/augmentation.py build/augmentation
 

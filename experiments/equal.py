@@ -53,7 +53,7 @@ HEADS, STEP = 2, 4
 
 
 class Known(NamedTuple):
-    """A cell, and what theory says of it.
+    """A cell, and what theory says about it.
 
     eigenvalues: of the matrix that takes the state to the next step's; tracks: whether that allows parity and
     permutations at every length (None: theory leaves it open); own: whether the cell has a convolution itself.
@@ -197,10 +197,10 @@ def arguments(
     parser.add_argument("--seeds", type=int, default=5, help="number of seeds (5)")
     parser.add_argument("--first", type=int, default=11, help="the first seed (11)")
     parser.add_argument(
-        "--seconds", type=float, default=seconds, help=f"CPU seconds of training a run ({seconds:g})"
+        "--seconds", type=float, default=seconds, help=f"CPU seconds of training per run ({seconds:g})"
     )
     parser.add_argument(
-        "--parameters", type=int, default=budget, help=f"most parameters of a model ({budget})"
+        "--parameters", type=int, default=budget, help=f"maximum parameters of a model ({budget})"
     )
     parser.add_argument("--runs", type=Path, default=runs, help="file of results")
     parser.add_argument(

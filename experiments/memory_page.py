@@ -22,25 +22,25 @@ HEAD = """# What each cell can remember
 
 Written by `python experiments/memory.py --write --seconds {seconds:g}`; the runs are in `docs/pictures/memory/runs.jsonl`.
 
-**Measured so far:** {measured}. Every run had {seconds:g} CPU seconds of one thread and at most {budget:,} parameters; width by
-bisection. Processor: {machine}, shared with other work. All runs have one learning rate (0.01, cosine over the CPU seconds) and
-batches of 32. A cell sits in one block: norm, convolution over 4 steps, the cell, a feed-forward network; the Transformer has two
-layers with rotary positions and reads both ways.
+**Measured so far:** {measured}. Every run had {seconds:g} CPU seconds of one thread and at most {budget:,} parameters; widths are
+found by bisection. Processor: {machine}, shared with other work. All runs have one learning rate (0.01, cosine over the CPU seconds) and
+batches of 32. Each cell is in one block: norm, convolution over 4 steps, the cell, a feed-forward network; the Transformer has two
+layers with rotary positions and is bidirectional.
 
 These budgets are small. A low score says that nothing was learnt *in {seconds:g} seconds*, not that it cannot be.
 
-Problems, with the length of training (and the longer one beyond it): {lengths}.
-`three cups` and `five cups` ask for the place of a ball under swapped cups after every step; `parity` is the same with two.
+Problems, with the training length (and the longer test length): {lengths}.
+`three cups` and `five cups` ask where a ball is after each swap of two cups; `parity` is the same with two cups.
 
 ![Scores of every cell](../pictures/memory/scores.png)
 
-Filled: the length of training. Hollow: beyond it. Bars are 95 % intervals over seeds, dotted lines answers without memory.
-The colour says what theory predicts of problems that track a state, such as parity, at every length (below).
+Filled: the training length. Hollow: the longer length. Bars are 95 % intervals over seeds, dotted lines the score without memory.
+The colour shows whether theory predicts that the cell can track a state, as in parity, at every length (below).
 
 ## Scores
 
-Share of right answers at the length of training → beyond it, ± 95 % over seeds. State: numbers that a step reads from the step
-before, convolution included. Eigenvalues: of the matrix that takes a state to the next.
+Share of right answers at the training length → at the longer length, with 95 % intervals over seeds. State: numbers that a step
+reads from the previous one, including the convolution. Eigenvalues: of the matrix that maps a state to the next.
 
 """
 THEORY = """
@@ -51,10 +51,10 @@ with any number of layers (Sarrof, Veitsman & Hahn 2024; Grazzi et al. 2025). Ne
 contain parity. A nonlinear step can. So can a delta rule with `negative: true`: its matrix I - β k kᵀ with β up to 2 has an
 eigenvalue down to -1, so a swap of two cups is one step, the reflection along the difference of their places (Grazzi et al. 2025,
 section 4); three and five cups need such a matrix, since swaps do not commute and numbers do (Merrill, Petty & Sabharwal 2024).
-Attention of fixed depth computes neither reliably at every length (Hahn 2020). So the test is the length beyond training, and
-solved means {solved:g} of the answers:
+Attention of fixed depth computes neither reliably at every length (Hahn 2020). So the test uses the longer length, and solved
+means {solved:g} of the answers:
 
-- predicted yes: **agrees** if the interval lies above {solved:g}; below it, **not learnt**, as theory says what is possible only;
+- predicted yes: **agrees** if the interval lies above {solved:g}; below it, **not learnt**, because theory only says what is possible;
 - predicted no: **agrees** if the interval lies below {solved:g}, **contradicted** if above;
 - an interval around {solved:g}, or fewer than {fewest} seeds: **undecided**.
 
@@ -100,7 +100,7 @@ def by_sign(runs: Sequence[Mapping[str, Any]], problems: Sequence[str]) -> str:
     if not lines:
         return ""
     lines[-1] = lines[-1].removesuffix(";") + "."
-    head = "\nThe eigenvalue below 0 alone, as the share of right answers beyond the length of training that `negative: true` adds,\n"
+    head = "\nThe effect of a negative eigenvalue: the share of right answers at the longer length that `negative: true` adds,\n"
     return head + "paired by seed; theory predicts more:\n\n" + "\n".join(lines) + "\n"
 
 

@@ -1,6 +1,6 @@
-"""Texts that language models and translators of texts.py learn from, read from files that the user has.
+"""Training texts of the language models and translators in texts.py, read from the user's files.
 
-Nothing of them is kept. Read next: problems.py, pieces of running text; texts.py, the models.
+No text is stored. Read next: problems.py, pieces of running text; texts.py, the models.
 """
 
 import gzip
@@ -44,7 +44,7 @@ class Running(NamedTuple):
 
     @torch.no_grad()
     def scores(self, model: Generator) -> dict[str, float]:
-        """Bits a letter, or the perplexity of a word: every symbol once, after at least half a piece."""
+        """Bits per letter, or perplexity per word: every symbol once, after at least half a piece."""
         total = float(sum(model.loss(batch).total for batch in windows(self.text.valid, self.length)))
         score = total / self.units / math.log(2) if self.name == "bits" else math.exp(total / self.units)
         return {self.name: round(score, 4)}
@@ -71,7 +71,7 @@ class Parallel(NamedTuple):
 
     @torch.no_grad()
     def scores(self, model: Generator) -> dict[str, float]:
-        """Nats a piece with the true pieces fed, and BLEU of greedy translations."""
+        """Nats per piece with teacher forcing, and BLEU of greedy translations."""
         total = count = 0.0
         said: list[str] = []
         for at in range(0, len(self.valid), 100):

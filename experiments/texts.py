@@ -5,7 +5,7 @@
     python experiments/texts.py --write                       # docs/appendix/texts.md and its picture
 
 FILE is Tiny Shakespeare; the folders hold train.txt and valid.txt of WikiText-2, and train.en, train.de, val.en and
-val.de of Multi30k, each also with .gz. Nothing of them is kept. Every finished run is one line of JSON in
+val.de of Multi30k, each also with .gz. No text is stored. Every finished run is one line of JSON in
 docs/pictures/memory/texts.jsonl; a run that is there is not repeated. Read next: text_data.py, equal.py, texts_page.py.
 """
 

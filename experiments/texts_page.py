@@ -23,11 +23,11 @@ is a Transformer block (`transformer`, with rotary positions, a small GPT), the 
 an LSTM alone (`lstm, no block`). Embeddings are tied and have 96 features. All models have one learning rate (0.004, cosine over the CPU
 seconds), which was not tuned, and no dropout.
 
-Equal CPU seconds reward a cell that is fast here, not only one that learns much from an update; *updates* says how many it had.
-These budgets are small: a ranking holds for them alone.
+Equal CPU time rewards cells that are fast on this machine, not only those that learn much per update; *updates* is their number.
+These budgets are small; the ranking holds only for them.
 
 Models with fewer than three seeds are left out. ± is the 95 % interval of the mean over seeds (Student's t). Against `lstm`: the mean difference paired by seed and its interval;
-**better** or **worse** only if that interval leaves out 0, else undecided. Each interval is right 95 times in 100, and there are many.
+**better** or **worse** only if that interval excludes 0, else undecided. With many 95 % intervals, expect some to be wrong.
 
 ![Scores of every model](../pictures/memory/texts.png)
 """
@@ -52,21 +52,21 @@ class Part(NamedTuple):
 PARTS = {
     "shakespeare": Part(
         "Letters: Tiny Shakespeare",
-        "Batches of 16 pieces of 64 letters. Bits a letter on the validation part, 5 % of the text; every letter is told from 32 to "
+        "Batches of 16 pieces of 64 letters. Bits per letter on the validation part, 5 % of the text; every letter is predicted from the 32 to "
         "63 before it.",
-        (Score("bits", "bits a letter"),),
+        (Score("bits", "bits per letter"),),
     ),
     "wikitext": Part(
         "Subwords: WikiText-2",
-        "2,000 pieces by byte-pair encoding, batches of 8 times 64 pieces. Perplexity of a word, from the total loss over words and "
-        "line ends of the first 1,000 lines of the validation part that are not empty; every piece is told from 32 to 63 before it.",
-        (Score("perplexity", "perplexity of a word"),),
+        "2,000 pieces by byte-pair encoding, batches of 8 times 64 pieces. Perplexity per word, from the total loss over words and "
+        "line ends of the first 1,000 lines of the validation part that are not empty; every piece is predicted from the 32 to 63 before it.",
+        (Score("perplexity", "perplexity per word"),),
     ),
     "multi30k": Part(
         "Translation: Multi30k, English to German",
         "Each model is the decoder under the same Transformer encoder of two layers; one vocabulary of 2,000 pieces, batches of 32 "
-        "sentences. Validation part (1,014 sentences): nats a piece with the true pieces fed, and BLEU (13a) of greedy translations.",
-        (Score("loss", "nats a piece"), Score("bleu", "BLEU", less=False)),
+        "sentences. Validation part (1,014 sentences): nats per piece with teacher forcing, and BLEU (13a) of greedy translations.",
+        (Score("loss", "nats per piece"), Score("bleu", "BLEU", less=False)),
     ),
 }
 

@@ -133,9 +133,9 @@ def test_it_is_inspected_and_has_no_page(run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("model.smoothing=0.1", "model: smoothing: is for one class a text"),
-        ("model.class_weights=balanced", "model: class_weights: is for one class a text"),
-        ("model.bag={naive_bayes: true}", "model: bag.naive_bayes: is for one class a text"),
+        ("model.smoothing=0.1", "model: smoothing: requires one class per text"),
+        ("model.class_weights=balanced", "model: class_weights: requires one class per text"),
+        ("model.bag={naive_bayes: true}", "model: bag.naive_bayes: requires one class per text"),
         ("data.separator=''", "data.separator: expected a character"),
     ],
 )

@@ -42,7 +42,7 @@ def command() -> None:
 @click.option(
     "--separator",
     metavar="SIGN",
-    help='Classification: between the labels of a text that may have several or none, such as "|".',
+    help='Classification: separator between the labels of a text (several or none), such as "|".',
 )
 @click.option(
     "--encoding",

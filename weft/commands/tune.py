@@ -77,7 +77,7 @@ PHASES = "search", "retrain"
 def command(recipe: Path, overrides: tuple[str, ...], folder: Path | None, **given: Any) -> int:
     """Search for the settings of RECIPE that give the best validation score.
 
-    Trial 0 is the recipe as it is. Optuna proposes the settings of the others; those that fall behind end
+    Trial 0 is the recipe as it is. Optuna proposes the settings of the others; those that fall behind stop
     early (successive halving). The best trial and the recipe are then trained with several seeds; beam and
     length penalty are tried on the best trial's model, without training. DIR receives the trials
     (trials.tsv), pictures, and the best recipe (best.yaml). The test split is never read.

@@ -1,4 +1,4 @@
-"""IBM model 1: how probably each target token is the translation of a source token.
+"""IBM model 1: the probability that a target token is the translation of a source token.
 
 Expectation maximisation over all links between the tokens of a pair; the order of tokens does not matter.
 Source: Brown et al. 1993, section 4.1; Dyer, Chahuneau & Smith 2013 (fast_align) align by the same model with

@@ -1,4 +1,4 @@
-"""The target tokens worth trying for a source: those that go with its tokens, and the most frequent ones.
+"""The target tokens worth trying for a source: likely translations of its tokens, and frequent ones.
 
 Source: Jean et al. 2015, section 3.4, with IBM model 1; Devlin 2017 and Marian's lexical shortlist do the
 same. Read next: model_one.py.

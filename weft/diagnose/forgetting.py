@@ -116,8 +116,8 @@ def matrices_at(steps: Trace, t: int) -> Tensor:
 def verdict_of(found: Forgetting, name: str) -> Kept:
     """What a cell remembers, in words.
 
-    It keeps if at least half of the first step remains in at least half of the channels, and forgets if less
-    than 1 % remains in the slowest one.
+    The verdict is "keeps" if at least half of the first step remains in at least half of the channels, and
+    "forgets" if less than 1 % remains in the slowest one.
 
     Args:
         found: from `forgetting`.

@@ -1,6 +1,6 @@
-"""Texts with mistakes: words left out, words that change places with the next, and typing errors.
+"""Add mistakes to texts: words left out, neighbouring words swapped, typing errors.
 
-A translator that is trained on clean text alone may fail at the first slip of the keyboard. It works on
+A translator trained only on clean text may fail at a typing error. The mistakes are made in
 tokens, so that unknown ones stay. Words between < and > (tags) stay too. Read next: sampling.py, other
 segmentations of the same words.
 
@@ -26,7 +26,7 @@ class Noise:
     Args:
         vocabulary: trained by Weft.
         drop: probability of leaving a word out; one word always stays.
-        swap: probability that a word changes places with the next.
+        swap: probability of swapping a word with the next.
         typos: probability of a typing error in a word of at least two letters: one is left out, doubled,
             exchanged with the next, or replaced by another of the text.
 
@@ -52,7 +52,7 @@ class Noise:
 
         Args:
             ids: tokens of the vocabulary; numbers beyond it stay as they are.
-            chance: what decides.
+            chance: the random generator.
         """
         words = self._words(ids)
         if self._drop and words:
@@ -110,10 +110,10 @@ class Noise:
 
 
 def check(vocabulary: Vocabulary) -> None:
-    """Check that texts of a vocabulary can be taken apart and joined by their tokens.
+    """Check that texts of a vocabulary can be split and joined at their tokens.
 
     Raises:
-        ConfigError: it is an imported one, whose tokens may stand for the begin and the end of a text.
+        ConfigError: it is an imported one, whose tokens may stand for the start and the end of a text.
     """
     if vocabulary.kind not in KINDS or vocabulary.begin() or vocabulary.encode(""):
         raise ConfigError("data.augment: expected a vocabulary trained by Weft, got an imported one")

@@ -1,6 +1,6 @@
 """Try search settings on the best trial's model: they change its answers, not its training.
 
-One setting after the other, the others as they are best so far. Read next: report.py.
+Settings are tried one after the other, each with the best values found so far. Read next: report.py.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class Tried(jsonfile.Form):
 
 
 def search_decoding(study: Study, say: Say) -> None:
-    """Score the search settings with the best trial's model; what was scored before is not scored again."""
+    """Score the search settings with the best trial's model; settings are scored only once."""
     plan, best = study.plan, study.best()
     run = None if best is None else run_of(plan, best.number)
     if run is None or not plan.decoding:

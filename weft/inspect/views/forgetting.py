@@ -188,9 +188,7 @@ class ForgettingView(View):
                 blocks.append({"kind": "plane", "title": name, "x": shown.real, "y": shown.imag})
         kept = [group for one in self.layers if one.matrices.size for group in _states(one)]
         if kept:
-            blocks.append(
-                said("The matrix of each head, the last first: a row for each feature of the keys.")
-            )
+            blocks.append(said("The matrix of each head, last head first; one row per feature of the keys."))
             blocks.append({"kind": "matrices", "pick": "cell", "each": "position", "groups": kept})
         return blocks
 

@@ -33,7 +33,7 @@ FORM = (
         choices=("marked", "first", "coarse"),
         default="marked",
     ),
-    Option("separator", 'Between the labels of a text that may have several or none, such as "|".'),
+    Option("separator", 'Separator between the labels of a text (several or none), such as "|".'),
     Option("encoding", "Encoding of the files, such as latin-1.", default="utf-8"),
 )
 """Options that say how the files are read."""

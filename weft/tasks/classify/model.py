@@ -179,7 +179,7 @@ class LabelModel:
         """Check that a text may have several labels.
 
         Raises:
-            ConfigError: a setting is for one class a text.
+            ConfigError: a setting requires one class per text.
         """
         naive_bayes = self.bag is not None and self.bag.naive_bayes
         wrong = {
@@ -190,8 +190,8 @@ class LabelModel:
         for name, given in wrong.items():
             if given:
                 raise ConfigError(
-                    f"model: {name}: is for one class a text, and data.separator gives several; leave out "
-                    "one of them"
+                    f"model: {name}: requires one class per text, but data.separator allows several; leave "
+                    "one of them out"
                 )
 
 

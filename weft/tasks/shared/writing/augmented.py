@@ -1,7 +1,7 @@
 """Training pairs that differ in each epoch: joined ones, sources with mistakes, other segmentations.
 
-What is drawn depends on the seed, the epoch and the batch alone, so a resumed training draws the same; in
-validation and in use nothing is drawn. Read next: ../../../text/noise.py, ../../../text/sampling.py.
+The random changes depend only on the seed, the epoch and the batch, so a resumed training repeats them;
+validation and use change nothing. Read next: ../../../text/noise.py, ../../../text/sampling.py.
 
 Source: Kondo et al. 2021, "Sentence Concatenation Approach to Data Augmentation for Neural Machine
 Translation"; Nguyen, Murray and Chiang 2021, "Data Augmentation by Concatenation for Low-Resource
@@ -39,7 +39,7 @@ class AugmentedPairs:
             pairs with the same ones are joined.
 
     Raises:
-        ConfigError: the vocabularies were imported, and pairs are to be joined or sources to get mistakes.
+        ConfigError: joined pairs or mistakes with imported vocabularies.
     """
 
     def __init__(

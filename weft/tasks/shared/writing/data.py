@@ -52,13 +52,13 @@ class VocabularySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AugmentSettings:
-    """Changes of training pairs, drawn again in each epoch; validation and use read texts as they are.
+    """Random changes of training pairs, new in each epoch; validation and use read texts unchanged.
 
     Args:
-        concatenate: share of the batches whose pairs are joined two by two, so that a model meets longer
+        concatenate: share of the batches whose pairs are joined two by two, so that a model sees longer
             texts than the training text has; for translation.
         drop_words: probability of leaving a word of a source out.
-        swap_words: probability that a word of a source changes places with the next.
+        swap_words: probability of swapping a word of a source with the next.
         typos: probability of a typing error in a word of a source.
     """
 

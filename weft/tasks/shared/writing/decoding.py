@@ -77,9 +77,9 @@ class Decoding:
         no_repeat_ngram: length of the n-grams that may not be repeated in a translation; 0 allows all.
         min_length: minimum number of tokens.
         mean: how an ensemble combines its members: mean "probability", or mean "log" probability.
-        shortlist: K; in each batch only the K target tokens that most often go with each source token (IBM
-            model 1 on the training data), the K most frequent ones and those that are required can be
-            written, which is faster. Probabilities are over these. 0 is all tokens (data/shortlist.py).
+        shortlist: K; a faster search: each batch can write only the K likeliest translations of each source
+            token (IBM model 1 on the training data), the K most frequent tokens and the required ones.
+            Probabilities are over these. 0 allows all tokens (data/shortlist.py).
         precision: "bfloat16" computes with weights that are rounded once; "int8" multiplies the decoder's
             layers and the output layer in 8-bit integers, where compiled code can.
     """

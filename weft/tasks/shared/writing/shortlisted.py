@@ -20,7 +20,7 @@ from weft.tree import State, at_step
 
 
 class Shortlisted(WholeSteps):
-    """A Generator whose search knows only some tokens.
+    """A Generator whose search can write only some tokens.
 
     Args:
         model: in evaluation mode.
