@@ -71,7 +71,7 @@ def agree(one: list[list[Translation]], other: list[list[Translation]]) -> None:
 def test_the_lines_tell_something(translator: Translator) -> None:
     found = answers(translator, LINES)
     assert {len(line.split()) for line in LINES} >= {1, 2, 5, 10, 13}
-    assert len({each[0].text for each in found}) > 40
+    assert len({each[0].text for each in found}) > len(LINES) / 3  # 80 updates: some lines share one
     assert all(len(each) == 3 for each in found)
 
 
