@@ -29,6 +29,7 @@ from weft.commands.options import (
     device,
     given_one,
     plugin,
+    processes,
     sampling,
     searching,
 )
@@ -102,7 +103,7 @@ COMPUTING = ("processes", "device", "plugins")
 @searching
 @click.option("--source", metavar="LANGUAGE", help="Language of MONO.")
 @click.option("--target", metavar="LANGUAGE", help="Language to translate MONO into.")
-@click.option("--processes", metavar="N", type=click.IntRange(1), help="Number of processes that translate.")
+@processes
 @device
 @plugin
 def command(**given: Any) -> int:
@@ -123,15 +124,12 @@ def command(**given: Any) -> int:
       weft backtranslate runs/es-en news.es --output back --sample --top-k 10 --seed 3
     """  # noqa: D301  click reads the \b
     from weft.commands import predict
-    from weft.commands.outputs import UNANSWERED
     from weft.data.lines import each_line
-    from weft.errors import CheckpointError
     from weft.run import open_run
-    from weft.train.claim import in_use
+    from weft.train.claim import check_idle
 
     run, out = given["run"], given["out"]
-    if in_use(run):
-        raise CheckpointError(f"{run}: is still being trained; wait until its training has ended")
+    check_idle(run)
     search = {name: value for name, value in given.items() if name not in OWN}
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(run, device="cpu", plugins=given["plugins"], changes=changes)
@@ -141,12 +139,8 @@ def command(**given: Any) -> int:
         next(each_line(file), None)  # a missing or binary file is refused before anything is written
     _begin(out, opened, search, given["mono"], texts)
     _copy(given["mono"], texts)
-    if not lines.exists():
-        words = [str(run), str(texts), "--output", str(lines), "--scores"]
-        words += as_words(predict.command, search)
-        code = predict.command.main(words, prog_name="weft predict", standalone_mode=False)
-        if code not in (0, None, UNANSWERED):  # a line without an answer becomes no pair
-            return int(code)
+    if not lines.exists() and (code := predict.answer_file(run, texts, lines, ["--scores"], search)):
+        return code
     found = _kept(texts, lines, out / f"back.{target}", out / f"back.{source}", given)
     _report(found, out, (source, target))
     return 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.commands.options import CONSTRAINTS, SEARCH, Grouped, as_words, device, plugin, searching
+from weft.commands.options import CONSTRAINTS, SEARCH, Grouped, as_words, device, plugin, processes, searching
 
 if TYPE_CHECKING:
     from weft.commands.rewritten import Job
@@ -64,12 +64,7 @@ OWN = ("teacher", "overrides", "student", "run", "mix", "sources", "corpus")
     help="Directory for the teacher's texts. Students with the same one share them.",
 )
 @searching
-@click.option(
-    "--processes",
-    metavar="N",
-    type=click.IntRange(1),
-    help="Number of processes in which the teacher writes.",
-)
+@processes
 @device
 @plugin
 def command(**given: Any) -> int:
@@ -132,14 +127,10 @@ def _assigned(
 def _written(job: "Job", teacher: Path, search: Mapping[str, Any]) -> int:
     """Let the teacher write its texts unless they exist; the exit code."""
     from weft.commands import predict
-    from weft.commands.outputs import UNANSWERED
 
     if not job.student.trained or job.answers.exists():
         return 0
-    words = [str(teacher), str(job.read), "--output", str(job.answers), *job.asked]
-    words += as_words(predict.command, search)
-    code = predict.command.main(words, prog_name="weft predict", standalone_mode=False)
-    return 0 if code == UNANSWERED else int(code or 0)  # a line without an answer becomes no pair
+    return predict.answer_file(teacher, job.read, job.answers, job.asked, search)
 
 
 def _check(teacher: Path, run: Path, corpus: Path) -> None:
@@ -151,11 +142,10 @@ def _check(teacher: Path, run: Path, corpus: Path) -> None:
     """
     from weft.config import read_recipe
     from weft.config.compared import at
-    from weft.errors import CheckpointError, ConfigError
-    from weft.train.claim import in_use
+    from weft.errors import ConfigError
+    from weft.train.claim import check_idle
 
-    if in_use(teacher):
-        raise CheckpointError(f"{teacher}: is still being trained; wait until its training has ended")
+    check_idle(teacher)
     if not run.exists() or not any(one.name[0] != "." for one in run.iterdir()):
         return
     recipe = run / "recipe.yaml"

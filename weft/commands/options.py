@@ -34,6 +34,9 @@ setting = click.option(
     metavar="KEY=VALUE",
     help="Setting of the recipe's section decoding, such as batch_rows=16 (repeatable).",
 )
+processes = click.option(
+    "--processes", metavar="N", type=click.IntRange(1), help="Number of processes in which the model writes."
+)
 _SEARCHING = (
     click.option(
         "--beam",

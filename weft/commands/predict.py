@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -171,6 +171,15 @@ def command(**given: Any) -> int:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     source = sys.stdin.buffer if file is None else file
     return _written(opened.ready.predictor(opened.model, options), source, given)
+
+
+def answer_file(run: Path, file: Path, output: Path, words: Sequence[str], options: Mapping[str, Any]) -> int:
+    """Answer a file for another command, where an input without an answer is no fault; the exit code."""
+    from weft.commands.outputs import UNANSWERED
+
+    words = [str(run), str(file), "--output", str(output), *words, *as_words(command, options)]
+    code = command.main(words, prog_name="weft predict", standalone_mode=False)
+    return 0 if code == UNANSWERED else int(code or 0)
 
 
 def _filed(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any]) -> int:

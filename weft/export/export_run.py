@@ -8,12 +8,12 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from weft import rooms
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import ConfigError
 from weft.export import formats
 from weft.export.format import Format, Options
 from weft.files import flush_directory
 from weft.run import open_run
-from weft.train.claim import in_use
+from weft.train.claim import check_idle
 
 
 def export_run(
@@ -47,8 +47,7 @@ def export_run(
         )
     if output.exists() or output.is_symlink():
         raise ConfigError(f"--output {output}: already exists; remove it or choose another --output")
-    if in_use(run):
-        raise CheckpointError(f"{run}: is still being trained; wait until its training has ended")
+    check_idle(run)
     opened = open_run(run, device="cpu", plugins=plugins)
     form.check(opened, options)
     parent = output.absolute().parent

@@ -45,23 +45,27 @@ def _loops(link: Path) -> bool:
     return False
 
 
-def in_use(run: Path) -> bool:
-    """Whether another process is training a run; writes nothing."""
+def check_idle(run: Path) -> None:
+    """Check that no other process is training a run; writes nothing.
+
+    Raises:
+        CheckpointError: one is.
+    """
     try:
         import fcntl
 
         handle = os.open(run / ".lock", os.O_RDONLY)
     except (ImportError, OSError):
-        return False
+        return
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+    except BlockingIOError as error:
+        sentence = f"{run}: is still being trained; wait until its training has ended"
+        raise CheckpointError(sentence) from error
     except OSError:
-        return False  # a file system without locks
+        return  # a file system without locks
     finally:
         os.close(handle)
-    return False
 
 
 @contextmanager
