@@ -32,7 +32,7 @@ MODELS = {
 @pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
 def test_a_captioner(changes: list[str], tmp_path: Path) -> None:
     recipe = make(tmp_path / "toy")
-    faster = ("data.size=12", "training.max_updates=150", "training.validate_every=150")
+    faster = ("data.size=12", "training.max_updates=400", "training.validate_every=400")
     trained = train(recipe, "training.optimiser={use: adam, lr: 0.01}", *faster, *changes)
     assert trained.code == 0, trained.err
     run = recipe.parent / "run"

@@ -82,7 +82,7 @@ def test_a_transcriber(run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
 def test_other_encoders(changes: list[str], tmp_path: Path) -> None:
     recipe = make(tmp_path / "toy")
-    settings = ("training.max_epochs=6", "data.sound.normalise=false", "model.front.size=12")
+    settings = ("training.max_epochs=15", "data.sound.normalise=false", "model.front.size=12")
     trained = weft("train", recipe, "--run", tmp_path / "run", *settings, *changes)
     assert trained.code == 0, trained.err
     exported(tmp_path / "run", tmp_path / "out")
