@@ -27,7 +27,9 @@ TAKEN_OVER = ("smoothing: 0.1", "attention_dropout: 0.2", "tied: true", "scaled:
 def unpacked(archive: Path, folder: Path) -> Path:
     """The folder with the files of an archive."""
     with tarfile.open(archive) as file:
-        file.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):  # since Python 3.11.4
+            file.extraction_filter = tarfile.data_filter
+        file.extractall(folder)
     return folder
 
 
