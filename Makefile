@@ -141,7 +141,7 @@ $(VENV)/ready: $(NEEDS) | $(VENV)/made
 	@echo "Installing Weft and what it runs on into $(VENV), from constraints.txt."
 	@echo "torch is the large part: some 200 MB for the CPU, several GB with the CUDA libraries that Linux gets by"
 	@echo "default; for the CPU alone: make setup TORCH_INDEX=(address of the CPU wheels)"
-	@echo "It takes about three minutes of CPU time with a C++ compiler, for the compiled cells, more by the clock on"
+	@echo "It takes about four minutes on two free cores with a C++ compiler, for the compiled code, and longer on"
 	@echo "a busy machine or a slow connection. What it is doing is shown below."
 	$(if $(TORCH_INDEX),$(call install,--index-url "$(TORCH_INDEX)" -c constraints.txt torch))
 	$(call install,-c constraints.txt -e "$(USERS)")

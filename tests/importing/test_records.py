@@ -42,6 +42,9 @@ class Choice(enum.Enum):
 
     SOFT = "soft"
 
+    def __reduce_ex__(self, protocol: Any) -> Any:  # Python 3.11.0 to 3.11.3 would write a call of getattr
+        return type(self), (self.value,)
+
 
 class Trap:
     """Unpickling this touches a file, in every way that a class has."""
