@@ -90,7 +90,10 @@ def test_garbage_becomes_no_pair(trained: Path, tmp_path: Path) -> None:
     assert len((out / "texts.xx").read_text().splitlines()) == 4
     (tmp_path / "empty.txt").write_bytes(b"\n \n")
     said = refused(weft("backtranslate", trained, tmp_path / "empty.txt", "--output", tmp_path / "none"))
-    assert "empty.txt: expected at least one line with text" in said
+    assert (
+        "empty.txt: expected at least one line with text, 2 empty" in said
+        and not (tmp_path / "none").exists()
+    )
     (tmp_path / "empty.txt").write_text("iota\n")  # corrected: the folder is no obstacle
     assert weft("backtranslate", trained, tmp_path / "empty.txt", "--output", tmp_path / "none").code == 0
     (tmp_path / "binary").write_bytes(b"\0\1\2")

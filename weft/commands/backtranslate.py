@@ -124,7 +124,6 @@ def command(**given: Any) -> int:
       weft backtranslate runs/es-en news.es --output back --sample --top-k 10 --seed 3
     """  # noqa: D301  click reads the \b
     from weft.commands import predict
-    from weft.data.lines import each_line
     from weft.run import open_run
     from weft.train.claim import check_idle
 
@@ -135,8 +134,7 @@ def command(**given: Any) -> int:
     opened = open_run(run, device="cpu", plugins=given["plugins"], changes=changes)
     source, target = _languages(opened, given)
     texts, lines = out / f"texts.{source}", out / "scored.txt"
-    for file in given["mono"]:
-        next(each_line(file), None)  # a missing or binary file is refused before anything is written
+    _check(given["mono"])
     _begin(out, opened, search, given["mono"], texts)
     _copy(given["mono"], texts)
     if not lines.exists() and (code := predict.answer_file(run, texts, lines, ["--scores"], search)):
@@ -220,28 +218,47 @@ def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequenc
 def _copy(mono: Sequence[Path], texts: Path) -> None:
     """Write the texts of all files, one per line, without empty and unreadable ones."""
     from weft import files
-    from weft.data.lines import each_line
-    from weft.errors import DataError
 
     if texts.exists():
         return
     counts = Counter[str]()
-
-    def lines() -> Iterator[bytes]:
-        for file in mono:
-            for line in each_line(file):
-                text = "" if isinstance(line, DataError) else " ".join(line.split())
-                kind = "not UTF-8" if isinstance(line, DataError) else "used" if text else "empty"
-                counts[kind] += 1
-                if text:
-                    yield f"{text}\n".encode()
-
     with files.replacing(texts) as file:
-        file.writelines(lines())
-        if not counts["used"]:
-            raise DataError("expected at least one line with text; name another file", path=mono[0])
-    shown = "".join(f", {counts[kind]:,} {kind}" for kind in ("empty", "not UTF-8") if counts[kind])
-    click.echo(f"{counts['used']:,} lines to translate{shown}", err=True)
+        file.writelines(f"{text}\n".encode() for text in _texts(mono, counts))
+    click.echo(f"{counts['used']:,} lines to translate{_shown(counts)}", err=True)
+
+
+def _check(mono: Sequence[Path]) -> None:
+    """Check before anything is written that every file can be read and that there is text.
+
+    Raises:
+        DataError: a file is missing, binary or empty, or all lines are empty or not UTF-8.
+    """
+    from weft.data.lines import each_line
+    from weft.errors import DataError
+
+    for file in mono:
+        next(each_line(file), None)
+    counts = Counter[str]()
+    if next(_texts(mono, counts), None) is None:
+        sentence = f"expected at least one line with text{_shown(counts)}; name another file"
+        raise DataError(sentence, path=mono[0])
+
+
+def _texts(mono: Sequence[Path], counts: Counter[str]) -> Iterator[str]:
+    """The texts of all files; empty and unreadable lines are counted."""
+    from weft.data.lines import each_line
+    from weft.errors import DataError
+
+    for file in mono:
+        for line in each_line(file):
+            text = "" if isinstance(line, DataError) else " ".join(line.split())
+            counts["not UTF-8" if isinstance(line, DataError) else "used" if text else "empty"] += 1
+            if text:
+                yield text
+
+
+def _shown(counts: Counter[str]) -> str:
+    return "".join(f", {counts[kind]:,} {kind}" for kind in ("empty", "not UTF-8") if counts[kind])
 
 
 def _kept(texts: Path, lines: Path, source: Path, target: Path, given: Mapping[str, Any]) -> "Judged":
