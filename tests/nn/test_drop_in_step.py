@@ -117,8 +117,58 @@ def test_other_calls_are_left_to_forward(counted: list[str]) -> None:
     assert counted == []
 
 
-@torch.no_grad()
-def test_wrong_calls_are_refused_as_by_forward() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", [{}, {"num_layers": 3}, {"bias": False}, {"batch_first": True}], ids=str)
+def test_gradients_of_a_step_are_those_of_torch(kind: str, how: dict[str, Any]) -> None:
+    theirs, ours = pair(kind, **how)
+    states = [torch.randn(how.get("num_layers", 1), 1, 19) for _ in range(2 if kind == "LSTM" else 1)]
+    found: list[list[Tensor]] = []
+    for module in (theirs, ours):
+        x = torch.linspace(-1, 1, 13).view(1, 1, 13).requires_grad_()
+        before = [state.clone().requires_grad_() for state in states]
+        y, after = module(x, tuple(before) if kind == "LSTM" else before[0])
+        ends = [y, *parts(after)]
+        total = sum((end * torch.linspace(1, 2, end.numel()).view_as(end)).sum() for end in ends)
+        found.append([*ends, *torch.autograd.grad(total, [x, *before, *module.parameters()])])
+    for mine, true in zip(found[1], found[0], strict=True):
+        torch.testing.assert_close(mine, true, atol=1e-5, rtol=1e-5)
+
+
+def test_a_trained_step_reads_changed_weights_and_may_be_changed_in_place() -> None:
+    for kind in KINDS:
+        theirs, ours = pair(kind)
+        x = torch.randn(1, 1, 13)
+        ours(x)[0].sum().backward()
+        for module in (theirs, ours):
+            for parameter in module.parameters():
+                parameter.data.mul_(0.5)
+        y, after = ours(x)
+        torch.testing.assert_close(y, theirs(x)[0], atol=1e-5, rtol=1e-5)
+        y.mul_(0)  # neither the state nor the backward pass may read it
+        true = theirs(x)[1]
+        for mine, wanted in zip(parts(after), parts(true), strict=True):
+            torch.testing.assert_close(mine, wanted, atol=1e-5, rtol=1e-5)
+        sum(part.sum() for part in parts(after)).backward()
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_missing_number_of_the_input_is_refused(kind: str, grad: bool) -> None:
+    _, ours = pair(kind, num_layers=1 if kind == "LSTM" else 2)
+    x = torch.randn(1, 1, 13).index_fill(2, torch.tensor([5]), torch.nan)
+    with torch.set_grad_enabled(grad), pytest.raises(ConfigError, match="row 0 at step 0"):
+        ours(x)
+    ours.nan = "pass"  # type: ignore[assignment]
+    assert ours(x)[0].isnan().all()
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_wrong_calls_are_refused_as_by_forward(grad: bool) -> None:
+    with torch.set_grad_enabled(grad):
+        refuse_wrong_calls()
+
+
+def refuse_wrong_calls() -> None:
     _, ours = pair("LSTM")
     x, h = torch.randn(1, 2, 13), torch.zeros(1, 2, 19)
     with pytest.raises(ShapeError, match="Expected 13, got 12"):

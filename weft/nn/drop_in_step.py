@@ -1,7 +1,8 @@
-"""One time step of a few rows through a drop-in, without gradients: what a generator calls for every token.
+"""One time step of a few rows through a drop-in: what a generator calls for every token.
 
-It checks only whether it can serve a call. All others, wrong ones among them, are left to the drop-in's
-`forward`, its twin. Read next: drop_in_layers.py; kernels/cells/single.py.
+Without gradients, compiled code computes it; with them, torch's operation, of one row of a GRU or RNN. The
+checks only find out whether a call can be served. All others, wrong ones among them, are left to the
+drop-in's `forward`, its twin. Read next: drop_in_layers.py; kernels/cells/single.py.
 """
 
 import math
@@ -11,10 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from weft.nn.kernels import choice
+from weft.nn.kernels.cells.operations.lstm import lstm
 from weft.nn.kernels.cells.single import MOST_ROWS, able, single
 
 PLAIN = (Tensor, nn.Parameter)
-NAMES = ("weight_ih_l", "weight_hh_l", "bias_ih_l", "bias_hh_l")
+OPERATIONS = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 
 
 def one_step(module: nn.RNNBase, cell: str, x: Any, hx: Any, nan: str) -> tuple[Tensor, Any] | None:
@@ -26,7 +28,7 @@ def one_step(module: nn.RNNBase, cell: str, x: Any, hx: Any, nan: str) -> tuple[
         x, hx: the arguments of `forward`.
         nan: the drop-in's setting; with "refuse", None if the final state is not a number.
     """
-    if torch.is_grad_enabled() or not _plain(x) or x.dim() != 3 or torch.is_autocast_enabled("cpu"):
+    if not _plain(x) or x.dim() != 3 or torch.is_autocast_enabled("cpu"):
         return None
     rows, steps = x.shape[:2] if module.batch_first else (x.shape[1], x.shape[0])
     if steps != 1 or not 1 <= rows <= MOST_ROWS or x.shape[2] != module.input_size:
@@ -34,22 +36,53 @@ def one_step(module: nn.RNNBase, cell: str, x: Any, hx: Any, nan: str) -> tuple[
     if module.bidirectional or module.proj_size or (module.dropout and module.training):
         return None
     states = _states(module, x, rows, hx)
-    weights = _weights(module)
-    if states is None or weights is None or choice.traced() or not able():
+    flat = _weights(module)
+    if states is None or flat is None or choice.traced():
         return None
+    if torch.is_grad_enabled():
+        return _trained(module, x, states, flat, nan)
+    if not able():
+        return None
+    each = len(flat) // module.num_layers
+    weights = [flat[first : first + each] for first in range(0, len(flat), each)]
     y = x.transpose(0, 1) if module.batch_first else x
     finals: list[tuple[Tensor, ...]] = []
     for number, layer in enumerate(weights):
         before = states if len(weights) == 1 else tuple(state[number : number + 1] for state in states)
         finals.append(single(cell, y, before, layer))
         y = finals[-1][0]
-    if nan == "refuse" and math.isnan(y.sum()):  # NaN in the input reaches the last layer
+    if nan == "refuse" and _is_nan(y):
         return None
     if len(weights) == 1:
         after = (y.clone(), *finals[0][1:])  # the output may be changed in place
     else:
         after = tuple(torch.cat(part) for part in zip(*finals, strict=True))
     return y.transpose(0, 1) if module.batch_first else y, after if len(after) > 1 else after[0]
+
+
+def _trained(
+    module: nn.RNNBase, x: Tensor, states: tuple[Tensor, ...], weights: list[Tensor], nan: str
+) -> tuple[Tensor, Any] | None:
+    """With gradients; for one row of a GRU or RNN, torch's operation is the fastest way."""
+    if x.shape[0] != x.shape[1] or choice.forced("cells") != "auto":
+        return None
+    if module.mode != "LSTM":
+        how = module.bias, module.num_layers, 0.0, True, False, module.batch_first
+        y, h = OPERATIONS[module.mode](x, states[0], weights, *how)
+        after: Any = h
+    elif module.num_layers == 1:
+        w_x, w_h, *biases = weights
+        bias = biases[0] + biases[1] if biases else w_h.new_zeros(len(w_h))
+        y, h, c = lstm(x, states[0][0], states[1][0], w_x, w_h, bias, None)
+        y, after = y.clone(), (h[None], c[None])  # the output may be changed in place
+    else:
+        return None
+    return None if nan == "refuse" and _is_nan(h.detach()) else (y, after)
+
+
+def _is_nan(state: Tensor) -> bool:
+    """Whether a row is NaN; NaN in any feature of the input reaches all units of the last layer."""
+    return math.isnan(state.as_strided((), ()) if state.shape[1] == 1 else state.sum())
 
 
 def _plain(tensor: Any) -> bool:
@@ -67,15 +100,10 @@ def _states(module: nn.RNNBase, x: Tensor, rows: int, hx: Any) -> tuple[Tensor, 
     return states if all(_plain(state) and state.shape == shape for state in states) else None
 
 
-def _weights(module: nn.RNNBase) -> list[list[Tensor]] | None:
-    """Those of each layer, if they are the module's own parameters (and not computed from others)."""
-    names, held, layers = NAMES if module.bias else NAMES[:2], module._parameters, []
-    for number in range(module.num_layers):
-        layer = []
-        for name in names:
-            weight = held.get(f"{name}{number}")
-            if weight is None or not _plain(weight) or not weight.is_contiguous():
-                return None
-            layer.append(weight)
-        layers.append(layer)
-    return layers  # type: ignore[return-value]
+def _weights(module: nn.RNNBase) -> list[Tensor] | None:
+    """Those of all layers in turn, if they are the module's own parameters (and not computed from others)."""
+    held = module._parameters
+    flat = [held.get(name) for name in module._flat_weights_names]
+    if all(_plain(weight) and weight.is_contiguous() for weight in flat):  # type: ignore[union-attr]
+        return flat  # type: ignore[return-value]
+    return None
