@@ -10,7 +10,7 @@ import pytest
 
 import weft as package
 from tests.commands import labelled
-from tests.commands.shell import refused, weft
+from tests.commands.shell import refused, unanswered, weft
 from weft.tasks.classify.explanation import Decided
 from weft.tasks.classify.predictor import Classifier
 from weft.tasks.shared.labels.data import LabelData
@@ -93,3 +93,29 @@ def test_an_ensemble_pairs_classes_by_their_names(run: Path) -> None:
     )
     number = own.reader.classes.index(names[0])
     assert both.probs[number] == pytest.approx((alone.probs[number] + 1) / 2)
+
+
+def test_a_row_that_cannot_be_read_leaves_its_cells_empty(run: Path, tmp_path: Path) -> None:
+    csv, tsv, plain = (tmp_path / name for name in ("in.csv", "in.tsv", "plain.tsv"))
+    csv.write_bytes(b'text,n\nit was great,1\n"caf\xe9\ngrim",2\nso dull,3,4\ngrim film,7\n')
+    answer = weft("predict", run, csv, "--scores")
+    assert [line.split(": ")[1] for line in unanswered(answer)] == [f"{csv}:3", f"{csv}:5"]
+    rows = [line.split(",") for line in answer.lines]
+    assert [row[:3] for row in rows] == [
+        ["text", "n", "predicted"],
+        ["it was great", "1", "good"],
+        ["", "", ""],
+        ["", "", ""],
+        ["grim film", "7", "bad"],
+    ]
+    assert {len(row) for row in rows} == {5}
+    tsv.write_bytes(b"text\tn\ncaf\xe9\t1\nit was great\t2\n")
+    answer = weft("predict", run, tsv)
+    assert len(unanswered(answer)) == 1 and answer.lines == [
+        "text\tn\tpredicted",
+        "\t\t",
+        "it was great\t2\tgood",
+    ]
+    plain.write_bytes(b"bad\tgrim film\ngood\tcaf\xe9\ngood\tit was great\n")
+    answer = weft("predict", run, plain)
+    assert len(unanswered(answer)) == 1 and answer.lines == ["bad", "", "good"]

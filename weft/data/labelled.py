@@ -137,8 +137,7 @@ class LabelledText:
 
     def _mark(self) -> str:
         """The delimiter; for a .csv it is guessed from the first line."""
-        first = next(self._lines(), "") if self.kind == "csv" else ""
-        return mark_of(first) if self.kind == "csv" and isinstance(first, str) else "\t"
+        return mark_of(next(self._lines(), ("", None))[0]) if self.kind == "csv" else "\t"
 
     @property
     def headed(self) -> bool:
@@ -154,21 +153,17 @@ class LabelledText:
         if self.kind == "csv":
             yield from self._records()
             return
-        for number, line in enumerate(self._lines(), 1):
-            if isinstance(line, Finding):
-                yield line
-            else:
-                yield number, line.split("\t") if self.kind == "tsv" else [line]
+        for number, (line, wrong) in enumerate(self._lines(), 1):
+            yield wrong or (number, line.split("\t") if self.kind == "tsv" else [line])
 
     def _records(self) -> Iterator[tuple[int, list[str]] | Finding]:
         """Rows of a CSV file; a row of several lines is numbered by its first line."""
         wrong: list[Finding] = []
 
         def usable() -> Iterator[str]:
-            for line in self._lines():
-                if isinstance(line, Finding):
-                    wrong.append(line)
-                yield "\n" if isinstance(line, Finding) else f"{line}\n"  # keeps the numbering
+            for line, found in self._lines():
+                wrong.extend([found] if found else ())
+                yield f"{line}\n"
 
         reader = csv.reader(usable(), strict=True, delimiter=self.mark)
         while True:
@@ -179,25 +174,22 @@ class LabelledText:
                 mistaken = None
             except csv.Error as error:
                 mistaken = self._wrong(begun, "columns", f"{error}; quote the cell or correct the line")
-            yield from wrong  # which may be the cause
-            wrong.clear()
-            if mistaken:
-                yield mistaken
+            yield from wrong or ([mistaken] if mistaken else ())
             if cells is None:
                 return
-            if cells:
+            if cells and not wrong:
                 yield begun, cells
+            wrong.clear()
 
-    def _lines(self) -> Iterator[str | Finding]:
+    def _lines(self) -> Iterator[tuple[str, Finding | None]]:
+        """Each line, and what is wrong with it."""
         for number, line in enumerate(raw_lines(str(self.path)), 1):
             if isinstance(line, Finding):
-                yield line
+                yield "", line
                 continue
-            wrong = wrong_bytes(line, str(self.path)) if self._is_utf8 else None
-            if wrong:
-                yield self._wrong(number, "bytes", wrong + _option(wrong))
-            else:
-                yield line.decode(self.encoding, "strict" if self._is_utf8 else "replace")
+            why = wrong_bytes(line, str(self.path)) if self._is_utf8 else None
+            wrong = self._wrong(number, "bytes", why + _option(why)) if why else None
+            yield line.decode(self.encoding, "replace"), wrong
 
     @property
     def _is_utf8(self) -> bool:

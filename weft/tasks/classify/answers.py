@@ -44,6 +44,7 @@ class Asked(NamedTuple):
 
     text: str
     row: Row | None = None  # of its table, if that has a header
+    wrong: str = ""  # why the row cannot be read, with its place
 
 
 class Header(Answer):

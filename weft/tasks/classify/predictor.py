@@ -11,7 +11,7 @@ from typing import BinaryIO
 import numpy as np
 import torch
 
-from weft.data.labelled import MARK, kind_of
+from weft.data.labelled import MARK, Labelled, kind_of
 from weft.errors import ConfigError
 from weft.models import Predictor
 from weft.tasks import predictor
@@ -87,23 +87,32 @@ class Classifier(predictor.Predictor[Asked]):
         table = self._data.read(source, label=self._data.text)
         if table.headed:
             yield Given(Place(str(source), 1), Asked("", Row(table, table.names, 0)))
-        for number, one in enumerate(table, 1):
-            row = Row(table, list(one.cells.values()), number) if table.headed else None
-            yield Given(Place(str(source), one.number), Asked(one.text, row))
+        for number, one in enumerate(table.rows(), 1):
+            if isinstance(one, Labelled):
+                row = Row(table, list(one.cells.values()), number) if table.headed else None
+                yield Given(Place(str(source), one.number), Asked(one.text, row))
+            elif one.kind == "file":  # the rest cannot be read
+                raise one.error()
+            elif table.headed:
+                empty = Row(table, [""] * len(table.names), number)
+                yield Given(Place(str(source), one.line), Asked("", empty, str(one)))
+            else:
+                yield Given(Place(str(source), one.line), one.error())
 
     def answers(self, inputs: Sequence[Asked]) -> Iterator[Answer]:
-        decided = self.classify([one.text for one in inputs if not _is_header(one)])
+        decided = self.classify([one.text for one in inputs if not (one.wrong or _is_header(one))])
         for one in inputs:
             if one.row is not None and _is_header(one):
                 yield Header(one.row, self.reader.classes if self._scores else ())
+            elif one.row is not None and one.wrong:
+                yield self._unclassified(one.wrong, one.row)
             else:
                 classes = self.reader.classes
                 yield Classified(one, next(decided), classes, scores=self._scores, explain=self.explain)
 
     def unanswered(self, given: Given[Asked], why: Failure) -> Answer:
         if isinstance(given.value, Asked) and given.value.row is not None:
-            empty = 1 + len(self.reader.classes) * self._scores
-            return Unclassified(given.place.why(why), given.value.row, empty)
+            return self._unclassified(given.place.why(why), given.value.row)
         return super().unanswered(given, why)
 
     def check_figures(self, *, alignments: bool) -> None:
@@ -151,6 +160,9 @@ class Classifier(predictor.Predictor[Asked]):
     def explain(self, text: str) -> Explanation:
         """How much each word of a text weighed in the decision; see explanation.py."""
         return explain(self.model, self.reader, text)
+
+    def _unclassified(self, wrong: str, row: Row) -> Unclassified:
+        return Unclassified(wrong, row, 1 + len(self.reader.classes) * self._scores)
 
     def _window(self, read: Sequence[str]) -> list[Decided]:
         rows = self.reader.encode(read)
