@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import weft as package
-from tests.commands.shell import refused, weft
+from tests.commands.shell import refused, unanswered, weft
 from tests.commands.test_caption import make as make_captions
 from weft.config import read_recipe
 from weft.run import begin
@@ -112,3 +112,17 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path) -> None:
     changes = (*small, "training.max_updates=1", "model.decoder.num_layers=1")
     trained = weft("train", tmp_path / "mine.yaml", "--run", tmp_path / "run", *changes)
     assert trained.code == 0, trained.err
+
+
+def test_captions_longer_than_the_model_reads_are_cut_as_in_training(tmp_path: Path) -> None:
+    recipe = make(tmp_path / "toy")
+    layers = "use: transformer, size: 8, num_layers: 1, num_heads: 2, inner: 11"
+    short = f"model.encoder={{{layers}, positions: learned, max_length: 2}}", "data.max_length=2"
+    answer = train(recipe, *short)  # each caption has more than two words
+    assert answer.code == 0, answer.err
+    evaluated = weft("evaluate", recipe.parent / "run", "--split", "valid")
+    assert evaluated.code == 0 and "nats a tile" in evaluated.out, evaluated.err
+    answer = weft("predict", recipe.parent / "run", stdin=b"a red circle at the top\nred\n")
+    (said,) = unanswered(answer)
+    assert said.startswith("weft: standard input:1: ") and answer.lines[0] == ""
+    assert answer.lines[1].startswith("data:image/png;base64,")

@@ -56,24 +56,27 @@ class DrawEvaluation(Evaluation):
         return figure(self, name)
 
 
-def evaluate(painter: Painter, found: Captions, train: Captions | None, *, title: str) -> DrawEvaluation:
+def evaluate(
+    painter: Painter, found: Captions, train: Captions | None, *, max_length: int, title: str
+) -> DrawEvaluation:
     """Draw the first caption of each picture and score.
 
     Args:
         painter: with the trained model.
         found: pictures and captions.
         train: training pictures, for the baselines; None uses the pictures in `found`.
+        max_length: tokens of a caption that are read, as in training.
         title: names the data.
     """
     texts = [captions[0] for captions in found.captions]
+    sources = [row[:max_length] for row in painter.vocabulary.encode_batch(texts)]
     begun = time.perf_counter()
-    drawn = np.stack(list(painter.draw(texts)))
+    drawn = np.stack(list(painter.draw(sources)))
     seconds = time.perf_counter() - begun
     known = found if train is None else train
     tiles = painter.tiles.encode(found.pixels)
     counts = np.bincount(painter.tiles.encode(known.pixels).ravel(), minlength=len(painter.tiles)) + 1.0
     frequency = -np.log(counts[FIRST:] / counts[FIRST:].sum())[tiles - FIRST]  # [N, tiles] nats
-    sources = painter.vocabulary.encode_batch(texts)
     logp = scores_of(
         painter.model,
         [row.tolist() for row in tiles],

@@ -98,7 +98,8 @@ class Painter(predictor.Predictor[str]):
         return str(raw)
 
     def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
-        for caption, picture in zip(inputs, self.draw(inputs, self._random), strict=True):
+        rows = self.vocabulary.encode_batch(list(inputs))
+        for caption, picture in zip(inputs, self.draw(rows, self._random), strict=True):
             yield Drawn(caption, picture)
 
     def check_figures(self, *, alignments: bool) -> None:
@@ -113,19 +114,20 @@ class Painter(predictor.Predictor[str]):
 
     def predict(self, raw: str) -> np.ndarray:
         """The picture of one caption, [height, width, 3] uint8."""
-        return next(self.draw([raw]))
+        return next(self.draw([self.vocabulary.encode(raw)]))
 
     def seeded(self) -> torch.Generator:
         """A new generator for sampling, from the seed."""
         return torch.Generator(next(self.model.parameters()).device).manual_seed(self.decoding.seed)
 
-    def draw(self, texts: Sequence[str], chance: torch.Generator | None = None) -> Iterator[np.ndarray]:
-        """A picture for each caption; without `chance`, sampling starts from the seed."""
+    def draw(
+        self, captions: Sequence[list[int]], chance: torch.Generator | None = None
+    ) -> Iterator[np.ndarray]:
+        """A picture for the tokens of each caption; without `chance`, sampling starts from the seed."""
         device = next(self.model.parameters()).device
         chance = chance or self.seeded()
-        for part in parts(len(texts), self.decoding.batch_rows):
-            rows = self.vocabulary.encode_batch(list(texts[part]))
-            tokens, mask = pad([row or [UNK] for row in rows])
+        for part in parts(len(captions), self.decoding.batch_rows):
+            tokens, mask = pad([row or [UNK] for row in captions[part]])
             found = self.search(tokens.to(device), mask.to(device), None, chance)
             numbers = found.tokens[:, 0, : self.places].cpu().numpy()
             yield from self.tiles.decode(np.maximum(numbers, FIRST), self.shape)

@@ -75,9 +75,9 @@ class DrawTraining(ready.Training):
         texts = [captions[0] for captions in self._valid.captions]
         tiles, shape = self._tiles.encode(self._valid.pixels), self._valid.pixels.shape[1:]
         painter = Painter(model, self._vocabulary, self._tiles, shape, self._task.decoding)
-        drawn = np.stack(list(painter.draw(texts[:DRAWN])))
+        sources = [row[: self._data.max_length] for row in self._vocabulary.encode_batch(texts)]
+        drawn = np.stack(list(painter.draw(sources[:DRAWN])))
         truth = self._valid.pixels[:DRAWN]
-        sources = self._vocabulary.encode_batch(texts)
         scores = {
             "loss": loss_of_pairs(model, sources, [row.tolist() for row in tiles]),
             "error": float(np.square(drawn / 255.0 - truth / 255.0).mean()),
@@ -148,7 +148,8 @@ class DrawReady(ready.Ready):
         with suppress(DataError):
             train = drawable(own.load("train"))
         title = own.describe(split) if data is None else data.name
-        return evaluate(self.predictor(model, options), found, train, title=title)
+        painter = self.predictor(model, options)
+        return evaluate(painter, found, train, max_length=own.max_length, title=title)
 
 
 def drawable(found: Captions) -> Captions:
