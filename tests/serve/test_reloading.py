@@ -88,5 +88,5 @@ def test_a_changed_model_answers_and_no_request_is_dropped(
         assert version(address, "toy") == after
         assert post(f"{address}/translate", ASKED).body == {"translatedText": answers[-1]}
     said = capsys.readouterr().err
-    assert said.count("toy: the changed model is not used: ") == 1
+    assert said.count("toy: the change on disk is not used: ") == 1
     assert "is damaged" in said

@@ -36,7 +36,7 @@ class Reloading:
                 fresh = run.again()
             except (WeftError, Refusal, OSError) as error:
                 self._failed[run.name] = state
-                print(f"{run.name}: the changed model is not used: {error}", file=sys.stderr, flush=True)
+                print(f"{run.name}: the change on disk is not used: {error}", file=sys.stderr, flush=True)
                 continue
             if fresh.ready:
                 yield fresh
