@@ -58,6 +58,19 @@ def test_a_sentence_is_translated_looked_at_and_forced(page: Browser, address: s
     assert page.complaints() == []
 
 
+def test_of_several_sentences_each_can_be_looked_at(page: Browser) -> None:
+    choose(page, "toy")
+    enter(page, "Alpha beta. Gamma alpha.")
+    shown = page.run("[...document.querySelectorAll('.sentences button')].map((one) => one.textContent)")
+    assert len(shown) == 2
+    assert page.run("document.querySelector('.answer').textContent") == " ".join(shown)
+    page.point(".sentences li:nth-child(2) button", click=True)
+    page.wait("document.querySelector('.tree')")
+    assert page.run("document.getElementById('text').value") == "Gamma alpha."
+    assert "".join(words(page)) == shown[1].replace(" ", "")
+    assert page.complaints() == []
+
+
 def settled(browser: Browser) -> None:
     browser.wait("/ complete after|: \\d+ ms/.test(document.getElementById('status').textContent)")
 

@@ -212,10 +212,22 @@ def test_a_run_whose_data_is_gone_is_listed_and_answers(served: Callable[[str], 
         hidden.rename(folder)
 
 
-def test_the_page_says_that_it_decodes_several_sentences_as_one(address: str) -> None:
-    for text, count in (("alpha beta gamma", 1), ("It was red. It is blue. Is it?", 3)):
-        done = events(post(f"{address}/api/watch", {"run": "toy", "text": text}).body)[-1]
-        assert done["event"] == "done" and done["sentences"] == count
+def test_the_page_translates_several_sentences_one_by_one(address: str) -> None:
+    text = " Alpha beta gamma.  Beta.\nGamma alpha. Alpha.\n"
+    asked = {"q": text, "source": "xx", "target": "yy"}
+    whole = post(f"{address}/translate", asked).body["translatedText"]
+    *drafts, done = events(post(f"{address}/api/watch", {"run": "toy", "text": text}).body)
+    assert done["event"] == "done" and done["text"] == whole
+    sources = ["Alpha beta gamma.", "Beta.", "Gamma alpha.", "Alpha."]
+    assert [source for source, _ in done["sentences"]] == sources
+    for source, written in done["sentences"]:
+        assert post(f"{address}/translate", asked | {"q": source}).body["translatedText"] == written
+    assert len(drafts) == 4 and drafts[-1]["text"] == whole
+    assert drafts[0]["text"].strip() == done["sentences"][0][1] != whole.strip()
+    one = events(post(f"{address}/api/watch", {"run": "toy", "text": "alpha beta gamma"}).body)[-1]
+    assert "sentences" not in one and one["words"]
+    long = events(post(f"{address}/api/watch", {"run": "toy", "text": "alpha beta. " * 101}).body)
+    assert len(long[-1]["sentences"]) == 101  # more tokens than a sentence may have
 
 
 def test_attention_is_moved_at_its_step_and_nowhere_else(address: str) -> None:

@@ -152,6 +152,16 @@ class Limits:
                 param=name,
             )
 
+    def check_sentences(self, sentences: Sequence[Any], name: str) -> None:
+        """Check the number of sentences of a request: each has a place in the queue.
+
+        Raises:
+            Refusal: there are too many.
+        """
+        if len(sentences) > self.queue:
+            sentence = f"{name}: expected at most {self.queue} sentences, got {len(sentences)}"
+            raise Refusal(400, f"{sentence}; send less at once", param=name)
+
     def prompts(self, value: Any, name: str) -> list[str | list[int]]:
         """Texts or lists of token numbers, one or several of either, checked; a number counts as a character.
 

@@ -20,6 +20,7 @@ from weft.serve.limits import BEAM, Limits, Refusal
 from weft.serve.predicting import inputs_of, predicting
 from weft.serve.requests import Chosen, InspectFile, Predict, Watch
 from weft.serve.responses import Curves, Loaded, Predicted, Run
+from weft.serve.sentencewise import Text, several
 from weft.serve.served import Served, find
 from weft.serve.watching import watch
 
@@ -86,7 +87,7 @@ class Pages:
         given = await read(request, self.limits, Watch)
         run = find(self.runs, given.run)
         _answering(run)
-        checked = self._checked(run, given)
+        checked = await asyncio.to_thread(self._checked, run, given)
         events: asyncio.Queue[Any] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
@@ -99,7 +100,8 @@ class Pages:
             return [None] * len(items)
 
         size = len(checked["text"]) + (CHARACTERS * given.max_tokens if run.continues else 0)
-        check = self._tokens(run, [checked["text"]], "text")
+        texts = checked["sentences"].sentences if checked["sentences"] else [checked["text"]]
+        check = self._tokens(run, texts, "text")
         job = Job(object(), work, [checked], self.limits.deadline_seconds, size=size, check=check)
         self.streams.put(job)
         job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
@@ -161,16 +163,23 @@ class Pages:
         if targets and target not in targets:
             raise Refusal(404, f"target: expected {' or '.join(targets)}, got {target!r}")
         decoding = getattr(run.opened.task, "decoding", None)
+        prefix, edits = self.limits.text(given.prefix, "prefix"), edits_of(run, given.drop, given.looks)
         return {
             "text": text,
+            "sentences": self._sentences(several(run, text, target, prefix, edits)),
             "target": target,
-            "prefix": self.limits.text(given.prefix, "prefix"),
+            "prefix": prefix,
             "beam": given.beam or min(getattr(decoding, "beam", 1), BEAM),
             "max_tokens": given.max_tokens,
             "temperature": given.temperature,
             "seed": given.seed,
-            "edits": edits_of(run, given.drop, given.looks),
+            "edits": edits,
         }
+
+    def _sentences(self, found: Text | None) -> Text | None:
+        if found:
+            self.limits.check_sentences(found.sentences, "text")
+        return found
 
 
 def _answering(run: Served) -> None:

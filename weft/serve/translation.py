@@ -115,11 +115,7 @@ class Translation:
         self, request: Request, run: Served, target: str, sentences: list[Sentence], more: int
     ) -> list[list[Written]]:
         """The translation of each sentence and at most `more` alternatives, best first."""
-        if len(sentences) > self.limits.queue:
-            raise Refusal(
-                400,
-                f"q: expected at most {self.limits.queue} sentences, got {len(sentences)}; send less at once",
-            )
+        self.limits.check_sentences(sentences, "q")
         assert run.rewriter is not None
         decoding = run.rewriter.decoding
         if more:

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from weft.diagnose.copying import copied
-from weft.documents.sentences import split
 from weft.errors import ConfigError
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
@@ -23,6 +22,7 @@ from weft.serve.continuing import Ask, How, go_on, spaced, writer_of
 from weft.serve.edits import moved, without
 from weft.serve.job import Left, Stopped
 from weft.serve.limits import Refusal
+from weft.serve.sentencewise import translate_each
 from weft.serve.served import Served
 from weft.tasks.abilities import Weighs
 from weft.tasks.shared.writing.batch import collate_pairs
@@ -68,11 +68,14 @@ def watch(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> N
 
     Args:
         run: a run with a model.
-        given: the checked request: text, target, prefix, beam, max_tokens, temperature, seed, edits.
+        given: the checked request: text, sentences, target, prefix, beam, max_tokens, temperature, seed,
+            edits.
         emit: called with each event.
         stopped: tells whether the client has left.
     """
-    if run.rewriter:
+    if given["sentences"]:
+        translate_each(run, given["sentences"], given, emit, stopped)
+    elif run.rewriter:
         _translate(run, run.rewriter.decoding, given, emit, stopped)
     elif run.continues:
         _continue(run, given, emit, stopped)
@@ -133,7 +136,6 @@ def _translate(run: Served, decoding: Decoding, given: dict[str, Any], emit: Emi
             "event": "done",
             "kind": "translate",
             "text": texts[0],
-            "sentences": _sentences(run, given["text"]),
             "terms": terms,
             "others": [{"text": text, "score": score} for text, score in zip(texts, scores, strict=False)],
             **_looked(found, source, best[0], given["text"], bool(edits.looks)),
@@ -141,12 +143,6 @@ def _translate(run: Served, decoding: Decoding, given: dict[str, Any], emit: Emi
             "tree": _tree(trace, path, found),
         }
     )
-
-
-def _sentences(run: Served, text: str) -> int:
-    """The number of sentences that /translate would translate one by one; the page decodes them as one."""
-    directions = run.directions()
-    return len(split(text, directions[0][0]).texts) if directions else 1
 
 
 def _looked(

@@ -6,7 +6,7 @@ const percent = (prob) => `${(100 * prob).toFixed(1)} %`;
 
 const DRAW = {
   translate(panel, shown, done, one) {
-    if (done.sentences > 1) panel.append(make("p", { className: "hint", textContent: `${done.sentences} sentences, decoded here as one text. /translate translates them one by one, so its answer may differ.` }));
+    if (done.sentences) { sentences(panel, done.sentences); return; }
     shown.hidden = true;
     const source = make("div", { className: "words source", dir: "auto" },
       ...done.source.map((word) => make("span", { className: "word", textContent: word })));
@@ -120,6 +120,15 @@ const DRAW = {
 };
 
 DRAW.multilingual = DRAW.summarise = DRAW.translate;
+
+function sentences(panel, pairs) {
+  const list = make("ol", { className: "others sentences" }, ...pairs.map(([source, text]) => {
+    const button = make("button", { type: "button", className: "word", textContent: text || "(empty)", title: source, dir: "auto" });
+    button.addEventListener("click", () => { at("text").value = source; ask(); });
+    return make("li", {}, button);
+  }));
+  panel.append(make("p", { className: "hint", textContent: "Each sentence was translated by itself. Click one to see its attention and its search." }), list);
+}
 
 function bars(panel, rows, said = percent) {
   for (const [label, value] of rows.slice(0, 12))

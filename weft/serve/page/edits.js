@@ -46,7 +46,7 @@ async function look_at(one, word, name, steps, before) {
 }
 
 // The box below an answer: drop a unit, undo changes.
-function workshop(one, asked) {
+function workshop(one, asked, words) {
   const now = of(one), cells = one.cells || [];
   const box = make("details", { className: "edits", open: now.drop.length + now.looks.length > 0 },
     make("summary", { textContent: "Change the model" }));
@@ -71,7 +71,7 @@ function workshop(one, asked) {
     change(one, asked, { drop: of(one).drop.filter((_, n) => n !== place) }))));
   if (now.looks.length) list.append(undo(now.told.join(", "), () => change(one, asked, { looks: [], told: [], prefix: "" })));
   if (!cells.length && !list.children.length && !one.targets.length) return make("span");
-  const hint = one.targets.length || one.task === "summarise" ? "Click a word of the answer to move its attention. " : "";
+  const hint = words && (one.targets.length || one.task === "summarise") ? "Click a word of the answer to move its attention. " : "";
   box.append(list, make("p", { className: "hint", textContent: `${hint}Changes apply to this page only; the run does not change.` }));
   return box;
 }

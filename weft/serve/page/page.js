@@ -45,7 +45,7 @@ function choose() {
   at("heat-label").hidden = !some.some((one) => one.task === "language");
   const task = some.length ? some[0].task : "";
   at("prompt").textContent = {
-    translate: "A sentence to translate", multilingual: "A sentence to translate", classify: "A text to classify",
+    translate: "A text to translate", multilingual: "A text to translate", classify: "A text to classify",
     tag: "A sentence to tag, spaces between its words", language: "A text to continue",
     forecast: "Numbers, oldest first", training: "Still training: see its curves below",
     memory: "A line of input", summarise: "A text to summarise", masked: "A text with [MASK] in place of missing words",
@@ -152,7 +152,7 @@ async function answer(one, panel, prefix, signal) {
     if (plain) panel.append(copier(plain));
     panel.append(inside(one, asked));
     if (before) compare(panel, one, before, found);
-    panel.append(workshop(one, asked));
+    panel.append(workshop(one, asked, found.words));
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     shown.className = "error";

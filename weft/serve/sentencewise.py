@@ -1,0 +1,85 @@
+"""The events of the page for a text of several sentences: they are translated one by one, as by /translate.
+
+Read next: watching.py, the events of one sentence; ../documents/plan.py.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from weft.documents.plain import Plain
+from weft.documents.plan import Plan
+from weft.documents.segments import Written
+from weft.errors import DataError, ShapeError
+from weft.serve.answers import translator
+from weft.serve.edits import Edits, without
+from weft.serve.job import Stopped
+from weft.serve.limits import Refusal
+from weft.serve.served import Served
+
+
+class Text:
+    """A text of several sentences.
+
+    Args:
+        text: what was typed.
+        source, target: language codes.
+    """
+
+    def __init__(self, text: str, source: str, target: str) -> None:
+        self._plain = Plain(text)
+        self._plan = Plan(self._plain.segments, source, target)
+        self.sentences = [one.text for one in self._plan.sentences]
+
+    def joined(self, translations: list[str]) -> str:
+        """The translation of the text; sentences without one are left out."""
+        missing = [""] * (len(self.sentences) - len(translations))
+        return self._plain.written(self._plan.joined([Written(one) for one in [*translations, *missing]]))
+
+
+def several(run: Served, text: str, target: str, prefix: str, edits: Edits) -> Text | None:
+    """The sentences of a text for a translator; None for one sentence, and where a search is changed.
+
+    Args:
+        run: a run with a model.
+        text: what was typed.
+        target: a target language of the run.
+        prefix: how the answer must begin.
+        edits: changes to the model.
+    """
+    source = next((reads for reads, writes in run.directions() if writes == target), None)
+    if source is None or prefix or edits.looks:
+        return None
+    found = Text(text, source, target)
+    return found if len(found.sentences) > 1 else None
+
+
+def translate_each(
+    run: Served, text: Text, given: dict[str, Any], emit: Callable[[dict[str, Any]], None], stopped: Stopped
+) -> None:
+    """Translate the sentences and report the text so far after each of them.
+
+    Args:
+        run: a translator.
+        text: the sentences.
+        given: the checked request: target, beam, edits.
+        emit: called with each event.
+        stopped: tells whether the client has left.
+
+    Raises:
+        Refusal: a sentence cannot be translated.
+    """
+    assert run.rewriter is not None
+    own, beam = run.rewriter.decoding, given["beam"]
+    decoding = replace(own, search="beam", beam=beam, nbest=1, diverse=1, require=())
+    model: Any = without(run, given["edits"])
+    used = translator(run, given["target"], decoding, stopped, model)
+    found: list[str] = []
+    for sentence in text.sentences:
+        (answer,) = used.texts([sentence])
+        if isinstance(answer, DataError | ShapeError):
+            raise Refusal(400, f"the sentence {sentence[:40]!r}: {answer}")
+        found.append(answer)
+        emit({"event": "draft", "text": text.joined(found)})
+    pairs = [list(pair) for pair in zip(text.sentences, found, strict=True)]
+    emit({"event": "done", "kind": run.kind, "text": text.joined(found), "sentences": pairs})
