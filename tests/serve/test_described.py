@@ -87,6 +87,17 @@ def test_the_description_has_the_languages_of_the_runs(serving: Any) -> None:
     assert (fields["source"]["enum"], fields["target"]["enum"]) == (["auto", "xx"], ["yy"])
 
 
+def test_a_run_that_has_other_addresses_does_not_fit_predict(serving: Any) -> None:
+    import jsonschema_rs  # comes with schemathesis
+
+    for name, fits in (("toy", False), ("label", True)):
+        runs = {name: serving.runs[name]}
+        about = description(runs)["components"]["schemas"]["Predict"]
+        found = jsonschema_rs.validator_for(about)
+        assert found.is_valid({"run": name, "inputs": ["a"]}) is fits
+        assert found.is_valid({"inputs": ["a"]})
+
+
 @pytest.mark.slow
 def test_its_command_finds_no_fault_in_a_server_with_keys(library: None, runs: Path, tmp_path: Path) -> None:
     key, line = new_key("alice")

@@ -45,6 +45,8 @@ def narrowed(components: dict[str, Any], runs: Mapping[str, Served], items: int)
     predicting = [run for run in ready if run.predicts]
     if predicting:
         _inputs(components["Predict"], predicting)
+    elif ready:  # their answers have other addresses
+        components["Predict"]["not"] = _fields(run={"enum": [run.name for run in ready]})
 
 
 def as_text(form: dict[str, Any]) -> dict[str, Any]:
