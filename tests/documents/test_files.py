@@ -68,7 +68,7 @@ def test_subtitles_keep_times_lines_and_speakers() -> None:
         "3\r\n0:0:5.0 --> 0:0:6.0\r\n\r\n"
     )
     document = opened(text.encode(), "film.srt", "en", "es")
-    assert [one.text for one in document.segments] == ["Open the file & save it.", "- Hi.", "- Bye < you."]
+    assert [one.text for one in document.segments] == ["Open the file & save it.", "Hi.", "Bye < you."]
     assert shouted(document).decode() == (
         text.replace("Open the <i>file</i> &\r\nsave it.", "OPEN THE <i>FILE</i>\r\n& SAVE IT.")
         .replace("Hi", "HI")
@@ -203,6 +203,8 @@ BOMB = (
         ("a.srt", b"1\n00:00:01,000 --> 00:00:02,000\nx\n\ntwo\n", r"a\.srt:5: expected the number"),
         ("a.srt", b"1\nsoon\nx\n", r"a\.srt:2: expected times"),
         ("a.po", b'msgid "a"\nmsgstr "b"\n\nfoo bar\n', r"a\.po:4: expected gettext"),
+        ("a.po", b'msgid "a"\nmsgstr "b"\n\nmsgid "c\nmsgstr ""\n', r"a\.po:4: expected msgid"),
+        ("a.po", b'msgid "a"\nmsgstr ""\n"b" c"\n', r"a\.po:3: expected msgid"),
         ("a.po", b"/etc/passwd", r"a\.po:1: expected entries"),
         ("a.tmx", b"<tmx>\n<body>\n</tmx>", r"a\.tmx:3: expected well-formed XML"),
         ("a.tmx", b"<tmx><body>\n<tu><tuv><seg>x</seg></tuv></tu></body></tmx>", r"a\.tmx:2: expected a tuv"),

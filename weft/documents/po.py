@@ -12,6 +12,8 @@ from weft.documents.segments import Segment, Written
 from weft.errors import DataError
 
 _LINE = re.compile(r"\(line (\d+)\)|:(\d+):")
+_TEXT = re.compile(r'(?:(?:msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?)\s*)?"(?:[^"\\]|\\.)*"')
+"""A line with a text; polib accepts one without its end and drops the entry."""
 
 
 class Po:
@@ -68,6 +70,13 @@ def entries(text: str, name: str) -> Any:
     polib = library("polib")
     if "msgid" not in text or "\n" not in text:  # polib would take a short text for the name of a file
         raise DataError("expected entries with msgid, got none; give a gettext catalogue", path=name, line=1)
+    for number, bare in enumerate(map(str.strip, text.split("\n")), 1):
+        if bare.startswith(("msg", '"')) and not _TEXT.fullmatch(bare):
+            raise DataError(
+                "expected msgid, msgstr or the like and a text in double quotes; correct the line",
+                path=name,
+                line=number,
+            )
     try:
         return polib.pofile(text)
     except (OSError, ValueError, IndexError) as error:

@@ -12,7 +12,8 @@ from weft.documents.segments import Segment, Written
 from weft.errors import DataError
 
 _TIME = re.compile(r"\s*-?\d+:\d\d?:\d\d?([,.]\d{1,3})?\s*-->\s*-?\d+:\d\d?:\d\d?([,.]\d{1,3})?(\s.*)?")
-_PLACE = re.compile(r"(\{\\[^}]*\})*")
+_HEAD = re.compile(r"\s*(\{\\[^}]*\})*\s*([-\u2013\u2014]\s*)?")
+"""What a speaker's text begins with: places on the screen, and a dash."""
 
 
 class Srt:
@@ -33,8 +34,8 @@ class Srt:
 
     def __init__(self, text: str, name: str) -> None:
         self.segments: list[Segment] = []
-        self._parts: list[str | tuple[Html, int]] = []
-        """Lines that stay as they are; texts, and on how many lines they were."""
+        self._parts: list[str | tuple[str, Html, int]] = []
+        """Lines that stay as they are; texts, with what they begin with and on how many lines they were."""
         self._end = "\r\n" if "\r\n" in text else "\n"
         lines = text.replace("\r\n", "\n").split("\n")
         place = 0
@@ -53,10 +54,10 @@ class Srt:
             if isinstance(part, str):
                 lines.append(part)
                 continue
-            page, count = part
+            head, page, count = part
             there = page.written(found[place : place + len(page.segments)])
             place += len(page.segments)
-            lines += _wrapped(there, count)
+            lines += _wrapped(head + there, count)
         return self._end.join(lines)
 
     def _subtitle(self, lines: Sequence[str], place: int, name: str) -> int:
@@ -78,19 +79,13 @@ class Srt:
             place += 1
         spoken = _speakers(lines[begin:place])
         for one in spoken:
-            place_of_text = _PLACE.match(one[0])
-            assert place_of_text is not None
-            code = place_of_text[0]
-            text = " ".join(line.strip() for line in one)[len(code) :]
-            page = Html(_quoted(code) + text.replace("&", "&amp;"))
+            text = " ".join([one[0].rstrip(), *(line.strip() for line in one[1:])])
+            found = _HEAD.match(text)
+            assert found is not None
+            page = Html(text[found.end() :].replace("&", "&amp;"))
             self.segments += page.segments
-            self._parts.append((page, len(one)))
+            self._parts.append((found[0], page, len(one)))
         return place
-
-
-def _quoted(code: str) -> str:
-    """A code of a place on the screen as markup that a page keeps."""
-    return f"<!--{code}-->" if code else ""
 
 
 def _speakers(lines: Sequence[str]) -> list[list[str]]:
@@ -106,7 +101,6 @@ def _speakers(lines: Sequence[str]) -> list[list[str]]:
 
 def _wrapped(text: str, count: int) -> list[str]:
     """A text on at most so many lines of about the same length."""
-    text = re.sub(r"<!--((?:\{\\[^}]*\})+)-->", r"\1", text)
     text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     if count <= 1:
         return [text]
