@@ -54,6 +54,17 @@ def test_odd_texts_are_answered(address: str, text: str) -> None:
     assert post(f"{address}/v1/completions", {"prompt": text, "max_tokens": 2}).status == 200
 
 
+def test_forms_in_another_encoding_are_refused_not_changed(address: str) -> None:
+    form, languages = "application/x-www-form-urlencoded", "source=xx&target=yy"
+    for text in ("caf%E9", "caf\xe9", "%ED%A0%80"):
+        reply = ask(f"{address}/translate", f"q={text}&{languages}".encode("latin-1"), form)
+        assert reply.status == 400 and "the form is not UTF-8" in reply.body["error"]
+    reply = ask(f"{address}/translate?q=caf%E9&{languages}")
+    assert reply.status == 400 and "the query string is not UTF-8" in reply.body["error"]
+    for text in ("alpha+%C3%A9", "alpha+\u00e9", "alpha%EF%BF%BD"):
+        assert ask(f"{address}/translate", f"q={text}&{languages}".encode(), form).status == 200
+
+
 def test_bodies_that_are_none(address: str) -> None:
     where = f"{address}/translate"
     for body, kind in (

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 from starlette.datastructures import UploadFile
@@ -123,6 +124,7 @@ async def fields(request: Request, limits: Limits) -> dict[str, Any]:
 
 async def _fields(request: Request, limits: Limits) -> dict[str, Any]:
     given: dict[str, Any] = {}
+    _check_utf8(request.scope["query_string"], "query string")
     for name in request.query_params:
         values = request.query_params.getlist(name)
         given[name] = values if len(values) > 1 else values[0]
@@ -131,10 +133,20 @@ async def _fields(request: Request, limits: Limits) -> dict[str, Any]:
     body = await body_of(request, limits)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in FORM_KINDS:
+        if kind == FORM_KINDS[0]:
+            _check_utf8(body, "form")
         given |= await _form(request)
     elif body:
         given |= _json(body)
     return given
+
+
+def _check_utf8(encoded: bytes, what: str) -> None:
+    """Refuse characters that the reader of a form would replace by U+FFFD."""
+    try:
+        unquote_to_bytes(encoded).decode("utf-8")
+    except UnicodeDecodeError:
+        raise Refusal(400, f"the {what} is not UTF-8; encode its text as UTF-8") from None
 
 
 def is_json(request: Request) -> bool:
