@@ -2,58 +2,14 @@
 
 import json
 import math
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import weft as package
+from tests.commands.prose import GPT, RECURRENT, WORDS, make, write
 from tests.commands.shell import refused, untouched, weft
-
-WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "one", "dog", "ran", "home", "."]
-
-RECIPE = """\
-task: language
-data:
-  folder: {folder}
-  train: train.txt
-  valid: valid.txt
-  vocabulary: {{kind: {kind}}}
-  batches: {batches}
-  length: 7
-  rows: 5
-model:
-  decoder: {decoder}
-  embedding: {{size: 12, dropout: 0.0}}
-training:
-  optimiser: {{use: adam, lr: 0.02}}
-  max_updates: {updates}
-  precision: float32
-  device: cpu
-  tensorboard: false
-decoding: {{max_tokens: 9}}
-"""
-RECURRENT = "{use: recurrent, cell: gru, sizes: [17], dropout: 0.0}"
-GPT = "{use: transformer, size: 12, num_layers: 1, num_heads: 2, positions: learned, max_length: 7}"
-
-
-def write(folder: Path) -> Path:
-    """Sentences whose words stand in a fixed order, so that they can be learnt; some lines are empty."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for seed, (name, rows) in enumerate({"train": 211, "valid": 23}.items()):
-        chance = random.Random(seed)
-        begins = [chance.randrange(len(WORDS)) for _ in range(rows)]
-        lines = [" ".join((WORDS * 2)[b : b + 2 + b % 5]) if b else "" for b in begins]
-        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines))
-    return folder
-
-
-def make(folder: Path, kind: str = "space", batches: str = "stream", updates: int = 60) -> Path:
-    decoder = GPT if batches == "windows" else RECURRENT
-    text = RECIPE.format(folder=write(folder), kind=kind, batches=batches, decoder=decoder, updates=updates)
-    (folder / "my.yaml").write_text(text)
-    return folder / "my.yaml"
 
 
 @pytest.fixture(scope="module", params=["stream", "windows", "lines"])
@@ -132,6 +88,9 @@ def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_baseline(run:
     assert mixture["value"] <= 1.05 * min(own["value"], lowest)
     given = weft("evaluate", run, "--split", "valid", "--set", "mixture=0.5")
     assert "weight of KN5 0.5, as given" in given.out
+    if kind != "stream":
+        answer = weft("evaluate", run, "--split", "valid", "--set", "cache=20")
+        assert "decoding.cache: needs data.batches: stream" in refused(answer)
     if kind == "windows":
         assert "stride 2|" in weft("evaluate", run, "--split", "valid", "--set", "stride=2").out
 
@@ -199,6 +158,13 @@ def test_the_last_part_of_a_file_validates(tmp_path: Path) -> None:
         (["training.accumulate=2"], "training.accumulate: expected 1, got 2"),
         (["decoding.mixture=1.5"], "a weight from 0 to 1 or tuned"),
         (["decoding.top_p=0"], "top_p: expected a number above 0"),
+        (["model.embedding.cutoffs=[5, 3]"], "cutoffs: expected rising numbers"),
+        (["model.embedding.cutoffs=[5, 300]"], "between 0 and the 16 symbols, got [5, 300]"),
+        (["model.embedding.cutoffs=[5]", "model.smoothing=0.1"], "model.smoothing: cannot be combined"),
+        (
+            ["model.embedding.cutoffs=[5]", "data.vocabulary.kind=bpe", "data.vocabulary.size=30"],
+            "embedding.cutoffs: expected tokens ordered by frequency",
+        ),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(tmp_path: Path, changes: list[str], sentence: str) -> None:
@@ -232,8 +198,13 @@ def test_options_that_do_not_go_together(run: Path, options: list[object], sente
     assert sentence in refused(weft("predict", run, *options, stdin=b"the\n"))
 
 
-def test_a_run_that_was_broken_off_goes_on_to_the_same_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cutoffs", ["[]", "[6, 9]"])
+def test_a_run_that_was_broken_off_goes_on_to_the_same_end(tmp_path: Path, cutoffs: str) -> None:
     recipe = make(tmp_path, updates=12)
+    text = recipe.read_text().replace(
+        "dropout: 0.0}\ntraining", f"dropout: 0.1, cutoffs: {cutoffs}}}\ntraining"
+    )
+    recipe.write_text(text)
     assert weft("train", recipe, "--run", tmp_path / "whole").code == 0
     assert weft("train", recipe, "--run", tmp_path / "parts", "training.max_updates=5").code == 0
     assert weft("train", recipe, "--run", tmp_path / "parts").code == 0

@@ -142,5 +142,6 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "pools.queries": [{}, {"num_queries": 3}, {"num_queries": 2, "key_size": 11, "value_size": 7}],
     "heads.transformed": [{"norm_epsilon": 1e-3}],
     "heads.categorical": [{}, {"smoothing": 0.1}],
+    "heads.adaptive": [{"cutoffs": (3, 7)}, {"cutoffs": (5,), "bias": False}],
     "heads.pointer": [{}, {"smoothing": 0.1}],
 }

@@ -13,7 +13,9 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.embed.beside import Beside
 from weft.nn.embed.tokens import Tokens
+from weft.nn.heads.adaptive import Adaptive
 from weft.nn.heads.categorical import Categorical
+from weft.nn.heads.head import Head
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +28,9 @@ class Embedding:
         tied: the output layer uses the same table (Press & Wolf 2017).
         scaled: vectors are multiplied by the square root of their size; see `Tokens`.
         bias: whether the output layer has a bias; GPT-2 and Llama have none.
+        cutoffs: numbers of tokens where groups of rarer tokens begin, such as [400, 3000]: an adaptive
+            softmax, which makes training with thousands of words faster (nn/heads/adaptive.py). Tokens must
+            be ordered by frequency: vocabulary.kind space, word or character. Empty for one softmax.
     """
 
     size: int = 200
@@ -33,6 +38,7 @@ class Embedding:
     tied: bool = True
     scaled: bool = True
     bias: bool = True
+    cutoffs: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -58,6 +64,16 @@ class ProseModel:
     def __post_init__(self) -> None:
         if not 0 <= self.smoothing < 1:
             raise ConfigError(f"smoothing: expected a share from 0 to below 1, got {self.smoothing}")
+        if self.smoothing and self.embedding.cutoffs:
+            raise ConfigError(
+                "smoothing: cannot be combined with embedding.cutoffs, whose groups are trained apart; "
+                "leave one of them out"
+            )
+
+    @property
+    def least(self) -> int:
+        """The smallest number of tokens that it can be built for."""
+        return 1 + max(self.embedding.cutoffs, default=0)
 
     def build(self, size: int, weights: Tensor | None = None) -> Generator:
         """A new model.
@@ -74,13 +90,12 @@ class ProseModel:
         if decoder.weighted:
             decoder = self.decoder(settings.size + 1)
             embed = Beside(tokens, torch.ones(size) if weights is None else weights)
-        head = Categorical(
-            decoder.size,
-            size,
-            smoothing=self.smoothing,
-            tied=tokens.table if settings.tied else None,
-            bias=settings.bias,
-        )
+        tied = tokens.table if settings.tied else None
+        head: Head
+        if settings.cutoffs:
+            head = Adaptive(decoder.size, size, cutoffs=settings.cutoffs, tied=tied, bias=settings.bias)
+        else:
+            head = Categorical(decoder.size, size, smoothing=self.smoothing, tied=tied, bias=settings.bias)
         return Generator(embed, decoder, head)
 
 

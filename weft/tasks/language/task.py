@@ -72,8 +72,8 @@ class Language(Task):
         return self.data.has(split)
 
     def rehearse(self) -> Loss:
-        """Two pieces, or lines, with a vocabulary of 19 tokens."""
-        model = self.parts.build(19)
+        """Two pieces, or lines, with a vocabulary of 19 tokens, or a few more than the cutoffs."""
+        model = self.parts.build(max(19, self.parts.least))
         if self.streams:
             loss, state = model.carry_on(cut(np.arange(19), np.array([0, 5]), 4), None)
             more, _ = model.carry_on(cut(np.arange(19), np.array([4, 9]), 4, continues=True), state)
@@ -83,7 +83,13 @@ class Language(Task):
     def check_ready(self) -> None:
         """Check that all files exist, and that the model and the batches fit together."""
         with within("model"):
-            model = self.parts.build(5)
+            kind = self.data.vocabulary.kind
+            if self.parts.embedding.cutoffs and kind in ("bpe", "unigram"):
+                raise ConfigError(
+                    "embedding.cutoffs: expected tokens ordered by frequency, but those of "
+                    f"data.vocabulary.kind: {kind} are not; leave cutoffs out"
+                )
+            model = self.parts.build(max(5, self.parts.least))
             with torch.no_grad():
                 if self.streams and grows(model):
                     raise ConfigError(
@@ -106,7 +112,7 @@ class Language(Task):
         vocabulary = _learnt(run)
         progress("reading the text", 0, None)
         train, valid = read(self.data, vocabulary, "train"), read(self.data, vocabulary, "valid")
-        most = most_positions(self.parts.build(5).decoder)
+        most = most_positions(self.parts.build(max(5, self.parts.least)).decoder)
         training = LanguageTraining(as_read(self.data, vocabulary), vocabulary, train, valid, most)
         left_out = f" ({training.left_out:,} left out, longer than the model's {most} positions)"
         progress(
