@@ -10,7 +10,7 @@ from weft.ngram.kneser_ney import kneser_ney
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.tasks.language.batch import cut
-from weft.tasks.language.mixture import counted, halves, mixed, ngram_logp, tuned, with_starts
+from weft.tasks.language.mixture import Parts, counted, halves, mixed, ngram_logp, tuned, with_starts
 from weft.tasks.language.model import Embedding, ProseModel, grows
 from weft.tasks.language.scoring import token_logp
 from weft.tasks.language.step import Mixed, Reader
@@ -152,10 +152,10 @@ def test_the_mixture_is_its_formula_and_the_tuned_weight_the_best_of_all() -> No
     grid = np.linspace(0, 1, 2001)
     best = grid[np.argmax([mixed(one, other, weight).sum() for weight in grid])]
     assert abs(tuned(one, other) - best) <= 1 / 2000
-    logp, (first, second) = halves(one, other)
-    assert first == tuned(one[48:], other[48:]) and second == tuned(one[:48], other[:48])
-    np.testing.assert_allclose(logp[:48], mixed(one[:48], other[:48], first))
-    np.testing.assert_allclose(logp[48:], mixed(one[48:], other[48:], second))
+    logp, (first, second) = halves(Parts(one, other))
+    assert first.ngram == tuned(one[48:], other[48:]) and second.ngram == tuned(one[:48], other[:48])
+    np.testing.assert_allclose(logp[:48], mixed(one[:48], other[:48], first.ngram))
+    np.testing.assert_allclose(logp[48:], mixed(one[48:], other[48:], second.ngram))
 
 
 def walked(reader: Reader, rows: list[list[int]], more: list[int]) -> list[Tensor]:

@@ -19,8 +19,8 @@ from weft.metrics.scored import Scored, fingerprint
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.language.mixture import Counted, counted, halves, mixed, ngram_logp, tuned
-from weft.tasks.language.scoring import token_logp, too_long
+from weft.tasks.language.mixture import Counted, Parts, Weights, counted, halves, ngram_logp, parts_of
+from weft.tasks.language.scoring import too_long
 from weft.tasks.language.stream import Stream, lines_of
 from weft.tasks.language.writing import Writing
 from weft.tasks.shared.running_text import ProseData
@@ -137,19 +137,17 @@ def evaluate(
         DataError: a mixture requires the training text, which is missing.
     """
     begun = time.perf_counter()
-    own = Likelihood("the model", logp_of(model, stream, data, decoding))
+    parts = parts_of(model, stream, data, decoding)
     seconds = time.perf_counter() - begun
-    known, mixture = [own], None
-    if train is not None:
-        counted = counted_for(data, decoding, train, size)
-        known.append(Likelihood(counted.name, ngram_logp(counted, stream)))
-        if decoding.mixture:
-            mixture = _mixture(model, own.logp, known[1].logp, counted, data, decoding, valid)
-    elif decoding.mixture:
-        raise DataError(
-            f"{data.train}: a mixture counts the n-grams of the training text, which is missing; "
-            "put it back, or leave mixture out"
-        )
+    own = Likelihood("the model", parts.neural)
+    known, mixture, ngrams = [own], None, _baseline(train, data, decoding, size)
+    if ngrams is not None:
+        known.append(Likelihood(ngrams.name, ngram_logp(ngrams, stream)))
+    if decoding.mixture or decoding.cache:
+        used = ngrams if decoding.mixture else None
+        parts = parts._replace(ngram=known[1].logp if used else None)
+        other = parts_of(model, valid(), data, decoding, used) if valid and decoding.tuned else None
+        mixture = _mixture(parts, decoding, used, other)
     context, vocabulary = _context(model, stream, data, decoding), _vocabulary(stream, data, size)
     signature = f"vocabulary:{vocabulary}|context:{context}|unknown:{stream.unknown}"
     scores = _scored(stream, own, known[1:], signature)
@@ -191,9 +189,14 @@ def _scored(stream: Stream, own: Likelihood, others: list[Likelihood], signature
     return found
 
 
-def logp_of(model: Generator, stream: Stream, data: ProseData, decoding: Writing) -> np.ndarray:
-    """Log-probabilities [N] in the context that the model was trained with."""
-    return token_logp(model, stream, data.batches, length=data.length, stride=decoding.stride)
+def _baseline(train: Stream | None, data: ProseData, decoding: Writing, size: int) -> Counted | None:
+    """The n-gram model of the training text; None if the text is missing."""
+    if train is None and decoding.mixture:
+        raise DataError(
+            f"{data.train}: a mixture counts the n-grams of the training text, which is missing; "
+            "put it back, or leave mixture out"
+        )
+    return None if train is None else counted_for(data, decoding, train, size)
 
 
 def counted_for(data: ProseData, decoding: Writing, train: Stream, size: int) -> Counted:
@@ -219,29 +222,41 @@ def _vocabulary(stream: Stream, data: ProseData, size: int) -> str:
     return f"{data.vocabulary.kind} {size}{' lowercase' if data.vocabulary.lowercase else ''}"
 
 
-def _mixture(
-    model: Generator,
-    neural: np.ndarray,
-    ngram: np.ndarray,
-    counted: Counted,
-    data: ProseData,
-    decoding: Writing,
-    valid: Callable[[], Stream] | None,
-) -> Likelihood:
-    """The mixture of a model and the n-grams, with the recipe's weight."""
-    of = f"KN{counted.model.order}"
-    name = f"the model and {of}"
-    if decoding.mixture != "tuned":
-        weight = float(decoding.mixture)
-        return Likelihood(f"{name}, weight of {of} {weight:g}, as given", mixed(neural, ngram, weight))
-    if valid is None:
-        logp, (first, second) = halves(neural, ngram)
-        tried = f"weights of {of} {first:.3f} and {second:.3f}, each half tuned on the other"
-        return Likelihood(f"{name}, {tried}", logp)
-    stream = valid()
-    weight = tuned(logp_of(model, stream, data, decoding), ngram_logp(counted, stream))
-    name = f"{name}, weight of {of} {weight:.3f}, tuned on the validation text"
-    return Likelihood(name, mixed(neural, ngram, weight))
+def _mixture(parts: Parts, decoding: Writing, ngrams: Counted | None, valid: Parts | None) -> Likelihood:
+    """The mixture of a model with its cache, with the n-grams, or with both.
+
+    Args:
+        parts: of the text.
+        decoding: the recipe's section.
+        ngrams: None if they are not mixed in.
+        valid: of the validation text; None if it is this text.
+    """
+    given, form = decoding.ngram_weight, ".3f"
+    weights: tuple[Weights, ...]
+    if given is not None and not decoding.tuned:
+        weights, how, form = (Weights(given),), "as given", "g"
+        logp = parts.mixed(weights[0])
+    elif valid is None:
+        logp, weights = halves(parts, given)
+        how = "each half tuned on the other"
+    else:
+        weights, how = (valid.tuned(given),), "tuned on the validation text"
+        logp = parts.mixed(weights[0])
+    names, values = ["the model"], []
+    if decoding.cache:
+        names.append(f"a cache of {decoding.cache:,} tokens")
+        sharp = " and ".join(f"{one.sharpness:g}" for one in weights)
+        values.append(f"the cache {_listed([one.cache for one in weights], form)} (sharpness {sharp})")
+    if ngrams is not None:
+        names.append(f"KN{ngrams.model.order}")
+        values.append(f"{names[-1]} {_listed([one.ngram for one in weights], form)}")
+    title = ", ".join(names[:-1]) + f" and {names[-1]}"
+    several = "s" if len(weights) + len(values) > 2 else ""
+    return Likelihood(f"{title}, weight{several} of {' and of '.join(values)}, {how}", logp)
+
+
+def _listed(numbers: list[float], form: str) -> str:
+    return " and ".join(f"{number:{form}}" for number in numbers)
 
 
 def by_frequency(stream: Stream, train: Stream, models: list[Likelihood], size: int) -> list[Bucket]:

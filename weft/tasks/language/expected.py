@@ -3,13 +3,14 @@
 scoring.py computes the same log-probabilities without alternatives, for texts of any length.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from weft.tasks.language.batch import ProseBatch
+from weft.tasks.language.cache import Remembered
 from weft.tasks.language.step import Reader
 from weft.tasks.shared.like_length import filled
 from weft.tasks.shared.writing.batch import pad
@@ -90,12 +91,13 @@ def _read(
         for number, part in enumerate(parts)
         for place in range(part.end - part.begin - part.new, part.end - part.begin)
     ]
+    hidden = {part.row: h[number] for number, part in enumerate(parts)} if reader.cache else {}
     wanted = h[[number for number, _ in new], [place for _, place in new]]  # [P, D]
     targets = [(parts[number].row, parts[number].begin + place + 1) for number, place in new]
     found: dict[tuple[int, int], Expected] = {}
     for at in range(0, len(targets), SPREAD):
         here = targets[at : at + SPREAD]
-        logp = _mixed(reader, model.head(wanted[at : at + SPREAD]), rows, here)  # [P, V]
+        logp = _mixed(reader, model.head(wanted[at : at + SPREAD]), rows, here, hidden)  # [P, V]
         tokens = [rows[row][place] for row, place in here]
         own = logp.gather(1, torch.tensor(tokens, device=device)[:, None])[:, 0].tolist()
         values, numbers = (one.tolist() for one in logp.topk(min(k, logp.shape[1])))
@@ -105,9 +107,21 @@ def _read(
 
 
 def _mixed(
-    reader: Reader, logp: Tensor, rows: Sequence[Sequence[int]], targets: Sequence[tuple[int, int]]
+    reader: Reader,
+    logp: Tensor,
+    rows: Sequence[Sequence[int]],
+    targets: Sequence[tuple[int, int]],
+    hidden: Mapping[int, Tensor],
 ) -> Tensor:
-    if reader.mixed is None:
+    """Log-probabilities [P, V] of targets (row, place); `hidden` has each row's features after each token."""
+    if reader.cache is not None:
+        found = []
+        for one, (row, place) in zip(logp, targets, strict=True):
+            tokens = torch.tensor([rows[row][:place]], device=logp.device)
+            past = Remembered.of(hidden[row][None, :place], tokens, reader.cache.size)
+            found.append(past.mixed(one[None], reader.cache))
+        logp = torch.cat(found)
+    if reader.ngrams is None:
         return logp
     recent = torch.tensor([reader.recent(rows[row][:place]) for row, place in targets], device=logp.device)
     return reader.with_ngrams(logp, recent)

@@ -31,14 +31,15 @@ def exported(ready: "LanguageReady", model: nn.Module) -> Exported:
     """See ../exported.py.
 
     Raises:
-        ConfigError: the recipe mixes in n-grams.
+        ConfigError: the recipe mixes in n-grams or a cache.
     """
     assert isinstance(model, Generator)
     how = ready.task.decoding
-    if how.mixture:
-        raise ConfigError(
-            "decoding: mixture: a graph cannot count n-grams; set it to 0 in the run's recipe.yaml"
-        )
+    for name, wanted in (("mixture", "count n-grams"), ("cache", "keep a cache")):
+        if getattr(how, name):
+            raise ConfigError(
+                f"decoding: {name}: a graph cannot {wanted}; set it to 0 in the run's recipe.yaml"
+            )
     with torch.no_grad():
         states = [model.start(None, torch.ones(rows, 1, dtype=torch.bool)) for rows in (1, 2, 3)]
     step, state = stepping(model, states[1:])

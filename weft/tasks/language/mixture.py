@@ -1,9 +1,9 @@
-"""An n-gram model as the baseline of a neural one, and a mixture of both.
+"""An n-gram model as the baseline of a neural one, and a mixture of both and of the neural one's cache.
 
-    p(w | u) = (1 - λ) p_neural(w | u) + λ p_ngram(w | u)
+    p(w | u) = (1 - λ) [(1 - μ) p_neural(w | u) + μ p_cache(w | u)] + λ p_ngram(w | u)
 
-Both read the same tokens, so that their probabilities may be mixed token by token.
-Source: Mikolov et al. 2011, section 3, for the mixture. Read next: evaluation.py.
+All read the same tokens, so that their probabilities may be mixed token by token.
+Source: Mikolov et al. 2011, section 3, for the mixture. Read next: cache.py; evaluation.py.
 """
 
 import math
@@ -11,13 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from weft.models import Generator
 from weft.ngram.kneser_ney import kneser_ney
 from weft.ngram.model import NGram
+from weft.tasks.language.cache import SHARPNESS, cached_logp
+from weft.tasks.language.scoring import token_logp
 from weft.tasks.language.stream import Stream
-from weft.tasks.shared.running_text import Batching
+from weft.tasks.language.writing import Writing
+from weft.tasks.shared.running_text import Batching, ProseData
 from weft.text.vocabulary import EOS, PAD, SOS
 
 STEPS = 40  # of a search that narrows an interval by 0.618 each
+ROUNDS = 4  # in which the weights of the cache and of the n-grams are tuned in turn
 
 
 class Counted(NamedTuple):
@@ -93,13 +98,88 @@ def tuned(neural: np.ndarray, ngram: np.ndarray) -> float:
     return (low + high) / 2
 
 
-def halves(neural: np.ndarray, ngram: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
-    """Mix each half of a text with the weight tuned on the other half.
+class Weights(NamedTuple):
+    """The weights of a mixture; those of parts that it does not have are 0."""
+
+    ngram: float = 0.0
+    cache: float = 0.0
+    sharpness: float = 0.0
+
+
+class Parts(NamedTuple):
+    """Log-probabilities of the same tokens under the parts of a mixture."""
+
+    neural: np.ndarray  # [N]
+    ngram: np.ndarray | None = None  # [N]
+    cache: np.ndarray | None = None  # [K, N], a row for each of SHARPNESS
+
+    def part(self, some: slice) -> "Parts":
+        """Those of some tokens."""
+        return Parts(*(None if one is None else one[..., some] for one in self))  # type: ignore[arg-type]
+
+    def mixed(self, weights: Weights) -> np.ndarray:
+        """Log-probabilities [N] of the mixture."""
+        found = self.neural
+        if self.cache is not None:
+            found = mixed(found, self.cache[SHARPNESS.index(weights.sharpness)], weights.cache)
+        return found if self.ngram is None else mixed(found, self.ngram, weights.ngram)
+
+    def tuned(self, ngram: float | None = None) -> Weights:
+        """The weights that maximise the likelihood of these tokens.
+
+        Args:
+            ngram: the weight of the n-grams; None to tune it too.
+        """
+        if self.cache is None:
+            return Weights(self._ngram(self.neural, ngram))
+        found = []
+        for sharpness, cache in zip(SHARPNESS, self.cache, strict=True):
+            share, weight = 0.0 if ngram is None else ngram, 0.0
+            for _ in range(ROUNDS if ngram is None and self.ngram is not None else 1):
+                with_ngram = (self.neural, cache)
+                if self.ngram is not None:
+                    with_ngram = tuple(mixed(one, self.ngram, share) for one in with_ngram)  # type: ignore[assignment]
+                weight = tuned(*with_ngram)
+                share = self._ngram(mixed(self.neural, cache, weight), ngram)
+            found.append(Weights(share, weight, sharpness))
+        return max(found, key=lambda weights: float(self.mixed(weights).sum()))
+
+    def _ngram(self, other: np.ndarray, given: float | None) -> float:
+        if self.ngram is None:
+            return 0.0
+        return tuned(other, self.ngram) if given is None else given
+
+
+def parts_of(
+    model: Generator, stream: Stream, data: ProseData, decoding: Writing, ngrams: Counted | None = None
+) -> Parts:
+    """Read a text with a model, in the context that it was trained with, and with its cache.
+
+    Args:
+        model: in evaluation mode.
+        stream: the text.
+        data, decoding: the recipe's sections.
+        ngrams: the n-grams, if they are mixed in.
+    """
+    ngram = None if ngrams is None else ngram_logp(ngrams, stream)
+    if decoding.cache:
+        both = cached_logp(model, stream, decoding.cache)
+        return Parts(both.neural, ngram, both.cache)
+    logp = token_logp(model, stream, data.batches, length=data.length, stride=decoding.stride)
+    return Parts(logp, ngram)
+
+
+def halves(parts: Parts, ngram: float | None = None) -> tuple[np.ndarray, tuple[Weights, Weights]]:
+    """Mix each half of a text with the weights tuned on the other half.
+
+    Args:
+        parts: of the text.
+        ngram: the weight of the n-grams; None to tune it too.
 
     Returns:
         The log-probabilities, and the weights of the first and of the second half.
     """
-    cut = len(neural) // 2
-    first, second = tuned(neural[cut:], ngram[cut:]), tuned(neural[:cut], ngram[:cut])
-    parts = mixed(neural[:cut], ngram[:cut], first), mixed(neural[cut:], ngram[cut:], second)
-    return np.concatenate(parts), (first, second)
+    cut = len(parts.neural) // 2
+    first, second = parts.part(slice(cut)), parts.part(slice(cut, None))
+    weights = second.tuned(ngram), first.tuned(ngram)
+    return np.concatenate([first.mixed(weights[0]), second.mixed(weights[1])]), weights

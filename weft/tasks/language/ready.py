@@ -20,8 +20,9 @@ from weft.errors import DataError
 from weft.models import Generator
 from weft.tasks import ready
 from weft.tasks.language.batch import ProseBatch, collate_lines, cut
-from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate, logp_of
-from weft.tasks.language.mixture import ngram_logp, tuned
+from weft.tasks.language.cache import Cache
+from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate
+from weft.tasks.language.mixture import parts_of
 from weft.tasks.language.predictor import Writer
 from weft.tasks.language.scoring import token_logp
 from weft.tasks.language.step import Mixed
@@ -148,7 +149,7 @@ class LanguageReady(ready.Ready):
         """The trained model: `predict(text)` continues a text; also `score(text)`, `next(text, k)`."""
         assert isinstance(model, Generator)
         data, decoding = self.data, self.task.decoding.with_options(options)
-        mixture = self._mixture(model, decoding) if decoding.mixture else None
+        mixture = self._mixture(model, decoding) if decoding.mixture or decoding.cache else None
         return Writer(
             model,
             self.vocabulary,
@@ -164,12 +165,16 @@ class LanguageReady(ready.Ready):
         return self.predictor(model)
 
     def _mixture(self, model: Generator, decoding: Writing) -> Mixed:
-        data = self.data
-        counted = counted_for(data, decoding, read(data, self.vocabulary, "train"), len(self.vocabulary))
-        if decoding.mixture != "tuned":
-            return Mixed(counted, float(decoding.mixture))
+        data, size, given = self.data, len(self.vocabulary), decoding.ngram_weight
+        ngrams = None
+        if decoding.mixture:
+            ngrams = counted_for(data, decoding, read(data, self.vocabulary, "train"), size)
+        if given is not None and not decoding.tuned:
+            return Mixed(ngrams, given)
         valid = read(data, self.vocabulary, "valid")
-        return Mixed(counted, tuned(logp_of(model, valid, data, decoding), ngram_logp(counted, valid)))
+        weights = parts_of(model, valid, data, decoding, ngrams).tuned(given)
+        cache = Cache(decoding.cache, weights.sharpness, weights.cache) if decoding.cache else None
+        return Mixed(ngrams, weights.ngram, cache)
 
     def evaluate(
         self,

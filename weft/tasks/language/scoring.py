@@ -8,7 +8,7 @@
 Every signature names the context: a streamed network sees more than a window.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -50,20 +50,31 @@ def token_logp(
 
 
 def _streamed(model: Generator, tokens: np.ndarray, rows: int) -> np.ndarray:
+    found = [picked(model.head, h, target) for h, target in streamed(model, tokens, rows)]
+    return np.concatenate(found, 1).reshape(-1)[: len(tokens) - 1]
+
+
+def streamed(model: Generator, tokens: np.ndarray, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """The features [R, T, D] and targets [R, T] of a text, piece by piece, the state carried.
+
+    Args:
+        model: in evaluation mode.
+        tokens: [1 + N].
+        rows: R, parts that are read in parallel; the last one is padded.
+    """
     count = len(tokens) - 1
     part = -(-count // rows)
     rows = -(-count // part)
     starts = np.arange(rows) * part
     padded = np.concatenate([tokens, np.zeros(rows * part - count, tokens.dtype)])
-    found, state = [], None
+    state = None
     length = max(1, TOKENS // rows)
     for at in range(0, part, length):
         batch = cut(padded, starts + at, min(length, part - at)).to(_device(model))
         if state is None:
             state = model.start(batch.source, batch.source_mask)
         h, state = model.decoder(model.embed(batch.target_in), state)
-        found.append(_picked(model.head, h, batch.target_out))
-    return np.concatenate(found, 1).reshape(-1)[:count]
+        yield h, batch.target_out
 
 
 def _windowed(model: Generator, tokens: np.ndarray, length: int, stride: int) -> np.ndarray:
@@ -110,13 +121,14 @@ def _by_lines(model: Generator, lines: Sequence[np.ndarray], stride: int) -> np.
 def token_rows(model: Generator, batch: ProseBatch) -> np.ndarray:
     """Log-probabilities [B, T] of the targets, each row from its start; padding is scored too."""
     batch = batch.to(_device(model))
-    return _picked(model.head, model.features(batch), batch.target_out)
+    return picked(model.head, model.features(batch), batch.target_out)
 
 
-def _picked(head: Head, h: Tensor, target: Tensor) -> np.ndarray:
+def picked(head: Head, h: Tensor, target: Tensor) -> np.ndarray:
+    """Log-probabilities [B, T] of targets [B, T] given features [B, T, D]."""
     logp: Tensor = head(h).gather(-1, target[..., None])[..., 0]
-    picked: np.ndarray = logp.double().cpu().numpy()
-    return picked
+    found: np.ndarray = logp.double().cpu().numpy()
+    return found
 
 
 def _device(model: Generator) -> torch.device:

@@ -1,7 +1,8 @@
 """A language model as the search sees it: the state after a text, and one step from a state.
 
-Two things are added to the model's own step. A model that reads windows of limited length forgets the older
-half when its window is full, and an n-gram model may be mixed in. Both keep what they need in the state.
+Three things are added to the model's own step. A model that reads windows of limited length forgets the older
+half when its window is full, and a cache and an n-gram model may be mixed in. Each keeps what it needs in the
+state.
 Read next: ../../search/step.py.
 """
 
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from weft.models import Generator
 from weft.native import WholeStep
+from weft.tasks.language.cache import Cache, Remembered
 from weft.tasks.language.mixture import Counted
 from weft.text.vocabulary import EOS, SOS
 from weft.tree import State, fan
@@ -22,10 +24,11 @@ NONE = -1
 
 
 class Mixed(NamedTuple):
-    """An n-gram model and its weight."""
+    """What is mixed into a model's probabilities."""
 
-    counted: Counted
-    weight: float
+    counted: Counted | None  # an n-gram model
+    weight: float  # of the n-gram model
+    cache: Cache | None = None
 
 
 class Texts(NamedTuple):
@@ -42,6 +45,7 @@ class Read(NamedTuple):
     past: Tensor | None  # [N, P] the tokens read so far, if the model reads windows
     recent: Tensor | None  # [N, n-1] the newest tokens for the n-grams, NONE before a line or text
     texts: Texts
+    cache: Remembered | None = None  # of the tokens before the newest one
 
 
 class Reader:
@@ -51,13 +55,15 @@ class Reader:
         model: in evaluation mode.
         window: maximum number of tokens that it can read; None for no limit. When it is full, the older half
             is forgotten; of a longer text, the last window is read.
-        mixed: an n-gram model, or None.
+        mixed: an n-gram model, a cache (of a model without a window), or both; None for neither.
     """
 
     def __init__(self, model: Generator, window: int | None = None, mixed: Mixed | None = None) -> None:
         self.model = model
         self.window = window
         self.mixed = mixed
+        self.ngrams = None if mixed is None else mixed.counted
+        self.cache = None if mixed is None else mixed.cache
 
     def start(self, rows: Sequence[Sequence[int]]) -> tuple[Read, Tensor]:
         """The state after texts of equal length without their last token, and that token.
@@ -71,25 +77,32 @@ class Reader:
         if self.window is not None:
             past = past[:, -(self.window - 1) :] if self.window > 1 else past[:, :0]
         recent = None
-        if self.mixed is not None:
+        if self.ngrams is not None:
             recent = torch.tensor([self.recent(row[:-1]) for row in rows], device=device)
         texts = Texts(first.new_zeros(len(rows)))
         kept = past if self.window is not None else None
-        return Read(self._read(past, len(rows)), kept, recent, texts), first
+        inner, h = self._read(past, len(rows))
+        cache = None if self.cache is None else Remembered.of(h, past, self.cache.size)
+        return Read(inner, kept, recent, texts, cache), first
 
     def step(self, token: Tensor, state: Read) -> tuple[Tensor, Read]:
         """Log-probabilities [N, V] of the next token, and the next state."""
-        inner, past, recent, texts = state
+        inner, past, recent, texts, cache = state
         if past is not None and self.window is not None:
             if past.shape[1] >= self.window:
                 past = past[:, past.shape[1] - self.window // 2 :]
-                inner = self._read(past, texts.rows.shape[0])
+                inner, _ = self._read(past, texts.rows.shape[0])
             past = torch.cat([past, token[:, None]], 1)
-        logp, inner = self.model.step(token, inner)
-        if recent is not None and self.mixed is not None:
+        if cache is None or self.cache is None:
+            logp, inner = self.model.step(token, inner)
+        else:
+            h, inner = self.model.decoder(self.model.embed(token[:, None]), inner)
+            cache = cache.read(token, h[:, 0], self.cache.size)
+            logp = cache.mixed(self.model.head(h[:, 0]), self.cache)
+        if recent is not None:
             recent = self._newer(recent, token)
             logp = self.with_ngrams(logp, recent)
-        return logp, Read(inner, past, recent, texts)
+        return logp, Read(inner, past, recent, texts, cache)
 
     def whole_step(self, state: Read, width: int, steps: int) -> WholeStep | None:
         """The model's own, if nothing is forgotten or mixed in during so many steps; see search/whole.py."""
@@ -100,34 +113,37 @@ class Reader:
 
     def recent(self, row: Sequence[int]) -> list[int]:
         """The newest tokens of a row as the n-grams' context."""
-        assert self.mixed is not None
-        size = max(1, self.mixed.counted.model.order - 1)
-        if self.mixed.counted.bound and EOS in row:
+        assert self.ngrams is not None
+        size = max(1, self.ngrams.model.order - 1)
+        if self.ngrams.bound and EOS in row:
             row = [SOS, *row[len(row) - list(row)[::-1].index(EOS) :]]
         kept = list(row[-size:])
         return [NONE] * (size - len(kept)) + kept
 
     def with_ngrams(self, logp: Tensor, recent: Tensor) -> Tensor:
         """Log-probabilities [N, V], mixed with the n-grams' after `recent` [N, n-1]."""
-        assert self.mixed is not None
-        model, weight = self.mixed.counted.model, self.mixed.weight
+        assert self.mixed is not None and self.ngrams is not None
+        model, weight = self.ngrams.model, self.mixed.weight
+        if not weight:
+            return logp
         rows = recent[:, recent.shape[1] - (model.order - 1) :] if model.order > 1 else recent[:, :0]
         other = torch.from_numpy(model.distribution(rows.cpu().numpy())).to(logp)
         if weight >= 1:
             return other
         return torch.logaddexp(logp + math.log1p(-weight), other + math.log(weight))
 
-    def _read(self, past: Tensor, texts: int) -> State:
-        """The state after tokens [N, P], N / `texts` hypotheses of each text."""
+    def _read(self, past: Tensor, texts: int) -> tuple[State, Tensor]:
+        """The state after tokens [N, P], N / `texts` hypotheses of each text, and the features [N, P, D]."""
         mask = torch.ones(texts, 1, dtype=torch.bool, device=past.device)
         state = fan(self.model.start(past, mask), len(past) // texts)
+        h = next(self.model.parameters()).new_zeros(len(past), 0, self.model.decoder.size)
         if past.shape[1]:
-            _, state = self.model.decoder(self.model.embed(past), state)
-        return state
+            h, state = self.model.decoder(self.model.embed(past), state)
+        return state, h
 
     def _newer(self, recent: Tensor, token: Tensor) -> Tensor:
         newer = torch.cat([recent[:, 1:], token[:, None]], 1)
-        if self.mixed is not None and self.mixed.counted.bound:
+        if self.ngrams is not None and self.ngrams.bound:
             fresh = torch.full_like(newer, NONE)
             fresh[:, -1] = SOS
             newer = torch.where((token == EOS)[:, None], fresh, newer)

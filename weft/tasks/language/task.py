@@ -63,6 +63,11 @@ class Language(Task):
         self.parts = model
         self.decoding = decoding
         self.streams = data.batches == "stream"
+        if decoding.cache and not self.streams:
+            raise ConfigError(
+                f"decoding.cache: needs data.batches: stream, where the text is read in order; got "
+                f"{data.batches}; set cache: 0"
+            )
 
     def about(self) -> str:
         """The text."""

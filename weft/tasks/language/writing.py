@@ -17,6 +17,7 @@ _LEAST = {
     "max_lines": 1,
     "stride": 0,
     "order": 0,
+    "cache": 0,
     "batch_rows": 1,
 }
 
@@ -38,6 +39,9 @@ class Writing:
         mixture: weight of an n-gram model of the training text next to the neural one, 0 to 1, or "tuned" on
             the validation text (each of its halves is scored with the weight tuned on the other).
         order: of the n-grams; 0 takes 7 for characters and 5 otherwise.
+        cache: mix in a cache of so many tokens: words of the text so far come again, most of all where the
+            network was in a similar state (cache.py). Its weight is tuned on the validation text, as
+            `mixture: tuned` is. Needs data.batches: stream. 500 to 2000 is usual; 0 for none.
         stride: of windows, when a text is scored; 0 takes their length. A smaller one gives more context.
     """
 
@@ -55,12 +59,23 @@ class Writing:
     batch_rows: int = 32
     mixture: float | Literal["tuned"] = 0.0
     order: int = 0
+    cache: int = 0
     stride: int = 0
 
     def __post_init__(self) -> None:
         check(self, _LEAST)
         if self.mixture != "tuned" and not 0 <= self.mixture <= 1:
             raise ConfigError(f"mixture: expected a weight from 0 to 1 or tuned, got {self.mixture}")
+
+    @property
+    def ngram_weight(self) -> float | None:
+        """The given weight of the n-grams; None if it is tuned."""
+        return None if self.mixture == "tuned" else float(self.mixture)
+
+    @property
+    def tuned(self) -> bool:
+        """Whether weights of a mixture are tuned on the validation text."""
+        return self.ngram_weight is None or self.cache > 0
 
     def with_options(self, options: Mapping[str, Any]) -> "Writing":
         """These settings with the user's options; other options are ignored.
