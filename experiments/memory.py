@@ -113,8 +113,8 @@ def main() -> None:
     seeds = range(asked.first, asked.first + asked.seeds)
     keys = [
         {"problem": problem, "model": name, "seed": seed, **budget}
-        for problem in asked.problems
         for seed in seeds
+        for problem in asked.problems
         for name in asked.models
     ]
     measure(asked.runs, keys, run, said)

@@ -1,6 +1,7 @@
 """Properties of cells beyond the laws: scans, orthogonal matrices, initial states, bad input, probes."""
 
 import copy
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -22,11 +23,13 @@ from weft.nn.cells.orthogonal import Orthogonal
 from weft.nn.cells.peephole import Peephole
 from weft.nn.cells.projected import Projected
 from weft.nn.cells.retention import Retention
+from weft.nn.cells.rwkv7 import RWKV7
 from weft.nn.cells.slstm import SLSTM
 from weft.nn.cells.sru import SRU
 from weft.nn.cells.ssru import SSRU
 from weft.nn.cells.variational import Variational
 from weft.nn.cells.zoneout import Zoneout
+from weft.nn.chunks import Corrected
 from weft.nn.kernels import choice
 from weft.nn.recurrent import Stack
 from weft.probe import probe
@@ -231,3 +234,14 @@ def test_cells_of_bfloat16_count_beyond_256(make: Make) -> None:
         counts.append(state[2:])
     for got, want in zip(*counts, strict=True):
         close(got.float(), want, 3e-3)  # energies are of bfloat16
+
+
+def test_rwkv7_starts_with_features_that_forget_after_761_to_6_steps_whatever_it_reads() -> None:
+    x = normal(2, 5, READ)
+    cell = RWKV7(READ, 8).double()
+    asked, _, _ = cell.read(x, cell.extra(x), None)
+    assert isinstance(asked, Corrected)
+    half_lives = math.log(2) / -asked.decay.flatten(2)
+    for feature, energy in ((0, -6.5), (-1, -1.5)):  # the decay is exp(-e^(-1/2) sigmoid(energy))
+        expected = math.log(2) * math.exp(0.5) * (1 + math.exp(-energy))
+        close(half_lives[..., feature], torch.full((2, 5), expected, dtype=torch.float64))

@@ -67,8 +67,10 @@ def s4d(dt: Array, a: Array, c: Array, d: Array, w: Array, rule: str) -> Step:
     return step
 
 
-def slstm(gates: list[Map], recurrent: list[Array], forget: str) -> Step:
+def slstm(gates: list[Map], recurrent: list[Array], forget: str, gain: list[Array] | None = None) -> Step:
     """Beck 2024, equations 8 to 14, without the stabiliser; gates in the order i, f, z, o.
+
+    The gain of each head, if there is one, belongs to the group norm of the output (figure 9).
 
     The state of the cell is divided by exp(m), so it is multiplied first and divided last.
     """
@@ -81,7 +83,11 @@ def slstm(gates: list[Map], recurrent: list[Array], forget: str) -> Step:
         n = kept * n * np.exp(m) + np.exp(i)
         h = sigmoid(o) * c / n
         m = np.maximum(np.log(kept) + m, i)  # equation 15
-        return h, (h, c / np.exp(m), n / np.exp(m), m)
+        after = (h, c / np.exp(m), n / np.exp(m), m)
+        if gain is None:
+            return h, after
+        heads = zip(gain, np.split(h, len(gain)), strict=True)
+        return np.concatenate([g * (u - u.mean()) / np.sqrt(u.var() + 1e-5) for g, u in heads]), after
 
     return step
 

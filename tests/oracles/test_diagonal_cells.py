@@ -12,6 +12,7 @@ from tests.oracles import diagonal_cells as oracle
 from weft import tree
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.headwise import Headwise
+from weft.nn.cells.initial import GateNorm
 from weft.nn.cells.lru import LRU
 from weft.nn.cells.mamba import Mamba
 from weft.nn.cells.rglru import RGLRU
@@ -63,7 +64,11 @@ def of_s4d(cell: S4D) -> oracle.Step:
 
 def of_slstm(cell: SLSTM) -> oracle.Step:
     gates = list(zip(np.split(array(cell.weight_x), 4), np.split(array(cell.bias), 4), strict=True))
-    return oracle.slstm(gates, [block for block, _ in blocks(cell.recurrent)], cell.forget)
+    recurrent = [block for block, _ in blocks(cell.recurrent)]
+    if not isinstance(cell.norm, GateNorm):
+        return oracle.slstm(gates, recurrent, cell.forget)
+    heads = cell.recurrent.weight.shape[1]
+    return oracle.slstm(gates, recurrent, cell.forget, np.split(array(cell.norm.gain), heads))
 
 
 def of_mamba(cell: Mamba) -> oracle.Step:
@@ -93,6 +98,7 @@ CASES: dict[str, Case] = {
     "s4d-bilinear": (partial(S4D, num_states=5, rule="bilinear"), of_s4d, SIZE),
     "slstm": (partial(SLSTM, num_heads=1), of_slstm, SIZE),
     "slstm-heads": (partial(SLSTM, num_heads=2), of_slstm, 14),
+    "slstm-norm": (partial(SLSTM, num_heads=2, norm=True), of_slstm, 14),
     "slstm-exponential": (partial(SLSTM, num_heads=3, forget="exponential"), of_slstm, 21),
     "mamba": (Mamba, of_mamba, SIZE),
     "mamba-narrow": (partial(Mamba, inner=5, num_states=2, rank=3, convolution=2), of_mamba, SIZE),

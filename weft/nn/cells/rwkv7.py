@@ -12,6 +12,7 @@ from weft.nn.chunks import Corrected
 from weft.nn.kernels.linear import Linear
 
 MIXED = "rkvdag"  # receptance, key, value, decay, learning rate, gate
+DECAYS = -6.5, -1.5  # b_d of the first and the last feature: half-lives of 761 and 6 steps
 
 
 class RWKV7(MatrixCell):
@@ -30,9 +31,11 @@ class RWKV7(MatrixCell):
         value_size: V; 0 = size / num_heads, rounded up.
         rank: features between the two small matrices.
 
-    The state is (y, S, x_{t-1}); the norm is a layer norm of each head.
+    The state is (y, S, x_{t-1}); the norm is a layer norm of each head. As in the authors' code, D_1 and A_1
+    start with zeros and b_d so that features forget at different speeds.
     Source: Peng et al. 2025, "RWKV-7 'Goose' with expressive dynamic state evolution", section 4. The paper
-    mixes the values of later layers with those of the first; a cell has no other layer.
+    mixes the values of later layers with those of the first; a cell has no other layer. The epsilon of the
+    authors' norm is 64e-5, here 1e-5.
 
     Example:
         >>> import torch
@@ -58,6 +61,10 @@ class RWKV7(MatrixCell):
         outs = {"r": keys, "k": keys, "v": values, "d": rank, "a": rank, "g": rank}
         self.project = nn.ModuleDict({name: Linear(in_size, outs[name], bias=False) for name in MIXED})
         self.decay, self.rate = Linear(rank, keys), Linear(rank, keys)
+        with torch.no_grad():
+            self.project["d"].weight.zero_()
+            self.project["a"].weight.zero_()
+            self.decay.bias.copy_(torch.linspace(*DECAYS, keys))
         self.gate = Linear(rank, values, bias=False)
         self.remove = nn.Parameter(torch.ones(keys))  # xi
         self.replace = nn.Parameter(torch.ones(keys))  # alpha

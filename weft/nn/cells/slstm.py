@@ -4,11 +4,11 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.headwise import Headwise
-from weft.nn.cells.initial import input_weights
+from weft.nn.cells.initial import GateNorm, input_weights
 from weft.nn.kernels.linear import linear
 from weft.probe import record, watching
 from weft.shapes import check_choice
@@ -33,10 +33,11 @@ class SLSTM(Cell):
         num_heads: blocks of R, 4 in the paper; units of different heads are not connected within the cell.
         forget: activation of the forget gate.
         forget_bias: initial value of b_f.
+        norm: the output is y_t = gain * norm(h_t), a layer norm of each head, which the paper's block has after
+            the cell (its group norm); False gives y_t = h_t.
 
-    The state is (h, c, n, m); gates are stacked i, f, z, o. The paper's block has a group norm after
-    the cell, which is left out.
-    Source: Beck et al. 2024, "xLSTM: extended long short-term memory", equations 8 to 17.
+    The state is (h, c, n, m); gates are stacked i, f, z, o. R starts random; the authors' code starts with zeros.
+    Source: Beck et al. 2024, "xLSTM: extended long short-term memory", equations 8 to 17; norm: figure 9.
 
     Example:
         >>> import torch
@@ -53,6 +54,7 @@ class SLSTM(Cell):
         num_heads: int = 1,
         forget: Forget = "sigmoid",
         forget_bias: float = 3.0,
+        norm: bool = False,
     ) -> None:
         super().__init__(in_size, size)
         check_choice("forget", forget, Forget)
@@ -60,12 +62,17 @@ class SLSTM(Cell):
         self.weight_x, self.bias = input_weights(in_size, size, gates=4)
         self.bias.data[size : 2 * size] = forget_bias
         self.recurrent = Headwise(size, num_heads, outputs=4, bias=False)
+        self.norm = GateNorm(size // num_heads, gates=num_heads) if norm else nn.Identity()
 
     def start(self, like: Tensor) -> State:
         """(h, c, n, m), zeros [B, H]; all but h in float32 at least, as bfloat16 adds up only to 256."""
         h = like.new_zeros(like.shape[0], self.size)
         zeros = _wide(h)
         return h, zeros, zeros, zeros
+
+    def shown(self, state: State) -> Tensor:
+        """y of a state."""
+        return self.norm(state[0])  # type: ignore[no-any-return]
 
     def carried(self, state: State) -> tuple[Tensor, ...]:
         """(h, c), in the dtype of h."""
@@ -78,22 +85,22 @@ class SLSTM(Cell):
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """One step of the equation."""
-        return self._step(linear(x, self.weight_x, self.bias), state)
+        state = self._step(linear(x, self.weight_x, self.bias), state)
+        return self.shown(state), state
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
         """All steps: one matrix product for the inputs, then one step after the other."""
         if watching() or exporting():
             return super().run(x, state, mask)
-        ys = []
+        hs = []
         for t, energies in enumerate(linear(x, self.weight_x, self.bias).unbind(1)):
-            y, new = self._step(energies, state)
-            if mask is not None:
-                new, y = where(mask[:, t], new, state), y * mask[:, t, None]
-            state = new
-            ys.append(y)
-        return torch.stack(ys, 1), state
+            new = self._step(energies, state)
+            state = new if mask is None else where(mask[:, t], new, state)
+            hs.append(state[0])
+        y = self.norm(torch.stack(hs, 1))
+        return y if mask is None else y * mask[..., None], state
 
-    def _step(self, energies: Tensor, state: State) -> tuple[Tensor, State]:
+    def _step(self, energies: Tensor, state: State) -> State:
         """One step from W x + b."""
         h, c, n, m = state
         i, f, z, o = (energies + self.recurrent(h)).chunk(4, -1)
@@ -112,7 +119,7 @@ class SLSTM(Cell):
                 record(name, value)
             record("cell", c / n)
             record("hidden", h)
-        return h, (h, c, n, top)
+        return h, c, n, top
 
 
 def _wide(state: Tensor) -> Tensor:
