@@ -209,12 +209,12 @@ def arguments(
     return parser
 
 
-def machines(runs: Sequence[Mapping[str, Any]]) -> str:
-    """The processors of the runs; if there are several, with the models that ran on each."""
+def machines(runs: Sequence[Mapping[str, Any]], by: str = "model") -> str:
+    """The processors of the runs; if there are several, with the models (or what `by` names) measured on each."""
     found: dict[str, list[str]] = {}
     for one in runs:
         names = found.setdefault(one["machine"], [])
-        names += [one["model"]] * (one["model"] not in names)
+        names += [one[by]] * (one[by] not in names)
     if len(found) == 1:
         return next(iter(found))
-    return "; ".join(f"{machine} (with it: {', '.join(names)})" for machine, names in found.items())
+    return "; ".join(f"{machine} (for {', '.join(names)})" for machine, names in found.items())

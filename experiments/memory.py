@@ -108,7 +108,7 @@ def main() -> None:
     budget = {"seconds": asked.seconds, "budget": asked.parameters}
     if asked.write:
         runs = [one for one in finished(asked.runs) if budget.items() <= one.items()]
-        page(runs, CELLS, PROBLEMS, machines(runs))
+        page(runs, CELLS, PROBLEMS, machines(runs, "problem"))
         return
     seeds = range(asked.first, asked.first + asked.seeds)
     keys = [

@@ -15,6 +15,7 @@ from weft.figures.colours import BARS, GRID, INK
 from weft.figures.picture import save
 
 PAGE, PICTURE = ROOT / "docs" / "appendix" / "memory.md", ROOT / "docs" / "pictures" / "memory" / "scores"
+COLUMNS = 4  # panels of the picture, side by side
 TRACKING, SOLVED, FEWEST = ("parity", "three cups", "five cups"), 0.9, 3
 PREDICTED = {True: "yes", False: "no", None: "open"}
 COLOURS = dict(zip(PREDICTED.values(), (BARS[0], BARS[1], INK), strict=True))
@@ -156,25 +157,30 @@ def by_size(runs: Sequence[Mapping[str, Any]]) -> str:
 
 def drawing(runs: Sequence[Mapping[str, Any]], cells: Mapping[str, Any], problems: Sequence[str]) -> Figure:
     """A panel for each problem, a line for each cell, coloured by what theory predicts of tracking a state."""
-    figure = Figure(figsize=(1.6 + 2.3 * len(problems), 1.5 + 0.24 * len(cells)), layout="constrained")
-    for number, problem in enumerate(problems, 1):
-        axes = figure.add_subplot(1, len(problems), number)
+    met = {
+        problem: [name for name in cells if len(values(runs, problem, name, "valid"))] for problem in problems
+    }
+    rows = [problems[at : at + COLUMNS] for at in range(0, len(problems), COLUMNS)]
+    heights = [max(len(met[problem]) for problem in row) for row in rows]
+    size = 3.3 * min(COLUMNS, len(problems)), 0.8 + sum(0.8 + 0.21 * height for height in heights)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.add_gridspec(len(rows), min(COLUMNS, len(problems)), height_ratios=heights)
+    for number, problem in enumerate(problems):
+        axes = figure.add_subplot(grid[divmod(number, COLUMNS)])
         axes.set_title(problem, fontsize=10)
         axes.grid(color=GRID)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-        for at, (name, known) in enumerate(cells.items()):
-            colour = COLOURS[PREDICTED[known.tracks]]
+        for at, name in enumerate(met[problem]):
+            colour = COLOURS[PREDICTED[cells[name].tracks]]
             for split, shift, fill in (("valid", -0.15, colour), ("test", 0.15, "white")):
-                scores = values(runs, problem, name, split)
-                if len(scores):
-                    mean, half = interval(scores)
-                    style = {"color": colour, "markerfacecolor": fill, "marker": "o", "markersize": 4}
-                    axes.errorbar(mean, at + shift, xerr=np.nan_to_num(half), capsize=2, **style)
+                mean, half = interval(values(runs, problem, name, split))
+                style = {"color": colour, "markerfacecolor": fill, "marker": "o", "markersize": 4}
+                axes.errorbar(mean, at + shift, xerr=np.nan_to_num(half), capsize=2, **style)
         chance = next(one["valid chance"] for one in runs if one["problem"] == problem)
         axes.axvline(chance, color=INK, linewidth=1, linestyle=":")
-        axes.set(xlim=(-0.03, 1.03), ylim=(len(cells) - 0.5, -0.5))
-        axes.set_yticks(range(len(cells)), cells if number == 1 else [""] * len(cells), fontsize=8)
+        axes.set(xlim=(-0.03, 1.03), ylim=(len(met[problem]) - 0.5, -0.5))
+        axes.set_yticks(range(len(met[problem])), met[problem], fontsize=8)
         axes.tick_params(axis="x", labelsize=8)
         axes.set_xlabel("share right", fontsize=8)
     marks = [Line2D([], [], color=colour, marker="o", label=said) for said, colour in COLOURS.items()]

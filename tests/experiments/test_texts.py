@@ -139,6 +139,4 @@ def test_every_cell_fits_its_decoder(texts: ModuleType, data: ModuleType) -> Non
 def test_processors_are_named_with_their_models_if_there_are_several(texts: ModuleType) -> None:
     runs = [{"machine": "one", "model": "gru"}, {"machine": "one", "model": "gru"}]
     assert texts.machines(runs) == "one"
-    assert texts.machines([*runs, {"machine": "two", "model": "delta"}]) == (
-        "one (with it: gru); two (with it: delta)"
-    )
+    assert texts.machines([*runs, {"machine": "two", "model": "delta"}]) == ("one (for gru); two (for delta)")

@@ -55,7 +55,11 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"num_heads": 1, "window": window} for window in (9, 3)
     ],  # more heads: tests/oracles/test_blocks.py
     "cells.mamba": [{"inner": 11, "num_states": 3, "rank": 2}],
-    "cells.slstm": [{"num_heads": 1}, {"num_heads": 1, "forget": "exponential"}, {"num_heads": 1, "norm": True}],
+    "cells.slstm": [
+        {"num_heads": 1},
+        {"num_heads": 1, "forget": "exponential"},
+        {"num_heads": 1, "norm": True},
+    ],
     "cells.rglru": [{"num_heads": 1}],
     "cells.s4d": [{"num_states": 3}, {"num_states": 2, "rule": "bilinear"}],
     "cells.lru": [{}, {"num_states": 5}],

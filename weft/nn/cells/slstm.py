@@ -33,10 +33,10 @@ class SLSTM(Cell):
         num_heads: blocks of R, 4 in the paper; units of different heads are not connected within the cell.
         forget: activation of the forget gate.
         forget_bias: initial value of b_f.
-        norm: the output is y_t = gain * norm(h_t), a layer norm of each head, which the paper's block has after
-            the cell (its group norm); False gives y_t = h_t.
+        norm: the output is y_t = gain * norm(h_t), a layer norm of each head: the group norm of the paper's
+            block. False gives y_t = h_t.
 
-    The state is (h, c, n, m); gates are stacked i, f, z, o. R starts random; the authors' code starts with zeros.
+    The state is (h, c, n, m); gates are stacked i, f, z, o. R starts random, in the authors' code with zeros.
     Source: Beck et al. 2024, "xLSTM: extended long short-term memory", equations 8 to 17; norm: figure 9.
 
     Example:
