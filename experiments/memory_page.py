@@ -68,8 +68,10 @@ def values(runs: Sequence[Mapping[str, Any]], problem: str, name: str, split: st
 
 
 def verdict(scores: np.ndarray, tracks: bool | None) -> str:
-    """Prediction and measurement beyond the length of training."""
-    mean, half = interval(scores) if len(scores) else (np.nan, np.nan)
+    """Prediction and measurement beyond the length of training; empty without scores."""
+    if not len(scores):
+        return ""
+    mean, half = interval(scores)
     if len(scores) < FEWEST or mean - half <= SOLVED <= mean + half:
         return "undecided"
     solved = mean > SOLVED

@@ -62,7 +62,9 @@ def test_a_verdict_follows_from_the_interval_beyond_the_length_of_training(memor
     solved, missed, wide = np.array([0.99, 1.0, 1.0]), np.array([0.5, 0.6, 0.55]), np.array([0.5, 1.0, 0.9])
     assert [verdict(solved, one) for one in (True, False, None)] == ["agrees", "contradicted", "solved"]
     assert [verdict(missed, one) for one in (True, False, None)] == ["not learnt", "agrees", "not solved"]
-    assert {verdict(one, True) for one in (wide, solved[:2], solved[:0])} == {"undecided"}
+    assert {verdict(one, True) for one in (wide, solved[:2])} == {"undecided"} and verdict(
+        solved[:0], True
+    ) == ""
 
 
 def test_what_negative_eigenvalues_add_is_paired_by_seed(memory: ModuleType) -> None:
