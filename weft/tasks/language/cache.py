@@ -1,4 +1,4 @@
-"""A neural cache: words of the text so far come again, most of all where the network was in a similar state.
+"""A neural cache: recent words become more probable, most of all after similar states of the network.
 
     p_cache(w | h_t)  ∝  sum over i < t with w_i = w of  exp(sharpness h_t · h_i / √D)
 
@@ -20,7 +20,7 @@ from weft.tasks.language.scoring import picked, streamed
 from weft.tasks.language.stream import Stream
 
 SHARPNESS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-"""The values that are tried; 0 counts the words, wherever they stood."""
+"""The values that are tried; 0 counts the words and ignores the states."""
 
 BLOCK = 512  # queries at a time
 
