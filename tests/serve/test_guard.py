@@ -137,6 +137,7 @@ def test_the_log_has_a_line_for_each_request_and_no_text(runs: Path, library: No
         ask(f"{where}/v1/models/secret")
         ask(f"{where}/secret", method="SECRET")
         ask(f"{where}/languages", headers={"Host": "secret"})
+        post(f"{where}/translate", ASKED, {"Origin": "https://secret.example"})
     (first,) = (tmp_path / "access.log.1").read_text().splitlines()
     lines = [json.loads(one) for one in path.read_text().splitlines()]
     assert "secret" not in path.read_text().lower()
@@ -155,7 +156,8 @@ def test_the_log_has_a_line_for_each_request_and_no_text(runs: Path, library: No
         ("GET", "/translate", 200),
         ("GET", "/v1/models/{name}", 404),
         ("other", "other", 404),
-        ("GET", "other", 421),
+        ("GET", "/languages", 421),
+        ("POST", "/translate", 403),
     ]
 
 

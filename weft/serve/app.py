@@ -89,10 +89,11 @@ class Serving:
             _route("/v1/models/{name}", completions.model),
             _route("/v1/completions", completions.completions, ["POST"]),
         ]
+        counting = Middleware(Counting, routes=routes, counts=self.counts, log=log)
         self.app = Starlette(
             routes=routes,
             exception_handlers={HTTPException: _unknown, Exception: _failed},
-            middleware=[Middleware(Counting, counts=self.counts, log=log), *self.access.layers()],
+            middleware=[counting, *self.access.layers()],
         )
 
     async def ready(self, request: Request) -> Response:

@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.errors import ConfigError
@@ -186,12 +186,16 @@ class Counting:
 
     Args:
         app: the application to call.
+        routes: those of the application; a request may be refused before one of them is chosen.
         counts: where to count.
         log: where to note each request; None for nowhere.
     """
 
-    def __init__(self, app: ASGIApp, counts: Counts, log: AccessLog | None) -> None:
+    def __init__(
+        self, app: ASGIApp, routes: Sequence[Route], counts: Counts, log: AccessLog | None
+    ) -> None:
         self.app = app
+        self.routes = routes
         self.counts = counts
         self.log = log
 
@@ -214,8 +218,9 @@ class Counting:
         try:
             await self.app(scope, receive, noting)
         finally:
-            route, seconds = scope.get("route"), time.monotonic() - begun
-            path = route.path if isinstance(route, Route) else "other"
+            seconds = time.monotonic() - begun
+            fitting = (one.path for one in self.routes if one.matches(scope)[0] is not Match.NONE)
+            path = next(fitting, "other")
             self.counts.requests.labels(path, str(status)).inc()
             self.counts.seconds.labels(path).observe(seconds)
             self.counts.note()
