@@ -83,9 +83,10 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
         where = own if given["ray"] == "local" else {"address": given["ray"]}
         ray.init(**where, logging_level=logging.ERROR)
     except Exception as error:  # noqa: BLE001  Ray raises a plain Exception if its services start too slowly
-        raise ConfigError(
-            f"--ray {given['ray']}: the cluster does not answer ({error}); start one, or pass --ray local"
-        ) from None
+        why = f"the cluster does not answer ({error}); check the address, or pass --ray local to start one"
+        if given["ray"] == "local":
+            why = f"Ray does not start ({error}); try again when the machine is less busy, or omit --ray"
+        raise ConfigError(f"--ray {given['ray']}: {why}") from None
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # hide its execution plans
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False

@@ -141,7 +141,7 @@ class Limits:
                 raise Refusal(
                     400,
                     f"{name}: expected at most {self.tokens:,} tokens per text, got {count:,}{which}; "
-                    "split it into sentences",
+                    "shorten or split it",
                     param=name,
                 )
         if sum(counts) > LINES * self.tokens:
