@@ -50,6 +50,10 @@ MARKDOWN = {
     ),
     "one  \ntwo\\\nthree ![alt](p.png) <http://x>\n": "ONE  \nTWO\\\nTHREE ![alt](p.png) <http://x>\n",
     "2 \\* 3 &amp; a_b\n": "2 \\* 3 & A_B\n",
+    "+++\ntitle = 'x'\n+++\n\na\n": "+++\ntitle = 'x'\n+++\n\nA\n",
+    "text[^n]: a\n\n- b[^n]\n\n  [^n]: c *d*\n[^x]: e\n  f\n\ng\n": (
+        "TEXT[^n]: A\n\n- B[^n]\n\n  [^n]: C *D*\n[^x]: E F\n\nG\n"
+    ),
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.documents.capitals import translated
 from weft.documents.html import Html
 from weft.documents.html_events import read
 from weft.documents.links import Links, attended, proportional, words
@@ -120,6 +121,19 @@ def test_what_is_not_to_be_translated_is_no_segment() -> None:
         "<pre>one\n two</pre><p>1 %</p>"
     )
     assert [one.text for one in page.segments] == ["Name", "See   and more.", "one", " two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("<p>a <b>file</b><sup>1</sup>.</p>", "<p>A <b>FILE</b><sup>1</sup>.</p>"),
+        ("<p>a file<sup><a href='#1'>[1]</a></sup> b</p>", "<p>A FILE<sup><a href='#1'>[1]</a></sup> B</p>"),
+        ("<nav><a>home</a><a>about us</a></nav>", "<nav><a>HOME</a><a>ABOUT US</a></nav>"),
+        ("<b><button>go</button><label>a</label></b>", "<b><button>GO</button><label>A</label></b>"),
+    ],
+)
+def test_what_no_space_separates_stays_with_its_own_tags(text: str, wanted: str) -> None:
+    assert translated(text, "a.html") == wanted
 
 
 def test_characters_are_escaped_once() -> None:

@@ -22,6 +22,12 @@ INLINE = names(
 KEPT = names("audio canvas code embed iframe kbd math object picture samp select svg textarea var video")
 """Elements inside a sentence whose content is not translated."""
 
+APART = names("a button label")
+"""Inline elements that are different texts where one follows another without a space, as in a menu."""
+
+RAISED = names("sub sup")
+"""Inline elements that stay where they are, at the end of a word, if they have no letters: signs of notes."""
+
 CLOSED = names("noscript script style template")
 """Elements between sentences whose content is not translated."""
 
@@ -76,7 +82,7 @@ class Html:
     def _take(self, events: Sequence[Event], place: int) -> int:
         """Take an event, or all those of an element that is not translated; the number of the next one."""
         event = events[place]
-        closed = event.name in KEPT or event.name in CLOSED
+        closed = event.name in KEPT or event.name in CLOSED or _is_sign(events, place)
         if event.kind == "open" and event.name not in VOID and (event.no or closed):
             after = _after(events, place)
             raw = "".join(one.raw for one in events[place:after])
@@ -93,6 +99,9 @@ class Html:
             self._preformatted += (event.name == "pre") * (1 if event.kind == "open" else -1)
             self._end(event.raw)
         elif event.kind == "open":
+            before = events[place - 1] if place else event
+            if before.kind == "close" and {before.name, event.name} <= APART:
+                self._end()
             self._run.open(event.raw, event.name)
         else:
             self._run.close(event.raw, event.name)
@@ -179,6 +188,18 @@ class _Run:
         done = self._open.pop()
         mark = Mark(done.begin, self._length, Tag(done.raw, raw), tuple(done.inner))
         self._open[-1].inner.append(mark)
+
+
+def _is_sign(events: Sequence[Event], place: int) -> bool:
+    """Whether an element begins here that is a sign without letters at the end of a word."""
+    if events[place].name not in RAISED or events[place].kind != "open":
+        return False
+    before = events[place - 1].raw[-1:] if place else " "
+    after = _after(events, place)
+    content = "".join(html.unescape(one.raw) for one in events[place:after] if one.kind == "text")
+    rest = events[after].raw if after < len(events) and events[after].kind == "text" else ""
+    at_end = not (before.isspace() or rest[:1].isalnum())
+    return at_end and not any(sign.isalpha() for sign in content)
 
 
 def _after(events: Sequence[Event], place: int) -> int:

@@ -14,7 +14,8 @@ from weft.documents.library import library
 from weft.documents.moving import Laid, laid
 from weft.documents.segments import Mark, Segment, Written
 
-_FRONT = re.compile(r"---[ \t]*\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|$)")
+_FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|$)")
+_NOTE = re.compile(r"\[\^[^\s\[\]]+\]:?")
 _SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|^(?:[#>]|[-+](?=\s))|(?<=^\d)[.)](?=\s)")
 _TASK = re.compile(r"\[[ xX]\]\s+")
 
@@ -104,6 +105,26 @@ class Markdown:
 
 def _parser() -> Any:
     parser = library("markdown_it").MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    paragraph = library("markdown_it.rules_block").paragraph
+
+    def defined(state: Any, line: int, end: int, silent: bool) -> bool:
+        """A footnote: a paragraph, which ends another one; CommonMark takes it for the address of a link."""
+        found = _NOTE.match(state.src, state.bMarks[line] + state.tShift[line], state.eMarks[line])
+        return bool(found and found[0].endswith(":") and (silent or paragraph(state, line, end, silent)))
+
+    def cited(state: Any, silent: bool) -> bool:
+        """The sign of a footnote, which stays as it is."""
+        found = _NOTE.match(state.src, state.pos, state.posMax)
+        if not found:
+            return False
+        sign = found[0] if state.pos == 0 else found[0].removesuffix(":")
+        if not silent:
+            state.push("html_inline", "", 0).content = sign
+        state.pos += len(sign)
+        return True
+
+    parser.block.ruler.before("reference", "footnote", defined, {"alt": ["paragraph", "reference"]})
+    parser.inline.ruler.before("link", "footnote", cited)
     parser.normalizeLink = parser.normalizeLinkText = str  # addresses stay as they are
     parser.validateLink = bool
     return parser

@@ -191,9 +191,7 @@ class Counting:
         log: where to note each request; None for nowhere.
     """
 
-    def __init__(
-        self, app: ASGIApp, routes: Sequence[Route], counts: Counts, log: AccessLog | None
-    ) -> None:
+    def __init__(self, app: ASGIApp, routes: Sequence[Route], counts: Counts, log: AccessLog | None) -> None:
         self.app = app
         self.routes = routes
         self.counts = counts
