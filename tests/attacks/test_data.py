@@ -13,9 +13,9 @@ from tests.attacks import bombs
 from tests.attacks.bombs import HUGE
 from tests.attacks.jail import Jail, listing, refused
 from tests.commands import corpus, labelled
+from tests.commands.prose import make as make_prose
 from tests.commands.test_caption import make as make_captions
 from tests.commands.test_images import make as make_pictures
-from tests.commands.test_language import make as make_prose
 from tests.commands.test_speech import make as make_songs
 from tests.tasks.every import _series as make_series
 

@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 from tests.commands.exporting import exported, run_program
+from tests.commands.prose import GPT, RECIPE, RECURRENT, write
 from tests.commands.shell import refused, weft
-from tests.commands.test_language import GPT, RECIPE, RECURRENT, write
 from tests.commands.test_pointer import make as make_pointer
 from tests.export.runs import TEXTS, translator
 from weft.export.formats.onnx import Onnx

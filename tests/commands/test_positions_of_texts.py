@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from tests.commands import labelled
+from tests.commands.prose import make as make_prose
 from tests.commands.shell import Answer, unanswered, weft
-from tests.commands.test_language import make as make_prose
 from weft.run import open_run
 from weft.tasks.language.stream import EOS
 

@@ -22,8 +22,8 @@ from PIL import Image
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 from tests.commands import labelled, test_export_series, test_images, test_masked
+from tests.commands.prose import GPT, RECIPE, RECURRENT, write
 from tests.commands.shell import refused, weft
-from tests.commands.test_language import GPT, RECIPE, RECURRENT, write
 from tests.export.runs import TEXTS, translator
 from weft.export.formats.onnx import program
 from weft.importing.runs import import_run

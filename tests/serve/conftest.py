@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.commands import corpus, labelled
+from tests.commands.prose import RECIPE, RECURRENT, write
 from tests.commands.shell import weft
-from tests.commands.test_language import RECIPE, RECURRENT, write
 from tests.serve.browser import Browser, found
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.commands.prose import GPT, RECIPE, write
 from tests.commands.shell import weft
-from tests.commands.test_language import GPT, RECIPE, write
 from tests.serve.client import Reply, ask, events, post
 from tests.serve.conftest import listening
 from tests.serve.exact import Exact

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 
 from tests.commands import corpus, labelled
+from tests.commands.prose import make as make_prose
 from tests.commands.test_caption import make as make_captions
 from tests.commands.test_draw import make as make_drawings
 from tests.commands.test_elmo import make as make_contexts
 from tests.commands.test_embeddings import make as make_words
 from tests.commands.test_images import make as make_pictures
-from tests.commands.test_language import make as make_prose
 from tests.commands.test_masked import make as make_gaps
 from tests.commands.test_pointer import make as make_pointed
 from tests.commands.test_speech import make as make_songs
