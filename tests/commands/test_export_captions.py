@@ -10,7 +10,7 @@ from PIL import Image
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 import weft as package
-from tests.commands.exporting import answers, exported, odd_pictures
+from tests.commands.exporting import answers, exported, odd_pictures, quick_first
 from tests.commands.shell import refused, unanswered, weft
 from tests.commands.test_caption import make, train
 from weft.export.formats.onnx import program
@@ -29,7 +29,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("changes", quick_first(MODELS))
 def test_a_captioner(changes: list[str], tmp_path: Path) -> None:
     recipe = make(tmp_path / "toy")
     faster = ("data.size=12", "training.max_updates=400", "training.validate_every=400")

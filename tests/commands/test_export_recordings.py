@@ -79,6 +79,7 @@ def test_a_transcriber(run: Path, tmp_path: Path) -> None:
     assert "--to web: the page cannot run" in refused(weft("export", run, "--to", "web", "--output", "x"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
 def test_other_encoders(changes: list[str], tmp_path: Path) -> None:
     recipe = make(tmp_path / "toy")

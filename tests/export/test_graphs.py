@@ -26,7 +26,20 @@ from weft.tree import leaves
 REFUSED = ("orthogonal", "unitary", "size=13, length=1)")
 """A matrix inverse, complex numbers, and a state without numbers."""
 
-RARE = tuple(name for name in CELLS if not name.startswith(("lstm", "gru", "elman", "ssru")))
+QUICK = (
+    *("lstm()", "gru(after)", "elman(tanh)", "ssru()", "mamba(11,3,2)", "delta(2,3,5)", "orthogonal()"),
+    *(
+        "bag()",
+        "convolution(6)",
+        "pyramid((13,5),True)",
+        "transformer(6)",
+        "bag(mean)",
+        "hybrid()",
+        "window(13)",
+    ),
+    *("recurrent((13,),input,True)", "transformer(12,rotary,rms,False)"),
+)
+"""One or two of a kind; an export takes seconds, so all others run with the slow tests."""
 NEAR = 2e-5
 VOCABULARY = 17
 
@@ -88,7 +101,14 @@ def check_decoder(make: Any, tmp_path: Path) -> None:
         written(graph, tmp_path, make if graph.name == "step" else "")
 
 
-@pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
+def members(parts: dict[str, Any]) -> list[Any]:
+    return [
+        pytest.param(make, id=name, marks=[] if name in QUICK else [pytest.mark.slow])
+        for name, make in parts.items()
+    ]
+
+
+@pytest.mark.parametrize("make", members(CELLS))
 def test_cells(make: Make, tmp_path: Path) -> None:
     def cell(in_size: int, size: int) -> Cell:
         made: Cell = make(in_size, size)
@@ -97,25 +117,12 @@ def test_cells(make: Make, tmp_path: Path) -> None:
     check_encoder(RecurrentEncoder(READ, sizes=(5, SIZE), cell=cell, bidirectional=True), tmp_path, make)
 
 
-def some(members: dict[str, Any], *, slow: tuple[str, ...] = ()) -> list[Any]:
-    """Parameters of a test; those whose names begin with one of `slow` run with the slow tests."""
-    return [
-        pytest.param(make, id=name, marks=[pytest.mark.slow] if name.startswith(slow) else [])
-        for name, make in members.items()
-    ]
-
-
 # test_cells has the cells of recurrent encoders
-@pytest.mark.parametrize("make", some({k: v for k, v in ENCODERS.items() if "recurrent/" not in k}))
+@pytest.mark.parametrize("make", members({k: v for k, v in ENCODERS.items() if "recurrent/" not in k}))
 def test_encoders(make: Make, tmp_path: Path) -> None:
     check_encoder(make(READ), tmp_path, make)
 
 
-@pytest.mark.parametrize(
-    "make",
-    some(
-        {k: v for k, v in DECODERS.items() if "pointer" not in k}, slow=tuple(f"recurrent/{k}" for k in RARE)
-    ),
-)
+@pytest.mark.parametrize("make", members({k: v for k, v in DECODERS.items() if "pointer" not in k}))
 def test_decoders(make: Make, tmp_path: Path) -> None:
     check_decoder(make, tmp_path)

@@ -273,6 +273,7 @@ def test_a_signal_stops_all_processes_and_the_search_resumes(recipe: Path) -> No
 
 
 @needs_optuna
+@pytest.mark.slow
 def test_two_processes_share_the_trials(recipe: Path) -> None:
     command = [sys.executable, "-m", "weft", *map(str, words(recipe, "--trials", 4, "--seeds", 1))]
     done = subprocess.run(
