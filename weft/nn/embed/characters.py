@@ -7,6 +7,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
+from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.filters import FilterEncoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
@@ -28,7 +29,11 @@ class Characters(nn.Module):
         kind: "convolution" (Ma & Hovy 2016: width 3, then max) or "recurrent" (Lample et al. 2016: the
             final states of both directions).
         letter_size: features of a letter.
+        widths: of the convolution's filters, in letters; each width has an equal share of the features.
         dropout: on the letters' vectors.
+
+    Raises:
+        ConfigError: the features cannot be shared equally between the widths.
 
     Example:
         >>> import torch
@@ -43,16 +48,21 @@ class Characters(nn.Module):
         *,
         kind: Kind = "convolution",
         letter_size: int = 32,
+        widths: tuple[int, ...] = (3,),
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         check_choice("kind", kind, Kind)
+        if not widths or size % len(widths):
+            raise ConfigError(
+                f"widths: expected one or more that share {size} features equally, got {list(widths)}"
+            )
         self.table = nn.Embedding(num_characters, letter_size)
         self.dropout = Dropout(dropout)
         self.encoder: Encoder
         self.pool: Pool
         if kind == "convolution":
-            self.encoder = FilterEncoder(letter_size, widths=(3,), features=size)
+            self.encoder = FilterEncoder(letter_size, widths=widths, features=size // len(widths))
             self.pool = Max(size)
         else:
             self.encoder = RecurrentEncoder(letter_size, sizes=(size // 2,), bidirectional=True)

@@ -26,7 +26,7 @@ class Spelled(NamedTuple):
 
 
 class Words(nn.Module):
-    """[E(w); characters(w)] at each position.
+    """[E(w); fixed(w); characters(w)] at each position.
 
     In training, words are replaced by the unknown word with probability a / (a + count), so that its vector
     is trained and the model learns to use the letters.
@@ -37,6 +37,8 @@ class Words(nn.Module):
         characters: maps letters to a vector; None to use only the table.
         unknown: the number of the unknown word.
         replaced: the a above; 0 to disable.
+        fixed_size: features of a second table that is not trained; `fix` fills it. Words with a count of 0
+            are then the unknown word in the trained table, so that only the second one tells them apart.
         dropout: dropout rate of the output.
 
     Source: Kiperwasser & Goldberg 2016, section 4, for the replacement.
@@ -56,6 +58,7 @@ class Words(nn.Module):
         characters: Characters | None = None,
         unknown: int = 1,
         replaced: float = 0.25,
+        fixed_size: int = 0,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -66,21 +69,36 @@ class Words(nn.Module):
         self.unknown = unknown
         self.replaced = replaced
         self.register_buffer("counts", torch.zeros(num_words))
+        self.fixed: Tensor | None
+        self.register_buffer("fixed", torch.zeros(num_words, fixed_size) if fixed_size else None)
         self.dropout = Dropout(dropout)
-        self.size = size + (characters.size if characters else 0)
+        self.size = size + fixed_size + (characters.size if characters else 0)
 
     def learn_from(self, counts: Tensor) -> None:
         """Set the counts [V] of words in the training data."""
         self.get_buffer("counts").copy_(counts)
 
+    def fix(self, vectors: Tensor) -> None:
+        """Fill the second table with vectors [V, fixed_size], scaled to features of variance 1."""
+        assert self.fixed is not None
+        there = vectors[(vectors != 0).any(1)]
+        self.fixed.copy_(vectors / there.square().mean().sqrt() if len(there) else vectors)
+
     def forward(self, given: Spelled) -> Tensor:
         """Sentences to [B, S, size]."""
         parts = []
         if self.table is not None:
-            parts.append(self.table(self._some_unknown(given.words)))
+            parts.append(self.table(self._some_unknown(self._counted(given.words))))
+        if self.fixed is not None:
+            parts.append(nn.functional.embedding(given.words, self.fixed))
         if self.characters is not None:
             parts.append(self.characters(given.letters)[given.which])
         return self.dropout(torch.cat(parts, -1))  # type: ignore[no-any-return]
+
+    def _counted(self, words: Tensor) -> Tensor:
+        if self.fixed is None:
+            return words
+        return words.masked_fill(self.get_buffer("counts")[words] == 0, self.unknown)
 
     def _some_unknown(self, words: Tensor) -> Tensor:
         if not self.training or not self.replaced:

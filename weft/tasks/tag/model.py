@@ -25,10 +25,14 @@ class Spelling:
         size: features of a word's vector from the table; 0 for letters alone.
         characters: how letters are read: convolution, recurrent, or none.
         letter_size: features of a letter.
+        widths: numbers of letters that the convolution's filters read; each width has an equal share of the
+            features.
         spelled: features of the vector that is made of the letters.
         replaced: in training, a word seen n times is replaced by the unknown word with probability
             replaced / (replaced + n).
         vectors: a text file of word2vec or GloVe vectors of this size that the table begins with.
+        fixed: leave the vectors as they are, in a second table beside the trained one; better for words that
+            training never saw.
         contextual: a run of the task elmo or masked, whose vectors of words in context are appended.
         tuned: train the model of that run further too; otherwise it stays as it is.
         dropout: share of features that is set to zero in training.
@@ -37,9 +41,11 @@ class Spelling:
     size: int = 100
     characters: Literal["convolution", "recurrent", "none"] = "convolution"
     letter_size: int = 32
+    widths: tuple[int, ...] = (3,)
     spelled: int = 64
     replaced: float = 0.25
     vectors: Path | None = None
+    fixed: bool = False
     contextual: Path | None = None
     tuned: bool = False
     dropout: float = 0.3
@@ -52,6 +58,8 @@ class Spelling:
                 raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if self.tuned and self.contextual is None:
             raise ConfigError("tuned: expected contextual, the run whose model is trained further")
+        if self.fixed and self.vectors is None:
+            raise ConfigError("fixed: true needs vectors; set vectors, or leave fixed out")
         if self.size == 0 and self.characters == "none":
             raise ConfigError("size: expected at least 1 without characters, got 0; give one of them")
 
@@ -86,9 +94,20 @@ class TagModel:
         characters = None
         if how.characters != "none":
             characters = Characters(
-                num_letters, how.spelled, kind=how.characters, letter_size=how.letter_size
+                num_letters,
+                how.spelled,
+                kind=how.characters,
+                letter_size=how.letter_size,
+                widths=how.widths,
             )
-        words = Words(num_words, how.size, characters=characters, replaced=how.replaced, dropout=how.dropout)
+        words = Words(
+            num_words,
+            how.size,
+            characters=characters,
+            replaced=how.replaced,
+            fixed_size=how.size if how.fixed else 0,
+            dropout=how.dropout,
+        )
         embed = (
             words
             if contextual is None

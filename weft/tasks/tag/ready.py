@@ -141,9 +141,12 @@ class TagReady(ready.Ready):
         embed.learn_from(lexicon.word_counts())
         if self._vectors and embed.table is not None:
             with torch.no_grad():
+                start = embed.table.weight if embed.fixed is None else torch.zeros_like(embed.fixed)
                 for number, word in enumerate(lexicon.words, 2):
                     if word in self._vectors:
-                        embed.table.weight[number] = torch.from_numpy(self._vectors[word])
+                        start[number] = torch.from_numpy(self._vectors[word])
+                if embed.fixed is not None:
+                    embed.fix(start)
         return model
 
     def rows(self) -> Mapping[str, Sequence[str]]:
