@@ -18,7 +18,7 @@ from weft.nn.heads.normal import Normal
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.nn.heads.student import Student
-from weft.tasks.forecast.baseline import fit, moments
+from weft.tasks.forecast.baseline import fit, lookback_of, moments
 from weft.tasks.forecast.model import Forecast
 
 
@@ -46,6 +46,58 @@ def test_it_is_the_season_of_a_series_that_only_repeats_and_the_last_value_of_a_
     np.testing.assert_allclose(x @ found.weight + past[0, -1], future[0], atol=0.02)
     walk = fit(windows(np.random.default_rng(5).normal(size=61).cumsum(), 19, 5), 1)
     assert np.abs(walk.weight[:-1]).max() < 0.2 and (walk.spread > 0).all()
+
+
+def returning(rows: int, share: float = 0.8) -> np.ndarray:
+    """x_t = share x_(t-1) + noise; its best forecast after h steps is share^h x_t."""
+    noise = np.random.default_rng(7).normal(size=rows)
+    values = noise.copy()
+    for t in range(1, rows):
+        values[t] += share * values[t - 1]
+    return values
+
+
+def test_a_series_that_returns_to_its_mean_is_forecast_from_its_level() -> None:
+    series = windows(returning(8000), 3, 5)
+    found = fit(series, 1, level=True)
+    assert ", level" in found.name and found.weight.shape == (5, 5)
+    still = np.array([0, 0, 0, 1.0, 0]) @ found.weight  # the change after a window of ones
+    np.testing.assert_allclose(1 + still, 0.8 ** np.arange(1, 6), atol=0.05)
+    assert found.error < 0.97 * fit(series, 1).error
+
+
+def test_moments_with_the_level_give_the_errors_of_the_forecasts() -> None:
+    found = windows(returning(131))
+    weight = np.random.default_rng(3).normal(size=(9, 5))
+    past, future, _ = found.take(found.of(1))
+    x = np.concatenate([past - past[:, -1:], past[:, -1:], np.ones((len(past), 1))], 1)
+    want = np.square(x @ weight + past[:, -1:] - future).mean(0)
+    np.testing.assert_allclose(moments(found, 1, level=True).errors(weight), want)
+
+
+def test_few_validation_rows_prove_no_level_and_a_drift_that_ended_costs_its_constant() -> None:
+    assert ", level" not in fit(windows(returning(60), 3, 5), 1, level=True).name
+    walk = np.random.default_rng(8).normal(size=500).cumsum() + 0.5 * np.minimum(np.arange(500), 300)
+    assert "no constant" in fit(windows(walk, 3, 23), 1, level=True).name
+
+
+def test_a_longer_lookback_is_taken_only_if_it_helps() -> None:
+    season = np.tile(np.random.default_rng(4).normal(size=16), 60)
+    noisy = season + 0.1 * np.random.default_rng(5).normal(size=960)
+    assert lookback_of(lambda rows: windows(noisy, rows, 4), 16, 8, 100) in (16, 32, 64)
+    assert lookback_of(lambda rows: windows(returning(4000), rows, 4), 1, 8, 31) == 8
+    assert lookback_of(lambda rows: windows(noisy, rows, 4), 16, 8, 15) == 8
+
+
+def test_a_model_that_begins_with_the_level_forecasts_what_its_closed_form_does() -> None:
+    built = Point(4)
+    model = Forecast(LinearForecaster(7, 5), built, normalise="last", base=(7, 5), level=True)
+    weight = torch.randn(9, 5)
+    model.begin_with(weight, torch.ones(5))
+    values = torch.randn(3, 7)
+    past = Past(values, torch.zeros(3, 12, 0), torch.zeros(3, dtype=torch.long), torch.zeros(3, 7, 0))
+    x = torch.cat([values - values[:, -1:], values[:, -1:], torch.ones(3, 1)], 1)
+    torch.testing.assert_close(model.best(past), x @ weight + values[:, -1:])
 
 
 @pytest.mark.parametrize("head", [Point, Normal, Student, partial(Quantile, levels=(0.1, 0.5, 0.9))])

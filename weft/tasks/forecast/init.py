@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -108,7 +109,7 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
         DataError: the file cannot be read, or is too short for the horizon.
     """
     table = read_series(file, which)
-    found = _measured(table, file, horizon)
+    found = _measured(table, file, horizon, which.targets)
     often = f", at the frequency {found.frequency}" if found.frequency else ""
     season = f"a season looks like {found.season} rows"
     lines = [
@@ -123,12 +124,14 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _measured(table: Table, file: Path, horizon: int) -> _Measured:
+def _measured(table: Table, file: Path, horizon: int, targets: Sequence[str]) -> _Measured:
+    from weft.tasks.forecast.baseline import lookback_of
     from weft.tasks.forecast.data import SeriesData  # loads torch
 
     lengths = [len(series.times) for series in table.series]
     rows, most = min(lengths), max(lengths)
-    season = SeriesData(file=str(file)).season_of(table)
+    data = SeriesData(file=str(file), targets=tuple(targets), horizon=horizon)
+    season = data.season_of(table)
     train = int(0.7 * rows)
     lookback = max(horizon, 2 * season, 8)
     while lookback > horizon and lookback + horizon > train // 2:
@@ -138,6 +141,9 @@ def _measured(table: Table, file: Path, horizon: int) -> _Measured:
             f"expected at least {int(2 * horizon / 0.7) + 1} rows for a horizon of {horizon}, got {rows}",
             path=file,
         )
+    lookback = lookback_of(
+        lambda rows: replace(data, lookback=rows).windows(table), season, lookback, train // 2 - horizon
+    )
     segments = range(min(lookback, horizon, 48), 0, -1)
     windows = (max(1, int(0.7 * length) - lookback - horizon + 1) for length in lengths)
     return _Measured(
@@ -174,7 +180,7 @@ def _settings(found: _Measured, horizon: int) -> list[str]:
     plan = planned(found.windows / batch, epochs=30, warmup=0)
     calendar = "true" if found.years >= YEARS else "false"
     return [
-        f"  lookback: {found.lookback}                # rows to read",
+        f"  lookback: {found.lookback}                # rows to read, as ridge regression likes best",
         f"  horizon: {horizon}                 # rows to forecast",
         f"  season: {found.season}                  # rows per season, for a baseline",
         "  split: [0.7, 0.1, 0.2]       # training, validation, test, in this order",
@@ -184,7 +190,7 @@ def _settings(found: _Measured, horizon: int) -> list[str]:
         f"  forecaster: {{use: segments, segment: {found.segment}, hidden: 128, dropout: 0.2}}",
         "  head: {use: quantile, best: mean}   # bands and a mean; or point, normal, student",
         "  normalise: last              # subtract each window's last value",
-        "  base: linear                 # start as ridge regression and learn its residuals",
+        "  base: level                  # start as the best ridge regression and learn its residuals",
         "training:",
         f"  optimiser: {{use: adam, lr: {0.001 if found.windows > MANY else 0.002}}}",
         "  schedule: {use: cosine}",

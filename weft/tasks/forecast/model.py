@@ -15,7 +15,7 @@ from weft.nn.heads.point import Point
 from weft.randomness import for_rows, open_generator
 
 Normalise = Literal["last", "mean", "mean_std", "none"]
-Base = Literal["none", "linear"]
+Base = Literal["none", "linear", "level"]
 
 
 class SeriesBatch(NamedTuple):
@@ -47,6 +47,7 @@ class Forecast(nn.Module):
         normalise: what is subtracted from a window and added back: its last value, its mean, its mean after
             which it is divided by its scale, or nothing.
         base: [L, H] of a closed-form forecaster whose residuals are learnt; None to learn the values.
+        level: that forecaster also reads the level, the last value of a window.
     """
 
     base_weight: Tensor | None
@@ -59,13 +60,14 @@ class Forecast(nn.Module):
         *,
         normalise: Normalise,
         base: tuple[int, int] | None = None,
+        level: bool = False,
     ) -> None:
         super().__init__()
         self.forecaster = forecaster
         self.head = head
         self.normalise = normalise
         lookback, horizon = base or (0, 0)
-        self.register_buffer("base_weight", torch.zeros(lookback + 1, horizon) if base else None)
+        self.register_buffer("base_weight", torch.zeros(lookback + 1 + level, horizon) if base else None)
         self.register_buffer("base_spread", torch.ones(horizon) if base else None)
         if base:
             head.begin_standard()
@@ -74,7 +76,8 @@ class Forecast(nn.Module):
         """Start as a closed-form forecaster (baseline.py).
 
         Args:
-            weight: [L + 1, H] for windows minus their last value, the constant in the last row.
+            weight: [L + 1, H] for windows minus their last value, the constant in the last row; with the
+                level [L + 2, H], the level in the row before.
             spread: [H] its root mean squared error at each step ahead.
         """
         assert self.base_weight is not None
@@ -121,7 +124,10 @@ class Forecast(nn.Module):
         """The closed-form forecast [B, H] and its root mean squared error [1, H]."""
         last = values[:, -1:]
         with torch.autocast(values.device.type, enabled=False):
-            forecast = (values - last).float() @ weight[:-1] + weight[-1] + last
+            lookback = values.shape[1]
+            forecast = (values - last).float() @ weight[:lookback] + weight[-1] + last
+            if len(weight) > lookback + 1:
+                forecast = forecast + last.float() * weight[lookback]
         return forecast, self.base_spread[None]
 
     def loss(self, batch: SeriesBatch, *, feeding: float = 1.0, per_sequence: bool = False) -> Loss:
@@ -166,7 +172,9 @@ class ForecastModel:
         head: a head for numbers: point, normal, student or quantile.
         normalise: what is subtracted from each window: last (its last value), mean, mean_std, none.
         base: `linear` starts from the best closed-form forecaster (ridge regression, last season, last value
-            or a mixture) and learns its residuals; `none` learns the values.
+            or a mixture) and learns its residuals; `level` also tries ridge regression on the level (for
+            series that return to their mean) and without a constant (for series without drift), and takes
+            what is best on the validation part; `none` learns the values.
     """
 
     forecaster: Callable[..., Forecaster] = SegmentForecaster
@@ -186,5 +194,6 @@ class ForecastModel:
         head = self.head(forecaster.size)
         if not isinstance(head, RealHead):
             raise ConfigError("head: expected point, normal, student or quantile for a forecast")
-        base = (lookback, horizon) if self.base == "linear" else None
-        return Forecast(forecaster, head, normalise=self.normalise, base=base)
+        base = None if self.base == "none" else (lookback, horizon)
+        level = self.base == "level"
+        return Forecast(forecaster, head, normalise=self.normalise, base=base, level=level)

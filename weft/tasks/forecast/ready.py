@@ -120,7 +120,7 @@ class ForecastReady(ready.Ready):
         seen = len(self.about.get("channels", {}).get("names", ()))
         model = self.task.built(len(self.about["names"]), self.about["known"], seen)
         if self._base is not None:
-            weight, spread = (torch.from_numpy(part).float() for part in self._base[1:])
+            weight, spread = (torch.from_numpy(one).float() for one in (self._base.weight, self._base.spread))
             model.begin_with(weight, spread)
         return model
 

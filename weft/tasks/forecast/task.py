@@ -114,8 +114,8 @@ class ForecastTask(Task):
         for note in table.notes:
             progress(note, 0, 0)
         base = None
-        if self.parts.base == "linear":
-            base = fit(windows, self.data.season_of(table))
+        if self.parts.base != "none":
+            base = fit(windows, self.data.season_of(table), level=self.parts.base == "level")
             progress(f"the model starts as {base.name}", 0, 0)
         return ForecastReady(self, found, base=base, training=ForecastTraining(self, windows))
 
