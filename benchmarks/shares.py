@@ -26,8 +26,10 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from weft import native
 from weft.config import read_recipe
+from weft.native.memory import keep_freed
 from weft.run import check
 from weft.train import devices, seeds
+from weft.train.sharding import local
 
 WARM = 3
 PHASES = ("batch", "forward", "backward", "norm and scaling", "optimiser")
@@ -37,6 +39,7 @@ class Update:
     """One update after another, as weft/train/update.py takes them."""
 
     def __init__(self, recipe: str, changes: list[str], folder: Path) -> None:
+        keep_freed()  # as a training does
         begun = check(read_recipe(recipe, changes))
         self.settings = begun.settings
         self.ready = begun.task.prepare(folder, lambda *said: None)
@@ -60,7 +63,7 @@ class Update:
         with phase("backward"):
             gradients = torch.autograd.grad(loss.total, self.parameters, allow_unused=True)
         with phase("norm and scaling"):
-            found = [one for one in gradients if one is not None]
+            found = [local(one) for one in gradients if one is not None]
             torch.nn.utils.get_total_norm(found).item()
             torch._foreach_mul_(found, 1 / float(loss.count))
         with phase("optimiser"):

@@ -82,6 +82,33 @@ def test_the_number_of_threads_changes_no_bit(cbow: bool) -> None:
 
 
 @needs
+@objectives
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_sparse_gradients_hold_the_rows_that_were_read(sizes: tuple[int, ...], cbow: bool) -> None:
+    size, drawn, length, words = sizes
+    u, v = (normal(3 * words, size, seed=seed, dtype=torch.float32) for seed in (1, 2))
+    given = places(drawn, length, words)
+    whole = results(u, v, given, cbow=cbow)
+    leaves = u.clone().requires_grad_(), v.clone().requires_grad_()
+    total, count = word2vec(*leaves, given, 3, cbow=cbow, sparse=True)
+    found = torch.autograd.grad(1.7 * total, leaves)
+    assert torch.equal(total, whole[0]) and torch.equal(count, whole[1])
+    read = [given.inner.unique(), torch.cat([given.outer, given.noise], 1).unique()]  # in order, each once
+    for sparse, dense, rows in zip(found, whole[2:], read, strict=True):
+        assert sparse.is_coalesced() and torch.equal(sparse.indices()[0], rows)
+        assert torch.equal(sparse.to_dense(), dense)
+
+
+@needs
+def test_only_parameters_have_sparse_gradients() -> None:
+    u, v, given = normal(11, 5, dtype=torch.float32), normal(11, 5, dtype=torch.float32), places(3, 7, 11)
+    u.requires_grad_(), v.requires_grad_()
+    total, _ = word2vec(2 * u, v, given, 3, cbow=True, sparse=True)  # the product needs a dense gradient
+    du, dv = torch.autograd.grad(total, (u, v))
+    assert not du.is_sparse and dv.is_sparse
+
+
+@needs
 def test_extreme_scores_have_a_loss_and_a_gradient() -> None:
     for by in (0.0, 1e-20, 30.0):
         u, v = (by * normal(5, 3, seed=seed, dtype=torch.float64) for seed in (1, 2))

@@ -50,7 +50,7 @@ from weft.native.jobs import (
 )
 from weft.native.library import NO_TILES, Loaded, int8, loaded, narrow, narrow_cells, tiles
 from weft.native.scans import Light, LightBack, Matrix, MatrixBack, Selective, SelectiveBack
-from weft.native.training import Attend, Drop, Losses, Neighbours
+from weft.native.training import Adagrad, Attend, Drop, Losses, Neighbours
 
 __all__ = [
     "ACTIVATIONS",
@@ -64,6 +64,7 @@ __all__ = [
     "PRODUCTS",
     "SEARCHED",
     "VERSION",
+    "Adagrad",
     "Attend",
     "Backward",
     "Choose",

@@ -7,10 +7,16 @@ Read next: training.py, those that only training uses; library.py.
 from ctypes import Structure, c_double, c_longlong, c_void_p
 
 from weft.native.scans import Light, LightBack, Matrix, MatrixBack, Selective, SelectiveBack
-from weft.native.training import Attend, Drop, Losses, Neighbours
+from weft.native.training import Adagrad, Attend, Drop, Losses, Neighbours
 
 VERSION = 4  # of these structs
-VERSIONS = {"decoding": 5, "searching": 5, "attention": 1, "dropping": 1}  # of single sources
+VERSIONS = {
+    "decoding": 5,
+    "searching": 5,
+    "attention": 1,
+    "dropping": 1,
+    "neighbours": 5,
+}  # of single sources
 CELLS = {"lstm": 0, "peephole": 1, "coupled": 2, "gru": 3, "elman": 4, "relu": 5}
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "elman": 1, "relu": 1}
 LIGHT = {"mingru": 0, "minlstm": 1, "ssru": 2, "sru": 3}
@@ -231,7 +237,7 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     "attention": {"weft_attend": Attend, "weft_attend_back": Attend},
     "dropping": {"weft_drop": Drop},
     "losses": {"weft_losses": Losses},
-    "neighbours": {"weft_neighbours": Neighbours},
+    "neighbours": {"weft_neighbours": Neighbours, "weft_adagrad": Adagrad},
     "decoding": {"weft_decode": Decode, "weft_predict": Predict, "weft_soften": Soften},
     "choosing": {"weft_choose": Choose},
     "searching": {"weft_search": Searching, "weft_read_back": Reading},

@@ -1,5 +1,6 @@
 // word2vec on the CPU: loss and gradients of skip-gram and CBOW with negative samples, a row of text at a time. Only real
 // neighbours are multiplied, and the scores of the negative samples stay in the L2 cache until their gradient is added.
+// Gradients are of whole tables, or only of rows that were read; Adagrad then changes these rows alone.
 //
 // Plain C interface, compiled like cells.cpp.
 #include "panels.h"
@@ -12,10 +13,19 @@ struct Neighbours {
   const Int *words;             // [B, L] rows of v
   const Int *lines, *reach;     // [B, L]; a line below 0 is padding
   const Int *noise;             // [B, N] rows of v
+  const Int *index_to, *words_to, *noise_to;  // like index, words and noise: rows of du and dv
   const float *u, *v;           // [., D]
-  float *du, *dv;               // like u and v, accumulated; NULL without gradient
+  float *du, *dv;               // [., D], accumulated; NULL without gradient
   float *room;                  // [slabs, Room::floats], buffer
   double *sums;                 // [B, 2], the result: loss and number of pairs (skip-gram) or words (CBOW)
+};
+
+struct Adagrad {
+  Int rows, size, slabs;
+  double rate, epsilon;
+  const Int *index;             // [N] different rows of the table
+  const float *gradient;        // [N, D]
+  float *weight, *sum;          // [., D] the table, and the sum of the squares of its gradients
 };
 
 namespace {
@@ -123,7 +133,7 @@ inline void score(const Neighbours &p, const Room &r, const float *x, Int n) {
   });
 }
 
-// Sum of log(1 + e^x) over n scores, which become weight / (1 + e^-x); those after n become 0.
+// Sum of log(1 + e^x) over n scores, which become weight / (1 + e^-x); those after n must be finite and become 0.
 inline double soften(float *x, Int n, float weight) {
   V high = set(0.f), factor = set(1.f);
   double logs = 0;
@@ -150,9 +160,6 @@ inline double soften(float *x, Int n, float weight) {
   return (double)total(high) + logs;
 }
 
-inline double softplus(float x) { return (x > 0 ? (double)x : 0.0) + std::log1p(std::exp(-std::fabs((double)x))); }
-inline float logistic(float x) { return 1.f / (1.f + std::exp(-x)); }
-
 // Call f(t, s) for all neighbours s of t.
 template <class F> inline void each_pair(const Neighbours &p, Int b, Int n, const F &f) {
   const Int *lines = p.lines + b * p.length, *reach = p.reach + b * p.length;
@@ -161,6 +168,21 @@ template <class F> inline void each_pair(const Neighbours &p, Int b, Int n, cons
     for (Int s = first; s <= last; s++)
       if (s != t && lines[s] == lines[t] && lines[t] >= 0) f(t, s);
   }
+}
+
+// Call f(t, neighbours, how many) for each t, with some of its neighbours at a time.
+constexpr int AT_ONCE = 32;
+template <class F> inline void each_word(const Neighbours &p, Int b, Int n, const F &f) {
+  Int near[AT_ONCE], some = 0, of = 0;
+  auto taken = [&] {
+    if (some) f(of, near, some);
+    some = 0;
+  };
+  each_pair(p, b, n, [&](Int t, Int s) {
+    if (t != of || some == AT_ONCE) taken();
+    of = t, near[some++] = s;
+  });
+  taken();
 }
 
 struct Step {
@@ -191,19 +213,30 @@ void read(const Step &step, Int slab) {
     x = r.mean, dx = r.dmean;
     zero(x, n), zero(dx, n);
     each_pair(p, b, n, [&](Int t, Int s) { add_to(x + t * r.wide, r.u + s * r.wide, r.wide, 1.f), r.number[t]++; });
+    float *z = r.scores;  // minus the score of each word, then its logistic function
+    Int some = 0;
     for (Int t = 0; t < n; t++) {
       if (!r.number[t]) continue;
-      float *mean = x + t * r.wide, *v = r.v + t * r.wide;
+      float *mean = x + t * r.wide;
       for (Int d = 0; d < r.wide; d++) mean[d] /= r.number[t];
-      const float z = dot(mean, v, r.wide), g = -logistic(-z);
-      loss += softplus(-z), count++;
-      add_to(dx + t * r.wide, v, r.wide, g), add_to(r.dv + t * r.wide, mean, r.wide, g);
+      z[some++] = -dot(mean, r.v + t * r.wide, r.wide);
+    }
+    std::memset(z + some, 0, (padded(some) - some) * sizeof(float));
+    loss += soften(z, some, 1.f), count += some;
+    for (Int t = 0, i = 0; t < n; t++) {
+      if (!r.number[t]) continue;
+      const float g = -z[i++];
+      add_to(dx + t * r.wide, r.v + t * r.wide, r.wide, g), add_to(r.dv + t * r.wide, x + t * r.wide, r.wide, g);
     }
   } else {
-    each_pair(p, b, n, [&](Int t, Int s) {
-      const float z = dot(x + t * r.wide, r.v + s * r.wide, r.wide), g = -logistic(-z);
-      loss += softplus(-z), count++, r.number[t]++;
-      add_to(dx + t * r.wide, r.v + s * r.wide, r.wide, g), add_to(r.dv + s * r.wide, x + t * r.wide, r.wide, g);
+    each_word(p, b, n, [&](Int t, const Int *near, Int some) {
+      float z[AT_ONCE] = {};
+      for (Int i = 0; i < some; i++) z[i] = -dot(x + t * r.wide, r.v + near[i] * r.wide, r.wide);
+      loss += soften(z, some, 1.f), count += some, r.number[t] += some;
+      for (Int i = 0; i < some; i++) {
+        const Int s = near[i];
+        add_to(dx + t * r.wide, r.v + s * r.wide, r.wide, -z[i]), add_to(r.dv + s * r.wide, x + t * r.wide, r.wide, -z[i]);
+      }
     });
   }
   score(p, r, x, n);
@@ -238,15 +271,43 @@ void write(const Step &step, Int part) {
   for (Int slab = 0; slab < step.slabs; slab++) {
     const Int b = step.first + slab, n = real(p, b);
     const Room r(p, slab);
-    spread(p.du, r.du, p.index + b * p.length, n, p.size, r.wide, part, step.slabs);
-    spread(p.dv, r.dv, p.words + b * p.length, n, p.size, r.wide, part, step.slabs);
-    spread(p.dv, r.dnoise, p.noise + b * p.drawn, p.drawn, p.size, r.wide, part, step.slabs);
+    spread(p.du, r.du, p.index_to + b * p.length, n, p.size, r.wide, part, step.slabs);
+    spread(p.dv, r.dv, p.words_to + b * p.length, n, p.size, r.wide, part, step.slabs);
+    spread(p.dv, r.dnoise, p.noise_to + b * p.drawn, p.drawn, p.size, r.wide, part, step.slabs);
+  }
+}
+
+inline V root(V x) {
+#if defined(__AVX512F__)
+  return _mm512_sqrt_ps(x);
+#else
+  return _mm256_sqrt_ps(x);
+#endif
+}
+
+// s = s + g^2, w = w - rate g / (sqrt(s) + epsilon)
+void step_rows(const Adagrad &p, Int slab) {
+  const V epsilon = set((float)p.epsilon), rate = set((float)p.rate);
+  for (Int i = p.rows * slab / p.slabs; i < p.rows * (slab + 1) / p.slabs; i++) {
+    const Int from = p.index[i] * p.size;
+    if (i + 2 < p.rows)
+      for (Int d = 0; d < p.size; d += 16) {
+        _mm_prefetch((const char *)(p.sum + p.index[i + 2] * p.size + d), _MM_HINT_T0);
+        _mm_prefetch((const char *)(p.weight + p.index[i + 2] * p.size + d), _MM_HINT_T0);
+      }
+    for (Int d = 0; d < p.size; d += W) {
+      const M m = lanes(p.size - d);
+      const V g = load(p.gradient + i * p.size + d, m), sum = fma(g, g, load(p.sum + from + d, m));
+      store(p.sum + from + d, m, sum);
+      store(p.weight + from + d, m, sub(load(p.weight + from + d, m), div(mul(rate, g), add(root(sum), epsilon))));
+    }
   }
 }
 
 }  // namespace
 
-API Int weft_neighbours_version() { return 4; }  // version of the struct above; must equal VERSION in jobs.py
+API void weft_adagrad(const Adagrad *work, Start start) { run<Adagrad, step_rows>(work, start); }
+API Int weft_neighbours_version() { return 5; }  // version of the struct above; must equal VERSION in jobs.py
 API void weft_neighbours(const Neighbours *work, Start start) {
   for (Int first = 0; first < work->rows; first += work->slabs) {
     const Int left = work->rows - first;

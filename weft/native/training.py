@@ -42,6 +42,17 @@ class Neighbours(Structure):
     _fields_ = [
         *((name, c_longlong) for name in ["rows", "length", "drawn", "size", "cbow", "slabs"]),
         ("share", c_double),
-        *((name, c_void_p) for name in ["index", "words", "lines", "reach", "noise", "u", "v", "du", "dv"]),
+        *((name, c_void_p) for name in ["index", "words", "lines", "reach", "noise"]),
+        *((name, c_void_p) for name in ["index_to", "words_to", "noise_to", "u", "v", "du", "dv"]),
         *((name, c_void_p) for name in ["room", "sums"]),
+    ]
+
+
+class Adagrad(Structure):
+    """As struct Adagrad in neighbours.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "size", "slabs"]),
+        *((name, c_double) for name in ["rate", "epsilon"]),
+        *((name, c_void_p) for name in ["index", "gradient", "weight", "sum"]),
     ]

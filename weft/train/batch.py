@@ -154,7 +154,12 @@ def add(parameters: list[nn.Parameter], gradients: tuple[Tensor | None, ...]) ->
         if gradient is None:
             continue
         if parameter.grad is not None:
-            parameter.grad.add_(gradient)
+            parameter.grad = parameter.grad.add_(gradient)
+            if parameter.grad.is_sparse:
+                parameter.grad = parameter.grad.coalesce()
+            continue
+        if gradient.is_sparse:
+            parameter.grad = gradient
             continue
         # Autograd may return one tensor twice, or a broadcast one, but it is scaled in place later. The
         # gradient of a convolution may have the memory layout of the picture, and a fused optimiser matches

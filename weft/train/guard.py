@@ -88,4 +88,4 @@ def _tensors(output: Any) -> list[Tensor]:
 
 
 def _finite(tensor: Tensor) -> bool:
-    return bool(torch.isfinite(tensor).all())
+    return bool(torch.isfinite(tensor._values() if tensor.is_sparse else tensor).all())

@@ -24,6 +24,7 @@ from weft.tasks.ready import Training
 from weft.train.position import Group, Position
 from weft.train.reporting import Reporter
 from weft.train.settings import Settings
+from weft.train.sharding import local
 from weft.train.update import Taken
 from weft.tree import take
 
@@ -135,7 +136,7 @@ class Monitors:
         squares: dict[str, list[torch.Tensor]] = {}
         for name, parameter in self._model.named_parameters():
             if parameter.grad is not None:
-                squares.setdefault(layer_of(name), []).append(parameter.grad.float().square().sum())
+                squares.setdefault(layer_of(name), []).append(local(parameter.grad).float().square().sum())
         names = list(squares)
         sums = torch.stack([torch.stack(one).sum() for one in squares.values()]).tolist() if names else []
         return {name: scale * math.sqrt(total) for name, total in zip(names, sums, strict=True)}

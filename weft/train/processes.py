@@ -193,6 +193,8 @@ class Processes:
         for one in chosen:
             if one.grad is None:
                 one.grad = torch.zeros_like(one)
+            elif one.grad.is_sparse:
+                one.grad = one.grad.to_dense()
         bucket: list[Tensor] = []
         for place, one in enumerate(chosen):
             assert one.grad is not None

@@ -66,7 +66,12 @@ def is_sharded(tensor: Tensor) -> bool:
 
 
 def local(tensor: Tensor) -> Tensor:
-    """This process's rows of a sharded tensor, or the whole of another; shares its memory."""
+    """This process's rows of a sharded tensor, those that a sparse one holds, or the whole of another.
+
+    The result shares the tensor's memory.
+    """
+    if tensor.is_sparse:
+        return tensor._values()
     return cast(Any, tensor).to_local() if is_sharded(tensor) else tensor
 
 

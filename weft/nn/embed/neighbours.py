@@ -39,6 +39,9 @@ class Neighbours(nn.Module):
         num_words: V.
         negatives: K.
 
+    Attributes:
+        sparse_gradients: whether gradients may be sparse tensors; an optimiser that supports them sets it.
+
     Source: Mikolov et al. 2013 (Distributed representations), eq. 4. Unlike theirs, the N negative samples
     are
         shared by a row of the batch, and one may be a true neighbour.
@@ -64,13 +67,14 @@ class Neighbours(nn.Module):
         self.inner = inner
         self.outer = WordTable(num_words, inner.size, zero=True)
         self.objective, self.negatives = objective, negatives
+        self.sparse_gradients = False
 
     def loss(self, batch: Neighbourhood) -> Loss:
         """Nats, summed; the count is the number of pairs (skip-gram) or of words (CBOW)."""
         u, inner = self.inner.gathered(batch.words)
         places = Places(inner, batch.words, batch.lines, batch.reach, batch.noise)
         v, cbow = self.outer.table.weight, self.objective == "cbow"
-        return Loss(*word2vec(u, v, places, self.negatives, cbow=cbow))
+        return Loss(*word2vec(u, v, places, self.negatives, cbow=cbow, sparse=self.sparse_gradients))
 
     def vectors(self) -> Tensor:
         """[V, D]."""

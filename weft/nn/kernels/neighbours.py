@@ -36,7 +36,9 @@ class Places(NamedTuple):
     noise: Tensor
 
 
-def word2vec(u: Tensor, v: Tensor, places: Places, negatives: int, *, cbow: bool) -> tuple[Tensor, Tensor]:
+def word2vec(
+    u: Tensor, v: Tensor, places: Places, negatives: int, *, cbow: bool, sparse: bool = False
+) -> tuple[Tensor, Tensor]:
     """Skip-gram or CBOW with negative samples, each with weight K / N per neighbour.
 
     Args:
@@ -44,6 +46,8 @@ def word2vec(u: Tensor, v: Tensor, places: Places, negatives: int, *, cbow: bool
         places: int64.
         negatives: K.
         cbow: whether to predict a word from the mean of its neighbours.
+        sparse: whether the gradient of a parameter may be a sparse tensor of the rows that were read; only
+            compiled code makes these.
 
     Returns:
         The loss in nats, summed [], and the number of pairs (skip-gram) or words (CBOW) [].
@@ -52,10 +56,12 @@ def word2vec(u: Tensor, v: Tensor, places: Places, negatives: int, *, cbow: bool
         ShapeError: a place is not in its table (in compiled code; torch raises its own error).
     """
     way = pick("word2vec", WAYS, (u, v), asked=fused())
-    return way.run(u, v, places, negatives / places.noise.shape[1], cbow)
+    return way.run(u, v, places, negatives / places.noise.shape[1], cbow, sparse)
 
 
-def _torch(u: Tensor, v: Tensor, places: Places, share: float, cbow: bool) -> tuple[Tensor, Tensor]:
+def _torch(
+    u: Tensor, v: Tensor, places: Places, share: float, cbow: bool, sparse: bool
+) -> tuple[Tensor, Tensor]:
     near = _near(places, v.dtype)
     number = near.sum(2)  # [B, L]
     inner, outer = functional.embedding(places.inner, u), functional.embedding(places.outer, v)
@@ -79,32 +85,79 @@ def _near(places: Places, dtype: torch.dtype) -> Tensor:
     return (near & same).to(dtype)
 
 
-def _native(u: Tensor, v: Tensor, places: Places, share: float, cbow: bool) -> tuple[Tensor, Tensor]:
+def _native(
+    u: Tensor, v: Tensor, places: Places, share: float, cbow: bool, sparse: bool
+) -> tuple[Tensor, Tensor]:
     grads = torch.is_grad_enabled() and (u.requires_grad or v.requires_grad)
-    return _Word2vec.apply(u, v, places, share, cbow, grads)
+    return _Word2vec.apply(u, v, places, share, cbow, grads, [sparse and each.is_leaf for each in (u, v)])
+
+
+class _Gradient(NamedTuple):
+    """The gradient of a table.
+
+    rows: [R] the rows that it holds, in order; None if it holds all of them.
+    values: [R, D].
+    places: rows of `values` for each of the given places.
+    """
+
+    rows: Tensor | None
+    values: Tensor
+    places: list[Tensor]
+
+    def tensor(self, table: Tensor) -> Tensor:
+        """As a tensor like the table, sparse if it holds only some rows."""
+        if self.rows is None:
+            return self.values
+        return torch.sparse_coo_tensor(
+            self.rows[None], self.values, table.shape, is_coalesced=True, check_invariants=False
+        )
+
+
+def _empty(table: Tensor, places: list[Tensor], sparse: bool) -> _Gradient:
+    if not sparse:
+        return _Gradient(None, torch.zeros_like(table), places)
+    read = torch.zeros(len(table), dtype=torch.bool)
+    for each in places:
+        read.index_fill_(0, each.flatten(), True)
+    rows = read.nonzero()[:, 0]
+    to = torch.empty(len(table), dtype=torch.int64)
+    to[rows] = torch.arange(len(rows))
+    return _Gradient(rows, table.new_zeros(len(rows), table.shape[1]), [to[each] for each in places])
 
 
 class _Word2vec(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, u: Tensor, v: Tensor, places: Places, share: float, cbow: bool, grads: bool
+        ctx: Any,
+        u: Tensor,
+        v: Tensor,
+        places: Places,
+        share: float,
+        cbow: bool,
+        grads: bool,
+        sparse: list[bool],
     ) -> tuple[Tensor, Tensor]:
         _check(u, v, places)
         u, v = u.contiguous(), v.contiguous()
         (rows, length), drawn, size = places.inner.shape, places.noise.shape[1], u.shape[1]
-        du, dv = (torch.zeros_like(u), torch.zeros_like(v)) if grads else (None, None)
+        texts = Places(*(part.contiguous() for part in places))
+        to: list[Tensor | None] = [None] * 5
+        if grads:
+            du = _empty(u, [texts.inner], sparse[0])
+            dv = _empty(v, [texts.outer, texts.noise], sparse[1])
+            to = [*du.places, *dv.places, du.values, dv.values]
+            ctx.gradients = [gradient.tensor(table) for gradient, table in ((du, u), (dv, v))]
         slabs = native.slabs(rows)
         width = native.loaded("neighbours").width
         wide, many = (-(-each // width) * width for each in (size, drawn))
         floats = (6 * length + 2 * many) * wide + (size + length) * many + -(-length // width) * width
         room = torch.empty(slabs * floats, dtype=torch.float32)
         sums = torch.zeros(rows, 2, dtype=torch.float64)
-        texts = [part.contiguous() for part in places]
         job = native.Neighbours(
-            rows, length, drawn, size, cbow, slabs, share, *map(pointer, (*texts, u, v, du, dv, room, sums))
-        )
+            rows, length, drawn, size, cbow, slabs, share,
+            *map(pointer, (*texts, *to[:3], u, v, *to[3:], room, sums)),
+        )  # fmt: skip
         native.call("weft_neighbours", job)
-        ctx.save_for_backward(*(each for each in (du, dv) if each is not None))
         total, count = sums.sum(0).float()
         ctx.mark_non_differentiable(count)
         return total, count
@@ -112,9 +165,9 @@ class _Word2vec(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        du, dv = ctx.saved_tensors
         by = grad.item()  # 1 in training; the tables are large
-        return *((du, dv) if by == 1 else (du * by, dv * by)), None, None, None, None
+        du, dv = ctx.gradients
+        return *((du, dv) if by == 1 else (du * by, dv * by)), None, None, None, None, None
 
 
 def _check(u: Tensor, v: Tensor, places: Places) -> None:

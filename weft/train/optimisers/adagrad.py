@@ -1,13 +1,15 @@
 """Adagrad: each parameter has its own learning rate, which falls as its gradients add up; for rare rows.
 
-Read next: adam.py.
+Read next: rows.py; adam.py.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
 
+from weft.train.optimisers import rows
 from weft.train.optimisers.optimiser import Optimiser, can_fuse, check_settings, trainable
 
 
@@ -33,8 +35,12 @@ class Adagrad(Optimiser):
         check_settings("adagrad", lr=self.lr, start=self.start, eps=self.eps)
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        """torch.optim.Adagrad over the trainable parameters."""
-        return torch.optim.Adagrad(
+        """torch's Adagrad over the trainable parameters, which also takes gradients of a few rows."""
+        module: Any
+        for module in model.modules():
+            if hasattr(module, "sparse_gradients"):
+                module.sparse_gradients = True
+        return rows.Adagrad(
             trainable(model),
             lr=self.lr,
             initial_accumulator_value=self.start,
