@@ -19,10 +19,10 @@ MARGIN = 0.05
 """Ridge regression is used unless a mixture is better on the validation part by this share."""
 
 LEVEL_MARGIN = 0.01
-"""The same for ridge regression with the level, or without a constant."""
+"""The same for ridge regression without a constant, and for a longer lookback."""
 
-HORIZONS = 4
-"""Minimum length of the validation part, in horizons, for the level: on trends, less proves nothing."""
+BLOCKS = 4
+"""Minimum number of validation blocks, of a horizon each, for the level: less proves nothing."""
 
 LONGEST = 720  # rows of a lookback that is tried
 SAMPLE = 30_000  # windows of a part that judge a lookback
@@ -84,8 +84,13 @@ def fit(windows: Windows, season: int, *, level: bool = False, most: int = 0) ->
         still["last season"] = _season(lookback, len(train.outer), horizon, season)
     found = dict(still)
     if train.windows:
-        judged = len(np.unique(windows.of(1)[:, 1])) + horizon - 1
-        best, ridge = _best_ridge(train, error, forms=level, level=judged >= HORIZONS * horizon)
+        size = len(train.outer)
+        kept = np.arange(size) != (size - 2 if level else size)
+        best, ridge = _best_ridge(train, error, kept, "", constants=level)
+        if level:
+            other = _best_ridge(train, error, np.ones(size, dtype=bool), ", level", constants=True)
+            if _proven(windows, other[1], ridge):
+                best, ridge = other
         found |= {
             f"{share:g} {best}, {1 - share:g} {name}": share * ridge + (1 - share) * weight
             for name, weight in still.items()
@@ -101,31 +106,50 @@ def fit(windows: Windows, season: int, *, level: bool = False, most: int = 0) ->
 
 
 def _best_ridge(
-    train: Moments, error: Callable[[np.ndarray], float], *, forms: bool, level: bool
+    train: Moments, error: Callable[[np.ndarray], float], kept: np.ndarray, form: str, *, constants: bool
 ) -> tuple[str, np.ndarray]:
     """The name and weights of the ridge regression with the smallest error.
 
     Args:
         train: its sums.
         error: of weights, on the validation part.
-        forms: the inputs include the level; also try no constant.
-        level: also try the level.
+        kept: [D] its inputs.
+        form: of the name.
+        constants: also try no constant.
     """
-    size = len(train.outer)
-    kinds = {"": np.ones(size, dtype=bool)}
-    if forms:
-        levels, constants = np.arange(size) == size - 2, np.arange(size) == size - 1
-        kinds = {"": ~levels, ", no constant": ~levels & ~constants}
-        if level:
-            kinds |= {", level": np.ones(size, dtype=bool), ", level, no constant": ~constants}
+    kinds = {form: kept}
+    if constants:
+        kinds[f"{form}, no constant"] = kept & (np.arange(len(kept)) < len(kept) - 1)
     found: dict[str, np.ndarray] = {}
-    for form, kept in kinds.items():
-        named = {f"(penalty {penalty:g}{form})": train.ridge(penalty, kept) for penalty in PENALTIES}
+    for kind, inputs in kinds.items():
+        named = {f"(penalty {penalty:g}{kind})": train.ridge(penalty, inputs) for penalty in PENALTIES}
         best = min(named, key=lambda name: error(named[name]))
         found[f"ridge regression {best}"] = named[best]
     first, name = next(iter(found)), min(found, key=lambda name: error(found[name]))
     name = name if error(found[name]) < (1 - LEVEL_MARGIN) * error(found[first]) else first
     return name, found[name]
+
+
+def _proven(windows: Windows, weight: np.ndarray, other: np.ndarray) -> bool:
+    """Whether the level is better than the other weights by two standard errors over validation blocks.
+
+    A short validation part, such as one swing of a random walk, otherwise looks as if it returned.
+    """
+    chosen = windows.of(1)
+    if not len(chosen):
+        return False
+    blocks = (chosen[:, 1] - chosen[:, 1].min()) // windows.horizon
+    gains = np.zeros(len(chosen))
+    for at in range(0, len(chosen), ROWS):
+        past, future, _ = windows.take(chosen[at : at + ROWS])
+        last = past[:, -1:]
+        x = np.concatenate([past - last, last, np.ones((len(last), 1))], 1)
+        errors = [np.square(x @ one + last - future).sum(1) for one in (weight, other)]
+        gains[at : at + ROWS] = np.nan_to_num(errors[1] - errors[0])  # 0 for a future with a gap
+    each = np.bincount(blocks, gains)
+    if len(each) < BLOCKS:
+        return False
+    return bool(each.mean() > 2 * each.std(ddof=1) / len(each) ** 0.5)
 
 
 def moments(windows: Windows, part: int, *, level: bool = False, most: int = 0) -> Moments:
