@@ -97,9 +97,8 @@ def by_sign(runs: Sequence[Mapping[str, Any]], problems: Sequence[str]) -> str:
             )
             both = sorted(without.keys() & scores.keys())
             if len(both) >= FEWEST:
-                mean, half = interval(np.array([scores[seed] - without[seed] for seed in both]))
-                found = "agrees" if mean - half > 0 else "contradicted" if mean + half < 0 else "undecided"
-                lines.append(f"- `{name}`, {problem}: {shown(mean, half)}, **{found}**;")
+                differences = np.array([scores[seed] - without[seed] for seed in both])
+                lines.append(f"- `{name}`, {problem}: {_judged(differences)};")
     if not lines:
         return ""
     lines[-1] = lines[-1].removesuffix(";") + "."
@@ -155,6 +154,37 @@ def by_size(runs: Sequence[Mapping[str, Any]]) -> str:
         f"score of `recall` with the logarithm of the state's size, over the recurrent cells: {shown(mean, half)} over "
         f"{len(found)} seeds: **{said}**.\n"
     )
+
+
+def by_selection(runs: Sequence[Mapping[str, Any]], cells: Mapping[str, Any]) -> str:
+    """Whether cells whose decays read the input do better where theory needs it, in sentences."""
+    lines = []
+    for problem in ("induction", "selective"):
+        found = []
+        for seed in sorted({one["seed"] for one in runs if one["problem"] == problem}):
+            mine = [one for one in runs if (one["problem"], one["seed"]) == (problem, seed) and one["state"]]
+            fixed = [one["valid"] for one in mine if cells[one["model"]].eigenvalues.endswith("fixed")]
+            others = [one["valid"] for one in mine if not cells[one["model"]].eigenvalues.endswith("fixed")]
+            if fixed and others:
+                found.append(np.mean(others) - np.mean(fixed))
+        if len(found) >= FEWEST:
+            lines.append(f"- {problem}: {_judged(np.array(found))};")
+    if not lines:
+        return ""
+    lines[-1] = lines[-1].removesuffix(";") + "."
+    return (
+        "\nA recurrence whose decays do not depend on the input is a filter and cannot choose what it keeps (Gu & Dao 2023, section 3.1).\n"
+        "What the mean of the other recurrent cells is better by at the training length, by seed:\n\n"
+        + "\n".join(lines)
+        + "\n"
+    )
+
+
+def _judged(differences: np.ndarray) -> str:
+    """Mean, interval and verdict of differences that theory predicts to be above zero."""
+    mean, half = interval(differences)
+    found = "agrees" if mean - half > 0 else "contradicted" if mean + half < 0 else "undecided"
+    return f"{shown(mean, half)}, **{found}**"
 
 
 def drawing(runs: Sequence[Mapping[str, Any]], cells: Mapping[str, Any], problems: Sequence[str]) -> Figure:
@@ -216,7 +246,14 @@ def page(
         lengths=", ".join(lengths),
     )
     tracked = [problem for problem in measured if problem in TRACKING]
-    PAGE.write_text(head + tables(runs, tried, [*measured]) + by_sign(runs, tracked) + by_size(runs), "utf-8")
+    PAGE.write_text(
+        head
+        + tables(runs, tried, [*measured])
+        + by_sign(runs, tracked)
+        + by_selection(runs, cells)
+        + by_size(runs),
+        "utf-8",
+    )
     for suffix in ("png", "svg"):
         save(drawing(runs, tried, [*measured]), PICTURE.with_suffix(f".{suffix}"))
     print(f"Written to {PAGE}")

@@ -20,7 +20,7 @@ that you give and are not kept. Processor: {machine}, one thread, shared with ot
 
 Every decoder has two layers and at most {budget:,} parameters without embeddings and encoder; its width is found by bisection. A layer
 is a Transformer block (`transformer`, with rotary positions, a small GPT), the same block with a cell in place of self-attention, or
-an LSTM alone (`lstm, no block`). Embeddings are tied and have 96 features. All models have one learning rate (0.004, cosine over the CPU
+an LSTM alone (`lstm, no block`). Only `mamba`, `ssd` and the delta rules have a convolution, which is part of the cell. Embeddings are tied and have 96 features. All models have one learning rate (0.004, cosine over the CPU
 seconds), which was not tuned, and no dropout.
 
 Equal CPU time rewards cells that are fast on this machine, not only those that learn much per update; *updates* is their number.

@@ -80,3 +80,24 @@ def test_what_negative_eigenvalues_add_is_paired_by_seed(memory: ModuleType) -> 
     mean, half = 1.3 / 3, 4.303 * np.std([0.4, 0.4, 0.5], ddof=1) / 3**0.5
     assert f"- `delta`, parity: {mean:.2f} ± {half:.2f}, **agrees**." in said
     assert "gated_delta" not in said and by_sign(runs[:5], ["parity"]) == ""
+
+
+def test_what_gates_that_read_the_input_add_is_the_difference_of_means_by_seed(memory: ModuleType) -> None:
+    from memory_page import by_selection
+
+    scores = {
+        "lru": (0.3, 0.4, 0.3),
+        "s4d": (0.5, 0.4, 0.3),
+        "gru": (0.9, 1.0, 1.0),
+        "mamba": (0.7, 1.0, 0.8),
+    }
+    runs = [
+        {"problem": "induction", "model": name, "seed": seed, "valid": score, "state": 7}
+        for name, three in (scores | {"transformer": (0.0, 0.0, 0.0)}).items()
+        for seed, score in enumerate(three)
+    ]
+    for one in runs[-3:]:  # has no state of a fixed size
+        one["state"] = None
+    mean, half = 1.6 / 3, 4.303 * np.std([0.4, 0.6, 0.6], ddof=1) / 3**0.5
+    assert f"- induction: {mean:.2f} ± {half:.2f}, **agrees**." in by_selection(runs, memory.CELLS)
+    assert by_selection([one for one in runs if one["seed"] < 2], memory.CELLS) == ""
