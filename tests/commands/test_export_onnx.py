@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
@@ -17,6 +18,7 @@ from tests.commands.shell import refused, weft
 from tests.commands.test_pointer import make as make_pointer
 from tests.export.runs import TEXTS, translator
 from weft.export.formats.onnx import Onnx
+from weft.export.shared import share
 from weft.train.claim import claim
 
 LINES = ["the cat sat", "", "  one dog ran home .", "the <eos> sat", "zebra é\u0301 ﬁ", "on\u00a0a mat", "."]
@@ -96,6 +98,19 @@ def test_refusals_leave_nothing(trained: Path, tmp_path: Path) -> None:
     out.mkdir()
     assert "already exists" in refused(weft("export", trained, "--to", "onnx", "--output", out))
     assert list(out.iterdir()) == [] and [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_files_that_are_compared_are_those_that_are_written(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spoil(paths: list[Path], weights: Path) -> None:
+        share(paths, weights)
+        content = np.frombuffer(weights.read_bytes(), np.float32)
+        weights.write_bytes((-content).tobytes())
+
+    monkeypatch.setattr("weft.export.shared.share", spoil)
+    said = refused(weft("export", trained, "--to", "onnx", "--output", tmp_path / "out"))
+    assert "answers equal Weft's" in said and list(tmp_path.iterdir()) == []
 
 
 def test_a_run_that_is_being_trained_is_refused(trained: Path, tmp_path: Path) -> None:

@@ -60,6 +60,10 @@ def test_int8_weights_are_smaller_and_measured(tmp_path: Path) -> None:
     assert answer.code == 0, answer.err
     sizes = [float(line.split("model.bin ")[1].split()[0]) for line in answer.lines if "model.bin" in line]
     assert sizes[1] < 0.7 * sizes[0] and "chrF" in answer.out
+    card = (tmp_path / "out" / "README.md").read_text()
+    measured = [line for line in answer.lines if line.startswith("int8: ")]
+    assert len(measured) == 3 and all(f"- {line}\n" in card for line in measured)
+    assert "BLEU of 500 validation inputs" in measured[2] and "of its CPU time" in measured[0]
     assert json.loads((tmp_path / "out" / "config.json").read_text())["decoder_start_token"] == "<sos>"
 
 

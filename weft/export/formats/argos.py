@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from weft.errors import ConfigError
-from weft.export.agreement import compare
-from weft.export.ctranslate2_model import check, save
+from weft.export.ctranslate2_model import check
 from weft.export.format import Format, Options
-from weft.export.formats.ctranslate2 import Engine
-from weft.export.network import Network, network
+from weft.export.formats.ctranslate2 import measured, write_model
+from weft.export.network import network
 from weft.export.sentence_splitter import sentence_splitter
 from weft.export.sentencepiece_model import check as check_vocabulary
 from weft.export.sentencepiece_model import check_numbers, pieces, sentencepiece_model
@@ -61,7 +60,7 @@ class Argos(Format):
         count = check_numbers(found.target, content, texts)
         (inside / "sentencepiece.model").write_bytes(content)
         names = [piece for piece, _ in pieces(found.target, TO)]
-        lines = _model(found, inside / "model", names, texts, int8=options.int8)
+        lines = write_model(opened, found, inside / "model", (names, names), texts, int8=options.int8)
         about = {
             "package_version": "1.0",
             "argos_version": "1.11",
@@ -76,7 +75,7 @@ class Argos(Format):
         (inside / "metadata.json").write_text(json.dumps(about, indent=2), "utf-8")
         own = opened.path / "README.md"
         card = own.read_text("utf-8") if own.is_file() else f"{source} to {target}.\n"
-        (inside / "README.md").write_text(card, "utf-8")
+        (inside / "README.md").write_text(card + measured(lines), "utf-8")
         with zipfile.ZipFile(self.result(folder), "w", zipfile.ZIP_DEFLATED) as packed:
             for file in sorted(path for path in inside.rglob("*") if path.is_file()):
                 packed.write(file, file.relative_to(folder))
@@ -94,16 +93,3 @@ def _silent(model: Generator) -> Generator:
     head: Any = copied.head
     head.bias[[PAD, UNK, SOS]] = NEVER
     return copied
-
-
-def _model(found: Network, folder: Path, names: list[str], texts: list[str], *, int8: bool) -> list[str]:
-    """Write the model, and compare it."""
-    save(found, folder, names, names, quantization=None)
-    exact = compare(found, texts, Engine(found, folder, names, names))
-    lines = exact.lines(BEAM)
-    if int8:
-        save(found, folder, names, names, quantization="int8")
-        small = compare(found, texts, Engine(found, folder, names, names), exact=False)
-        same = sum(pair[0] == pair[1] for pair in zip(exact.outputs, small.outputs, strict=True))
-        lines.append(f"int8: {same} of {exact.texts} greedy outputs equal those of float32")
-    return lines

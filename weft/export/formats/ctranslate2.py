@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from weft.export.agreement import Agreement, compare
+from weft.export.agreement import compare
 from weft.export.ctranslate2_model import check, save
 from weft.export.format import Format, Options
 from weft.export.network import Network, network
@@ -18,6 +18,8 @@ from weft.export.tokenizer import check_numbers, names, tokenizer_json
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.run import Opened
+from weft.tasks.shared.writing.exported import scored
+from weft.tasks.shared.writing.ready import PairReady
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 
 
@@ -46,17 +48,9 @@ class CTranslate2(Format):
             content = tokenizer_json(vocabulary, "ctranslate2", symbols=False, cut=cut)
             count += check_numbers(vocabulary, content, texts)
             (folder / name).write_text(json.dumps(content, ensure_ascii=False), "utf-8")
-        pieces = [names(one, "ctranslate2") for one in (found.source, found.target)]
-        size = save(found, folder, *pieces, quantization=None)
-        engine = Engine(found, folder, *pieces)
-        exact = compare(found, texts, engine)
-        lines = [f"float32: model.bin {size / 1e6:.2f} MB", *exact.lines(found.beam)]
-        if options.int8:
-            size = save(found, folder, *pieces, quantization="int8")
-            small = Engine(found, folder, *pieces)
-            quantised = compare(found, texts, small, exact=False)
-            lines += _int8(found, size, exact, quantised, small.seconds / engine.seconds)
-        (folder / "README.md").write_text(_readme(opened, found, list(sides)), "utf-8")
+        pieces = (names(found.source, "ctranslate2"), names(found.target, "ctranslate2"))
+        lines = write_model(opened, found, folder, pieces, texts, int8=options.int8)
+        (folder / "README.md").write_text(_readme(opened, found, list(sides)) + measured(lines), "utf-8")
         return [f"tokenizer.json: {count} texts give Weft's tokens", *lines]
 
 
@@ -121,16 +115,81 @@ class Engine:
         return [torch.tensor(one.log_probs[-count:]) for one, count in zip(scored, counts, strict=True)]
 
 
-def _int8(found: Network, size: int, exact: Agreement, small: Agreement, ratio: float) -> list[str]:
+def write_model(
+    opened: Opened,
+    found: Network,
+    folder: Path,
+    pieces: tuple[list[str], list[str]],
+    texts: Sequence[str],
+    *,
+    int8: bool,
+) -> list[str]:
+    """Write the model in float32 and compare it with Weft; with `int8`, replace it and compare the two.
+
+    Args:
+        opened: the run.
+        found: its model.
+        folder: for the model.
+        pieces: of source and target, by number.
+        texts: on which the programs are compared.
+        int8: whether to write 8-bit weights.
+
+    Returns:
+        Lines of the report.
+
+    Raises:
+        ExportError: the model in float32 computes or writes something else than Weft.
+    """
+    size = save(found, folder, *pieces, quantization=None)
+    whole = Engine(found, folder, *pieces)
+    exact = compare(found, texts, whole)
+    lines = [f"float32: model.bin {size / 1e6:.2f} MB", *exact.lines(found.beam)]
+    if int8:
+        after = save(found, folder, *pieces, quantization="int8")
+        small = Engine(found, folder, *pieces)
+        outputs = compare(found, texts, small, exact=False).outputs
+        score = _scored(opened, found, whole, small)
+        ratio = small.seconds / whole.seconds
+        lines.append(
+            f"int8: model.bin {after / 1e6:.2f} MB, {after / size:.2f} of float32; "
+            f"{ratio:.2f} of its CPU time"
+        )
+        lines += [_beside(found, exact.outputs, outputs), *score]
+    return lines
+
+
+def measured(lines: Sequence[str]) -> str:
+    """Lines of a report as a section of a model card."""
+    return "\n## Measured by the export\n\n" + "".join(f"- {line}\n" for line in lines)
+
+
+def _beside(found: Network, exact: Sequence[list[int]], small: Sequence[list[int]]) -> str:
     """What 8 bits change, by the greedy outputs of float32."""
-    ours, theirs = ([found.target.decode(row) for row in one.outputs] for one in (exact, small))
+    ours, theirs = ([found.target.decode(row) for row in one] for one in (exact, small))
     bleu, chrf = (metric.score(theirs, ours).value for metric in (Bleu(), Chrf()))
     same = sum(pair[0] == pair[1] for pair in zip(ours, theirs, strict=True))
-    return [
-        f"int8: model.bin {size / 1e6:.2f} MB, CPU time {ratio:.2f} of float32",
+    return (
         f"int8: {same} of {len(ours)} greedy outputs equal those of float32; against them "
-        f"BLEU {bleu:.1f}, chrF {chrf:.1f}",
-    ]
+        f"BLEU {bleu:.1f}, chrF {chrf:.1f}"
+    )
+
+
+def _scored(opened: Opened, found: Network, whole: Engine, small: Engine) -> list[str]:
+    """The score of both on validation inputs, with the recipe's search; none for a language model."""
+    if not isinstance(opened.ready, PairReady):
+        return []
+    inputs, score = scored(opened.ready)
+    if score is None:
+        return []
+    answers: dict[Engine, list[str]] = {whole: [], small: []}
+    for row in found.encode(inputs):
+        row = row[: found.length // 2]
+        limit = min(2 * len(row) + 10, found.length - 1 - len(row))
+        for engine, written in answers.items():
+            how: dict[str, Any] = {"width": found.beam, "length_penalty": found.length_penalty}
+            written.append(found.target.decode(engine.search(row, limit=limit, **how) if row else []))
+    (name, first), (_, second) = score(answers[whole]), score(answers[small])
+    return [f"int8: {name} of {len(inputs)} validation inputs {second:.2f}, in float32 {first:.2f}"]
 
 
 def _readme(opened: Opened, found: Network, files: list[str]) -> str:

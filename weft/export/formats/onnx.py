@@ -57,14 +57,18 @@ class Onnx(Format):
         files.write(folder / "weft.json", files.to_json(dict(form.settings)))
         files.write(folder / PROGRAM, assemble(form.program).encode())
         lines = [f"outputs of the graphs: at most {worst:.1e} from Weft's"]
-        lines.append(compared(opened, form, folder))
         if options.int8:
+            lines.append(compared(opened, form, folder))
             whole, before = program(folder), stored(paths)
             for path in paths:
                 quantise(path)
-            lines += beside(form, whole, program(folder), before, stored(paths))
+        after = stored(paths)
         if self.shares and len(paths) > 1:
             share(paths, folder / "weights.bin")
+        if options.int8:
+            lines += beside(form, whole, program(folder), before, after)
+        else:
+            lines.append(compared(opened, form, folder))
         names = [*paths, *folder.glob("weights.bin")]
         lines.append("; ".join(f"{path.name} {path.stat().st_size:,} bytes" for path in names))
         _card(opened, folder, lines)

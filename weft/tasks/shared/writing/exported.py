@@ -152,7 +152,7 @@ def _looks(model: Generator, state: State, token: Tensor) -> bool:
 def exported(ready: PairReady, model: nn.Module) -> Exported:
     """See ../../exported.py and `rewriting`."""
     form = rewriting(model, ready.source, ready.target, ready.decoding, cut=ready.reading.cut)
-    return form._replace(examples=lambda count: examples(ready, count), scored=lambda: _scored(ready))
+    return form._replace(examples=lambda count: examples(ready, count), scored=lambda: scored(ready))
 
 
 def rewriting(
@@ -244,7 +244,7 @@ def written(
     return Exported(found, settings, files, lambda count: (), program=program)
 
 
-def _scored(ready: PairReady) -> tuple[Sequence[str], Score | None]:
+def scored(ready: PairReady) -> tuple[Sequence[str], Score | None]:
     """Validation sources, and BLEU of their translations."""
     try:
         pairs = ready.pairs("valid", None)
