@@ -71,7 +71,8 @@ class OpenNMT(Engine):
     def search(
         self, source: np.ndarray, lengths: np.ndarray, width: int, shortest: int, longest: int
     ) -> list[list[int]]:
-        self.model.eval()
+        if self.model.training:
+            self.model.eval()
         translator = Translator(
             self.model,
             self.vocabs,

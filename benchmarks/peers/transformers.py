@@ -40,7 +40,8 @@ class Transformers(Engine):
     def search(
         self, source: np.ndarray, lengths: np.ndarray, width: int, shortest: int, longest: int
     ) -> list[list[int]]:
-        self.model.eval()
+        if self.model.training:
+            self.model.eval()
         ids = torch.from_numpy(source)
         found = self.model.generate(
             input_ids=ids,

@@ -53,7 +53,8 @@ class XTransformers(Engine):
     def search(
         self, source: np.ndarray, lengths: np.ndarray, width: int, shortest: int, longest: int
     ) -> list[list[int]]:
-        self.model.eval()
+        if self.model.training:
+            self.model.eval()
         ids = torch.from_numpy(source)
         found = self.model.generate(
             ids,
