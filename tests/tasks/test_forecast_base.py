@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.commands.shell import weft
-from weft.data.series import Series, Table
+from weft.data.series import Columns, Series, Table
 from weft.data.windows import Windows
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.forecasters.linear import LinearForecaster
@@ -19,6 +19,7 @@ from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.nn.heads.student import Student
 from weft.tasks.forecast.baseline import fit, lookback_of, moments
+from weft.tasks.forecast.init import recipe
 from weft.tasks.forecast.model import Forecast
 
 
@@ -87,6 +88,18 @@ def test_a_longer_lookback_is_taken_only_if_it_helps() -> None:
     assert lookback_of(lambda rows: windows(noisy, rows, 4), 16, 8, 100) in (16, 32, 64)
     assert lookback_of(lambda rows: windows(returning(4000), rows, 4), 1, 8, 31) == 8
     assert lookback_of(lambda rows: windows(noisy, rows, 4), 16, 8, 15) == 8
+
+
+def test_the_lookback_is_not_chosen_by_a_closed_form_that_cannot_read_what_is_known(tmp_path: Path) -> None:
+    season = np.tile(np.random.default_rng(4).normal(size=16), 40)
+    noisy = season + 0.1 * np.random.default_rng(5).normal(size=640)
+    rows = [f"{value:.3f},{n % 3}" for n, value in enumerate(noisy)]
+    file = tmp_path / "x.csv"
+    file.write_text("\n".join(["sales,holiday", *rows]) + "\n")
+    free = Columns(targets=("sales",))
+    found = [recipe(file, 4, which) for which in (free._replace(known=("holiday",)), free)]
+    known, chosen = (int(text.split("lookback: ")[1].split()[0]) for text in found)
+    assert known == 8 < chosen
 
 
 def test_a_model_that_begins_with_the_level_forecasts_what_its_closed_form_does() -> None:

@@ -109,7 +109,7 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
         DataError: the file cannot be read, or is too short for the horizon.
     """
     table = read_series(file, which)
-    found = _measured(table, file, horizon, which.targets)
+    found = _measured(table, file, horizon, which)
     often = f", at the frequency {found.frequency}" if found.frequency else ""
     season = f"a season looks like {found.season} rows"
     lines = [
@@ -124,13 +124,13 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _measured(table: Table, file: Path, horizon: int, targets: Sequence[str]) -> _Measured:
+def _measured(table: Table, file: Path, horizon: int, which: Columns) -> _Measured:
     from weft.tasks.forecast.baseline import lookback_of
     from weft.tasks.forecast.data import SeriesData  # loads torch
 
     lengths = [len(series.times) for series in table.series]
     rows, most = min(lengths), max(lengths)
-    data = SeriesData(file=str(file), targets=tuple(targets), horizon=horizon)
+    data = SeriesData(file=str(file), targets=tuple(which.targets), horizon=horizon)
     season = data.season_of(table)
     train = int(0.7 * rows)
     lookback = max(horizon, 2 * season, 8)
@@ -141,9 +141,11 @@ def _measured(table: Table, file: Path, horizon: int, targets: Sequence[str]) ->
             f"expected at least {int(2 * horizon / 0.7) + 1} rows for a horizon of {horizon}, got {rows}",
             path=file,
         )
-    lookback = lookback_of(
-        lambda rows: replace(data, lookback=rows).windows(table), season, lookback, train // 2 - horizon
-    )
+    if not which.known:  # the closed form does not read them, and would take a longer past in their place
+        longest = train // 2 - horizon
+        lookback = lookback_of(
+            lambda rows: replace(data, lookback=rows).windows(table), season, lookback, longest
+        )
     segments = range(min(lookback, horizon, 48), 0, -1)
     windows = (max(1, int(0.7 * length) - lookback - horizon + 1) for length in lengths)
     return _Measured(
@@ -180,7 +182,7 @@ def _settings(found: _Measured, horizon: int) -> list[str]:
     plan = planned(found.windows / batch, epochs=30, warmup=0)
     calendar = "true" if found.years >= YEARS else "false"
     return [
-        f"  lookback: {found.lookback}                # rows to read, as ridge regression likes best",
+        f"  lookback: {found.lookback}                # rows to read",
         f"  horizon: {horizon}                 # rows to forecast",
         f"  season: {found.season}                  # rows per season, for a baseline",
         "  split: [0.7, 0.1, 0.2]       # training, validation, test, in this order",
