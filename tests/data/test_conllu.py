@@ -77,3 +77,10 @@ def test_what_is_wrong_is_named(text, sentence) -> None:
     file.name = "in"
     with pytest.raises(DataError, match=sentence):
         list(read_sentences(file))
+
+
+def test_a_sentence_of_one_word_among_sentences_on_each_line():
+    lines = ["The cat sat .", "***", "#1", "It is 5 o'clock", "", "Yes"]
+    found = list(sentences(lines))
+    assert [one.forms for one in found] == [line.split() for line in lines if line]
+    assert [one.first for one in found] == [1, 2, 3, 4, 6]

@@ -87,12 +87,14 @@ def sentences(lines: Iterable[str], *, column: Column = "upos", name: str = "inp
 def _each(lines: Iterable[str | DataError], column: Column, name: str) -> Iterator[Sentence | DataError]:
     held: list[str] = []
     width = 0
+    linewise = False  # a sentence on each line: also a line of one word
     first = number = 1
     wrong: DataError | None = None
     for number, line in enumerate(chain(lines, [""]), 1):
         alone = width == 0 and not held  # a sentence on each line, as far as is known
         failed = isinstance(line, DataError)
-        if wrong and (not str(line).strip() or (alone and (failed or _is_text(str(line))))):
+        text = not failed and (_is_text(str(line)) or (linewise and "\t" not in str(line)))
+        if wrong and (not str(line).strip() or (alone and (failed or text))):
             yield wrong
             held, wrong = [], None
         if isinstance(line, DataError):
@@ -102,7 +104,8 @@ def _each(lines: Iterable[str | DataError], column: Column, name: str) -> Iterat
         if line.strip():
             if not held:
                 first = number
-            if not held and width == 0 and _is_text(line):
+            if alone and text:
+                linewise = True
                 words = line.split()
                 yield Sentence(words, number, list(range(len(words))), words, None)
                 continue
