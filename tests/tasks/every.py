@@ -133,7 +133,8 @@ def _layers(opened: Opened, lines: Sequence[Any]) -> Answers:
 
 
 def _drawn(opened: Opened, lines: Sequence[Any]) -> Answers:
-    pictures = opened.ready.predictor(opened.model).draw(lines)
+    drawer = opened.ready.predictor(opened.model)
+    pictures = drawer.draw([drawer.vocabulary.encode(line) for line in lines])
     return [((line, one.tobytes()), []) for line, one in zip(lines, pictures, strict=True)]
 
 

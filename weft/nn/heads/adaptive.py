@@ -40,7 +40,7 @@ class Adaptive(Head):
     Example:
         >>> import torch
         >>> head = Adaptive(3, 11, cutoffs=(4, 7))
-        >>> head(torch.zeros(2, 3)).exp()[0, [0, 4, 7]]  # 1/6, then 1/6 of 1/3 and of 1/4
+        >>> head(torch.zeros(2, 3)).exp()[0, [0, 4, 7]].detach()  # 1/6, then 1/6 of 1/3 and of 1/4
         tensor([0.1667, 0.0556, 0.0417])
     """
 
