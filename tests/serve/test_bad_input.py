@@ -183,7 +183,9 @@ def test_a_request_of_too_many_tokens_is_refused() -> None:
         limits.check_tokens(lambda text: range(int(text)), texts, "q")
 
     check(*["7"] * 16)
-    with pytest.raises(Refusal, match=r"q: expected at most 7 tokens per text, got 8 in text 2; shorten or split it"):
+    with pytest.raises(
+        Refusal, match="expected at most 7 tokens per text, got 8 in text 2; shorten or split it"
+    ):
         check("7", "8")
     with pytest.raises(Refusal, match="q: expected at most 112 tokens per request, got 113; send less"):
         check(*["7"] * 16, "1")
