@@ -12,6 +12,7 @@ from torch import Tensor
 
 from weft.errors import ExportError
 from weft.export.network import Network
+from weft.search.beam import Stop
 from weft.text.vocabulary import EOS
 
 COUNT = 20
@@ -22,7 +23,13 @@ TIE = 1e-3
 
 
 class Other(Protocol):
-    """The exported model, run by its own program."""
+    """The exported model, run by its own program.
+
+    Attributes:
+        stop: the rule by which its beam search ends.
+    """
+
+    stop: Stop
 
     def search(self, row: Sequence[int], *, width: int, length_penalty: float, limit: int) -> list[int]:
         """The tokens written for a row, without the end; see Network.search."""
@@ -37,7 +44,8 @@ class Agreement(NamedTuple):
     texts: int
     nats: float  # the largest difference of a log-probability
     greedy: int  # texts on which greedy outputs are equal
-    beam: int  # texts on which the outputs of beam search are equal
+    beam: int  # texts on which the outputs of beam search are equal, if both stop by the same rule
+    stop: Stop  # that rule
     cut: int  # texts of the others on which an output has the maximum length
     outputs: list[list[int]]  # the export's, greedy
     expected: list[list[int]]  # Weft's, greedy
@@ -48,7 +56,7 @@ class Agreement(NamedTuple):
         return [
             f"log-probabilities of {self.texts} texts in one batch: at most {self.nats:.1e} nats from Weft's",
             f"equal outputs: greedy {self.greedy} of {self.texts}, "
-            f"beam {width}: {self.beam} of {self.texts}{cut}",
+            f"beam {width}: {self.beam} of {self.texts}{cut} (stop: {self.stop})",
         ]
 
 
@@ -82,11 +90,12 @@ def compare(network: Network, texts: Sequence[str], other: Other, *, exact: bool
             _check_tie(network, row, ours, theirs)
     equal = cut = 0
     for row, limit in pairs:
-        ours, theirs = (one.search(row, limit=limit, **wide) for one in (network, other))
+        ours = network.search(row, limit=limit, stop=other.stop, **wide)
+        theirs = other.search(row, limit=limit, **wide)
         equal += ours == theirs
         cut += ours != theirs and limit in (len(ours), len(theirs))
     same = sum(ours == theirs for ours, theirs in zip(expected, outputs, strict=True))
-    return Agreement(len(rows), nats, same, equal, cut, outputs, expected)
+    return Agreement(len(rows), nats, same, equal, other.stop, cut, outputs, expected)
 
 
 def _largest(

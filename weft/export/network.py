@@ -20,7 +20,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.positions import Learned, Nowhere, Sinusoidal
 from weft.nn.rotary import UNSCALED
 from weft.run import Opened
-from weft.search.beam import beam
+from weft.search.beam import Stop, beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import to_lists
 from weft.search.step import Step
@@ -85,7 +85,9 @@ class Network(NamedTuple):
             _, state = self.model.decoder(self.model.embed(tokens[:, :-1]), state)
         return self.model.step, state, tokens[:, -1]
 
-    def search(self, row: Sequence[int], *, width: int, length_penalty: float, limit: int) -> list[int]:
+    def search(
+        self, row: Sequence[int], *, width: int, length_penalty: float, limit: int, stop: Stop = "best"
+    ) -> list[int]:
         """Weft's tokens for a row, without the end; a width of 1 is greedy."""
         step, state, first = self.begin(row)
         banned = (PAD, UNK, SOS)
@@ -100,6 +102,7 @@ class Network(NamedTuple):
                 max_length=limit,
                 width=width,
                 length_penalty=length_penalty,
+                stop=stop,
                 banned=banned,
             )
         return to_lists(found, EOS)[0][0]

@@ -18,6 +18,7 @@ from weft.export.tokenizer import check_numbers, names, tokenizer_json
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.run import Opened
+from weft.search.beam import Stop
 from weft.tasks.shared.writing.exported import scored
 from weft.tasks.shared.writing.ready import PairReady
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
@@ -62,6 +63,8 @@ class Engine:
         folder: the exported model.
         source, target: the pieces by number.
     """
+
+    stop: Stop = "full"
 
     def __init__(self, network: Network, folder: Path, source: list[str], target: list[str]) -> None:
         import ctranslate2

@@ -23,6 +23,7 @@ from weft.export.transformers_models import Written, family, pair
 from weft.models import Predictor
 from weft.nn.heads.transformed import Transformed
 from weft.run import Opened
+from weft.search.beam import Stop
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 TO = "huggingface"
@@ -89,6 +90,8 @@ class Library:
         network: Weft's model.
         folder: the exported model.
     """
+
+    stop: Stop = "worst"  # early_stopping: false
 
     def __init__(self, network: Network, folder: Path) -> None:
         import transformers
