@@ -23,7 +23,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "cells.delta": [MATRIX, MATRIX | {"convolution": 0, "negative": True}],
     "cells.gated_delta": [MATRIX, MATRIX | {"negative": True}],
     "cells.ssd": [MATRIX],
-    "cells.rwkv7": [MATRIX],
+    "cells.rwkv7": [MATRIX, {"num_heads": 1, "key_size": 3, "value_size": 2, "first_values": True}],
+    "cells.rwkv7_layers": [MATRIX | {"network": 11, "rank": 3}],
     "cells.stepwise": [{}, {"hidden": 5, "activation": "maxout", "output": "softmax"}],
     "cells.elman": [{"activation": name} for name in ("tanh", "relu", "maxout", "elu", "modrelu")],
     "cells.jordan": [{}, {"hidden": 5, "activation": "leaky_relu", "output": "maxout"}],
@@ -58,7 +59,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "cells.slstm": [
         {"num_heads": 1},
         {"num_heads": 1, "forget": "exponential"},
-        {"num_heads": 1, "norm": True},
+        {"num_heads": 1, "norm": True, "convolution": 3},
     ],
     "cells.rglru": [{"num_heads": 1}],
     "cells.s4d": [{"num_states": 3}, {"num_states": 2, "rule": "bilinear"}],

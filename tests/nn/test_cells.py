@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.laws.members import CELLS, READ, ROWS, SIZE, SOURCE, Make, close, normal, ready, source
+from weft.diagnose.recorded import places
 from weft.errors import ConfigError, ShapeError
 from weft.nn import scan
 from weft.nn.cells.cell import Cell
@@ -143,7 +144,7 @@ def test_what_a_probe_sees(make: Make) -> None:
         and "hidden" in seen
     )
     for name in set(seen) & gates:
-        assert len(seen[name]) == SOURCE
+        assert len(seen[name]) == SOURCE * len(places(cell))
         assert all(gate.min() >= 0 and gate.max() <= 1 for gate in seen[name])
 
 

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tests.oracles.matrix_cells import swish
+
 Array = np.ndarray
 Map = tuple[Array, Array]
 Step = Callable[[Array, tuple[Array, ...]], tuple[Array, tuple[Array, ...]]]
@@ -67,23 +69,36 @@ def s4d(dt: Array, a: Array, c: Array, d: Array, w: Array, rule: str) -> Step:
     return step
 
 
-def slstm(gates: list[Map], recurrent: list[Array], forget: str, gain: list[Array] | None = None) -> Step:
+def slstm(
+    gates: list[Map],
+    recurrent: list[Array],
+    forget: str,
+    gain: list[Array] | None = None,
+    convolution: Map | None = None,
+) -> Step:
     """Beck 2024, equations 8 to 14, without the stabiliser; gates in the order i, f, z, o.
 
-    The gain of each head, if there is one, belongs to the group norm of the output (figure 9).
+    The gain of each head, if there is one, belongs to the group norm of the output, and i and f read the
+    convolution, if there is one (both in figure 9).
 
     The state of the cell is divided by exp(m), so it is multiplied first and divided last.
     """
 
     def step(x: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
-        h, c, n, m = state
-        i, f, z, o = (w @ x + b + r @ h for (w, b), r in zip(gates, recurrent, strict=True))
+        h, c, n, m, *window = state
+        read = x
+        if convolution is not None:
+            w, b = convolution
+            seen = np.concatenate([window[0].reshape(len(w) - 1, -1), x[None]])
+            read, window = swish((w * seen).sum(0) + b), [seen[1:].ravel()]
+        pairs = zip(gates, recurrent, (read, read, x, x), strict=True)
+        i, f, z, o = (w @ u + b + r @ h for (w, b), r, u in pairs)
         kept = sigmoid(f) if forget == "sigmoid" else np.exp(f)
         c = kept * c * np.exp(m) + np.exp(i) * np.tanh(z)
         n = kept * n * np.exp(m) + np.exp(i)
         h = sigmoid(o) * c / n
         m = np.maximum(np.log(kept) + m, i)  # equation 15
-        after = (h, c / np.exp(m), n / np.exp(m), m)
+        after = (h, c / np.exp(m), n / np.exp(m), m, *window)
         if gain is None:
             return h, after
         heads = zip(gain, np.split(h, len(gain)), strict=True)

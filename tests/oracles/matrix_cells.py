@@ -189,14 +189,22 @@ def ssd(w: Weights, xs: Array, s: Array, before: Array) -> tuple[Array, Array]:
     return np.stack(ys), s
 
 
-def rwkv7(w: Weights, xs: Array, s: Array, last: Array) -> tuple[Array, Array]:
-    """Peng et al. 2025: wkv_t = wkv_{t-1} (diag(w) - c^T (a * c)) + v^T k, wkv [V, K], rows as vectors."""
+def rwkv7(
+    w: Weights, xs: Array, s: Array, last: Array, firsts: Array | None = None, epsilon: float = 1e-5
+) -> tuple[Array, Array]:
+    """Peng et al. 2025: wkv_t = wkv_{t-1} (diag(w) - c^T (a * c)) + v^T k, wkv [V, K], rows as vectors.
+
+    With the first layer's values, v = lerp(v, first, sigmoid(N_2 N_1 x_v + b)), as in flash-linear-attention.
+    """
     heads, keys, values = s.shape
     states, ys = s.transpose(0, 2, 1).copy(), []
-    for x in xs:
+    for t, x in enumerate(xs):
         mixed = {name: x + (last - x) * w["mix"][n] for n, name in enumerate("rkvdag")}
         last = x
         r, k, v = (w[name] @ mixed[name] for name in "rkv")
+        if firsts is not None:
+            share = sigmoid(w["share"] @ (w["narrow"] @ mixed["v"]) + w["share_bias"])
+            v = (1 - share) * v + share * firsts[t]
         d = w["decay"] @ np.tanh(w["d"] @ mixed["d"]) + w["decay_bias"]
         decay = np.exp(-np.exp(-0.5) * sigmoid(d))
         a = sigmoid(w["rate"] @ (w["a"] @ mixed["a"]) + w["rate_bias"])
@@ -209,7 +217,34 @@ def rwkv7(w: Weights, xs: Array, s: Array, last: Array) -> tuple[Array, Array]:
         for h in range(heads):
             c_h = c[h] / np.linalg.norm(c[h])
             states[h] = states[h] @ (np.diag(decay[h]) - np.outer(c_h, a[h] * c_h)) + np.outer(v[h], k[h])
-            o.append(layer_norm(states[h] @ r[h]))
+            o.append(layer_norm(states[h] @ r[h], epsilon))
         bonus = np.concatenate([(r[h] @ (w["bonus"][h] * k[h])) * v[h] for h in range(heads)])
         ys.append(w["out"] @ (g * (np.concatenate(o) * w["norm"] + w["norm_bias"] + bonus)))
     return np.stack(ys), states.transpose(0, 2, 1)
+
+
+Layer = tuple[Weights, Weights, Array, Array, Array]
+"""Time mixing and the rest of a layer, and its state: the matrices, and the last inputs of both parts."""
+
+
+def rwkv7_layers(w: Weights, layers: list[Layer], xs: Array) -> tuple[Array, list[Array]]:
+    """Peng et al. 2025, figure 1, with the first layer's values in all others; the matrices at the end."""
+    xs, firsts, matrices = _normed(xs @ w["entry"].T, w, "first_norm"), None, []
+    for mixing, rest, s, last, before in layers:
+        us = _normed(xs, rest, "cell_norm")
+        ys, matrix = rwkv7(mixing, us, s, last, firsts, 64e-5)
+        if firsts is None:
+            firsts = _shifted(us, last, mixing["mix"][2]) @ mixing["v"].T
+        zs = xs + ys
+        ks = _shifted(_normed(zs, rest, "network_norm"), before, rest["mix"]) @ rest["enter"].T
+        xs = zs + np.maximum(ks, 0) ** 2 @ rest["leave"].T
+        matrices.append(matrix)
+    return _normed(xs, w, "last_norm"), matrices
+
+
+def _shifted(us: Array, before: Array, mix: Array) -> Array:
+    return us + (np.concatenate([before[None], us[:-1]]) - us) * mix
+
+
+def _normed(xs: Array, w: Weights, name: str) -> Array:
+    return np.stack([layer_norm(x) for x in xs]) * w[name] + w[f"{name}_bias"]

@@ -65,10 +65,11 @@ def of_s4d(cell: S4D) -> oracle.Step:
 def of_slstm(cell: SLSTM) -> oracle.Step:
     gates = list(zip(np.split(array(cell.weight_x), 4), np.split(array(cell.bias), 4), strict=True))
     recurrent = [block for block, _ in blocks(cell.recurrent)]
-    if not isinstance(cell.norm, GateNorm):
-        return oracle.slstm(gates, recurrent, cell.forget)
-    heads = cell.recurrent.weight.shape[1]
-    return oracle.slstm(gates, recurrent, cell.forget, np.split(array(cell.norm.gain), heads))
+    heads, short, gain = cell.recurrent.weight.shape[1], cell.convolution, None
+    if isinstance(cell.norm, GateNorm):
+        gain = np.split(array(cell.norm.gain), heads)
+    convolution = None if short is None else (array(short.weight), array(short.bias))
+    return oracle.slstm(gates, recurrent, cell.forget, gain, convolution)
 
 
 def of_mamba(cell: Mamba) -> oracle.Step:
@@ -99,6 +100,7 @@ CASES: dict[str, Case] = {
     "slstm": (partial(SLSTM, num_heads=1), of_slstm, SIZE),
     "slstm-heads": (partial(SLSTM, num_heads=2), of_slstm, 14),
     "slstm-norm": (partial(SLSTM, num_heads=2, norm=True), of_slstm, 14),
+    "slstm-convolution": (partial(SLSTM, num_heads=2, norm=True, convolution=3), of_slstm, 14),
     "slstm-exponential": (partial(SLSTM, num_heads=3, forget="exponential"), of_slstm, 21),
     "mamba": (Mamba, of_mamba, SIZE),
     "mamba-narrow": (partial(Mamba, inner=5, num_states=2, rank=3, convolution=2), of_mamba, SIZE),

@@ -58,7 +58,8 @@ class Trace(NamedTuple):
 def places(model: nn.Module) -> list[Place]:
     """The cells of a model in the order of its modules; a cell outside a stack is layer 0, forward.
 
-    If a cell wraps another one (zoneout), only the outer one is listed.
+    If a cell wraps another one (zoneout), only the outer one is listed; of a cell that is several layers
+    (rwkv7_layers), these.
     """
     known: dict[int, tuple[int, bool]] = {}
     for name, module in model.named_modules():
@@ -68,7 +69,14 @@ def places(model: nn.Module) -> list[Place]:
             )  # index in a list of stacks
             for cells, backward in ((module.forwards, module.from_end), (module.backwards, True)):
                 known |= {id(cell): (below + layer, backward) for layer, cell in enumerate(cells)}
-    found = [(name, module) for name, module in model.named_modules() if isinstance(module, Cell)]
+    found = []
+    for name, cell in model.named_modules():
+        if isinstance(cell, Cell) and not cell.layered:
+            found.append((name, cell))
+        elif isinstance(cell, Cell):
+            below, backward = known.get(id(cell), (0, False))
+            inner = [part for part in cell.modules() if isinstance(part, Cell) and part is not cell]
+            known |= {id(part): (below + layer, backward) for layer, part in enumerate(inner)}
     wrapped = {id(part) for _, cell in found for part in cell.modules() if part is not cell}
     return [
         Place(name, *known.get(id(cell), (0, False)), cell) for name, cell in found if id(cell) not in wrapped

@@ -30,6 +30,7 @@ class Cell(nn.Module, ABC):
             project or keep orthogonal.
         bridges: whether a bridge may set the state; a state of many more numbers than `size`, which a learned
             map would make huge, begins with `start` instead.
+        layered: whether the cells inside are layers, which diagnostics show one by one.
 
     Raises:
         ConfigError: a size below 1.
@@ -40,6 +41,7 @@ class Cell(nn.Module, ABC):
 
     multiplies: bool = True
     bridges: bool = True
+    layered: bool = False
 
     def __init__(self, in_size: int, size: int) -> None:
         super().__init__()

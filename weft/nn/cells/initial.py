@@ -61,26 +61,28 @@ def rotations_(weight: Tensor) -> Tensor:
 
 
 class GateNorm(nn.Module):
-    """gain * (z - mean) / sqrt(variance + 1e-5) over the H units of each gate.
+    """gain * (z - mean) / sqrt(variance + epsilon) over the H units of each gate.
 
     Args:
         size: H.
         gates: number of stacked gates.
+        epsilon: see above.
 
     Source: Ba, Kiros & Hinton 2016, "Layer normalization", equation 4. They compute mean and variance over
     all gates together; here each gate has its own. The bias is the cell's.
     """
 
-    def __init__(self, size: int, *, gates: int = 1) -> None:
+    def __init__(self, size: int, *, gates: int = 1, epsilon: float = EPSILON) -> None:
         super().__init__()
         self.size = size
+        self.epsilon = epsilon
         self.gain = nn.Parameter(torch.ones(gates * size))
 
     def forward(self, z: Tensor) -> Tensor:
         """Normalise z [.., G H]."""
         apart = z.unflatten(-1, (-1, self.size))
         centred = apart - apart.mean(-1, keepdim=True)
-        scaled = centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + EPSILON)
+        scaled = centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + self.epsilon)
         return scaled.flatten(-2) * self.gain
 
 
