@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from tests.laws.members import close, normal
 from tests.nn.decoders import FORMS, WIDE_HEAD, calls_of, decoder, searched
+from tests.nn.ways import as_bytes
 from weft import native
 from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels.attention.decoding import MOST_REGISTERS
@@ -39,8 +40,7 @@ def test_int8_is_the_product_of_rounded_rows_and_rounded_weights(rows: int, size
         scale = torch.where(top > 0, top / 127, 1.0)
         return (x.float() * (1 / scale)).round().double() * scale.double()
 
-    weight = (head.weight.float() / (head.weight.float().abs().amax(-1, keepdim=True) / 127)).round().double()
-    weight *= head.weight.double().abs().amax(-1, keepdim=True) / 127
+    weight = as_bytes(head.weight.float()).double()
     close(found, (grid(h) @ weight.T + head.bias.double()).log_softmax(-1), 3e-5)
 
 
@@ -54,7 +54,7 @@ def test_the_largest_bytes_do_not_overflow() -> None:
     head = head.to(BESIDE)
     use_int8(head)
     h = torch.stack([signs, -signs, signs.abs()]).to(BESIDE)
-    close(head(h).double(), (h.double() @ head.weight.double().T).log_softmax(-1), 1e-4)
+    close(head(h).double(), (h.double() @ as_bytes(head.weight.float()).double().T).log_softmax(-1), 1e-4)
 
 
 @needs_int8

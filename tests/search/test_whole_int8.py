@@ -1,11 +1,11 @@
 """Law 7 for whole searches in int8: what compiled code multiplies, layer by layer, is what a plain twin does.
 
-The twin is the plain loop with every product of a step on the grid: each row of the input and each row of the
-weights divided by its largest magnitude / 127 and rounded. Where compiled code keeps the rest in bfloat16,
-test_whole.py bounds the error instead.
+The twin is the plain loop with every product of a step and of a Transformer encoder on the grid: each row
+of the input divided by its largest magnitude / 127 and rounded, and the weights as `as_bytes` has them. Where
+compiled code keeps the rest in bfloat16, test_whole.py bounds the error instead.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tests.nn.decoders import FORMS
+from tests.nn.ways import as_bytes
 from tests.search.models import RECURRENT, found, generator, same
 from weft import native
 from weft.models import Generator
@@ -37,23 +38,30 @@ def grid(x: Tensor) -> Tensor:
 
 @contextmanager
 def on_the_grid(model: Generator) -> Iterator[None]:
-    """Every product of a step as in int8, but for token vectors and the sum of an additive score."""
-    plain, project = F.linear, getattr(model.decoder, "project", None)
+    """Every product as in int8, but for token vectors and the sum of an additive score."""
+    plain = F.linear
+    projects = [
+        getattr(part.project, "weight", None)
+        for part in (model.encoder, model.decoder)
+        if hasattr(part, "project")
+    ]
 
     def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        if len(weight) == 1 or weight is getattr(project, "weight", None):
+        if len(weight) == 1 or any(weight is one for one in projects):
             return plain(x, weight, bias)
-        return plain(grid(x), grid(weight), bias)
+        return plain(grid(x), as_bytes(weight), bias)
 
-    real = type(model).step
+    def gridded(real: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any) -> Any:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(F, "linear", linear)
+                return real(*given)
 
-    def step(self: Generator, *given: Any) -> Any:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(F, "linear", linear)
-            return real(self, *given)
+        return run
 
     with pytest.MonkeyPatch.context() as patch, choice.use(fused="torch", cells="steps"):
-        patch.setattr(type(model), "step", step)
+        patch.setattr(type(model), "step", gridded(type(model).step))
+        patch.setattr(type(model.encoder), "forward", gridded(type(model.encoder).forward))
         yield
 
 

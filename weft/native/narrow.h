@@ -2,10 +2,10 @@
 // and an instruction multiplies as many words as a register has and adds up each.
 //
 // bfloat16: rows and weights are rounded to nearest. Bytes: a row is divided by its largest magnitude / 127 when it comes,
-// a weight's row once, when it is packed. The sums are exact integers. VPDPBUSD wants one factor without signs: rows are
-// stored plus 128, and what that adds is subtracted from the sums. Without it, a word of a row is followed by its
-// magnitudes, and the weights take the signs: two products of at most 127 * 127 fit into the 16 bits of VPMADDUBSW.
-// A row with a number that is not finite becomes NaN.
+// a weight's row once, when it is packed. The sums are exact integers. The instructions want one factor without signs: rows
+// are stored plus 128, and what that adds is subtracted from the sums. VPMADDUBSW, which does without VNNI, adds two
+// products in 16 bits; there a weight's row is divided by the largest sum of two neighbours / 127 if that is larger, so
+// that they fit: 255 * (127 + 1). A row with a number that is not finite becomes NaN.
 #pragma once
 
 #include "panels.h"
@@ -19,17 +19,11 @@ enum Kind : Int { FLOAT, HALF, BYTE };  // as KINDS in jobs.py
 
 namespace {
 
-#if defined(NARROW)
-constexpr Int SIDES = 1;  // words of a stored row for each of its words
-#else
-constexpr Int SIDES = 2;
-#endif
 constexpr float BYTES = 127;
 
 inline constexpr Int in_word(Int kind) { return kind == BYTE ? 4 : 2; }
 inline Int words_of(Int kind, Int K) { return (K + in_word(kind) - 1) / in_word(kind); }
-inline Int padded_words(Int kind, Int K) { return (words_of(kind, K) + W - 1) / W * W; }
-inline Int row_words(Int kind, Int K) { return padded_words(kind, K) * (kind == BYTE ? SIDES : 1); }
+inline Int row_words(Int kind, Int K) { return (words_of(kind, K) + W - 1) / W * W; }
 // 32-bit words of the rounded rows, and of packed weights with their scales and corrections.
 inline Int narrow_rows_size(Int kind, Int n, Int K) { return n * row_words(kind, K) + n; }
 inline Int narrow_panel_size(Int kind, Int O, Int K) {
@@ -46,8 +40,6 @@ inline V load(const unsigned short *p, M m) {
 inline void store(unsigned short *p, M m, V v) { _mm256_mask_storeu_epi16(p, m, (__m256i)_mm512_cvtneps_pbh(v)); }
 #endif
 
-// What differs between instruction sets: W / 4 words of a row, from as many numbers divided by its scale; and
-// sum + word * words.
 #if defined(__AVX512F__)
 inline Words integers(V x) { return _mm512_cvtps_epi32(x); }
 inline V floats(Words x) { return _mm512_cvtepi32_ps(x); }
@@ -62,32 +54,26 @@ inline Words less(Words a, Words b) { return _mm256_sub_epi32(a, b); }
 inline Words words_at(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
 #endif
 
-#if defined(NARROW)
+// W / 4 words of a row, and sum + word * words.
+#if defined(__AVX512F__)
 inline void store_bytes(unsigned *to, Words x) {
   _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8(more(x, _mm512_set1_epi32(128))));
 }
-INLINE Words times_bytes(Words sum, const unsigned *a, Words w) { return _mm512_dpbusd_epi32(sum, _mm512_set1_epi32((int)*a), w); }
-#elif defined(__AVX512F__)
-inline void store_bytes(unsigned *to, Words x) {
-  const __m128i each = _mm512_cvtepi32_epi8(x), size = _mm512_cvtepi32_epi8(_mm512_abs_epi32(x));
-  _mm_storeu_si128((__m128i *)to, _mm_unpacklo_epi32(each, size));
-  _mm_storeu_si128((__m128i *)to + 1, _mm_unpackhi_epi32(each, size));
-}
-INLINE Words times_bytes(Words sum, const unsigned *a, Words w) {
-  const __mmask64 negative = _mm512_movepi8_mask(_mm512_set1_epi32((int)a[0]));
-  const Words pairs = _mm512_maddubs_epi16(_mm512_set1_epi32((int)a[1]), _mm512_mask_sub_epi8(w, negative, _mm512_setzero_si512(), w));
-  return more(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
-}
 #else
 inline void store_bytes(unsigned *to, Words x) {
-  const Words both = _mm256_packs_epi32(x, _mm256_abs_epi32(x)), bytes = _mm256_packs_epi16(both, both);
-  _mm_storeu_si128((__m128i *)to, _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08)));
-}
-INLINE Words times_bytes(Words sum, const unsigned *a, Words w) {
-  const Words pairs = _mm256_maddubs_epi16(_mm256_set1_epi32((int)a[1]), _mm256_sign_epi8(w, _mm256_set1_epi32((int)a[0])));
-  return more(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  const Words all = more(x, _mm256_set1_epi32(128)), pairs = _mm256_packs_epi32(all, all), bytes = _mm256_packus_epi16(pairs, pairs);
+  _mm_storel_epi64((__m128i *)to, _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 0, 0, 0, 0, 0, 0))));
 }
 #endif
+INLINE Words times_bytes(Words sum, unsigned a, Words w) {
+#if defined(NARROW)
+  return _mm512_dpbusd_epi32(sum, _mm512_set1_epi32((int)a), w);
+#elif defined(__AVX512F__)
+  return more(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_set1_epi32((int)a), w), _mm512_set1_epi16(1)));
+#else
+  return more(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi32((int)a), w), _mm256_set1_epi16(1)));
+#endif
+}
 
 // Largest magnitude of a row / 127: NaN if a number is not finite, 1 if all are next to zero.
 inline float scale_of(const float *a, Int K) {
@@ -102,7 +88,7 @@ inline float scale_of(const float *a, Int K) {
 
 // Round n rows of a [N, K] into `rows` [n, row_words], and their scales behind them.
 inline void narrow_rows(Int kind, const float *a, Int lda, Int n, Int K, unsigned *rows) {
-  const Int wide = row_words(kind, K), end = padded_words(kind, K) * in_word(kind);
+  const Int wide = row_words(kind, K), end = wide * in_word(kind);
   float *scales = (float *)(rows + n * wide);
   for (Int r = 0; r < n; r++, a += lda, rows += wide) {
 #if defined(NARROW)
@@ -114,12 +100,12 @@ inline void narrow_rows(Int kind, const float *a, Int lda, Int n, Int K, unsigne
 #endif
     const float scale = scales[r] = scale_of(a, K);
     const V factor = set(1 / scale);
-    for (Int k = 0; k < end; k += W) store_bytes(rows + k / 4 * SIDES, integers(mul(load(a + k, lanes(K - k)), factor)));
+    for (Int k = 0; k < end; k += W) store_bytes(rows + k / 4, integers(mul(load(a + k, lanes(K - k)), factor)));
   }
 }
 
 template <Int KIND> INLINE V times(V sum, const unsigned *a, const unsigned *b) {
-  if constexpr (KIND == BYTE) return from_bits(times_bytes(bits(sum), a, words_at(b)));
+  if constexpr (KIND == BYTE) return from_bits(times_bytes(bits(sum), *a, words_at(b)));
 #if defined(NARROW)
   return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32((int)*a), (__m512bh)words_at(b));
 #endif
@@ -128,7 +114,6 @@ template <Int KIND> INLINE V times(V sum, const unsigned *a, const unsigned *b) 
 // sums [MR, NV, W] = a [MR, words] times a panel [words, NV, W]; few sums are split, so that none waits for the one before.
 template <Int KIND, int MR, int NV>
 NOINLINE void narrow_multiply(float *sums, const unsigned *a, Int lda, const unsigned *panel, Int words) {
-  constexpr Int EACH = KIND == BYTE ? SIDES : 1;
   constexpr int S = MR * NV <= 2 ? 4 : MR * NV <= 8 ? 2 : 1;
   V acc[S][MR][NV];
   for (int s = 0; s < S; s++)
@@ -139,10 +124,10 @@ NOINLINE void narrow_multiply(float *sums, const unsigned *a, Int lda, const uns
     for (int s = 0; s < S; s++)
       for (int r = 0; r < MR; r++)
         for (int v = 0; v < NV; v++)
-          acc[s][r][v] = times<KIND>(acc[s][r][v], a + r * lda + (k + s) * EACH, panel + ((k + s) * NV + v) * W);
+          acc[s][r][v] = times<KIND>(acc[s][r][v], a + r * lda + k + s, panel + ((k + s) * NV + v) * W);
   for (; k < words; k++)
     for (int r = 0; r < MR; r++)
-      for (int v = 0; v < NV; v++) acc[0][r][v] = times<KIND>(acc[0][r][v], a + r * lda + k * EACH, panel + (k * NV + v) * W);
+      for (int v = 0; v < NV; v++) acc[0][r][v] = times<KIND>(acc[0][r][v], a + r * lda + k, panel + (k * NV + v) * W);
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++) {
       V sum = acc[0][r][v];
@@ -193,6 +178,18 @@ inline void narrow_dense(const unsigned *panels, const float *bias, Int n, Int K
   }
 }
 
+// The same for a weight's row.
+inline float scale_of_weights(const float *w, Int K) {
+  float scale = scale_of(w, K);
+#if !defined(NARROW)
+  for (Int k = 0; k + 1 < K; k += 2) {
+    const float both = std::fabs(w[k] + w[k + 1]) / BYTES;
+    if (both > scale) scale = both;
+  }
+#endif
+  return scale;
+}
+
 // Pack weights [O, K] into panels [blocks, words, NV, W]; for bytes followed by scales and corrections [registers, W].
 inline void narrow_pack(Int kind, Int O, Int K, const float *weight, unsigned *out) {
   const Blocks blocks(O);
@@ -204,7 +201,7 @@ inline void narrow_pack(Int kind, Int O, Int K, const float *weight, unsigned *o
     const Int from = blocks.first(j) * W, wide = blocks.first(j + 1) * W - from;
     for (Int o = from; o < from + wide && o < O; o++) {
       const float *w = weight + o * K;
-      const float scale = kind == BYTE ? scale_of(w, K) : 1;
+      const float scale = kind == BYTE ? scale_of_weights(w, K) : 1;
       int sum = 0;
       for (Int k = 0; k < K; k++) {
         unsigned *word = out + from * words + k / each * wide + o - from;
@@ -216,7 +213,7 @@ inline void narrow_pack(Int kind, Int O, Int K, const float *weight, unsigned *o
           sum += q;
         }
       }
-      if (kind == BYTE) scales[o] = scale, extra[o] = SIDES == 1 ? 128 * sum : 0;
+      if (kind == BYTE) scales[o] = scale, extra[o] = 128 * sum;
     }
   }
 }

@@ -80,8 +80,8 @@ class Decoding:
         shortlist: K; a faster search: each batch can write only the K likeliest translations of each source
             token (IBM model 1 on the training data), the K most frequent tokens and the required ones.
             Probabilities are over these. 0 allows all tokens (data/shortlist.py).
-        precision: "bfloat16" computes with weights that are rounded once; "int8" multiplies the decoder's
-            layers and the output layer in 8-bit integers, where compiled code can.
+        precision: "bfloat16" computes with weights that are rounded once; "int8" multiplies the layers
+            of decoder and Transformer encoder and the output layer in 8-bit integers where compiled code can.
     """
 
     search: Literal["beam", "greedy", "sample"] = "beam"

@@ -17,6 +17,7 @@ from weft.errors import ConfigError, ShapeError
 from weft.models import Generator
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels.panels import use_int8
 from weft.search import rules
@@ -270,8 +271,8 @@ def rounded(model: Generator, precision: Literal["bfloat16", "int8"]) -> Generat
 
     Args:
         model: stays as it is.
-        precision: "int8" multiplies the decoder's and the output layer's weights as bytes where compiled code
-            can; if that lacks bfloat16, everything else stays in float32.
+        precision: "int8" multiplies the weights of decoder, output layer and Transformer encoder as bytes
+            where compiled code can; if that lacks bfloat16, everything else stays in float32.
 
     A Transformer decoder stays in float32, which is faster, where compiled code does not multiply bfloat16.
     """
@@ -287,6 +288,6 @@ def rounded(model: Generator, precision: Literal["bfloat16", "int8"]) -> Generat
     for part in copied.modules():
         if isinstance(part, TransformerDecoder) and part.compiled() and not native.narrow():
             part.float()
-        if as_bytes and isinstance(part, Decoder | Categorical):
+        if as_bytes and isinstance(part, Decoder | TransformerEncoder | Categorical):
             use_int8(part)
     return copied
