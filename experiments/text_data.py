@@ -17,6 +17,7 @@ from torch import Tensor
 from problems import Pairs, Text, padded
 from weft.metrics.bleu import Bleu
 from weft.models import Generator
+from weft.ngram.kneser_ney import kneser_ney
 from weft.search.greedy import greedy
 from weft.text.vocabulary import EOS, SOS, Vocabulary
 
@@ -45,7 +46,18 @@ class Running(NamedTuple):
     @torch.no_grad()
     def scores(self, model: Generator) -> dict[str, float]:
         """Bits per letter, or perplexity per word: every symbol once, after at least half a piece."""
-        total = float(sum(model.loss(batch).total for batch in windows(self.text.valid, self.length)))
+        return self._scored(
+            float(sum(model.loss(one).total for one in windows(self.text.valid, self.length)))
+        )
+
+    def grams(self, order: int) -> dict[str, float]:
+        """The same symbols by an n-gram model of the training part, with modified Kneser-Ney smoothing."""
+        start = self.symbols  # one more, before each part
+        train, valid = (np.insert(part.numpy(), 0, start) for part in (self.text.train, self.text.valid))
+        logp = kneser_ney(train, size=start + 1, order=order, start=start).score(valid)
+        return self._scored(-float(logp[2 : 2 + counted(self.text.valid, self.length)].sum()))
+
+    def _scored(self, total: float) -> dict[str, float]:
         score = total / self.units / math.log(2) if self.name == "bits" else math.exp(total / self.units)
         return {self.name: round(score, 4)}
 

@@ -36,6 +36,8 @@ from weft.nn.scores.scaled import ScaledDot
 RUNS = FOLDER / "texts.jsonl"
 PLAIN = "lstm, no block"
 NAMES = (*CELLS, PLAIN)
+GRAMS = {"1-gram": 1, "3-gram": 3, "5-gram": 5}
+"""Counts of running text to compare with, by order."""
 EMBEDDING, LAYERS, RATE = 96, 2, 4e-3
 
 
@@ -82,8 +84,13 @@ def model(name: str, data: Running | Parallel, width: int) -> Generator:
 
 
 def run(paths: Mapping[str, Path], key: Mapping[str, Any]) -> dict[str, Any]:
-    """Train one model for its CPU seconds; its scores on the validation part."""
-    name, seed, data = key["model"], key["seed"], read(key["text"], paths[key["text"]])
+    """Train one model for its CPU seconds, or count n-grams; its scores on the validation part."""
+    name, data = key["model"], read(key["text"], paths[key["text"]])
+    begun = time.process_time()
+    if name in GRAMS:
+        assert isinstance(data, Running)
+        return data.grams(GRAMS[name]) | {"seconds": round(time.process_time() - begun, 1)}
+    seed = key["seed"]
     width = width_for(partial(decoder, name, encoder_of(data)), key["budget"])
     learn(model(name, data, width), partial(data.draw, plant(seed)), 1)  # what is done once
     chance = plant(seed)
@@ -106,12 +113,17 @@ def said(found: Mapping[str, Any]) -> str:
     """A finished run."""
     names = ("bits", "perplexity", "loss", "bleu")
     scores = ", ".join(f"{name} {found[name]:.4g}" for name in names if name in found)
-    return f"{found['text']}, {found['model']}, seed {found['seed']}: {scores}, {found['updates']} updates"
+    one = f"{found['text']}, {found['model']}"
+    return (
+        f"{one}, seed {found['seed']}: {scores}, {found['updates']} updates"
+        if "seed" in found
+        else f"{one}: {scores}"
+    )
 
 
 def main() -> None:
     """Run what is missing, or write the page."""
-    parser = arguments(__doc__, RUNS, models=NAMES, seconds=40, budget=100_000)
+    parser = arguments(__doc__, RUNS, models=(*NAMES, *GRAMS), seconds=40, budget=100_000)
     for text in READERS:
         parser.add_argument(f"--{text}", type=Path, metavar="PATH", help="where it is; without it, left out")
     asked = parser.parse_args()
@@ -128,7 +140,10 @@ def main() -> None:
         for text in paths
         for seed in range(asked.first, asked.first + asked.seeds)
         for name in asked.models
+        if name not in GRAMS
     ]
+    running = [text for text, path in paths.items() if isinstance(read(text, path), Running)]
+    keys += [{"text": text, "model": name} for text in running for name in asked.models if name in GRAMS]
     measure(asked.runs, keys, partial(run, paths), said)
 
 

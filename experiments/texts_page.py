@@ -20,14 +20,15 @@ that you give and are not kept. Processor: {machine}, one thread, shared with ot
 
 Every decoder has two layers and at most {budget:,} parameters without embeddings and encoder; its width is found by bisection. A layer
 is a Transformer block (`transformer`, with rotary positions, a small GPT), the same block with a cell in place of self-attention, or
-an LSTM alone (`lstm, no block`). Only `mamba`, `ssd` and the delta rules have a convolution, which is part of the cell. Embeddings are tied and have 96 features. All models have one learning rate (0.004, cosine over the CPU
-seconds), which was not tuned, and no dropout.
+an LSTM alone (`lstm, no block`). Only `mamba`, `ssd` and the delta rules have a convolution, which is part of the cell. Embeddings are
+tied and have 96 features. All models have one learning rate (0.004, cosine over the CPU seconds), which was not tuned, and no dropout.
 
 Equal CPU time rewards cells that are fast on this machine, not only those that learn much per update; *updates* is their number.
 These budgets are small; the ranking holds only for them.
 
-Models with fewer than three seeds are left out. ± is the 95 % interval of the mean over seeds (Student's t). Against `lstm`: the mean difference paired by seed and its interval;
-**better** or **worse** only if that interval excludes 0, else undecided. With many 95 % intervals, expect some to be wrong.
+Models with fewer than three seeds are left out. ± is the 95 % interval of the mean over seeds (Student's t). Against `lstm`: the mean
+difference paired by seed and its interval; **better** or **worse** only if that interval excludes 0, else undecided.
+With many 95 % intervals, expect some to be wrong.
 
 ![Scores of every model](../pictures/memory/texts.png)
 """
@@ -137,6 +138,20 @@ def drawing(runs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Figure:
     return figure
 
 
+def counted(runs: Sequence[Mapping[str, Any]], score: Score) -> str:
+    """What counting n-grams gives on the same text; empty if it was not measured."""
+    found = [
+        f"{one['model']} {one[score.name]:{',.0f' if one[score.name] >= 1000 else '.4g'}} ({one['seconds']:g} CPU seconds)"
+        for one in runs
+    ]
+    if not found:
+        return ""
+    return (
+        "To compare: n-gram models with modified Kneser-Ney smoothing (`weft.ngram`), which count the whole training part, of which "
+        f"the networks read only some. {score.heading.capitalize()}: {', '.join(found)}."
+    )
+
+
 def page(runs: Sequence[Mapping[str, Any]], names: Sequence[str], machine: str) -> None:
     """Write docs/appendix/texts.md and the picture.
 
@@ -145,7 +160,8 @@ def page(runs: Sequence[Mapping[str, Any]], names: Sequence[str], machine: str) 
         names: of all models.
         machine: the processors of the runs.
     """
-    seeds_of = Counter((one["text"], one["model"]) for one in runs)
+    counts = [one for one in runs if "seed" not in one]
+    seeds_of = Counter((one["text"], one["model"]) for one in runs if "seed" in one)
     runs = [one for one in runs if seeds_of[one["text"], one["model"]] >= FEWEST]
     assert runs, f"no model with {FEWEST} seeds; train first"
     budgets = {one["budget"] for one in runs}
@@ -161,6 +177,8 @@ def page(runs: Sequence[Mapping[str, Any]], names: Sequence[str], machine: str) 
         spent = f"{mine[0]['seconds']:g} CPU seconds of training a run; seeds {', '.join(map(str, seeds))}."
         order = by_score(mine, names, part.scores[0])
         lines += [f"## {part.title}", "", f"{part.words} {spent}", "", *table(mine, order, part.scores), ""]
+        if words := counted([one for one in counts if one["text"] == text], part.scores[0]):
+            lines += [words, ""]
     missing = [part.title for text, part in PARTS.items() if not any(one["text"] == text for one in runs)]
     if missing:
         lines += [f"Not measured yet: {'; '.join(missing)}.", ""]

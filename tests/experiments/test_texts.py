@@ -66,6 +66,16 @@ def test_a_model_that_knows_nothing_has_the_bits_of_a_uniform_letter(
     assert found.scores(Uniform(16)) == {"bits": 4.0}
 
 
+def test_counts_of_single_letters_have_their_entropy_and_longer_ones_know_the_line(
+    data: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / "input.txt").write_text(LETTERS, "utf-8")
+    found = data.shakespeare(tmp_path / "input.txt")
+    shares = np.array([LETTERS.count(letter) for letter in set(LETTERS)]) / len(LETTERS)
+    assert found.grams(1)["bits"] == pytest.approx(-(shares * np.log2(shares)).sum(), rel=3e-3)
+    assert 0 < found.grams(5)["bits"] < 0.2
+
+
 def test_perplexity_is_of_words_and_line_ends(data: ModuleType, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(data, "PIECES", 12)
     for split in ("train", "valid"):
@@ -100,11 +110,13 @@ def test_a_second_call_measures_only_what_is_missing_and_the_page_says_what_was_
     common = ["texts.py", "--runs", str(file)]
     asked = [*common, "--seconds", "0.1", "--parameters", "9000", "--seeds", "1"]
     asked += ["--shakespeare", str(tmp_path / "input.txt"), "--multi30k", str(pairs(tmp_path))]
-    for models in (["lstm"], ["lstm", "transformer", "mamba", texts.PLAIN]):
+    for models in (["lstm"], ["lstm", "transformer", "mamba", texts.PLAIN, "5-gram"]):
         monkeypatch.setattr(sys, "argv", [*asked, "--models", *models])
         texts.main()
     runs = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-    assert [one["model"] for one in runs[:2]] == ["lstm", "lstm"] and len(runs) == 8
+    assert [one["model"] for one in runs[:2]] == ["lstm", "lstm"] and len(runs) == 9
+    assert [one["text"] for one in runs if one["model"] == "5-gram"] == ["shakespeare"]
+    runs = [one for one in runs if one["model"] != "5-gram"]
     assert all(one["decoder"] <= 9000 and one["updates"] > 0 for one in runs)
     assert all(one.get("bits", 1) > 0 and 0 <= one.get("bleu", 0) <= 100 for one in runs)
     monkeypatch.setattr(sys, "argv", [*common, "--write"])
@@ -115,6 +127,7 @@ def test_a_second_call_measures_only_what_is_missing_and_the_page_says_what_was_
         and f"Processor: {runs[0]['machine']}, one" in page
     )
     assert "Not measured yet: Subwords: WikiText-2." in page
+    assert page.count("Kneser-Ney") == 1 and "Bits per letter: 5-gram 0.1023 (" in page
     assert (tmp_path / "texts.png").stat().st_size > 1000
 
 
