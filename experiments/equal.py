@@ -37,6 +37,7 @@ from weft.nn.cells.orthogonal import Orthogonal
 from weft.nn.cells.peephole import Peephole
 from weft.nn.cells.retention import Retention
 from weft.nn.cells.rglru import RGLRU
+from weft.nn.cells.rwkv4 import RWKV4
 from weft.nn.cells.rwkv7 import RWKV7
 from weft.nn.cells.s4d import S4D
 from weft.nn.cells.slstm import SLSTM
@@ -88,6 +89,7 @@ CELLS = {
     "mamba": Known(Mamba, GATED, own=True),
     "lru": Known(LRU, FIXED),
     "s4d": Known(S4D, FIXED),
+    "rwkv4": Known(RWKV4, "0 .. 1, fixed"),
     "retention": Known(_heads(Retention), "0 .. 1, fixed"),
     "gla": Known(_heads(GLA), GATED),
     "hgrn2": Known(_heads(HGRN2), GATED),

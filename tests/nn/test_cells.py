@@ -24,6 +24,7 @@ from weft.nn.cells.orthogonal import Orthogonal
 from weft.nn.cells.peephole import Peephole
 from weft.nn.cells.projected import Projected
 from weft.nn.cells.retention import Retention
+from weft.nn.cells.rwkv4 import RWKV4
 from weft.nn.cells.rwkv7 import RWKV7
 from weft.nn.cells.slstm import SLSTM
 from weft.nn.cells.sru import SRU
@@ -217,8 +218,13 @@ def test_a_stack_of_any_cell_reads_a_sequence_of_one_step() -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [partial(Retention, 3, 8), partial(MLSTM, 3, 8), partial(SLSTM, 3, 8, forget_bias=8.0)],
-    ids=["retention", "mlstm", "slstm"],
+    [
+        partial(Retention, 3, 8),
+        partial(MLSTM, 3, 8),
+        partial(SLSTM, 3, 8, forget_bias=8.0),
+        partial(RWKV4, 3, 8),
+    ],
+    ids=["retention", "mlstm", "slstm", "rwkv4"],
 )
 def test_cells_of_bfloat16_count_beyond_256(make: Make) -> None:
     torch.manual_seed(1)

@@ -107,6 +107,24 @@ def slstm(
     return step
 
 
+def rwkv4(maps: list[Array], mix: Array, decay: Array, bonus: Array, out: Array) -> Step:
+    """Peng 2023, equations 11 to 14 and 16, as sums of exponentials; maps and mix in the order r, k, v.
+
+    The sums are stored divided by exp(m), so they are multiplied first and divided last.
+    """
+
+    def step(x: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+        _, a, b, m, last = state
+        r, k, v = (w @ ((1 - share) * x + share * last) for w, share in zip(maps, mix, strict=True))
+        a, b = a * np.exp(m), b * np.exp(m)
+        y = out @ (sigmoid(r) * (a + np.exp(bonus + k) * v) / (b + np.exp(bonus + k)))
+        a, b = (np.exp(-np.exp(decay)) * old + np.exp(k) * new for old, new in ((a, v), (b, 1)))
+        m = np.maximum(m - np.exp(decay), k)
+        return y, (y, a / np.exp(m), b / np.exp(m), m, x)
+
+    return step
+
+
 class Selective(NamedTuple):
     """The weights of a Mamba layer, in the paper's names."""
 

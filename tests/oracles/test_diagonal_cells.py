@@ -16,6 +16,7 @@ from weft.nn.cells.initial import GateNorm
 from weft.nn.cells.lru import LRU
 from weft.nn.cells.mamba import Mamba
 from weft.nn.cells.rglru import RGLRU
+from weft.nn.cells.rwkv4 import RWKV4
 from weft.nn.cells.s4d import S4D
 from weft.nn.cells.slstm import SLSTM
 from weft.nn.kernels.linear import Linear
@@ -72,6 +73,11 @@ def of_slstm(cell: SLSTM) -> oracle.Step:
     return oracle.slstm(gates, recurrent, cell.forget, gain, convolution)
 
 
+def of_rwkv4(cell: RWKV4) -> oracle.Step:
+    maps = [array(cell.project[name].weight) for name in "rkv"]
+    return oracle.rwkv4(maps, *map(array, (cell.mix, cell.decay, cell.bonus, cell.out.weight)))
+
+
 def of_mamba(cell: Mamba) -> oracle.Step:
     ends = np.cumsum([cell.rank, cell.num_states])
     rank, b, c = np.split(array(cell.select.weight), ends)
@@ -102,6 +108,7 @@ CASES: dict[str, Case] = {
     "slstm-norm": (partial(SLSTM, num_heads=2, norm=True), of_slstm, 14),
     "slstm-convolution": (partial(SLSTM, num_heads=2, norm=True, convolution=3), of_slstm, 14),
     "slstm-exponential": (partial(SLSTM, num_heads=3, forget="exponential"), of_slstm, 21),
+    "rwkv4": (RWKV4, of_rwkv4, SIZE),
     "mamba": (Mamba, of_mamba, SIZE),
     "mamba-narrow": (partial(Mamba, inner=5, num_states=2, rank=3, convolution=2), of_mamba, SIZE),
     "s4d-square": (partial(S4D, num_states=2), of_s4d, READ),
@@ -155,3 +162,16 @@ def test_slstm_holds_energies_that_no_exponential_does() -> None:
     assert y.isfinite().all() and y.abs().max() <= 1
     assert all(leaf.isfinite().all() for leaf in state)
     assert all(parameter.grad.isfinite().all() for parameter in cell.parameters())
+
+
+def test_rwkv4_weighs_keys_that_no_exponential_holds() -> None:
+    cell = ready(lambda: RWKV4(READ, SIZE))
+    x = 500 * normal(ROWS, 11, READ)
+    want, _ = cell(x, cell.start(x))
+    cell, x = cell.float(), x.float()
+    assert float(cell.project["k"](x).detach().abs().max()) > 500
+    y, state = cell(x, cell.start(x))
+    y.sum().backward()
+    torch.testing.assert_close(y.double(), want, rtol=1e-3, atol=1e-3 * float(want.detach().abs().max()))
+    assert all(parameter.grad.isfinite().all() for parameter in cell.parameters())
+    assert all(leaf.isfinite().all() for leaf in state)

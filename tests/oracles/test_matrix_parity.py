@@ -1,4 +1,4 @@
-"""Layers with copied weights give the outputs of transformers: Mamba-2, xLSTM, Qwen3-Next's delta rule."""
+"""Layers with copied weights give the outputs of transformers: Mamba-2, xLSTM, Qwen3-Next, RWKV-4."""
 
 import pytest
 import torch
@@ -6,15 +6,17 @@ from torch import Tensor, nn
 
 pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
 
-from transformers import Mamba2Config, Qwen3NextConfig, xLSTMConfig
+from transformers import Mamba2Config, Qwen3NextConfig, RwkvConfig, xLSTMConfig
 from transformers.models.mamba2.modeling_mamba2 import Mamba2Mixer
 from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextGatedDeltaNet
+from transformers.models.rwkv.modeling_rwkv import RwkvSelfAttention
 from transformers.models.xlstm import modeling_xlstm
 
 from tests.laws.members import normal
+from weft.nn.cells.cell import Cell
 from weft.nn.cells.gated_delta import GatedDelta
-from weft.nn.cells.matrix import MatrixCell
 from weft.nn.cells.mlstm import MLSTM
+from weft.nn.cells.rwkv4 import RWKV4
 from weft.nn.cells.ssd import SSD
 
 SIZE, HEADS, KEYS, VALUES, STEPS = 24, 3, 8, 16, 131
@@ -26,12 +28,12 @@ def drawn(layer: nn.Module) -> nn.Module:
     return layer.eval()
 
 
-def copied(cell: MatrixCell, weights: dict[str, Tensor]) -> MatrixCell:
+def copied(cell: Cell, weights: dict[str, Tensor]) -> Cell:
     cell.load_state_dict({name: weight.detach().clone() for name, weight in weights.items()})
     return cell.eval()
 
 
-def same(cell: MatrixCell, want: Tensor, x: Tensor) -> None:
+def same(cell: Cell, want: Tensor, x: Tensor) -> None:
     got, _ = cell(x, cell.start(x))
     torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
 
@@ -115,3 +117,21 @@ def test_mlstm_of_xlstm() -> None:
     x = normal(2, STEPS, HEADS * VALUES, seed=99, dtype=torch.float32)
     with torch.no_grad():
         same(copied(cell, weights), layer(x)[0], x)
+
+
+def test_time_mixing_of_rwkv() -> None:
+    config = RwkvConfig(hidden_size=SIZE, attention_hidden_size=SIZE, num_hidden_layers=2)
+    layer = drawn(RwkvSelfAttention(config))
+    mix = (layer.time_mix_receptance, layer.time_mix_key, layer.time_mix_value)
+    weights = {
+        "mix": 1 - torch.cat(mix)[:, 0],
+        "decay": layer.time_decay,
+        "bonus": layer.time_first,
+        "project.r.weight": layer.receptance.weight,
+        "project.k.weight": layer.key.weight,
+        "project.v.weight": layer.value.weight,
+        "out.weight": layer.output.weight,
+    }
+    x = normal(2, STEPS, SIZE, seed=99, dtype=torch.float32)
+    with torch.no_grad():
+        same(copied(RWKV4(SIZE, SIZE), weights), layer(x)[0], x)
