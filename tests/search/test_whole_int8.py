@@ -20,6 +20,7 @@ from tests.search.models import RECURRENT, found, generator, same
 from weft import native
 from weft.models import Generator
 from weft.nn.kernels import choice
+from weft.nn.transformer import Block
 from weft.tasks.shared.writing.searching import rounded
 
 pytestmark = pytest.mark.skipif(
@@ -62,6 +63,7 @@ def on_the_grid(model: Generator) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, choice.use(fused="torch", cells="steps"):
         patch.setattr(type(model), "step", gridded(type(model).step))
         patch.setattr(type(model.encoder), "forward", gridded(type(model.encoder).forward))
+        patch.setattr(Block, "source", gridded(Block.source))
         yield
 
 

@@ -29,7 +29,7 @@ inline void soften_slab(const Soften &p, Int s) {
 
 }  // namespace
 
-API Int weft_decoding_version() { return 5; }  // version of the structs above; must equal VERSIONS in jobs.py
+API Int weft_decoding_version() { return 6; }  // version of the structs above; must equal VERSIONS in jobs.py
 #if defined(NARROW)
 // Whether the processor has AVX512_BF16 (CPUID leaf 7.1, EAX bit 5) and AVX512_VNNI (leaf 7, ECX bit 11).
 API Int weft_narrow_allowed() {
@@ -43,5 +43,6 @@ API Int weft_narrow_panel(Int kind, Int O, Int K) { return 2 * narrow_panel_size
 API void weft_narrow_pack(Int kind, Int O, Int K, const float *weight, unsigned *out) { narrow_pack(kind, O, K, weight, out); }
 #endif
 API void weft_soften(const Soften *work, Start start) { run<Soften, soften_slab>(work, start); }
+API void weft_multiply(const Predict *work, Start start) { run<Predict, multiply_slab>(work, start); }
 API void weft_predict(const Predict *work, Start start) { run<Predict, predict_slab>(work, start); }
 API void weft_decode(const Decode *work, Start start) { run<Decode, slab>(work, start); }

@@ -11,8 +11,8 @@ from weft.native.training import Adagrad, Attend, Drop, Losses, Neighbours
 
 VERSION = 4  # of these structs
 VERSIONS = {
-    "decoding": 5,
-    "searching": 5,
+    "decoding": 6,
+    "searching": 6,
     "attention": 1,
     "dropping": 1,
     "neighbours": 5,
@@ -238,7 +238,12 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     "dropping": {"weft_drop": Drop},
     "losses": {"weft_losses": Losses},
     "neighbours": {"weft_neighbours": Neighbours, "weft_adagrad": Adagrad},
-    "decoding": {"weft_decode": Decode, "weft_predict": Predict, "weft_soften": Soften},
+    "decoding": {
+        "weft_decode": Decode,
+        "weft_multiply": Predict,
+        "weft_predict": Predict,
+        "weft_soften": Soften,
+    },
     "choosing": {"weft_choose": Choose},
     "searching": {"weft_search": Searching, "weft_read_back": Reading},
     "tiles": {"weft_tiles_pack": Product, "weft_tiles_product": Product},

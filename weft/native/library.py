@@ -73,16 +73,19 @@ def tiles() -> bool:
     return loaded("tiles").library is not None
 
 
+@functools.cache  # asking a library for a function that it lacks takes microseconds
 def narrow() -> bool:
     """Whether a search can multiply in bfloat16 and int8 in compiled code (native/narrow.h)."""
     return hasattr(loaded("decoding").library, "weft_narrow_allowed")
 
 
+@functools.cache
 def int8() -> bool:
     """Whether a search can multiply in int8 in compiled code, by VNNI or by older instructions."""
     return hasattr(loaded("decoding").library, "weft_narrow_pack")
 
 
+@functools.cache
 def narrow_cells() -> bool:
     """Whether recurrent layers can multiply in bfloat16 in compiled code (native/narrow.h)."""
     return hasattr(loaded().library, "weft_forward_words")

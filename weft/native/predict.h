@@ -4,7 +4,7 @@
 #include "dense.h"
 #include "stepping.h"
 
-// log softmax(W x + b). (Groups of rows whose logits fit the L2 cache were slower: they evicted the panels.)
+// log softmax(W x + b), or W x + b alone. (Groups of rows whose logits fit the L2 cache were slower: they evicted the panels.)
 struct Predict {
   Int rows, size, classes, slabs;
   Dense by;
@@ -27,13 +27,17 @@ void log_softmax(float *x, Int n) {
   }
 }
 
-inline void predict_slab(const Predict &p, Int s) {
+inline void multiply_slab(const Predict &p, Int s) {
   const Int first = p.rows * s / p.slabs, n = p.rows * (s + 1) / p.slabs - first;
   float *logp = p.logp + first * p.classes;
   const Tiled here(p.cut && p.kind == FLOAT);
   dense(p.by, n, p.size, p.classes, p.x + first * p.size, p.size, {p.kind, p.cut ? p.cut + s * p.halves : nullptr},
         [&](Int r, Int u, M m, V y) { store(logp + r * p.classes + u, m, y); });
-  for (Int r = 0; r < n; r++) log_softmax(logp + r * p.classes, p.classes);
+}
+
+inline void predict_slab(const Predict &p, Int s) {
+  multiply_slab(p, s);
+  for (Int r = p.rows * s / p.slabs; r < p.rows * (s + 1) / p.slabs; r++) log_softmax(p.logp + r * p.classes, p.classes);
 }
 
 // The output layer of one step of a whole search, for features y [N, size], perhaps through a projection into `room`.

@@ -31,7 +31,7 @@ struct Searching {
   Int *ended;              // [B], how many have ended; zeros at the start
   Int *state;              // [B], 0 = searched, 1 = done, 2 = its log-probabilities are broken; zeros at the start
   Int *room;               // [B, 1 + 2 W]; at its start the numbers of the sources that are searched
-  Int searched;            // how many those are
+  Int searched;            // how many those are; after the call how many are left, or -1 if one has no result
   float *rows;             // [slabs, rows of a slab, V]
   Int apart;               // floats of a slab of `rows`
   Int *past;               // [slabs, past_row], with n-grams: 2 T + 1 numbers and those of banned_early
@@ -222,11 +222,15 @@ inline void read_slab(const Reading &r, Int s) {
 
 }  // namespace
 
-API Int weft_searching_version() { return 5; }  // version of the structs above; must equal VERSION in jobs.py
+API Int weft_searching_version() { return 6; }  // version of the structs above; must equal VERSION in jobs.py
 API void weft_search(Searching *work, Start start) {
   work->searched = 0;
   for (Int b = 0; b < work->sources; b++)
     if (!work->state[b]) work->room[work->searched++] = b;
   run<Searching, slab>(work, start);
+  work->searched = 0;
+  for (Int b = 0; b < work->sources && work->searched >= 0; b++)
+    if (!work->state[b]) work->searched++;
+    else if (work->state[b] == 2 || work->score[b * work->kept] == -INFINITY) work->searched = -1;
 }
 API void weft_read_back(const Reading *work, Start start) { run<Reading, read_slab>(work, start); }

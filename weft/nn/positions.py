@@ -102,6 +102,8 @@ def added(
         count: how many.
         like: [.., D], for dtype and device.
     """
+    if isinstance(encoding, Sinusoidal) and first + count <= TABLE:
+        return encoding.table[first : first + count].to(like.dtype)  # type: ignore[operator]
     most = most_positions(encoding)
     if isinstance(encoding, Concatenated) or (most is not None and first + count > most):
         return None

@@ -7,17 +7,16 @@ token is another one if its uniform number falls between the two roundings of a 
 follows it.
 """
 
-import math
 import time as clock
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from weft import native
 from weft.native import WholeStep, pointer
-from weft.search.finished import nothing_finished
 from weft.search.hypotheses import Hypotheses
 from weft.search.normalisation import norms_for
 from weft.search.rules import LeastLength, NoRepeat, Prefix, Ruled, UnderRules
@@ -30,17 +29,11 @@ MOST = 64
 """Most hypotheses of a source, as in native/searching.cpp."""
 SLICE_SECONDS = 0.02
 """A call of compiled code takes about this long, so that a search can be stopped and others get a turn."""
+_pace: "WeakKeyDictionary[Any, float]" = WeakKeyDictionary()
+"""Seconds that a step of one row took last, by model: a guess of how many steps a first call can take."""
 BEAM, GREEDY, SAMPLED = range(3)
 STOPS = {"best": 0, "full": 1, "worst": 2, "never": 1}
-BROKEN = 2  # a source whose log-probabilities are NaN, above 0, or all -inf
-
-
-@runtime_checkable
-class Whole(Protocol):
-    """A model whose step compiled code can take by itself."""
-
-    def whole_step(self, state: State, width: int, steps: int) -> WholeStep | None:
-        """Its step for a search of this width and length from a state; None where it has to be called."""
+NO_NORM = torch.ones(1, dtype=torch.float64)
 
 
 class Drawing(NamedTuple):
@@ -83,8 +76,8 @@ def whole(step: Step, state: State, asked: Asked) -> Hypotheses | None:
     rules: Sequence[object] = ()
     if isinstance(step, UnderRules) and isinstance(state, Ruled) and state.written is None:
         rules, step, state = step.rules, step.step, state.inner
-    model = getattr(step, "__self__", None)
-    if not isinstance(model, Whole) or step != getattr(model, "step", None) or not len(asked.first):
+    model: Any = getattr(step, "__self__", None)  # with `whole_step` compiled code takes its step
+    if not hasattr(model, "whole_step") or step != getattr(model, "step", None) or not len(asked.first):
         return None
     if native.loaded("searching").library is None or asked.width > MOST or asked.first.device.type != "cpu":
         return None
@@ -95,7 +88,8 @@ def whole(step: Step, state: State, asked: Asked) -> Hypotheses | None:
     least = [rule for rule in rules if isinstance(rule, LeastLength) and rule.eos == asked.eos]
     if len(prefix) > 1 or len(grams) > 1 or len(prefix) + len(grams) + len(least) < len(rules):
         return None
-    given = model.whole_step(state, asked.width, int(asked.limits.max()))
+    longest = int(asked.limits.max())
+    given: WholeStep | None = model.whole_step(state, asked.width, longest)
     if given is None:
         return None
     symbols = [asked.eos, *asked.banned, *(token for rule in prefix for token in rule.tokens)]
@@ -103,7 +97,7 @@ def whole(step: Step, state: State, asked: Asked) -> Hypotheses | None:
     if not all(0 <= symbol < given.classes for symbol in symbols):
         return None
     limits = _Limits(list(prefix), max((rule.tokens for rule in least), default=0), sum(grams))
-    found = _Search(asked, given, limits)
+    found = _Search(model, asked, given, limits, longest)
     return found.result() if found.run() else None
 
 
@@ -140,70 +134,63 @@ class _Limits(NamedTuple):
 class _Search:
     """The arguments of weft_search, and the tensors that hold its state."""
 
-    def __init__(self, asked: Asked, given: WholeStep, rules: _Limits) -> None:
-        self.asked, self.given = asked, given
+    def __init__(self, model: object, asked: Asked, given: WholeStep, rules: _Limits, longest: int) -> None:
+        self.model, self.asked, self.given, self.longest = model, asked, given, longest
         prefix, least, grams = rules
         sources, width, kept = len(asked.first), asked.width, asked.kept
-        self.longest = int(asked.limits.max())
-        self.table = nothing_finished(sources, kept, asked.first.device)
-        self.table = self.table._replace(logp=self.table.logp.clone(), slot=self.table.slot.clone())
-        self.parent, self.token = torch.empty(2, sources, self.longest, width, dtype=torch.int64)
-        self.state = torch.zeros(2, sources, dtype=torch.int64)  # how many have ended, and whether it is done
-        rows = -(-sources // given.slabs) * width * given.classes
+        written, table = sources * longest * width, sources * kept
         begin = list(prefix[0].tokens) if prefix else []
         banned, early = sorted({*asked.banned}), sorted({*asked.banned, asked.eos})
+        symbols = [*banned, given.classes], [*early, given.classes], begin
+        rows = -(-sources // given.slabs) * width * given.classes
+        past = 2 * longest + len(symbols[1]) if grams else 0
+        drawn = 0 if asked.draw is None else given.slabs * 6 * given.classes
+        norm = NO_NORM if asked.norm is None else asked.norm
+        # parent, token, ended, state, written, slot, room, past; logp, score, sum, chances
+        room = sources * (1 + 2 * width), given.slabs * past
+        self.numbers = _zeros(torch.int64, written, written, sources, sources, table, table, *room)
+        self.sums = _zeros(torch.float64, sources * width, table, table, drawn)
+        self.sums[1].fill_(-INFINITY)
         self.held = [
-            asked.first.contiguous(),
-            asked.limits,
-            torch.tensor([*banned, given.classes]),
-            torch.tensor([*early, given.classes]),
-            torch.tensor(begin, dtype=torch.int64),
-            torch.ones(1, dtype=torch.float64) if asked.norm is None else asked.norm.contiguous(),
-            torch.zeros(sources, width, dtype=torch.float64),
-            torch.empty(sources * (1 + 2 * width), dtype=torch.int64),
-            torch.empty(given.slabs, rows),
-            torch.empty(given.slabs, 2 * self.longest + len(early) + 1 if grams else 0, dtype=torch.int64),
-            torch.empty(given.slabs, 0 if asked.draw is None else 6 * given.classes, dtype=torch.float64),
-        ]
-        first, limits, never, never_early, begins, norm, logp, room, logits, past, chances = map(
-            pointer, self.held
-        )
-        score, total, written, slot = map(pointer, self.table)
+            asked.first.contiguous(), asked.limits, norm.contiguous(), torch.empty(given.slabs, rows),
+            *torch.tensor([*symbols[0], *symbols[1], *begin]).split([*map(len, symbols)]),
+        ]  # fmt: skip
+        first, limits, norms, logits, never, never_early, begins = map(pointer, self.held)
+        parent, token, ended, state, lengths, slot, numbers, before = map(pointer, self.numbers)
+        logp, score, total, chances = map(pointer, self.sums)
         kind, narrow = (GREEDY if asked.norm is None else BEAM), (1.0, 1.0, 0)
         if asked.draw is not None:
             degree, likeliest, share, _ = asked.draw
             kind, narrow = SAMPLED, (degree, share, likeliest if likeliest < given.classes else 0)
-        ended, state = map(pointer, self.state)
         self.job = native.Searching(
-            sources, width, kept, asked.nbest, given.classes, self.longest, given.slabs,
+            sources, width, kept, asked.nbest, given.classes, longest, given.slabs,
             kind, asked.eos, least, len(begin), prefix[0].free if prefix else 0,
             asked.enough, STOPS[asked.stop], grams, 0, 0, given.at, given.take, first, limits, never,
-            never_early, begins, norm, logp, pointer(self.parent), pointer(self.token), score, total,
-            written, slot, ended, state, room, 0, logits, rows, past, self.held[-2].shape[1], *narrow, None,
+            never_early, begins, norms, logp, parent, token, score, total,
+            lengths, slot, ended, state, numbers, 0, logits, rows, before, past, *narrow, None,
             chances,
         )  # fmt: skip
 
     def run(self) -> bool:
         """All steps, some in each call; False if the search has to be repeated."""
-        steps, job = 1, self.job
+        job, rows = self.job, self.asked.width * len(self.asked.first)
         before = None if self.asked.draw is None else self.asked.draw.generator.get_state()
-        while job.time < self.longest:
-            job.steps = min(steps, self.longest - job.time)
+        pace = _pace.get(self.model, SLICE_SECONDS)
+        while job.time < self.longest and job.searched >= 0:
+            job.steps = min(max(1, int(SLICE_SECONDS / (pace * rows))), self.longest - job.time)
             self.given.before(job.time + job.steps)
             uniform = self._uniform(job.steps)
             job.uniform = pointer(uniform)
-            since = clock.perf_counter()
+            since = clock.thread_time()
             native.call("weft_search", job)
-            taken = max(clock.perf_counter() - since, 1e-6)
-            steps = max(1, min(math.floor(SLICE_SECONDS * job.steps / taken), 4 * steps))
             job.time += job.steps
-            least, most = self.state[1].aminmax()
-            if int(most) == BROKEN or int(least):
+            done = len(self.asked.first) if job.time == 1 else job.steps * rows  # one hypothesis at first
+            pace = _pace[self.model] = max((clock.thread_time() - since) / done, 1e-9)
+            if not job.searched:
                 break
-        well = int(self.state[1].max()) != BROKEN and bool((self.table.score[:, 0] > -INFINITY).all())
         if before is not None:
-            self._rewind(before, well)
-        return well
+            self._rewind(before, job.searched == 0)
+        return job.searched == 0
 
     def _uniform(self, steps: int) -> Tensor | None:
         """The random numbers of the next steps: [steps, B, W]."""
@@ -221,18 +208,24 @@ class _Search:
 
     def _lengths(self) -> Tensor:
         """Tokens of every hypothesis, eos counted: [B, N]."""
-        written = self.table.written
-        return (written + (written < self.asked.limits[:, None])) * (self.table.score > -INFINITY)
+        table = len(self.asked.first), self.asked.kept
+        written, score = self.numbers[4].view(table), self.sums[1].view(table)
+        return (written + (written < self.asked.limits[:, None])) * (score > -INFINITY)
 
     def result(self) -> Hypotheses:
         """As `as_hypotheses` gives them."""
-        score, logp, written, slot = self.table
-        sources, kept = score.shape
+        sources, kept, job = len(self.asked.first), self.asked.kept, self.job
         tokens = torch.empty(sources, kept, self.longest, dtype=torch.int64)
-        job = native.Reading(
+        read = native.Reading(
             sources, self.asked.width, kept, self.longest, self.asked.eos, 1,
-            *map(pointer, (self.parent, self.token, written, slot, tokens)),
+            job.parent, job.token, job.written, job.slot, pointer(tokens),
         )  # fmt: skip
-        native.call("weft_read_back", job)
+        native.call("weft_read_back", read)
         lengths = self._lengths()
+        score, logp = (sums.view(sources, kept) for sums in self.sums[1:3])
         return Hypotheses(tokens[:, :, : int(lengths.max())], lengths, logp, score)
+
+
+def _zeros(dtype: torch.dtype, *sizes: int) -> tuple[Tensor, ...]:
+    """Vectors of these sizes, side by side."""
+    return torch.zeros(sum(sizes), dtype=dtype).split(sizes)

@@ -133,12 +133,18 @@ class TransformerDecoder(Decoder):
         if memory is not None:
             mask = None if masks.full(memory.mask) else memory.mask[:, None, None]
             states = _converted(memory.states, like.dtype)
-            layers = tuple(HeadSource(*block.source(states)) for block in self.blocks)
-            source = SourceLayers(layers, mask)
+            source = SourceLayers(self._sources(states), mask)
         shape = rows, 2, self.heads.shared(self.num_heads), 0, self.heads.width(self.size, self.num_heads)
         none = torch.zeros(shape, dtype=like.dtype, device=like.device)
         cache = empty_cache(len(self.blocks), none)
         return TransformerState(cache, None, None, source)
+
+    def _sources(self, states: Tensor) -> tuple[HeadSource, ...]:
+        if self.training or not self.usual or not decoding.suits_whole(states, self.num_heads):
+            return tuple(HeadSource(*block.source(states)) for block in self.blocks)
+        products = [block.look.key_value for block in self.blocks]
+        found = decoding.sources(self, products, states, self.num_heads)
+        return tuple(map(HeadSource, found[::2], found[1::2]))
 
     def forward(
         self, x: Tensor, state: TransformerState, mask: Tensor | None = None

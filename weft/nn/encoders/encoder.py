@@ -49,7 +49,10 @@ class Encoder(nn.Module, ABC):
         """
         name = type(self).__name__
         mask = read_mask(mask, x, name)
-        if inspectable(mask) and arrangement(mask) == "scattered":
+        known = arrangement(mask) if inspectable(mask) else "first"
+        if known == "full":
+            return x, mask
+        if known == "scattered":
             raise ShapeError(
                 f"{name}: expected a mask with the real positions first, got padding before a real one; "
                 "pad on the right, or use a recurrent encoder, which accepts both"

@@ -111,5 +111,6 @@ class TransformerEncoder(Encoder):
         network = self.blocks[0].network
         form = decoding.Form(self.num_heads, network.second.in_features, network.activation, self.before)
         parts = [block.parts() for block in self.blocks]
-        x = decoding.whole(self, form, parts, self.last_norm, x, None if masks.full(mask) else mask)
-        return Memory(x, mask, masks.mean(x, mask))
+        full = masks.full(mask)
+        x = decoding.whole(self, form, parts, self.last_norm, x, None if full else mask)
+        return Memory(x, mask, x.mean(1) if full else masks.mean(x, mask))

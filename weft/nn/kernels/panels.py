@@ -57,6 +57,28 @@ class Packing(NamedTuple):
         return packed
 
 
+def multiplied(
+    function: str, how: Packing, x: Tensor, panels: Tensor, bias: Tensor | None, outputs: int
+) -> Tensor:
+    """A compiled product of x [.., D] by packed weights, in float32: [.., outputs].
+
+    Args:
+        function: "weft_multiply", or "weft_predict" for its logarithmic softmax.
+        how, panels: the weights, from `packing` for as many rows per thread, and as they were packed.
+        bias: [outputs], in float32.
+    """
+    x = x.float().contiguous()
+    rows, size = x.numel() // x.shape[-1], x.shape[-1]
+    y, slabs = torch.empty(*x.shape[:-1], outputs), native.slabs(rows)
+    cut = how.room(-(-rows // slabs), size, slabs)
+    job = native.Predict(
+        rows, size, outputs, slabs, pointer(panels), pointer(bias), pointer(x), pointer(y),
+        *tiles.given(cut), KINDS[how.kind],
+    )  # fmt: skip
+    native.call(function, job)
+    return y
+
+
 def packing(of: nn.Module, weight: Tensor, rows: int) -> Packing:
     """How to pack the weights of a module that multiplies this many rows per thread."""
     rounded = weight.dtype == torch.bfloat16

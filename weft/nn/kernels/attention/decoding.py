@@ -17,7 +17,7 @@ from weft import native
 from weft.native import ACTIVATIONS, KINDS, NORMS, PRODUCTS, DecoderLayer, pointer
 from weft.nn.kernels import tiles
 from weft.nn.kernels.cells.form import Gates
-from weft.nn.kernels.panels import Packing, kept, packing, why_not_in_search
+from weft.nn.kernels.panels import Packing, kept, multiplied, packing, why_not_in_search
 from weft.nn.kernels.ways import Way, fused, pick
 from weft.probe import changing, watching
 
@@ -147,6 +147,29 @@ def whole(
     mask = None if mask is None else mask.contiguous()
     call = _Call(form, found, how, found.each, sources, 0, 0, places, None, mask, whole=True)
     return call.run(x.reshape(-1, size), rows).view(x.shape)
+
+
+def sources(of: nn.Module, products: Sequence[nn.Module], x: Tensor, num_heads: int) -> Sequence[Tensor]:
+    """Keys and values [B, H, S, K] of a source x [B, S, D] for each layer, in turn, by one product.
+
+    Args:
+        of: the module that owns the weights.
+        products: each layer's linear map to keys and values.
+        x: in the dtype of the weights.
+        num_heads: H.
+    """
+    rows, weights = x.shape[0] * x.shape[1], [product.weight for product in products]
+    how = packing(of, weights[0], -(-rows // native.slabs(rows)))  # type: ignore[arg-type]
+    given = [p for product in products for p in product._parameters.values() if p is not None]
+
+    def pack(how: Packing) -> tuple[Tensor, Tensor | None]:
+        biases = [product.bias for product in products]
+        bias = None if biases[0] is None else torch.cat(biases).detach().float()  # type: ignore[arg-type]
+        return how.panels(torch.cat(weights)), bias  # type: ignore[arg-type]
+
+    y = multiplied("weft_multiply", how, x, *kept(products[0], given, pack, how), sum(map(len, weights)))
+    parts = y.to(x.dtype).unflatten(-1, (2 * len(products), num_heads, -1))  # [B, S, 2 L, H, K]
+    return parts.permute(2, 0, 3, 1, 4).unbind()
 
 
 class _Call(NamedTuple):

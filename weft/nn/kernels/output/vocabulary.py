@@ -11,10 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from weft import native
-from weft.native import KINDS, pointer
-from weft.nn.kernels import tiles
+from weft.native import pointer
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.panels import kept, packing, why_not_in_search
+from weft.nn.kernels.panels import kept, multiplied, packing, why_not_in_search
 from weft.nn.kernels.ways import Way, fused, pick
 
 
@@ -38,20 +37,10 @@ def _torch(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _native(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    h, bias = h.float().contiguous(), bias.float().contiguous()
-    rows, (classes, size) = h.numel() // h.shape[-1], weight.shape
-    logp = h.new_empty(*h.shape[:-1], classes)
-    slabs = native.slabs(rows)
-    each = -(-rows // slabs)
-    how = packing(of, weight, each)
+    rows = h.numel() // h.shape[-1]
+    how = packing(of, weight, -(-rows // native.slabs(rows)))
     packed = kept(of, [weight], lambda how: how.panels(weight), how)
-    cut = how.room(each, size, slabs)
-    job = native.Predict(
-        rows, size, classes, slabs, pointer(packed), pointer(bias), pointer(h), pointer(logp),
-        *tiles.given(cut), KINDS[how.kind],
-    )  # fmt: skip
-    native.call("weft_predict", job)
-    return logp
+    return multiplied("weft_predict", how, h, packed, bias.float().contiguous(), len(weight))
 
 
 def _softmax(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -59,10 +59,10 @@ def why_not(ends: Ends, *weights: Tensor) -> str:
     output = ends.output
     if output.weight.dtype != output.bias.dtype or len(output.weight) > len(ends.vectors.table):
         return "the output layer has a form of its own"
-    for weight in (ends.vectors.table, output.weight, *weights):
-        if reason := why_not_in_search(weight.detach()):
-            return reason
-    return ""
+    first = output.weight
+    if any(one.dtype != first.dtype or one.device != first.device for one in (ends.vectors.table, *weights)):
+        return "the weights differ in dtype or device"
+    return why_not_in_search(first.detach())
 
 
 class Held:

@@ -68,7 +68,7 @@ class _Writing(Held):
     def __init__(self, layers: Layers, past: Past, ends: Ends) -> None:
         super().__init__(past.sources, ends)
         self.source = past.source  # keys and values, to which the layers point
-        self.caches, self.space = list(past.caches), 0
+        self.caches, self.space = past.caches, 0
         self.first = past.caches[0].shape[3] if past.caches else 0
         self.packed, self.how = decoding.packed(layers.of, layers.parts, layers.last, self.most)
         self.each = decoding.with_source(self.packed.each, past.source)
@@ -93,13 +93,15 @@ class _Writing(Held):
         if not self.caches or need <= self.space:
             return
         self.space = min(most, max(2 * need, self.first + ROOM * width))
-        for number, old in enumerate(self.caches):
-            sources, two, heads, entries, size = old.shape
-            new = old.new_empty(sources, two, heads, self.space, size)
-            new[:, :, :, :entries] = old
-            self.caches[number], layer = new, self.each[number]
-            layer.cache = pointer(new)
-            layer.cache_source, layer.cache_side, layer.cache_head = new.stride()[:3]
+        sources, two, heads, entries, size = self.caches[0].shape
+        shape = len(self.caches), sources, two, heads, self.space, size
+        new = self.caches[0].new_empty(shape).unbind()
+        for layer, old, cache in zip(self.each, self.caches, new, strict=True):
+            if entries:
+                cache[:, :, :, :entries] = old
+            layer.cache = pointer(cache)
+            layer.cache_source, layer.cache_side, layer.cache_head = cache.stride()[:3]
+        self.caches = new
 
     def _layers(self, layers: Layers) -> Decode:
         form, source, packed, size = layers.form, self.source, self.packed, layers.positions.shape[1]
