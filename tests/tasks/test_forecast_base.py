@@ -18,9 +18,11 @@ from weft.nn.heads.normal import Normal
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.nn.heads.student import Student
-from weft.tasks.forecast.baseline import fit, lookback_of, moments
+from weft.tasks.forecast.baseline import fit, lookback_of
 from weft.tasks.forecast.init import recipe
 from weft.tasks.forecast.model import Forecast
+from weft.tasks.forecast.moments import moments
+from weft.tasks.forecast.stretches import FIRST, KINDS, STRETCHES, Form, Judged, judge
 
 
 def windows(values: np.ndarray, lookback: int = 7, horizon: int = 5) -> Windows:
@@ -36,7 +38,7 @@ def test_errors_from_moments_are_those_of_the_forecasts() -> None:
     past, future, _ = found.take(found.of(1))
     x = np.concatenate([past - past[:, -1:], np.ones((len(past), 1))], 1)
     want = np.square(x @ weight + past[:, -1:] - future).mean(0)
-    np.testing.assert_allclose(moments(found, 1).errors(weight), want)
+    np.testing.assert_allclose(moments(found, found.of(1)).errors(weight), want)
 
 
 def test_it_is_the_season_of_a_series_that_only_repeats_and_the_last_value_of_a_walk() -> None:
@@ -73,13 +75,44 @@ def test_moments_with_the_level_give_the_errors_of_the_forecasts() -> None:
     past, future, _ = found.take(found.of(1))
     x = np.concatenate([past - past[:, -1:], past[:, -1:], np.ones((len(past), 1))], 1)
     want = np.square(x @ weight + past[:, -1:] - future).mean(0)
-    np.testing.assert_allclose(moments(found, 1, level=True).errors(weight), want)
+    np.testing.assert_allclose(moments(found, found.of(1), level=True).errors(weight), want)
 
 
-def test_few_validation_rows_prove_no_level_and_a_drift_that_ended_costs_its_constant() -> None:
+def test_few_rows_and_a_random_walk_prove_no_level() -> None:
     assert ", level" not in fit(windows(returning(60), 3, 5), 1, level=True).name
-    walk = np.random.default_rng(8).normal(size=500).cumsum() + 0.5 * np.minimum(np.arange(500), 300)
-    assert "no constant" in fit(windows(walk, 3, 23), 1, level=True).name
+    walk = np.random.default_rng(8).normal(size=3000).cumsum()
+    assert ", level" not in fit(windows(walk, 3, 23), 1, level=True).name
+
+
+def test_a_stretch_is_forecast_by_a_fit_on_windows_that_end_before_it() -> None:
+    series = windows(returning(400), 3, 5)
+    judged = judge(series, [3])
+    form = Form(3, True, True, 1.0)
+    starts = series.of(0)[:, 1]
+    rows = starts.max() + 5 - 3
+    for k, (fitted, found) in enumerate(zip(judged.fits[:-1], judged.stretches, strict=False), FIRST):
+        bounds = [3 + -(-at * rows // STRETCHES) for at in (k, k + 1)]
+        before = series.of(0)[starts + 5 <= bounds[0]]
+        inside = series.of(0)[(starts >= bounds[0]) & (starts + 5 <= bounds[1])]
+        assert (fitted.windows, found.windows) == (len(before), len(inside))
+        np.testing.assert_allclose(form.weight(fitted), form.weight(moments(series, before, level=True)))
+    assert judged.fits[-1].windows == len(starts) and judged.stretches[-1].windows == len(series.of(1))
+    assert len(judged.forms[form]) == STRETCHES - FIRST + 1
+
+
+def test_a_form_that_is_better_on_one_stretch_alone_is_not_taken() -> None:
+    plain = np.array([1.0, 1.2, 0.9, 1.1, 2.0])
+    for gains, taken in (((1, 1, 1, 1, 0.3), False), ((0.95, 0.93, 0.96, 0.94, 0.9), True)):
+        forms = {Form(3, level, constant, 1.0): plain for level, constant in KINDS}
+        forms[Form(3, True, True, 1.0)] = plain * gains
+        assert Judged(forms, [], []).best(3).level == taken
+
+
+def test_a_series_without_a_whole_window_is_forecast_as_its_last_value() -> None:
+    values = returning(200)
+    values[::4] = np.nan
+    found = fit(windows(values, 3, 5), 1, level=True)
+    assert not found.weight.any() and np.isfinite(found.spread).all()
 
 
 def test_a_longer_lookback_is_taken_only_if_it_helps() -> None:

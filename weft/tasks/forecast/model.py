@@ -174,7 +174,8 @@ class ForecastModel:
         base: `linear` starts from the best closed-form forecaster (ridge regression, last season, last value
             or a mixture) and learns its residuals; `level` also tries ridge regression on the level (for
             series that return to their mean) and without a constant (for series without drift), and takes
-            what is best on the validation part; `none` learns the values.
+            them if they are proven better on later stretches of the training part and on the validation
+            part; `none` learns the values.
     """
 
     forecaster: Callable[..., Forecaster] = SegmentForecaster
