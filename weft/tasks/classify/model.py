@@ -24,6 +24,7 @@ from weft.nn.kernels.dropout import Dropout
 from weft.nn.pools.mean import Mean
 from weft.nn.pools.pool import Pool
 from weft.nn.pools.summary import Summary
+from weft.tasks.classify.nested import Nested
 from weft.tasks.classify.several import Independent
 
 
@@ -140,6 +141,7 @@ class LabelModel:
         *,
         counts: Sequence[int] = (),
         several: bool = False,
+        inside: Sequence[int] = (),
     ) -> Predictor:
         """A new model.
 
@@ -149,22 +151,29 @@ class LabelModel:
             contextual: a trained model of words in context.
             counts: number of training texts of each class, for class_weights; empty outside of training.
             several: whether a text may have several labels.
+            inside: the class of each subclass, if the classes have any; see nested.py.
         """
         weights = balanced(counts) if self.class_weights == "balanced" else ()
 
-        def head_of(size: int) -> Categorical | Independent:
+        def head_of(size: int) -> Categorical | Independent | Nested:
             if several:
                 return Independent(size, num_classes)
+            if inside:
+                return Nested(size, inside, smoothing=self.smoothing)
             return Categorical(size, num_classes, smoothing=self.smoothing, class_weights=weights)
 
         if self.bag is not None:
-            table = GramTable(num_items, num_classes, naive_bayes=self.bag.naive_bayes)
-            head = head_of(num_classes)
-            with torch.no_grad():  # the sum over the bag is the logit: the head adds its bias alone
-                head.weight.copy_(torch.eye(num_classes))
+            sums = torch.eye(num_classes)  # the sum over the bag is the logit: the head adds its bias alone
+            if inside:  # the logit of a subclass is its own sum and that of its class
+                sums = torch.cat([sums[list(inside)], torch.eye(len(inside))], 1)
+            columns = sums.shape[1]
+            table = GramTable(num_items, columns, naive_bayes=self.bag.naive_bayes)
+            head = head_of(columns)
+            with torch.no_grad():
+                head.weight.copy_(sums)
             head.weight.requires_grad_(False)
-            encoder: Encoder = BagEncoder(num_classes, reduce="sum")
-            return Predictor(table, encoder, head, pool=Summary(num_classes))
+            encoder: Encoder = BagEncoder(columns, reduce="sum")
+            return Predictor(table, encoder, head, pool=Summary(columns))
         embed = Tokens(num_items, self.embedding.size, dropout=self.embedding.dropout)
         embed.table.weight.requires_grad_(not self.embedding.fixed)
         front: nn.Module = embed
@@ -175,24 +184,23 @@ class LabelModel:
         pool = _Dropped(self.pool(encoder.size), self.dropout)
         return Predictor(front, encoder, head_of(pool.size), pool=pool)
 
-    def check_several(self) -> None:
-        """Check that a text may have several labels.
+    def check_labels(self, *, several: bool, finer: bool) -> None:
+        """Check that a text may have several labels, or classes subclasses.
 
         Raises:
-            ConfigError: a setting requires one class per text.
+            ConfigError: a setting requires one class per text, without subclasses.
         """
         naive_bayes = self.bag is not None and self.bag.naive_bayes
         wrong = {
-            "smoothing": self.smoothing > 0,
+            "smoothing": several and self.smoothing > 0,
             "class_weights": self.class_weights != "none",
             "bag.naive_bayes": naive_bayes,
         }
         for name, given in wrong.items():
-            if given:
-                raise ConfigError(
-                    f"model: {name}: requires one class per text, but data.separator allows several; leave "
-                    "one of them out"
-                )
+            if given and (several or finer):
+                needs = "one class per text, but data.separator allows several"
+                needs = needs if several else "classes without subclasses, but data.finer names some"
+                raise ConfigError(f"model: {name}: requires {needs}; leave one of them out")
 
 
 def balanced(counts: Sequence[int]) -> list[float]:

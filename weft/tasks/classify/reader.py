@@ -33,6 +33,7 @@ class SavedReader(jsonfile.Form):
     classes: Annotated[list[str], jsonfile.Meta(min_length=1)]
     items: list[list[int | str]] = jsonfile.field(default_factory=list)
     documents: list[jsonfile.Count] = jsonfile.field(default_factory=list)
+    finer: list[tuple[str, str]] = jsonfile.field(default_factory=list)
     texts: jsonfile.Count | None = None
 
 
@@ -58,6 +59,7 @@ class Reader:
         items: of a bag; None for a model that reads tokens in order.
         max_length: number of tokens that are read of a text, and of words whose letters are read.
         separator: between the labels of a text; None if each has one class.
+        finer: pairs of a class and one of its subclasses; empty if classes have none.
 
     Attributes:
         thresholds: probability from which on each label is given, where a text may have several.
@@ -73,6 +75,7 @@ class Reader:
         items: Items | None,
         max_length: int,
         separator: str | None = None,
+        finer: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.vocabulary = vocabulary
         self.classes = list(classes)
@@ -83,6 +86,8 @@ class Reader:
         self.context: Callable[[Sequence[Sequence[str]]], Any] | None = None
         self.temperature = 1.0
         self._class = {label: number for number, label in enumerate(self.classes)}
+        self.finer = list(finer)
+        self._subclass = {pair: number for number, pair in enumerate(self.finer)}
 
     @classmethod
     def learn(
@@ -94,10 +99,19 @@ class Reader:
         bag: Bag | None,
         max_length: int,
         separator: str | None = None,
+        finer: Sequence[str] = (),
     ) -> "Reader":
-        """Learn the classes and the items; among equally frequent items, those seen first."""
+        """Learn the classes and the items; among equally frequent items, those seen first.
+
+        A class all of whose texts lack a subclass is its own.
+        """
+        labels = list(labels)
         classes = sorted({name for label in set(labels) for name in names_of(label, separator)})
-        reader = cls(vocabulary, classes, items=None, max_length=max_length, separator=separator)
+        pairs = {pair for pair in zip(labels, finer, strict=False) if pair[1]}
+        if pairs:
+            pairs |= {(name, "") for name in {*classes} - {name for name, _ in pairs}}
+        given: dict[str, Any] = {"max_length": max_length, "separator": separator, "finer": sorted(pairs)}
+        reader = cls(vocabulary, classes, items=None, **given)
         if bag is not None:
             reader.items = Items.learn(bag, reader.encode(texts), map(reader.split, texts))
         return reader
@@ -119,6 +133,11 @@ class Reader:
     def number(self, label: str) -> int:
         """The number of a class; -1 for one that training never saw."""
         return self._class.get(label, -1)
+
+    @property
+    def inside(self) -> list[int]:
+        """The class of each subclass."""
+        return [self._class[name] for name, _ in self.finer]
 
     def unknown(self, labels: Iterable[str]) -> list[str]:
         """The classes in the labels of texts that training never saw, sorted."""
@@ -161,14 +180,27 @@ class Reader:
             weights[row, : len(counts)] = self.items.weighed(counts)
         return Grams(numbers, torch.from_numpy(weights)), mask
 
-    def batch(self, rows: Sequence[Sequence[int]], labels: Sequence[str], texts: Sequence[str]) -> LabelBatch:
-        """A batch of the tokens of texts, their labels, and the texts themselves."""
+    def batch(
+        self,
+        rows: Sequence[Sequence[int]],
+        labels: Sequence[str],
+        texts: Sequence[str],
+        finer: Sequence[str] = (),
+    ) -> LabelBatch:
+        """A batch of the tokens of texts, their labels, the texts themselves, and their known subclasses."""
         source, mask = self.source(rows, texts)
-        return LabelBatch(source, mask, self.targets(labels), len(rows))
+        target = self.targets(labels)
+        if self.finer:  # see Nested.loss
+            pairs = zip(labels, finer or [""] * len(labels), strict=True)
+            known = torch.tensor([self._subclass.get(pair, -1) for pair in pairs])
+            target = torch.where(known < 0, len(self.finer) + target, known)
+        return LabelBatch(source, mask, target, len(rows))
 
     def save(self, run: Path) -> None:
         """Write classes and items into the run, beside the vocabulary."""
         plain: dict[str, Any] = {"classes": self.classes, "items": []}
+        if self.finer:
+            plain["finer"] = self.finer
         if self.items is not None:
             plain["items"] = self.items.kept
             if self.items.bag.weight == "tfidf":
@@ -196,4 +228,7 @@ class Reader:
                 bag, [tuple(item) for item in saved.items], counts if rare else (), saved.texts or 0
             )
         vocabulary = load_vocabulary(run / "tokenizer.json")
-        return cls(vocabulary, saved.classes, items=items, max_length=max_length, separator=separator)
+        if saved.finer and {name for name, _ in saved.finer} != set(saved.classes):
+            raise CheckpointError(f"{path}: expected a subclass of each class, got others; {remedy}")
+        given: dict[str, Any] = {"max_length": max_length, "separator": separator, "finer": saved.finer}
+        return cls(vocabulary, saved.classes, items=items, **given)

@@ -45,12 +45,21 @@ class Texts(NamedTuple):
     texts: list[str]
     labels: list[str]
     lines: list[int]  # of the texts in their file
+    finer: list[str]  # their subclasses, empty where unknown
 
     @classmethod
-    def of(cls, labelled: Sequence[Labelled]) -> "Texts":
-        """The columns of these rows."""
+    def of(cls, labelled: Sequence[Labelled], finer: str | None = None) -> "Texts":
+        """The columns of these rows, and that of their subclasses."""
         texts, labels = [one.text for one in labelled], [one.label for one in labelled]
-        return cls(texts, labels, [one.number for one in labelled])
+        subclasses = [one.cells.get(finer or "", "").strip() for one in labelled]
+        return cls(texts, labels, [one.number for one in labelled], subclasses)
+
+    def at(self, numbers: Sequence[int]) -> "Texts":
+        """Some of them."""
+        texts, labels, finer = (
+            [column[n] for n in numbers] for column in (self.texts, self.labels, self.finer)
+        )
+        return Texts(texts, labels, [self.lines[n] for n in numbers], finer)
 
 
 class ClassifyTraining(ready.Training):
@@ -69,8 +78,7 @@ class ClassifyTraining(ready.Training):
         rows = reader.encode(train.texts)
         fit = [n for n, row in enumerate(rows) if most is None or len(row) <= most]
         self.left_out = len(rows) - len(fit)
-        texts, labels, lines = train
-        self.train = Texts([texts[n] for n in fit], [labels[n] for n in fit], [lines[n] for n in fit])
+        self.train = train.at(fit)
         self.rows = [rows[n] for n in fit]
         self._data = data
         self._reader = reader
@@ -84,13 +92,13 @@ class ClassifyTraining(ready.Training):
 
     def collate(self, numbers: np.ndarray) -> LabelBatch:
         chosen = [int(number) for number in numbers]
-        texts, labels = ([column[n] for n in chosen] for column in self.train[:2])
-        return self._reader.batch([self.rows[n] for n in chosen], labels, texts)
+        some = self.train.at(chosen)
+        return self._reader.batch([self.rows[n] for n in chosen], some.labels, some.texts, some.finer)
 
     def validate(self, model: nn.Module) -> Validation:
         """Loss, accuracy and mean F1; a text that the model cannot read is wrong, and not in the loss."""
         assert isinstance(model, Predictor)
-        texts, labels, lines = self._valid
+        texts, labels, lines, _ = self._valid
         found = Classifier(model, self._reader, self._data).attempts_at(texts)
         decided, wrong = separated(found, (Place("validation", line) for line in lines))
         outputs = ["" if one is None else one.label for one in decided]
@@ -156,7 +164,12 @@ class ClassifyReady(ready.Ready):
         counts = [found[name] for name in self.reader.classes] if labels else ()
         several = self.reader.separator is not None
         model = self.task.parts.build(
-            self.reader.num_items, len(self.reader.classes), context, counts=counts, several=several
+            self.reader.num_items,
+            len(self.reader.classes),
+            context,
+            counts=counts,
+            several=several,
+            inside=self.reader.inside,
         )
         if self.training is not None:
             with torch.no_grad():
@@ -165,7 +178,8 @@ class ClassifyReady(ready.Ready):
 
     def rows(self) -> Mapping[str, Sequence[str]]:
         """See Ready.rows; the classes are the rows of the head."""
-        of_head = dict.fromkeys(("head.weight", "head.bias"), self.reader.classes)
+        subclasses = [" ".join(pair) for pair in self.reader.finer]
+        of_head = dict.fromkeys(("head.weight", "head.bias"), subclasses or self.reader.classes)
         if self.reader.items is not None:
             return of_head
         found = named_rows(self.reader.vocabulary)
@@ -228,7 +242,7 @@ class ClassifyReady(ready.Ready):
                 self._check_unseen(member, split)
         title += f", {1 + len(members)} runs together" if members else ""
         classifier = self.predictor(model, {"ensemble": members})
-        texts, labels, lines = Texts.of(found)
+        texts, labels, lines, _ = Texts.of(found)
         known = None if train is None else train[:2]
         judge = evaluate if self.reader.separator is None else evaluate_several
         return judge(classifier, texts, labels, lines=lines, title=title, train=known)

@@ -71,8 +71,8 @@ class Classify(Task):
 
     def check_ready(self) -> None:
         """Check that the parts fit together and the files exist."""
-        if self.data.separator is not None:
-            self.parts.check_several()
+        several, finer = self.data.separator is not None, self.data.finer is not None
+        self.parts.check_labels(several=several, finer=finer)
         with within("model"):
             self.parts.build(5, 3)
         for split in SPLITS:
@@ -91,7 +91,8 @@ class Classify(Task):
     def rehearse(self) -> Loss:
         """Two texts of three tokens and one."""
         several = self.data.separator is not None
-        model = self.parts.build(11, 3, several=several)
+        inside = (0, 1, 1, 2) if self.data.finer is not None else ()
+        model = self.parts.build(11, 3, several=several, inside=inside)
         target = torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]) if several else torch.tensor([2, 0])
         numbers, mask = pad([[5, 6, 7], [8]])
         source = Grams(numbers, torch.ones(2, 3)) if self.parts.bag is not None else numbers
@@ -101,7 +102,7 @@ class Classify(Task):
         """Learn vocabulary and classes, unless the run has them, and read the texts."""
         contextual = self.parts.embedding.contextual
         stood = None if contextual is None else standing.begin(contextual, self, run)
-        train = Texts.of(list(self.data.texts("train")))
+        train = Texts.of(list(self.data.texts("train")), self.data.finer)
         valid = Texts.of(list(self.data.texts("valid")))
         if few := small_validation(len(valid.texts), len(train.texts), cut=self.data.hold_out > 0):
             progress(few, 0, 0)
@@ -159,6 +160,7 @@ class Classify(Task):
             bag=self.parts.bag,
             max_length=self.data.max_length,
             separator=self.data.separator,
+            finer=train.finer,
         ).save(run)
 
     def _reader(self, run: Path, stood: Standing | None) -> Reader:

@@ -77,6 +77,8 @@ class LabelData:
         folder: folder of these files; by default the current one.
         corpus: an embedded corpus instead of files; the class of a sentence is its language.
         text, label: columns of a table.
+        finer: column of a table with subclasses, such as "late" and "lost" of the class "order"; its cells
+            may be empty. They are learnt, and a class has the probability of all its subclasses.
         separator: between the labels of a text that may have several or none, such as "|" for `sport|news`.
         labels: of lines: marked (`__label__x text`), first (the first word is the class, `0 text`) or coarse
             (that word up to its colon: NUM of `NUM:dist How far ...`).
@@ -103,6 +105,7 @@ class LabelData:
     corpus: str | None = None
     text: str = "text"
     label: str = "label"
+    finer: str | None = None
     separator: str | None = None
     labels: Literal["marked", "first", "coarse"] = "marked"
     encoding: str = "utf-8"
@@ -129,6 +132,8 @@ class LabelData:
         check_encoding(self.encoding)
         if self.separator == "" or self.separator in ("\t", "\n"):
             raise ConfigError(f'separator: expected a character such as "|", got {self.separator!r}')
+        if self.finer is not None and (self.corpus is not None or self.separator is not None):
+            raise ConfigError("finer: cannot be combined with corpus or separator; leave one of them out")
         inside = self.corpus is not None or self.split_column is not None
         valid, test = self.valid is not None or (inside and not self.hold_out), self.test is not None
         check_parts(
@@ -175,12 +180,11 @@ class LabelData:
             corpora.languages(self.corpus)
             return
         found = self.read(self._file(split))
-        if self.split_column is not None:
-            first = next(iter(found), None)
-            if first is not None and self.split_column not in first.cells:
-                raise DataError(
-                    f"no such column {self.split_column!r} (data.split_column)", path=found.path, line=1
-                )
+        named = {"split_column": self.split_column, "finer": self.finer if split == "train" else None}
+        for key, name in named.items():
+            first = next(iter(found), None) if name is not None else None
+            if first is not None and name not in first.cells:
+                raise DataError(f"no such column {name!r} (data.{key})", path=found.path, line=1)
 
     def texts(self, split: Split) -> Iterator[Labelled]:
         """The texts of a split.

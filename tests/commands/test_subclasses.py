@@ -1,0 +1,118 @@
+"""A classifier that learns the subclasses of its classes, as a user types it."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.commands.shell import refused, weft
+from weft import jsonfile
+from weft.errors import CheckpointError
+from weft.run import open_run
+from weft.tasks.classify.nested import Nested
+from weft.tasks.classify.reader import Reader
+
+KINDS = {"order": {"late": "parcel", "cancelled": "refund"}, "account": {"login": "password", "": "profile"}}
+
+RECIPE = """\
+task: classify
+data: {{train: {folder}/train.tsv, test: {folder}/test.tsv, hold_out: 5, finer: kind}}
+model: {model}
+training:
+  optimiser: {{use: adam, lr: 0.03}}
+  max_updates: 40
+  validate_every: 20
+  device: cpu
+  tensorboard: false
+"""
+MODELS = {"bag": "{bag: {ngrams: 1}}", "network": "{encoder: bag, pool: summary, embedding: {size: 7}}"}
+
+
+def table(rows: int, seed: int) -> str:
+    """A header, then class, subclass and text: one word decides; some texts lack their subclass."""
+    chance = random.Random(seed)
+    lines = ["label\tkind\ttext"]
+    for _ in range(rows):
+        label = chance.choice(list(KINDS))
+        kind = chance.choice(list(KINDS[label]))
+        words = [*chance.choices(["my", "where", "please", "the"], k=3), KINDS[label][kind]]
+        chance.shuffle(words)
+        lines.append(f"{label}\t{kind if chance.random() < 0.9 else ''}\t{' '.join(words)}")
+    return "\n".join(lines) + "\n"
+
+
+def folder_with(folder: Path, model: str) -> Path:
+    for seed, name in enumerate(("train", "test")):
+        (folder / f"{name}.tsv").write_text(table(120 if name == "train" else 31, seed))
+    (folder / "r.yaml").write_text(RECIPE.format(folder=folder, model=MODELS[model]))
+    return folder / "r.yaml"
+
+
+def test_a_class_has_the_probability_of_its_subclasses_and_so_has_its_loss() -> None:
+    head = Nested(2, [1, 0, 1, 2]).double()
+    with torch.no_grad():
+        head.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0], [0.0, 0.0]]))
+        head.bias.copy_(torch.tensor([0.0, 0.5, 0.0, -1.0]))
+    h = torch.tensor([[[0.3, -0.2], [1.0, 2.0], [0.0, 0.0]]], dtype=torch.float64)
+    logits = torch.tensor([[0.3, 0.3, 0.8, -1.0], [1.0, 2.5, 0.0, -1.0]], dtype=torch.float64)
+    p = logits.exp() / logits.exp().sum(1, keepdim=True)
+    want = torch.stack([p[:, 1], p[:, 0] + p[:, 2], p[:, 3]], 1)
+    torch.testing.assert_close(head(h)[0, :2].exp(), want, rtol=1e-10, atol=0)
+    assert head.best(h, torch.ones(1, 3, dtype=torch.bool))[0, :2].tolist() == [1, 0]
+    mask = torch.tensor([[True, True, False]])
+    loss = head.loss(h, torch.tensor([[2, 4 + 0, 0]]), mask)  # a subclass; the class 0 alone; padding
+    right = -(p[0, 2] * want[0, 1]).log() / 2 - want[1, 0].log()
+    torch.testing.assert_close(loss.total, right, rtol=1e-10, atol=0)
+    assert int(loss.count) == 2
+    smooth = Nested(2, [1, 0, 1, 2], smoothing=0.1).double()
+    smooth.load_state_dict(head.state_dict())
+    found = smooth.train().loss(h, torch.tensor([[2, 4, 0]]), mask).total
+    spread = (p.log().mean(1) + want.log().mean(1)).sum() / 2
+    torch.testing.assert_close(found, 0.9 * right - 0.1 * spread, rtol=1e-10, atol=0)
+    torch.testing.assert_close(smooth.eval().loss(h, torch.tensor([[2, 4, 0]]), mask).total, loss.total)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_classes_are_answered_and_subclasses_learnt(tmp_path: Path, model: str) -> None:
+    recipe = folder_with(tmp_path, model)
+    answer = weft("train", recipe, "--run", tmp_path / "run")
+    assert answer.code == 0, answer.err
+    answer = weft("evaluate", tmp_path / "run", "--json", tmp_path / "x.json")
+    assert answer.code == 0, answer.err
+    assert json.loads((tmp_path / "x.json").read_text())["scores"]["accuracy"]["value"] > 0.95
+    answer = weft("predict", tmp_path / "run", "--scores", stdin=b"my refund please\nthe password\n")
+    assert [line.split("\t")[0] for line in answer.out.splitlines()] == ["order", "account"]
+    opened = open_run(tmp_path / "run")
+    head = opened.model.head
+    assert isinstance(head, Nested)
+    pairs = opened.ready.reader.finer
+    assert pairs == [("account", "login"), ("order", "cancelled"), ("order", "late")]
+    source, mask = opened.ready.reader.source(opened.ready.reader.encode(["my refund"]), ["my refund"])
+    with torch.no_grad():
+        kinds = head._subclasses(opened.model.features(source, mask)[0])[0, 0]
+    assert pairs[int(kinds.argmax())] == ("order", "cancelled")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("data.finer=nothing", "no such column 'nothing' (data.finer)"),
+        ("data.separator='|'", "finer: cannot be combined with corpus or separator"),
+        ("model.class_weights=balanced", "model: class_weights: requires classes without subclasses"),
+        ("model.bag.naive_bayes=true", "model: bag.naive_bayes: requires classes without subclasses"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path: Path, change: str, sentence: str) -> None:
+    recipe = folder_with(tmp_path, "bag")
+    assert sentence in refused(weft("train", recipe, change, "--run", tmp_path / "run"))
+
+
+def test_subclasses_of_other_classes_are_refused_when_a_run_is_opened(tmp_path: Path) -> None:
+    recipe = folder_with(tmp_path, "bag")
+    assert weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=1").code == 0
+    file = tmp_path / "run" / "tokenizer.classes.json"
+    jsonfile.save(file, json.loads(file.read_text()) | {"finer": [["order", "late"], ["other", "x"]]})
+    with pytest.raises(CheckpointError, match="a subclass of each class"):
+        Reader.load(tmp_path / "run", bag=None, max_length=5)
