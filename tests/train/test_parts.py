@@ -161,7 +161,7 @@ def test_feeding_equals_its_formula(part: Feeding, update: int, epoch: int, prob
 
 
 def test_each_room_holds_its_parts() -> None:
-    assert set(rooms.parts(weft.train.optimisers, Optimiser)) == {"sgd", "adam", "adamw", "adagrad"}
+    assert set(rooms.parts(weft.train.optimisers, Optimiser)) == {"sgd", "adam", "adamw", "adagrad", "muon"}
     schedules = {"constant", "linear", "cosine", "cosine_restarts", "inverse_square_root", "noam", "plateau"}
     assert set(rooms.parts(weft.train.schedules, Schedule)) == schedules
     feedings = {"constant", "step", "linear", "exponential", "inverse_sigmoid"}

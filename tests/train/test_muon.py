@@ -1,0 +1,129 @@
+"""Muon is its formula for matrices and AdamW for the rest; its state goes into checkpoints and comes back."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.laws.members import normal
+from weft.errors import ConfigError
+from weft.nn.cells.lstm import LSTM
+from weft.nn.heads.categorical import Categorical
+from weft.train import optimiser_state
+from weft.train.optimisers import muon
+from weft.train.optimisers.adamw import AdamW
+from weft.train.optimisers.muon import POLYNOMIALS, Muon, orthogonal
+
+
+class Small(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(7, 5)
+        self.cell = LSTM(5, 6)
+        self.key_value = nn.Linear(16, 32)
+        self.head = Categorical(6, 7)
+
+
+def gradients(model: nn.Module, step: int) -> None:
+    for at, parameter in enumerate(model.parameters()):
+        parameter.grad = normal(*parameter.shape, seed=10 * step + at, dtype=parameter.dtype)
+
+
+def turned(g: np.ndarray) -> np.ndarray:
+    x = g / np.linalg.norm(g)
+    for a, b, c in POLYNOMIALS:
+        x = a * x + b * x @ x.T @ x + c * x @ x.T @ x @ x.T @ x
+    return x
+
+
+def test_three_steps_are_the_formula() -> None:
+    layer = nn.Linear(6, 4, bias=False).double()
+    optimiser = Muon(lr=0.03, weight_decay=0.2, momentum=0.8).build(layer)
+    w, m = layer.weight.detach().numpy().copy(), np.zeros((4, 6))
+    for step in range(3):
+        gradients(layer, step)
+        assert layer.weight.grad is not None
+        g = layer.weight.grad.numpy()
+        optimiser.step()
+        m = 0.8 * m + 0.2 * g
+        w = (1 - 0.03 * 0.2) * w - 0.2 * np.sqrt(6) * 0.03 * turned(g + 0.8 * (m - g))
+    np.testing.assert_allclose(layer.weight.detach().numpy(), w, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(24, 40), (40, 24), (16, 16)])
+def test_singular_values_become_equal(shape: tuple[int, int]) -> None:
+    few = min(shape)
+    u, _ = torch.linalg.qr(normal(shape[0], few, seed=1, dtype=torch.float32))
+    v, _ = torch.linalg.qr(normal(shape[1], few, seed=2, dtype=torch.float32))
+    got = orthogonal((u * torch.linspace(0.05, 1, few) @ v.T)[None])[0]
+    values = torch.linalg.svdvals(got)
+    assert values.max() < 1.28 and values.min() > 0.72
+    torch.testing.assert_close(
+        got, u * (u.T @ got @ v).diagonal() @ v.T, atol=1e-4, rtol=0
+    )  # the same u and v
+
+
+def parts_of(step: Tensor, rows: int) -> list[float]:
+    return [float(torch.linalg.svdvals(part)[0]) for part in step.split(rows)]
+
+
+def test_gates_keys_and_values_are_turned_one_by_one() -> None:
+    model = Small()
+    before = deepcopy(dict(model.named_parameters()))
+    optimiser = Muon(lr=0.1, weight_decay=0).build(model)
+    gradients(model, 0)
+    model.cell.weight_h.grad[6:12] *= 1000  # type: ignore[index]
+    optimiser.step()
+    moved = {name: (one - before[name]).detach() for name, one in model.named_parameters()}
+    for name, rows, side in (("cell.weight_h", 6, 6), ("cell.weight_x", 6, 6), ("key_value.weight", 16, 16)):
+        lengths = parts_of(moved[name] / (0.2 * side**0.5 * 0.1), rows)
+        assert len(lengths) > 1 and all(0.72 < length < 1.28 for length in lengths), name
+
+
+def test_everything_else_is_adamw() -> None:
+    model = Small()
+    other = deepcopy(model)
+    optimisers = Muon(lr=0.1, weight_decay=0.3).build(model), AdamW(lr=0.1, weight_decay=0.3).build(other)
+    for step in range(3):
+        for optimiser, of in zip(optimisers, (model, other), strict=True):
+            gradients(of, step)
+            optimiser.step()
+    hidden = {"cell.weight_x", "cell.weight_h", "key_value.weight"}
+    for name, parameter in model.named_parameters():
+        assert torch.equal(parameter, other.get_parameter(name)) == (name not in hidden), name
+
+
+def test_its_state_is_kept_and_loaded() -> None:
+    whole = Small()
+    optimiser = Muon(lr=0.1).build(whole)
+    for step in range(4):
+        if step == 2:
+            again, kept = deepcopy(whole), deepcopy(optimiser_state.collect(whole, optimiser))
+        gradients(whole, step)
+        optimiser.step()
+    resumed = Muon(lr=0.1).build(again)
+    optimiser_state.restore(again, resumed, *kept, "here")
+    for step in (2, 3):
+        gradients(again, step)
+        resumed.step()
+    for name, parameter in whole.named_parameters():
+        assert torch.equal(parameter, again.get_parameter(name)), name
+
+
+def test_parts_without_gradients_rest() -> None:
+    model = Small()
+    before = deepcopy(dict(model.named_parameters()))
+    optimiser = Muon().build(model)
+    gradients(model, 0)
+    model.cell.weight_h.grad = None
+    optimiser.step()
+    assert torch.equal(model.cell.weight_h, before["cell.weight_h"])
+    assert not torch.equal(model.cell.weight_x, before["cell.weight_x"])
+
+
+def test_matrices_spread_over_processes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(muon, "is_sharded", lambda parameter: True)
+    with pytest.raises(ConfigError, match=r"set training\.sharding: none"):
+        Muon().build(nn.Linear(3, 3))

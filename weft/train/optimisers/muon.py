@@ -1,0 +1,135 @@
+"""Muon: the step of a matrix is its momentum with equal singular values; AdamW for everything else.
+
+Read next: adamw.py.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ConfigError
+from weft.nn.cells.cell import Cell
+from weft.nn.heads.head import Head
+from weft.train.optimisers.adamw import AdamW
+from weft.train.optimisers.optimiser import check_betas, trainable
+from weft.train.sharding import is_sharded
+
+POLYNOMIALS = ((8.0934, -23.6204, 17.4462), (3.6366, -2.7219, 0.5365), (2.6613, -1.9772, 0.4526))
+"""a, b, c of X = a X + b X Xᵀ X + c (X Xᵀ)² X, one after the other, each the best for its interval (method
+of Amsel et al. 2025, "The Polar Express"). They take 0.01..1 to 0.73..1.27, as five of Jordan et al. do."""
+FEWEST = 16
+"""A matrix with a shorter side is not cut into squares."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Muon(AdamW):
+    """M = μ M + (1-μ) G;  W = (1 - lr λ) W - 0.2 √n lr U Vᵀ, where U S Vᵀ = G + μ (M - G).
+
+    This is the step of linear layers' matrices and of the cells' `weight_x`, `weight_h`, separately for each
+    gate, key and value. Embeddings, output layers, biases and norms have AdamW's step with the same learning
+    rate; 0.2 √n, with n the longer side, makes the steps of both about as large. U Vᵀ is approximate (three
+    Newton-Schulz iterations; singular values from 0.73 to 1.27).
+
+    Args:
+        momentum: μ.
+
+    Source: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks"; Liu et al. 2025,
+    equation 4.
+    """
+
+    lr: float = 0.01
+    momentum: float = 0.95
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_betas("muon", (self.momentum, 0.0))
+
+    def build(self, model: nn.Module) -> torch.optim.Optimizer:
+        """AdamW, with groups whose matrices are orthogonalised.
+
+        Raises:
+            ConfigError: no process has whole matrices.
+        """
+        if any(map(is_sharded, trainable(model))):
+            raise ConfigError("muon needs whole matrices; set training.sharding: none, or use: adamw")
+        cuts, groups = _cuts(model), []
+        for group in super().build(model).param_groups:
+            for hidden in (True, False):
+                own = [one for one in group["params"] if (one in cuts) == hidden]
+                groups += [{**group, "params": own, "hidden": hidden}] if own else []
+        return _Muon(groups, cuts, self.momentum)
+
+
+def _cuts(model: nn.Module) -> dict[Tensor, int]:
+    """Rows per gate of every matrix that is orthogonalised."""
+    found: dict[Tensor, int] = {}
+    outer: set[Tensor] = set()
+    for module in model.modules():
+        if isinstance(module, (Head, nn.Embedding)):
+            outer.update(module.parameters())
+        elif isinstance(module, nn.Linear):
+            wide = module.in_features
+            found[module.weight] = wide if wide >= FEWEST else len(module.weight)
+        elif isinstance(module, Cell):
+            weights = (getattr(module, name, None) for name in ("weight_x", "weight_h"))
+            found |= {weight: module.size for weight in weights if isinstance(weight, nn.Parameter)}
+    return {
+        weight: rows if len(weight) % rows == 0 else len(weight)
+        for weight, rows in found.items()
+        if weight.dim() == 2 and weight not in outer
+    }
+
+
+class _Muon(torch.optim.AdamW):
+    def __init__(self, groups: list[dict[str, Any]], cuts: Mapping[Tensor, int], momentum: float) -> None:
+        super().__init__(groups)
+        self.cuts, self.momentum = cuts, momentum
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:
+        held = []
+        for group in self.param_groups:
+            if group["hidden"]:
+                matrices: list[Tensor] = [one for one in group["params"] if one.grad is not None]
+                held += [(one, one.grad) for one in matrices]
+                self._turn(matrices, group["lr"], group["weight_decay"])
+        for matrix, _ in held:
+            matrix.grad = None
+        loss = super().step(closure)
+        for matrix, gradient in held:
+            matrix.grad = gradient
+        return loss
+
+    def _turn(self, matrices: list[Tensor], rate: float, decay: float) -> None:
+        waiting: dict[torch.Size, list[tuple[Tensor, Tensor]]] = {}
+        for matrix in matrices:
+            state, gradient = self.state[matrix], matrix.grad
+            assert gradient is not None
+            if not state:
+                state["step"], state["momentum_buffer"] = torch.zeros(()), torch.zeros_like(matrix)
+            state["step"] += 1
+            moved = state["momentum_buffer"].lerp_(gradient, 1 - self.momentum)
+            matrix.mul_(1 - rate * decay)
+            rows = self.cuts[matrix]
+            ahead = gradient.lerp(moved, self.momentum).split(rows)
+            for part, direction in zip(matrix.split(rows), ahead, strict=True):
+                waiting.setdefault(part.shape, []).append((part, direction))
+        for shape, pairs in waiting.items():
+            steps = orthogonal(torch.stack([direction for _, direction in pairs]))
+            torch._foreach_add_(
+                [part for part, _ in pairs], list(steps), alpha=-0.2 * max(shape) ** 0.5 * rate
+            )
+
+
+def orthogonal(matrices: Tensor) -> Tensor:
+    """U Vᵀ of matrices U S Vᵀ [N, A, B], roughly: S from 0.01 of its norm on becomes 0.73 to 1.27."""
+    tall = matrices.shape[1] > matrices.shape[2]
+    x = matrices.mT if tall else matrices
+    x = x / x.norm(dim=(1, 2), keepdim=True).clamp_min(1e-7)
+    for a, b, c in POLYNOMIALS:
+        gram = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.mT if tall else x
