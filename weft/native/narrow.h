@@ -153,8 +153,9 @@ inline void narrow_dense(const unsigned *panels, const float *bias, Int n, Int K
     const unsigned *panel = panels + from * W * words;
     tiles<max_rows(NV)>(0, n, [&](auto height, Int row) {
       constexpr int MR = decltype(height)::value;
-      const Int size = NV * W * words, next = size * row / n, end = size * (row + MR) / n;  // this call's part of the next panel
-      for (Int i = next; i < end; i += 16) _mm_prefetch((const char *)(panel + size + i), _MM_HINT_T1);
+      const Int size = NV * W * words;
+      for (Int i = size * row / n; n > MR && i < size * (row + MR) / n; i += 16)  // of the next panel, as in `dense`
+        _mm_prefetch((const char *)(panel + size + i), _MM_HINT_T1);
       float sums[MR * NV * W];
       narrow_multiply<KIND, MR, NV>(sums, room + row * wide, wide, panel, words);
       for (int i = 0; i < MR * NV; i++) {
