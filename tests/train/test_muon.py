@@ -1,6 +1,7 @@
 """Muon is its formula for matrices and AdamW for the rest; its state goes into checkpoints and comes back."""
 
 from copy import deepcopy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,3 +128,16 @@ def test_matrices_spread_over_processes_are_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(muon, "is_sharded", lambda parameter: True)
     with pytest.raises(ConfigError, match=r"set training\.sharding: none"):
         Muon().build(nn.Linear(3, 3))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"momentum": 1.5}, "muon: momentum: .* got 1.5"),
+        ({"lr": -1}, "muon: .* lr"),
+        ({"betas": (0.9, 1.0)}, "muon: betas"),
+    ],
+)
+def test_wrong_settings_are_named(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        Muon(**settings)

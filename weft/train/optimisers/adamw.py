@@ -29,8 +29,9 @@ class AdamW(Optimiser):
     decay_all: bool = False
 
     def __post_init__(self) -> None:
-        check_settings("adamw", lr=self.lr, eps=self.eps, weight_decay=self.weight_decay)
-        check_betas("adamw", self.betas)
+        name = type(self).__name__.lower()
+        check_settings(name, lr=self.lr, eps=self.eps, weight_decay=self.weight_decay)
+        check_betas(name, self.betas)
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """torch.optim.AdamW with one group with weight decay and one without."""

@@ -14,7 +14,7 @@ from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.heads.head import Head
 from weft.train.optimisers.adamw import AdamW
-from weft.train.optimisers.optimiser import check_betas, trainable
+from weft.train.optimisers.optimiser import trainable
 from weft.train.sharding import is_sharded
 
 POLYNOMIALS = ((8.0934, -23.6204, 17.4462), (3.6366, -2.7219, 0.5365), (2.6613, -1.9772, 0.4526))
@@ -45,7 +45,8 @@ class Muon(AdamW):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_betas("muon", (self.momentum, 0.0))
+        if not 0 <= self.momentum < 1:
+            raise ConfigError(f"muon: momentum: expected a number from 0 to below 1, got {self.momentum}")
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """AdamW, with groups whose matrices are orthogonalised.
