@@ -175,7 +175,7 @@ class _Search:
         """All steps, some in each call; False if the search has to be repeated."""
         job, rows = self.job, self.asked.width * len(self.asked.first)
         before = None if self.asked.draw is None else self.asked.draw.generator.get_state()
-        pace = _pace.get(self.model, SLICE_SECONDS)
+        pace = _pace.get(self.model, 1.0)  # seconds a row and step: the first call takes one step
         while job.time < self.longest and job.searched >= 0:
             job.steps = min(max(1, int(SLICE_SECONDS / (pace * rows))), self.longest - job.time)
             self.given.before(job.time + job.steps)
