@@ -24,7 +24,6 @@ biases = pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.fixture(params=[1, 3 * V, 1 << 20], ids=["a row a chunk", "three rows a chunk", "one chunk"])
 def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "ELEMENTS", request.param)
-    monkeypatch.setattr(kernel, "GRADIENTS", 2 * request.param)
 
 
 def inputs(bias: bool, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:

@@ -10,7 +10,7 @@ struct Losses {
   const void *logits;  // [N, V]
   const float *bias;   // [V] or NULL
   const Int *target;   // [N]
-  void *gradient;      // [N, V], the result; NULL if not wanted
+  void *gradient;      // [N, V], the result, may be the logits; NULL if not wanted
   float *dbias;        // [slabs, V], accumulated; NULL without bias or without gradient
   float *room;         // [slabs, V], buffer
   double *sums;        // [slabs, 2], accumulated: the smoothed sum and the plain sum

@@ -22,8 +22,7 @@ from weft.native import pointer
 from weft.nn.kernels.linear import linear
 from weft.nn.kernels.ways import Way, fused, pick, why_not_native
 
-ELEMENTS = 1 << 20  # logits that exist at a time; smaller and larger blocks were slower on two CPUs
-GRADIENTS = 1 << 23  # gradients that exist at a time; small blocks make the products slower
+ELEMENTS = 1 << 23  # logits that exist at a time; smaller blocks make the products slower
 
 
 def cross_entropy(
@@ -74,19 +73,16 @@ class _CrossEntropy(torch.autograd.Function):
         soften = pick("cross-entropy", WAYS, (h,), asked=fused()).run(h, size, bias, smoothing, grads)
         dh = torch.empty_like(h) if grads else None
         dw = torch.zeros(weight.shape, dtype=soften.wide, device=h.device) if grads else None
-        block = max(1, GRADIENTS // size)
-        rows = max(1, ELEMENTS // size) if h.device.type == "cpu" else block
+        block = max(1, ELEMENTS // size)
         with torch.autocast(h.device.type, enabled=False):
             for at in range(0, len(h), block):
-                hs, targets = h[at : at + block], target[at : at + block]
-                out = h.new_empty(len(hs), size) if grads else None
-                for first in range(0, len(hs), rows):
-                    some = slice(first, first + rows)
-                    soften(linear(hs[some], w), targets[some], None if out is None else out[some])
-                if out is None or dh is None or dw is None:
+                hs = h[at : at + block]
+                logits = linear(hs, w)
+                soften(logits, target[at : at + block], logits if grads else None)
+                if dh is None or dw is None:
                     continue
-                dh[at : at + block] = linear(out, w.mT)
-                dw += linear(out.mT, hs.mT).to(soften.wide)
+                dh[at : at + block] = linear(logits, w.mT)  # they hold their gradient now
+                dw += linear(logits.mT, hs.mT).to(soften.wide)
         total, plain, db = soften.ended()
         ctx.save_for_backward(*(g for g in (dh, dw, db) if g is not None))
         ctx.mark_non_differentiable(plain)
@@ -125,7 +121,7 @@ class _Torch:
         self._db = h.new_zeros(size, dtype=self.wide) if grads and bias is not None else None
 
     def __call__(self, logits: Tensor, target: Tensor, out: Tensor | None) -> None:
-        """Logits [n, V] without the bias and targets [n]; the gradient goes into `out` [n, V]."""
+        """Logits [n, V] without the bias and targets [n]; the gradient goes into `out` [n, V], which may be the logits."""
         size, smoothing, wanted = self._size, self._smoothing, target[:, None]
         logits = logits.to(self.wide)
         logp = torch.log_softmax(logits if self._bias is None else logits + self._bias, -1)
