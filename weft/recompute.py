@@ -30,6 +30,11 @@ def recomputing(wanted: bool = True) -> Iterator[None]:
         _wanted.reset(token)
 
 
+def recomputes() -> bool:
+    """Whether `recomputed` keeps only inputs now, so the code that it calls will run a second time."""
+    return _wanted.get()
+
+
 def recomputed(function: Callable[..., Any], *arguments: Any) -> Any:
     """function(*arguments); inside `recomputing` its activations are not kept.
 

@@ -15,6 +15,7 @@ VERSIONS = {
     "searching": 6,
     "attention": 1,
     "dropping": 1,
+    "energies": 5,
     "neighbours": 5,
 }  # of single sources
 CELLS = {"lstm": 0, "peephole": 1, "coupled": 2, "gru": 3, "elman": 4, "relu": 5}
@@ -204,6 +205,18 @@ class Energies(Structure):
     ]
 
 
+class Look(Structure):
+    """As struct Look in energies.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["sources", "queries", "places", "size", "width"]),
+        *((name, c_longlong) for name in ["keys_source", "keys_place", "values_source", "values_place"]),
+        ("slabs", c_longlong),
+        *((name, c_void_p) for name in ["query", "keys", "powers", "weight", "values", "mask", "weights"]),
+        *((name, c_void_p) for name in ["context", "dquery", "dkeys", "dweight", "room"]),
+    ]
+
+
 class Product(Structure):
     """As struct Product in tiles.cpp."""
 
@@ -233,7 +246,12 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     "light": {"weft_light_forward": Light, "weft_light_backward": LightBack},
     "selective": {"weft_selective_forward": Selective, "weft_selective_backward": SelectiveBack},
     "matrix": {"weft_matrix_forward": Matrix, "weft_matrix_backward": MatrixBack},
-    "energies": {"weft_energies": Energies, "weft_energies_back": Energies},
+    "energies": {
+        "weft_energies": Energies,
+        "weft_energies_back": Energies,
+        "weft_look": Look,
+        "weft_look_back": Look,
+    },
     "attention": {"weft_attend": Attend, "weft_attend_back": Attend},
     "dropping": {"weft_drop": Drop},
     "losses": {"weft_losses": Losses},

@@ -17,6 +17,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.kernels.repeated import opened
 from weft.nn.norms import norm_of
 from weft.nn.padding import read_mask, restore, settle
 from weft.nn.ragged import Plan, plan, run_pieces
@@ -189,7 +190,8 @@ class Stack(nn.Module):
 
 
 def _run(cell: Cell, x: Tensor, state: State, mask: Tensor | None, cuts: Plan | None) -> tuple[Tensor, State]:
-    if x.shape[1] == 1 and mask is None:  # a search step: setting up a kernel costs more than the step
+    if x.shape[1] == 1 and mask is None and not (opened() and cell.step_weights()):
+        # a search step: setting up a kernel costs more than the step, unless a loop shares its weights
         y, state = cell.step(x[:, 0], state)
         return y[:, None], state
     if mask is None or cuts is None:

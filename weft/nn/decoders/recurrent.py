@@ -19,6 +19,7 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.kernels.repeated import repeating
 from weft.nn.kernels.writing.ends import Ends
 from weft.nn.kernels.writing.recurrent import Looking, Network, recurrent
 from weft.nn.padding import harmless
@@ -175,10 +176,11 @@ class RecurrentDecoder(Decoder):
         layers, fed, source = state
         x = harmless(x, mask)
         ys = []
-        for t in range(x.shape[1]):
-            y, new = recomputed(self._step, x[:, t], layers, fed, source)
-            layers, fed = new if mask is None else where(mask[:, t], new, (layers, fed))
-            ys.append(y)
+        with repeating():
+            for t, one in enumerate(x.unbind(1)):
+                y, new = recomputed(self._step, one, layers, fed, source)
+                layers, fed = new if mask is None else where(mask[:, t], new, (layers, fed))
+                ys.append(y)
         return torch.cat(ys, 1), RecurrentState(layers, fed, source)
 
     def _step(

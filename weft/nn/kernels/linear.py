@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from weft import native
 from weft.nn.kernels import choice, tiles
 from weft.nn.kernels.autocast import cast_weight
+from weft.nn.kernels.repeated import Products, shared
 from weft.nn.kernels.ways import Way, pick
 
 SMALL = 1 << 20  # below this many multiplications the call overhead exceeds the product
@@ -48,16 +49,19 @@ def linear(
     if torch.compiler.is_compiling():  # sizes may be symbolic, so do not branch on them
         return F.linear(x, weight, bias)
     weight, bias = cast_weight(weight), None if bias is None else cast_weight(bias)
-    if backend is None and x.numel() * weight.shape[0] < SMALL:
+    held = shared(weight, bias, weight_sums)
+    if held is None and backend is None and x.numel() * weight.shape[0] < SMALL:
         return F.linear(x, weight, bias)
     if not _suits(x, weight, bias):
         choice.check("backend", backend or choice.forced("linear"), "linear")
         return F.linear(x, weight, bias)
     way = _way(x, weight, backend)
+    if held is not None:
+        return _Product.apply(x, held.tensor, held.bias, way.run, backend, held.sums)
     if way.name == "torch":
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias)):
-        return _Product.apply(x, weight, bias, way.run, backend)
+        return _Product.apply(x, weight, bias, way.run, backend, None)
     return way.run(x, weight, bias)
 
 
@@ -163,9 +167,10 @@ class _Product(torch.autograd.Function):
         bias: Tensor | None,
         product: Product,
         backend: choice.Products | None,
+        sums: Products | None,
     ) -> Tensor:
         ctx.save_for_backward(x, weight)
-        ctx.backend = backend
+        ctx.backend, ctx.sums = backend, sums
         return product(x, weight, bias)
 
     @staticmethod
@@ -175,18 +180,31 @@ class _Product(torch.autograd.Function):
         dx = dw = db = None
         if ctx.needs_input_grad[0]:
             dx = _gradient_product(rows, weight.mT, ctx.backend).view(x.shape)
+        if ctx.sums is not None and not torch.is_grad_enabled():
+            ctx.sums.add(rows, flat)
+            return dx, None, None, None, None, None
         if ctx.needs_input_grad[1]:
             dw = _gradient_product(rows.mT, flat.mT, ctx.backend)
         if ctx.needs_input_grad[2]:
             db = rows.sum(0)
-        return dx, dw, db, None, None
+        return dx, dw, db, None, None, None
 
 
 def _gradient_product(x: Tensor, weight: Tensor, backend: choice.Products | None) -> Tensor:
     product = _way(x, weight, backend).run
     if torch.is_grad_enabled():
-        return _Product.apply(x, weight, None, product, backend)
+        return _Product.apply(x, weight, None, product, backend, None)
     return product(x, weight, None)
+
+
+def weight_sums() -> Products:
+    """The gradient of a weight [O, I] and its bias, from dy [N, O] and x [N, I]."""
+    return Products(_weight_gradient)
+
+
+def _weight_gradient(dy: Tensor, x: Tensor) -> Tensor:
+    """dy^T x, without a graph."""
+    return _way(dy.mT, x.mT, None).run(dy.mT, x.mT, None)
 
 
 WAYS = {

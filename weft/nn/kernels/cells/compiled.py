@@ -4,6 +4,8 @@ Internally the time axis is first, [T, B, ..]. Rows are sorted by length and dea
 padding is skipped and no thread waits for another. The plain twin is the loop over a cell's `step`.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -17,7 +19,8 @@ from weft.nn.kernels.cells import panels
 from weft.nn.kernels.cells import steps as steps_
 from weft.nn.kernels.cells.form import Result
 from weft.nn.kernels.cells.rows import Sorted, sort
-from weft.nn.kernels.linear import linear
+from weft.nn.kernels.linear import linear, weight_sums
+from weft.nn.kernels.repeated import Products, Shared, shared
 
 ROWS = 4  # a slab of fewer rows is not worth a thread
 APART = 1 << 19  # from this many elements of W_x on, batches of few rows multiply all steps of x beforehand
@@ -32,6 +35,8 @@ FUNCTIONS = {
 
 
 Kind = Literal["float32", "narrow", "tiles"]
+Held = tuple[Shared[Products], Shared[Products]]
+"""W_x with its bias, and W_h, of a loop whose steps are layers of one step (../repeated.py)."""
 Tensors = tuple[Tensor, Tensor, Tensor | None, Tensor, Tensor, Tensor, Tensor | None]
 """x, h, c, weight_x, weight_h, bias, extra, rows in the kernel's order."""
 
@@ -76,12 +81,27 @@ def _run(cell: str, kind: Kind, given: Tensors, mask: Tensor | None) -> Result:
     dense = (None if t is None else t.contiguous() for t in given[3:])
     given = *(rows.take(t) for t in given[:3]), *dense  # type: ignore[assignment]
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given):
-        y, h, c = _Layer.apply(cell, kind, rows, *given)
+        held = None if kind == "narrow" else _held(given)
+        if held is not None:
+            given = *given[:3], held[0].tensor, held[1].tensor, held[0].bias, given[6]  # type: ignore[assignment]
+        y, h, c = _Layer.apply(cell, kind, rows, held, *given)
     else:
-        y, h, c = _forward(cell, kind, rows, given, training=False)[0]
+        y, h, c = _forward(cell, kind, rows, None, given, training=False)[0]
     if rows.order is None:
         return y, h, c
     return rows.give_back(y), rows.give_back(h), rows.give_back(c)  # type: ignore[return-value]
+
+
+def _held(given: Tensors) -> Held | None:
+    """The weights, where the steps of a loop share them."""
+    _, _, _, weight_x, weight_h, bias, _ = given
+    x, h = shared(weight_x, bias, weight_sums), shared(weight_h, None, weight_sums)
+    return None if x is None or h is None else (x, h)
+
+
+def _made(held: Shared[Products] | None, key: str, make: Callable[[], Tensor]) -> Tensor:
+    """A panel, which the steps of a loop share."""
+    return make() if held is None else held.sums.made(key, make)
 
 
 class Kept(NamedTuple):
@@ -93,7 +113,9 @@ class Kept(NamedTuple):
     inner: Tensor | None
 
 
-def _forward(cell: str, kind: Kind, plan: Sorted, given: Tensors, *, training: bool) -> tuple[Result, Kept]:
+def _forward(
+    cell: str, kind: Kind, plan: Sorted, held: Held | None, given: Tensors, *, training: bool
+) -> tuple[Result, Kept]:
     """Results, and what the backward pass needs."""
     x, h, c, weight_x, weight_h, bias, extra = given
     (rows, steps, inputs), (wide, size) = x.shape, weight_h.shape
@@ -117,8 +139,10 @@ def _forward(cell: str, kind: Kind, plan: Sorted, given: Tensors, *, training: b
         cs = c.clone(memory_format=torch.contiguous_format)  # updated in place
     packing = "plain" if plain else kind
     read, (row, step) = (None, (0, 0)) if apart else _readable(x, kind)
-    panel_x = None if apart else panels.forward(cell, packing, weight_x, size)
-    panel_h = panels.forward(cell, packing, weight_h, size)
+    held_x, held_h = (None, None) if held is None or plain else held
+    key, pack = f"forward {cell} {packing}", partial(panels.forward, cell, packing, size=size)
+    panel_x = None if apart else _made(held_x, key, lambda: pack(weight_x))
+    panel_h = _made(held_h, key, lambda: pack(weight_h))
     room = panels.room_forward(packing, plan, wide, size)
     job = native.Forward(
         CELLS[cell], steps, rows, size, inputs, plan.active.shape[0], training, row, step,
@@ -151,11 +175,12 @@ def _readable(x: Tensor, kind: Kind) -> tuple[Tensor, tuple[int, int]]:
 class _Layer(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, cell: str, kind: Kind, plan: Sorted, *given: Tensor | None
+        ctx: Any, cell: str, kind: Kind, plan: Sorted, held: Held | None, *given: Tensor | None
     ) -> Result:
-        outs, kept = _forward(cell, kind, plan, given, training=True)  # type: ignore[arg-type]
+        outs, kept = _forward(cell, kind, plan, held, given, training=True)  # type: ignore[arg-type]
         ctx.save_for_backward(*given, *kept)
         ctx.cell, ctx.kind, ctx.plan = cell, kind, plan
+        ctx.sums = None if held is None else (held[0].sums, held[1].sums)
         ctx.set_materialize_grads(False)
         return outs
 
@@ -165,10 +190,10 @@ class _Layer(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         saved, cell, plan = ctx.saved_tensors, ctx.cell, ctx.plan
         if torch.is_grad_enabled():  # for a second derivative
-            return (None, None, None, *steps_.derived(cell, plan, saved[:7], (dy, dh_last, dc)))
+            return (None, None, None, None, *steps_.derived(cell, plan, saved[:7], (dy, dh_last, dc)))
         with torch.autocast("cpu", enabled=False):
             # Saved tensors are read only once: under recomputation they can be unpacked once.
-            return (None, None, None, *_backward(ctx, saved[:7], Kept(*saved[7:]), dy, dh_last, dc))
+            return (None, None, None, None, *_backward(ctx, saved[:7], Kept(*saved[7:]), dy, dh_last, dc))
 
 
 def _backward(
@@ -184,13 +209,14 @@ def _backward(
     if cs is not None:
         dc = hs.new_zeros(rows, size) if dc is None else dc.clone(memory_format=torch.contiguous_format)
     d = (hs.new_empty if plan.lengths is None else hs.new_zeros)(steps, rows, 4 * size if gru else wide)
-    dh = hs.new_empty(rows, size) if ctx.needs_input_grad[4] else None
+    dh = hs.new_empty(rows, size) if ctx.needs_input_grad[5] else None
     carry = hs.new_empty(rows, size) if gru else None
     dextra = hs.new_zeros(len(plan.active), 3, size) if cell == "peephole" else None
     unused = dh is None and steps == 1  # the weights of the recurrence
     plain = unused or (kind == "float32" and rows <= PLAIN_ROWS and steps <= PLAIN_STEPS)
     packing = "plain" if plain else kind
-    panel = panels.backward(packing, weight_h, size)
+    pack = partial(panels.backward, packing, weight_h, size)
+    panel = pack() if ctx.sums is None or plain else ctx.sums[1].made(f"backward {packing}", pack)
     room = panels.room_backward(packing, plan, wide)
     job = native.Backward(
         CELLS[cell], steps, rows, size, len(plan.active), pointer(plan.bounds),
@@ -216,10 +242,11 @@ def _products(
     x, weight_x, hs = saved
     steps, rows, size = d.shape[0], d.shape[1], hs.shape[2]
     needs = dict(
-        zip(("x", "h", "c", "weight_x", "weight_h", "bias", "extra"), ctx.needs_input_grad[3:], strict=True)
+        zip(("x", "h", "c", "weight_x", "weight_h", "bias", "extra"), ctx.needs_input_grad[4:], strict=True)
     )
     flat = d.view(steps * rows, -1)
-    sums = flat.sum(0) if needs["bias"] or needs["extra"] else flat[0]
+    alone = ctx.sums is None  # else W_x, its bias and W_h get theirs after the loop
+    sums = flat.sum(0) if (needs["bias"] and alone) or needs["extra"] else flat[0]
     if ctx.kind == "narrow":
         flat, weight_x, hs = flat.bfloat16(), weight_x.bfloat16(), hs.bfloat16()
     inputs, states = x.transpose(0, 1), hs[:-1].flatten(0, 1)
@@ -228,7 +255,8 @@ def _products(
         inputs = inputs[torch.div(real, rows, rounding_mode="floor"), real % rows]
     inputs = inputs.reshape(-1, x.shape[2])
     before, after, gru = flat, flat, ctx.cell == "gru"
-    moved = gru and len(flat) > x.shape[2]  # the smaller matrix is put in order: the weights or d
+    dextra = sums[3 * size :] if gru and needs["extra"] else None if dextra is None else dextra.sum(0)
+    moved = gru and alone and len(flat) > x.shape[2]  # the smaller matrix is put in order: the weights or d
     if gru:  # columns: candidate's W_x side, r, u, candidate's W_h side
         before, after = flat[:, : 3 * size], flat[:, size:]
         before = before if moved else torch.cat([before[:, size:], before[:, :size]], 1)
@@ -238,23 +266,18 @@ def _products(
         if real is not None:
             dx = x.new_zeros(steps * rows, x.shape[2]).index_copy_(0, real, dx)
         dx = dx.view(steps, rows, -1).transpose(0, 1)
+    if not alone:
+        ctx.sums[0].add(before, inputs)
+        ctx.sums[1].add(after, states)
+        return dx, dh, dc, None, None, None, dextra
     if needs["weight_x"]:
         dwx = linear(before.mT, inputs.mT).float()
         dwx = _moved(dwx, size) if moved else dwx
     if needs["weight_h"]:
         dwh = linear(after.mT, states.mT).float()
-    if needs["bias"] or needs["extra"]:
+    if needs["bias"]:
         db = _moved(sums[: 3 * size], size) if gru else sums
-        dextra = sums[3 * size :] if gru else dextra
-    return (
-        dx,
-        dh,
-        dc,
-        dwx,
-        dwh,
-        db,
-        dextra.sum(0) if ctx.cell == "peephole" and dextra is not None else dextra,
-    )
+    return dx, dh, dc, dwx, dwh, db, dextra
 
 
 def _moved(rows: Tensor, first: int) -> Tensor:

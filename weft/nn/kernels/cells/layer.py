@@ -22,6 +22,7 @@ from weft.nn.kernels.cells import on_gpu as triton
 from weft.nn.kernels.cells.form import Given, Operation, Result
 from weft.nn.kernels.cells.measuring import Kind, Sizes, choose, key, kind_of, kinds, sample, sizes_of
 from weft.nn.kernels.exported import OPERATORS, layer
+from weft.nn.kernels.repeated import opened
 from weft.nn.kernels.ways import Way, able, pick
 from weft.nn.padding import inspectable
 from weft.tracing import exporting
@@ -48,6 +49,8 @@ def run(cell: str, given: Given, operation: Operation | None, backend: choice.Ce
     if exporting():
         return layer(cell, *given) if cell in OPERATORS else steps.run(cell, *given)
     asked = choice.check("backend", backend or choice.forced("cells"), "cells")
+    if opened() and asked in ("auto", "native") and not why_not_repeated(cell, given):
+        return compiled.run(cell, *given)
     short = _lane(cell, operation, asked, given)
     if short is not None and (lane := _lanes.get(short)) is not None and lane[0] == choice.generation():
         return lane[1].run(*given)
@@ -143,6 +146,13 @@ def why_not_native(cell: str, given: Given) -> str:
     if any(type(tensor) not in PLAIN for tensor in given.tensors()) or not given.x.numel():
         return "the compiled cells take plain tensors that are not empty"
     return ""
+
+
+def why_not_repeated(cell: str, given: Given) -> str:
+    """Why a loop should not take this step by the compiled cells; "" if it should."""
+    if torch.is_autocast_enabled("cpu") or native.tiles():
+        return "products in bfloat16 or on tiles may be faster"
+    return why_not_native(cell, given)
 
 
 def _why_not_narrow(cell: str, given: Given) -> str:

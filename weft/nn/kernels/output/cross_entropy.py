@@ -72,17 +72,20 @@ class _CrossEntropy(torch.autograd.Function):
         size, w = len(weight), weight.to(h.dtype)
         soften = pick("cross-entropy", WAYS, (h,), asked=fused()).run(h, size, bias, smoothing, grads)
         dh = torch.empty_like(h) if grads else None
-        dw = torch.zeros(weight.shape, dtype=soften.wide, device=h.device) if grads else None
+        dw: Tensor | None = None
         block = max(1, ELEMENTS // size)
         with torch.autocast(h.device.type, enabled=False):
             for at in range(0, len(h), block):
                 hs = h[at : at + block]
                 logits = linear(hs, w)
                 soften(logits, target[at : at + block], logits if grads else None)
-                if dh is None or dw is None:
+                if dh is None:
                     continue
                 dh[at : at + block] = linear(logits, w.mT)  # they hold their gradient now
-                dw += linear(logits.mT, hs.mT).to(soften.wide)
+                part = linear(logits.mT, hs.mT).to(soften.wide)
+                dw = part if dw is None else dw.add_(part)
+        if dh is not None and dw is None:  # no rows
+            dw = torch.zeros(weight.shape, dtype=soften.wide, device=h.device)
         total, plain, db = soften.ended()
         ctx.save_for_backward(*(g for g in (dh, dw, db) if g is not None))
         ctx.mark_non_differentiable(plain)
@@ -121,7 +124,7 @@ class _Torch:
         self._db = h.new_zeros(size, dtype=self.wide) if grads and bias is not None else None
 
     def __call__(self, logits: Tensor, target: Tensor, out: Tensor | None) -> None:
-        """Logits [n, V] without the bias and targets [n]; the gradient goes into `out` [n, V], which may be the logits."""
+        """Logits [n, V] without the bias, targets [n]; the gradient goes into `out`, perhaps the logits."""
         size, smoothing, wanted = self._size, self._smoothing, target[:, None]
         logits = logits.to(self.wide)
         logp = torch.log_softmax(logits if self._bias is None else logits + self._bias, -1)

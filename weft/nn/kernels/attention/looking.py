@@ -1,0 +1,177 @@
+"""Additive attention as a whole: energies w^T tanh(q + k), softmax over real places, weighted sum of values.
+
+native   one pass of compiled code, float32 on the CPU
+torch    energies.py, and the rest in torch operations
+
+A decoder whose steps look one by one shares e^2k of the keys, and the gradients of keys and values, among
+them (../repeated.py). Nothing is measured: compiled code does less work. Read next: energies.py;
+../../attention.py.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft import native
+from weft.native import pointer
+from weft.nn.kernels.attention.energies import additive, by_torch
+from weft.nn.kernels.repeated import Products, Shared, Sums, shared
+from weft.nn.kernels.ways import Way, fused, pick, why_not_native
+
+RANGE = 20.0  # as in energies.cpp
+
+
+def look(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    """Contexts [B, Q, D].
+
+    Args:
+        query: [B, Q, A]; keys: [B, S, A]; weight: [1, A]; values: [B, S, D]; mask: [B, S] bool.
+    """
+    given = query, keys, weight, values, mask
+    return pick("additive attention", WAYS, given, asked=fused()).run(*given)
+
+
+def _torch(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    return _mixed(additive(query, keys, weight), values, mask)
+
+
+def _mixed(energy: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    weights = energy.masked_fill(~mask[:, None], torch.finfo(energy.dtype).min).softmax(-1)
+    return weights.to(values.dtype) @ values
+
+
+def _native(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    held_keys, held_values = shared(keys, None, _Keys), shared(values, None, _sums)
+    if held_keys is not None:
+        powers = held_keys.sums.made("powers", lambda: _powers(keys))
+    else:
+        powers = _powers(keys) if query.shape[1] > 1 else None
+    keys = keys if held_keys is None else held_keys.tensor
+    values = values if held_values is None else held_values.tensor
+    return _Look.apply(query, keys, weight, values, mask, powers, held_keys, held_values)
+
+
+def _why_not(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> str:
+    if any(tensor.dtype != torch.float32 for tensor in (query, keys, weight, values)):
+        return "compiled code takes float32"
+    if torch.is_autocast_enabled("cpu"):
+        return "compiled code does not follow autocast"
+    return why_not_native(query, "energies")
+
+
+WAYS = Way("native", _native, _why_not), Way("torch", _torch, plain=True)
+
+
+def _powers(keys: Tensor) -> Tensor | None:
+    """e^2k, or None where it could overflow."""
+    keys = keys.detach()
+    return keys.mul(2).exp_() if float(keys.abs().max()) <= RANGE else None
+
+
+def _values_gradient(weights: Tensor, dcontext: Tensor) -> Tensor:
+    return weights.mT @ dcontext
+
+
+def _sums() -> Products:
+    return Products(_values_gradient)
+
+
+class _Keys(Sums):
+    """Gradients of keys."""
+
+    def begin(self) -> None:
+        """See Sums."""
+        self._grad: Tensor | None = None
+
+    def into(self, keys: Tensor) -> Tensor:
+        """The gradient so far, which a step adds to."""
+        self.enter()
+        if self._grad is None:
+            self._grad = keys.new_zeros(keys.shape)
+        return self._grad
+
+    def total(self) -> tuple[Tensor | None, Tensor | None]:
+        """See Sums."""
+        return self._grad, None
+
+
+class _Look(torch.autograd.Function):
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any,
+        query: Tensor,
+        keys: Tensor,
+        weight: Tensor,
+        values: Tensor,
+        mask: Tensor,
+        powers: Tensor | None,
+        held_keys: Shared[_Keys] | None,
+        held_values: Shared[Products] | None,
+    ) -> Tensor:
+        query, weight, mask = query.contiguous(), weight.contiguous(), mask.contiguous()
+        keys, values = (tensor if tensor.stride(2) == 1 else tensor.contiguous() for tensor in (keys, values))
+        weights = query.new_empty(*query.shape[:2], keys.shape[1])
+        context = query.new_empty(*query.shape[:2], values.shape[2])
+        job, _ = _job(query, keys, powers, weight, values, mask, weights, context)
+        job.slabs = native.slabs(query.shape[0] * query.shape[1])
+        native.call("weft_look", job)
+        ctx.save_for_backward(query, keys, weight, values, mask, weights, powers)
+        ctx.keys = None if held_keys is None else held_keys.sums
+        ctx.values = None if held_values is None else held_values.sums
+        return context
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        query, keys, weight, values, mask, weights, powers = ctx.saved_tensors
+        if torch.is_grad_enabled():  # for a second derivative
+            parts = query, keys, weight, values
+            with torch.enable_grad():
+                context = _mixed(by_torch(query, keys, weight), values, mask)
+            wanted = [part for part, needed in zip(parts, ctx.needs_input_grad, strict=False) if needed]
+            found = iter(torch.autograd.grad(context, wanted, grad, create_graph=True))
+            return (*(next(found) if needed else None for needed in ctx.needs_input_grad[:4]), *(None,) * 4)
+        grad = grad.contiguous()
+        dquery = torch.zeros_like(query)
+        dkeys = query.new_zeros(keys.shape) if ctx.keys is None else ctx.keys.into(keys)
+        job, _ = _job(query, keys, powers, weight, values, mask, weights, grad)
+        dweight = weight.new_zeros(job.slabs, weight.shape[1])
+        job.dquery, job.dkeys, job.dweight = map(pointer, (dquery, dkeys, dweight))
+        native.call("weft_look_back", job)
+        dvalues = None
+        if ctx.values is not None:
+            ctx.values.add(weights, grad)
+        elif ctx.needs_input_grad[3]:
+            dvalues = _values_gradient(weights, grad)
+        return (
+            dquery,
+            dkeys if ctx.keys is None else None,
+            dweight.sum(0, keepdim=True),
+            dvalues,
+            None,
+            None,
+            None,
+            None,
+        )
+
+
+def _job(
+    query: Tensor,
+    keys: Tensor,
+    powers: Tensor | None,
+    weight: Tensor,
+    values: Tensor,
+    mask: Tensor,
+    weights: Tensor,
+    context: Tensor,
+) -> tuple[native.Look, Tensor]:
+    """The arguments for both passes, and a buffer that they point to."""
+    (sources, queries, size), (places, width) = query.shape, values.shape[1:]
+    slabs = native.slabs(sources * queries)
+    room = query.new_empty(slabs, size + places)
+    return native.Look(
+        sources, queries, places, size, width, keys.stride(0), keys.stride(1), values.stride(0),
+        values.stride(1), native.slabs(sources),
+        *map(pointer, (query, keys, powers, weight, values, mask, weights, context)),
+        None, None, None, pointer(room),
+    ), room  # fmt: skip
