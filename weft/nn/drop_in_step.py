@@ -6,6 +6,7 @@ drop-in's `forward`, its twin. Read next: drop_in_layers.py; kernels/cells/singl
 """
 
 import math
+from ctypes import c_float
 from typing import Any
 
 import torch
@@ -35,28 +36,27 @@ def one_step(module: nn.RNNBase, cell: str, x: Any, hx: Any, nan: str) -> tuple[
         return None
     if module.bidirectional or module.proj_size or (module.dropout and module.training):
         return None
-    states = _states(module, x, rows, hx)
+    states = None if hx is None else _states(module, rows, hx)
     flat = _weights(module)
-    if states is None or flat is None or choice.traced():
+    if flat is None or (states is None and hx is not None) or choice.traced():
         return None
     if torch.is_grad_enabled():
-        return _trained(module, x, states, flat, nan)
+        return _trained(module, x, states or _zeros(module, x, rows), flat, nan)
     if not able():
         return None
     each = len(flat) // module.num_layers
     weights = [flat[first : first + each] for first in range(0, len(flat), each)]
     y = x.transpose(0, 1) if module.batch_first else x
-    finals: list[tuple[Tensor, ...]] = []
+    finals: list[list[Tensor]] = []
     for number, layer in enumerate(weights):
-        before = states if len(weights) == 1 else tuple(state[number : number + 1] for state in states)
-        finals.append(single(cell, y, before, layer))
-        y = finals[-1][0]
+        before = states
+        if states is not None and len(weights) > 1:
+            before = tuple(state[number : number + 1] for state in states)
+        y, *final = single(cell, y, before, layer)
+        finals.append(final)
     if nan == "refuse" and _is_nan(y):
         return None
-    if len(weights) == 1:
-        after = (y.clone(), *finals[0][1:])  # the output may be changed in place
-    else:
-        after = tuple(torch.cat(part) for part in zip(*finals, strict=True))
+    after = tuple(finals[0] if len(weights) == 1 else map(torch.cat, zip(*finals, strict=True)))
     return y.transpose(0, 1) if module.batch_first else y, after if len(after) > 1 else after[0]
 
 
@@ -82,18 +82,21 @@ def _trained(
 
 def _is_nan(state: Tensor) -> bool:
     """Whether a row is NaN; NaN in any feature of the input reaches all units of the last layer."""
-    return math.isnan(state.as_strided((), ()) if state.shape[1] == 1 else state.sum())
+    one = c_float.from_address(state.data_ptr()).value if state.shape[1] == 1 else state.sum()
+    return math.isnan(one)
 
 
 def _plain(tensor: Any) -> bool:
     return type(tensor) in PLAIN and tensor.dtype is torch.float32 and tensor.is_cpu
 
 
-def _states(module: nn.RNNBase, x: Tensor, rows: int, hx: Any) -> tuple[Tensor, ...] | None:
+def _zeros(module: nn.RNNBase, x: Tensor, rows: int) -> tuple[Tensor, ...]:
+    return (x.new_zeros(module.num_layers, rows, module.hidden_size),) * (2 if module.mode == "LSTM" else 1)
+
+
+def _states(module: nn.RNNBase, rows: int, hx: Any) -> tuple[Tensor, ...] | None:
     """[layers, B, H] each."""
     count, shape = 2 if module.mode == "LSTM" else 1, (module.num_layers, rows, module.hidden_size)
-    if hx is None:
-        return (x.new_zeros(shape),) * count
     states = (hx,) if count == 1 else hx
     if type(states) is not tuple or len(states) != count:
         return None

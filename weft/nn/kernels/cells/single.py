@@ -4,6 +4,7 @@ Read next: compiled.py; ../../drop_in_step.py, which calls it.
 """
 
 from collections.abc import Sequence
+from ctypes import memmove
 from functools import lru_cache
 
 import torch
@@ -24,21 +25,28 @@ def able() -> bool:
     return native.loaded().library is not None and choice.forced("cells") in ("auto", "native")
 
 
-def single(cell: str, x: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The next state.
+def single(
+    cell: str, x: Tensor, state: Sequence[Tensor] | None, weights: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
+    """The output and the next state.
 
     Args:
         cell: lstm, gru, elman or relu.
-        x: [1, B, D] float32; state: h and, of an LSTM, c [1, B, H].
+        x: [1, B, D] float32; state: h and, of an LSTM, c [1, B, H]; None for zeros.
         weights: W_ih [G H, D], W_hh [G H, H], and both biases [G H] or none; contiguous.
 
     Returns:
-        New tensors h and, of an LSTM, c [1, B, H].
+        New tensors y, h, which is equal to it, and, of an LSTM, c [1, B, H].
     """
     (_, rows, inputs), size = x.shape, weights[1].shape[1]
     x = x if x.stride(2) == 1 else x.contiguous()
-    both = torch.cat((state[0], state[0]))  # the second half is overwritten
-    c = state[1].clone(memory_format=torch.contiguous_format) if cell == "lstm" else None
+    # Each operation of torch takes as long as the products of a small step.
+    if state is None:
+        held = x.new_zeros(3, rows, size)
+        c = x.new_zeros(1, rows, size) if cell == "lstm" else None
+    else:
+        held = torch.cat((state[0], state[0], state[0]))  # y and h are overwritten
+        c = state[1].clone(memory_format=torch.contiguous_format) if cell == "lstm" else None
     form, bounds, active = _form(cell, rows, size, inputs)
     room = torch.empty(form.halves, dtype=torch.int16)
     job = native.Forward.from_buffer_copy(form)
@@ -48,9 +56,13 @@ def single(cell: str, x: Tensor, state: Sequence[Tensor], weights: Sequence[Tens
     job.bias = pointer(bias)
     if cell == "gru":
         job.bias_n = job.bias + 3 * size * FLOAT_BYTES if len(weights) == 2 else _inner(weights[3], size)
-    job.h, job.c, job.room = pointer(both), pointer(c), pointer(room)
+    first = held.data_ptr()
+    job.h, job.c, job.room = first, pointer(c), pointer(room)
     native.call("weft_forward_plain", job)
-    return (both[1:],) if c is None else (both[1:], c)
+    count = rows * size * FLOAT_BYTES
+    memmove(first + 2 * count, first + count, count)
+    _, y, h = held.unsafe_split(1)  # not views of each other: either may be changed in place
+    return (y, h) if c is None else (y, h, c)
 
 
 def _bias(cell: str, weights: Sequence[Tensor], size: int) -> Tensor:
