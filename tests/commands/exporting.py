@@ -1,5 +1,6 @@
 """Exports a run to ONNX, and runs the program that is written, without Weft and torch."""
 
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -27,6 +28,7 @@ def quick_first(cases: Mapping[str, Any], count: int = 1) -> list[Any]:
 def exported(run: Path, output: Path, *options: str) -> Answer:
     answer = weft("export", run, "--to", "onnx", "--output", output, *options)
     assert answer.code == 0, answer.err
+    assert answer.lines[-1] == f"next: python {shlex.quote(str(output / 'weft_onnx.py'))} < FILE"
     return answer
 
 

@@ -48,7 +48,7 @@ def pickled(path: Path) -> None:
 def test_what_is_no_run_is_refused(tmp_path: Path, command: str) -> None:
     for place in (tmp_path, tmp_path / "nowhere"):
         said = untouched(tmp_path, lambda place=place: weft(command, place))
-        assert said.startswith(f"weft: {place}: not a run directory")
+        assert said.startswith(f"weft: {place}: not a run directory") and "weft train RECIPE" in said
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate", "show"])

@@ -17,7 +17,10 @@ from tests.commands.prose import GPT, RECIPE, RECURRENT, write
 from tests.commands.shell import refused, weft
 from tests.commands.test_pointer import make as make_pointer
 from tests.export.runs import TEXTS, translator
+from weft.export.format import Format
+from weft.export.formats.huggingface import HuggingFace
 from weft.export.formats.onnx import Onnx
+from weft.export.formats.tokenizer import TokenizerOnly
 from weft.export.shared import share
 from weft.train.claim import claim
 
@@ -169,6 +172,20 @@ def test_missing_libraries_are_listed(trained: Path, tmp_path: Path, monkeypatch
     monkeypatch.setattr(Onnx, "packages", ("lack_a", "lack_b", "lack_c"))
     said = refused(weft("export", trained, "--to", "onnx", "--output", tmp_path / "out"))
     assert "lack_a, lack_b and lack_c are not installed; pip install lack_a lack_b lack_c" in said
+
+
+@pytest.mark.parametrize(
+    ("to", "form", "sentence"),
+    [
+        ("huggingface", HuggingFace, "--to huggingface expects a Transformer"),
+        ("tokenizer", TokenizerOnly, "use --to onnx"),
+    ],
+)
+def test_nobody_installs_libraries_for_a_run_that_the_format_cannot_express(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str, form: type[Format], sentence: str
+) -> None:
+    monkeypatch.setattr(form, "packages", ("lack_a",))
+    assert sentence in refused(weft("export", trained, "--to", to, "--output", tmp_path / "out"))
 
 
 def test_the_settings_say_how_to_drive_the_graphs(trained: Path, tmp_path: Path) -> None:

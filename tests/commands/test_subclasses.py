@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.commands.exporting import exported, run_program
 from tests.commands.shell import refused, weft
 from weft import jsonfile
 from weft.errors import CheckpointError
@@ -93,6 +94,11 @@ def test_classes_are_answered_and_subclasses_learnt(tmp_path: Path, model: str) 
     with torch.no_grad():
         kinds = head._subclasses(opened.model.features(source, mask)[0])[0, 0]
     assert pairs[int(kinds.argmax())] == ("order", "cancelled")
+    pytest.importorskip("onnxscript", reason="pip install -e .[export]")
+    exported(tmp_path / "run", tmp_path / "onnx")
+    words = "my refund please\nthe password\n\nmy my where\n"
+    ours = weft("predict", tmp_path / "run", "--scores", stdin=words.encode()).lines
+    assert run_program(tmp_path / "onnx", words, "--scores") == ours
 
 
 @pytest.mark.parametrize(

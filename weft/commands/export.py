@@ -1,5 +1,6 @@
 """weft export: write a trained run in the form of another program."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -102,3 +103,4 @@ def _vectors(run: Path, vectors: Path, device: str) -> None:
         )
     found.save(vectors)
     click.echo(f"{len(found.words):,} word vectors with {found.matrix.shape[1]} dimensions: {vectors}")
+    click.echo(f"next: weft train RECIPE model.embedding.vectors={shlex.quote(str(vectors))}")

@@ -38,18 +38,12 @@ def export_run(
         ExportError: the exported model answers differently.
     """
     form: Format = rooms.find(formats, Format, to)()
-    missing = [name for name in form.packages if importlib.util.find_spec(name) is None]
-    if missing:
-        names = " and ".join([*filter(None, [", ".join(missing[:-1])]), missing[-1]])
-        raise ConfigError(
-            f"--to {to}: {names} {'is' if len(missing) == 1 else 'are'} not installed; "
-            f"pip install {' '.join(missing)}"
-        )
     if output.exists() or output.is_symlink():
         raise ConfigError(f"--output {output}: already exists; remove it or choose another --output")
     check_idle(run)
     opened = open_run(run, device="cpu", plugins=plugins)
     form.check(opened, options)
+    _check_packages(to, form)
     parent = output.absolute().parent
     parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=parent, prefix=".exporting-"))
@@ -62,3 +56,18 @@ def export_run(
         shutil.rmtree(temporary, ignore_errors=True)
     flush_directory(parent)
     return [*lines, f"written: {output}", *form.hints(output)]
+
+
+def _check_packages(to: str, form: Format) -> None:
+    """Check that the program's libraries are installed; last, so that nobody installs them in vain.
+
+    Raises:
+        ConfigError: some are not.
+    """
+    missing = [name for name in form.packages if importlib.util.find_spec(name) is None]
+    if missing:
+        names = " and ".join([*filter(None, [", ".join(missing[:-1])]), missing[-1]])
+        raise ConfigError(
+            f"--to {to}: {names} {'is' if len(missing) == 1 else 'are'} not installed; "
+            f"pip install {' '.join(missing)}"
+        )

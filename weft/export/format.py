@@ -56,4 +56,4 @@ class Format(ABC):
 
     def hints(self, output: Path) -> Sequence[str]:
         """The last lines of the report: what to do with the output."""
-        return ()
+        return [f"next: {output / 'README.md'} shows how to use it"]

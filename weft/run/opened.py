@@ -64,7 +64,9 @@ def open_run(
             f"{path}: cannot be read ({error.strerror or error}); check its permissions"
         ) from error
     if not is_run:
-        raise CheckpointError(f"{path}: not a run directory (it has no recipe.yaml); train one first")
+        raise CheckpointError(
+            f"{path}: not a run directory (it has no recipe.yaml); make one with weft train RECIPE --run DIR"
+        )
     claim.alone(path)
     form.check(path)
     recipe = read_recipe(path / "recipe.yaml", changes)

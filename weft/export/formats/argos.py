@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shlex
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -85,6 +86,11 @@ class Argos(Format):
     def result(self, folder: Path) -> Path:
         """See Format."""
         return folder / "package.argosmodel"
+
+    def hints(self, output: Path) -> Sequence[str]:
+        """See Format."""
+        code = f"from argostranslate import package; package.install_from_path({str(output)!r})"
+        return [f"next: python -c {shlex.quote(code)}"]
 
 
 def _silent(model: Generator) -> Generator:

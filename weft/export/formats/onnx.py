@@ -1,6 +1,7 @@
 """ONNX graphs, with a Python program that needs only onnxruntime, NumPy and tokenizers."""
 
 import importlib.util
+import shlex
 import statistics
 import sys
 import time
@@ -73,6 +74,9 @@ class Onnx(Format):
         lines.append("; ".join(f"{path.name} {path.stat().st_size:,} bytes" for path in names))
         _card(opened, folder, lines)
         return lines
+
+    def hints(self, output: Path) -> Sequence[str]:
+        return [f"next: python {shlex.quote(str(output / PROGRAM))} < FILE"]
 
 
 def compared(opened: Opened, form: Exported, folder: Path) -> str:

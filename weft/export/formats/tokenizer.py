@@ -32,7 +32,7 @@ class TokenizerOnly(Format):
         if not isinstance(opened.ready, Continues):
             raise ConfigError(
                 f"--to {TO}: expected a language model, got a run of the task {opened.name}; "
-                "use --to huggingface"
+                "use --to onnx, which includes the tokenizer"
             )
 
     def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
@@ -50,6 +50,10 @@ class TokenizerOnly(Format):
         (folder / "tokenizer.json").write_text(json.dumps(content, ensure_ascii=False), "utf-8")
         (folder / "tokenizer_config.json").write_text(json.dumps(about, indent=2))
         return [said]
+
+    def hints(self, output: Path) -> Sequence[str]:
+        """See Format."""
+        return [f"next: weft serve RUN, and tokenizer={output} in the --model_args of lm_eval"]
 
 
 def _of(vocabulary: Imported) -> dict[str, Any]:
