@@ -143,13 +143,15 @@ def test_a_plugin_is_used_only_if_the_command_line_names_it(recipe, tmp_path, mo
         ("{epochs: 1, loss: per_tokn}", "'per_token', 'per_sequence'"),
         (
             "{epochs: 1, betas: [1]}",
-            "training.betas: expected a list of 2: a number",
+            "training.betas: expected a list of 2 numbers, got a list of 1",
         ),
+        ("{epochs: 1, betas: 1}", "training.betas: expected a list of 2 numbers such as [1, 1], got 1"),
         ("{epochs: 1, betas: [1, a]}", "training.betas[1]: expected a number"),
         (
             "{epochs: 1, words: one}",
             "training.words: expected a list of texts such as [one]",
         ),
+        ("{epochs: 1, betas: wide}", "training.betas: expected a list of 2 numbers, got 'wide'"),
         ("{epochs: 1, words: [[a]]}", "training.words[0]: expected text"),
         ("{epochs: 1, patience: x}", "training.patience: expected a whole number or null"),
         ("{epochs: 1, weights: 3}", "training.weights: expected a table of numbers"),

@@ -41,6 +41,13 @@ _WORDS: dict[Any, tuple[str, str]] = {
     Any: ("a value", "values"),
     types.NoneType: ("null", "nulls"),
 }
+_FORMS: dict[Any, tuple[type, ...]] = {
+    int: (int,),
+    float: (int, float),
+    bool: (bool,),
+    str: (str,),
+    Path: (str,),
+}
 _LISTS = (list, tuple, collections.abc.Sequence, collections.abc.Iterable)
 _TABLES = (dict, collections.abc.Mapping)
 
@@ -86,7 +93,9 @@ def words(kind: Any, *, many: bool = False) -> str:
         if not inner:
             return "a list"
         if _is_fixed(kind):
-            return f"a list of {len(inner)}: " + ", ".join(words(one) for one in inner)
+            alike = len({*inner}) == 1 < len(inner) and inner[0] in _WORDS
+            kinds = f" {words(inner[0], many=True)}" if alike else ": " + ", ".join(map(words, inner))
+            return f"a list of {len(inner)}{kinds}"
         return f"{'lists' if many else 'a list'} of {words(inner[0], many=True)}"
     if origin in _TABLES or kind in _TABLES:
         return f"a table of {words(inner[1], many=True)}" if inner else "a table"
@@ -206,11 +215,12 @@ def _is_fixed(kind: Any) -> bool:
 
 
 def _list(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
-    if not isinstance(entry.value, list):
-        short = isinstance(entry.value, str | int | float | bool)
-        hint = f" such as [{_bare(entry.value)}]" if short else ""
-        raise entry.refuse(f"expected {words(kind)}{hint}, got {entry.shown()}")
     inner = get_args(kind) or (Any,)
+    if not isinstance(entry.value, list):
+        fits = all(type(entry.value) in _FORMS.get(one, ()) for one in inner if one is not Ellipsis)
+        items = [_bare(entry.value)] * (len(inner) if _is_fixed(kind) else 1)
+        hint = f" such as [{', '.join(items)}]" if fits else ""
+        raise entry.refuse(f"expected {words(kind)}{hint}, got {entry.shown()}")
     if _is_fixed(kind):
         if len(entry.value) != len(inner):
             raise entry.refuse(f"expected {words(kind)}, got a list of {len(entry.value)}")
