@@ -32,15 +32,15 @@ MODELS = {"bag": "{bag: {ngrams: 1}}", "network": "{encoder: bag, pool: summary,
 
 
 def table(rows: int, seed: int) -> str:
-    """A header, then class, subclass and text: one word decides; some texts lack their subclass."""
+    """Class, subclass (some lack it), text of which one word decides; two columns that divide no class."""
     chance = random.Random(seed)
-    lines = ["label\tkind\ttext"]
+    lines = ["label\tkind\ttext\tnone\tsame"]
     for _ in range(rows):
         label = chance.choice(list(KINDS))
         kind = chance.choice(list(KINDS[label]))
         words = [*chance.choices(["my", "where", "please", "the"], k=3), KINDS[label][kind]]
         chance.shuffle(words)
-        lines.append(f"{label}\t{kind if chance.random() < 0.9 else ''}\t{' '.join(words)}")
+        lines.append(f"{label}\t{kind if chance.random() < 0.9 else ''}\t{' '.join(words)}\t\t{label}s")
     return "\n".join(lines) + "\n"
 
 
@@ -104,7 +104,11 @@ def test_classes_are_answered_and_subclasses_learnt(tmp_path: Path, model: str) 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("data.finer=nothing", "no such column 'nothing' (data.finer)"),
+        ("data.finer=nothing", "no such column 'nothing' (data.finer); the columns are label, kind, text"),
+        ("data.finer=label", "expected a column of subclasses, got 'label'"),
+        ("data.finer=text", "expected a column of subclasses, got 'text'"),
+        ("data.finer=none", "column 'none' (data.finer): expected a class with at least two subclasses"),
+        ("data.finer=same", "column 'same' (data.finer): expected a class with at least two subclasses"),
         ("data.separator='|'", "finer: cannot be combined with corpus or separator"),
         ("model.class_weights=balanced", "model: class_weights: requires classes without subclasses"),
         ("model.bag.naive_bayes=true", "model: bag.naive_bayes: requires classes without subclasses"),
@@ -122,3 +126,13 @@ def test_subclasses_of_other_classes_are_refused_when_a_run_is_opened(tmp_path: 
     jsonfile.save(file, json.loads(file.read_text()) | {"finer": [["order", "late"], ["other", "x"]]})
     with pytest.raises(CheckpointError, match="a subclass of each class"):
         Reader.load(tmp_path / "run", bag=None, max_length=5)
+
+
+def test_lines_have_no_column_of_subclasses(tmp_path: Path) -> None:
+    recipe = folder_with(tmp_path, "bag")
+    lines = "".join(f"__label__{one} {one} text\n" for one in ("a", "b") * 9)
+    (tmp_path / "lines.txt").write_text(lines)
+    change = f"data.train={tmp_path / 'lines.txt'}"
+    assert "(data.finer); it is not a table" in refused(
+        weft("train", recipe, change, "--run", tmp_path / "run")
+    )

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from weft.errors import DataError
 from weft.nn.heads.head import Head, Loss
 from weft.nn.kernels.linear import linear
 
@@ -73,3 +74,17 @@ class Nested(Head):
 
     def _classes(self, logp: Tensor) -> Tensor:
         return F.pad(logp, (0, 1), value=NEVER)[..., self.members].logsumexp(-1)
+
+
+def check_subclasses(labels: Sequence[str], finer: Sequence[str], column: str, part: str) -> None:
+    """Check that a column of subclasses, some of them empty, divides a class.
+
+    Raises:
+        DataError: no class has two of them.
+    """
+    pairs = {pair for pair in zip(labels, finer, strict=True) if pair[1]}
+    if len(pairs) == len({label for label, _ in pairs}):
+        raise DataError(
+            f"{part}: column {column!r} (data.finer): expected a class with at least two subclasses, "
+            "got none; name another column or leave data.finer out"
+        )

@@ -22,6 +22,7 @@ from weft.tasks.classify.check import check_labels
 from weft.tasks.classify.columns import columns
 from weft.tasks.classify.evaluation import LabelEvaluation
 from weft.tasks.classify.model import LabelModel
+from weft.tasks.classify.nested import check_subclasses
 from weft.tasks.classify.reader import Reader
 from weft.tasks.classify.ready import ClassifyReady, ClassifyTraining, Texts
 from weft.tasks.ready import SPLITS, Split
@@ -107,6 +108,8 @@ class Classify(Task):
         if few := small_validation(len(valid.texts), len(train.texts), cut=self.data.hold_out > 0):
             progress(few, 0, 0)
         self.data.check_classes("train", train.labels)
+        if self.data.finer is not None:
+            check_subclasses(train.labels, train.finer, self.data.finer, self.data.describe("train"))
         self.data.check_classes("valid", valid.labels)
         if not (run / "tokenizer.classes.json").exists():
             progress("learning the vocabulary", 0, None)

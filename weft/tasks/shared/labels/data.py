@@ -134,6 +134,8 @@ class LabelData:
             raise ConfigError(f'separator: expected a character such as "|", got {self.separator!r}')
         if self.finer is not None and (self.corpus is not None or self.separator is not None):
             raise ConfigError("finer: cannot be combined with corpus or separator; leave one of them out")
+        if self.finer in (self.text, self.label):
+            raise ConfigError(f"finer: expected a column of subclasses, got {self.finer!r}; name another")
         inside = self.corpus is not None or self.split_column is not None
         valid, test = self.valid is not None or (inside and not self.hold_out), self.test is not None
         check_parts(
@@ -184,7 +186,8 @@ class LabelData:
         for key, name in named.items():
             first = next(iter(found), None) if name is not None else None
             if first is not None and name not in first.cells:
-                raise DataError(f"no such column {name!r} (data.{key})", path=found.path, line=1)
+                has = f"the columns are {', '.join(first.cells)}" if first.cells else "it is not a table"
+                raise DataError(f"no such column {name!r} (data.{key}); {has}", path=found.path, line=1)
 
     def texts(self, split: Split) -> Iterator[Labelled]:
         """The texts of a split.
