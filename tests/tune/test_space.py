@@ -107,3 +107,8 @@ def test_a_file_names_settings_with_ranges_or_values(tmp_path: Path) -> None:
 def test_a_range_that_cannot_be_is_refused(given: dict[str, object], word: str) -> None:
     with pytest.raises(ConfigError, match=word):
         Range(**given)  # type: ignore[arg-type]
+
+
+def test_a_space_that_is_not_there_is_not_looked_for_among_recipes(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--space .*gone\.yaml: no such file"):
+        spaces.read_space(tmp_path / "gone.yaml")

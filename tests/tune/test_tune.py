@@ -18,6 +18,7 @@ import pytest
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
 from weft.commands import tune
+from weft.commands.program import typed
 from weft.config import read_recipe
 from weft.errors import ConfigError, DataError
 from weft.run import check
@@ -90,6 +91,8 @@ def test_a_search_leaves_a_table_pictures_and_a_recipe_and_never_opens_the_test_
     assert found[0]["training.optimiser.lr"] == "0.02" and "queries" in found[0]["model.pool"]
     best = max(found, key=lambda row: float(row["accuracy"]))
     assert f"trial {best['trial']}" in answer.out and "2 seeds" in answer.out
+    first = study / "retrained" / f"{int(best['trial']):04}" / "seed-1"
+    assert answer.lines[-1] == f"next: {typed('evaluate', first)}   # score it on the test split"
     begun = check(read_recipe(study / "best.yaml"))
     assert begun.plain["training"]["max_updates"] == 6  # the override is part of it
     assert (study / "history.png").stat().st_size > 1000

@@ -122,7 +122,7 @@ def command(recipe: Path, overrides: tuple[str, ...], folder: Path | None, **giv
             click.echo("stopped; the same command resumes", err=True)
             return code
     search_decoding(study, _say)
-    for line in write_report(study, given["seeds"]):
+    for line in [*write_report(study, given["seeds"]), *_next(study)]:
         click.echo(line)
     return 0
 
@@ -159,3 +159,19 @@ def _device(number: int) -> dict[str, str]:
 
 def _say(text: str) -> None:
     click.echo(f"{time.strftime('%H:%M:%S')} {text}", err=True)
+
+
+def _next(study: "Study") -> list[str]:
+    """What to type next with the best trial, if there is one."""
+    from weft.commands.program import typed
+    from weft.files import is_file
+
+    best = study.best()
+    if best is None:
+        return []
+    run = study.plan.retrained(best.number, 1)
+    scored = is_file(run / "model.safetensors")
+    words = ("evaluate", run) if scored else ("train", study.plan.folder / "best.yaml")
+    return [
+        f"next: {typed(*words)}   # {'score it on the test split' if scored else 'train the best recipe'}"
+    ]

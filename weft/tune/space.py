@@ -22,8 +22,10 @@ def read_space(path: Path) -> dict[str, Range]:
     """The space in a YAML file: each setting's name, and the arguments of its Range or a list of values.
 
     Raises:
-        ConfigError: the file is not YAML, or a range does not fit.
+        ConfigError: the file is missing or not YAML, or a range does not fit.
     """
+    if not path.exists():
+        raise ConfigError(f"--space {path}: no such file; name one with settings to search, or leave it out")
     space = {}
     for name, entry in read_recipe(path).value.items():
         if isinstance(entry.value, list):
