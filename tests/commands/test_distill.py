@@ -136,6 +136,10 @@ def test_what_cannot_be_distilled_is_refused(blind: Path, toy: Path, tmp_path: P
     assert "expected a recipe for the task translate, got summarise" in said
     assert "has no model.safetensors" in _of_new_run(toy, tmp_path)
     assert "--student" in refused(weft("distill", blind))
+    (tmp_path / "blank.txt").write_text("\n \n")
+    for name, word in (("gone.txt", "no such file"), ("blank.txt", "at least one line with text")):
+        sources = [*command, "--sources", tmp_path / name]
+        assert word in untouched(tmp_path, lambda sources=sources: weft(*sources))
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "letter.txt").write_text("mine")
     assert "choose another --run" in untouched(tmp_path, lambda: weft(*command))

@@ -3,7 +3,7 @@
 Read next: rewritten.py, the corpus that the teacher writes; predict.py and train.py, which do the work.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +88,7 @@ def command(**given: Any) -> int:
 
     run: Path = given["run"] or Path("runs") / f"{given['student'].stem}-distilled"
     corpus: Path = given["corpus"] or run.with_name(f"{run.name}.corpus")
-    _check(given["teacher"], run, corpus)
+    _check(given["teacher"], run, corpus, given["sources"])
     student = check(read_recipe(given["student"], given["overrides"]), plugins=given["plugins"])
     student.task.rehearse()  # shows a model whose parts do not fit together before hours of work
     search = {name: value for name, value in given.items() if name not in OWN}
@@ -133,19 +133,24 @@ def _written(job: "Job", teacher: Path, search: Mapping[str, Any]) -> int:
     return predict.answer_file(teacher, job.read, job.answers, job.asked, search)
 
 
-def _check(teacher: Path, run: Path, corpus: Path) -> None:
-    """Check the teacher and the student's directory before hours of work.
+def _check(teacher: Path, run: Path, corpus: Path, sources: Sequence[Path]) -> None:
+    """Check the teacher, the sources and the student's directory before hours of work.
 
     Raises:
         CheckpointError: the teacher is being trained.
         ConfigError: the directory has other content.
+        DataError: a file of sources is missing or has no text.
     """
     from weft.config import read_recipe
     from weft.config.compared import at
-    from weft.errors import ConfigError
+    from weft.data.lines import read_lines
+    from weft.errors import ConfigError, DataError
     from weft.train.claim import check_idle
 
     check_idle(teacher)
+    for file in sources:
+        if not any(text.strip() for text in read_lines(file)):
+            raise DataError("expected at least one line with text; name another file", path=file)
     if not run.exists() or not any(one.name[0] != "." for one in run.iterdir()):
         return
     recipe = run / "recipe.yaml"

@@ -190,7 +190,7 @@ def begin(corpus: Path, teacher: Teacher) -> None:
         ]
         if differs:
             raise ConfigError(
-                f"{corpus}: was written by a teacher with another {', '.join(differs)}; "
+                f"{corpus}: was written by a teacher with another {' and '.join(differs)}; "
                 "remove it, or choose another --corpus or --run"
             )
     write(corpus / "README.md", f"# {corpus.name}\n\n{teacher.paragraph()}\n".encode())
