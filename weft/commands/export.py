@@ -1,6 +1,5 @@
 """weft export: write a trained run in the form of another program."""
 
-import shlex
 from pathlib import Path
 
 import click
@@ -87,6 +86,7 @@ def command(
 def _vectors(run: Path, vectors: Path, device: str) -> None:
     """Write word vectors."""
     from weft.commands import outputs
+    from weft.commands.program import typed
     from weft.errors import ConfigError
     from weft.run import open_run
     from weft.tasks.abilities import HasVectors
@@ -103,4 +103,4 @@ def _vectors(run: Path, vectors: Path, device: str) -> None:
         )
     found.save(vectors)
     click.echo(f"{len(found.words):,} word vectors with {found.matrix.shape[1]} dimensions: {vectors}")
-    click.echo(f"next: weft train RECIPE model.embedding.vectors={shlex.quote(str(vectors))}")
+    click.echo(f"next: {typed('train', 'RECIPE', f'model.embedding.vectors={vectors}')}")

@@ -59,7 +59,7 @@ def export_run(
 
 
 def _check_packages(to: str, form: Format) -> None:
-    """Check that the program's libraries are installed; last, so that nobody installs them in vain.
+    """Check that the program's libraries are installed: after the run, which may not need them.
 
     Raises:
         ConfigError: some are not.
