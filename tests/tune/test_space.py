@@ -24,6 +24,15 @@ def test_both_ends_of_every_range_of_every_task_are_recipes(recipe: Path) -> Non
         check(read_recipe(recipe, spaces.overrides(settings)))
 
 
+@pytest.mark.parametrize("name", ["trec-letters", "trec-filters"])
+@pytest.mark.parametrize("changes", [["data.finer=fine"], ["data.finer=null", "data.separator='|'"]])
+def test_subclasses_and_several_labels_leave_out_what_they_refuse(name: str, changes: list[str]) -> None:
+    begun = check(read_recipe(name, changes))
+    space = spaces.around(space_of(type(begun.task), begun.plain), begun.plain)
+    for settings in spaces.corners(space, begun.plain):
+        check(read_recipe(name, [*changes, *spaces.overrides(settings)]))
+
+
 def test_a_range_contains_the_recipes_own_value_on_its_grid() -> None:
     space = {
         "model.sizes": Range(low=50, high=100, step=16, layers=1),
