@@ -140,6 +140,9 @@ def test_what_cannot_be_distilled_is_refused(blind: Path, toy: Path, tmp_path: P
     for name, word in (("gone.txt", "no such file"), ("blank.txt", "at least one line with text")):
         sources = [*command, "--sources", tmp_path / name]
         assert word in untouched(tmp_path, lambda sources=sources: weft(*sources))
+    assert "got a file; choose another --corpus" in refused(
+        weft(*command, "--corpus", tmp_path / "blank.txt")
+    )
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "letter.txt").write_text("mine")
     assert "choose another --run" in untouched(tmp_path, lambda: weft(*command))

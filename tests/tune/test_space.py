@@ -10,6 +10,7 @@ from weft.errors import ConfigError
 from weft.run import check
 from weft.tasks.space import Range, space_of, usual
 from weft.tune import space as spaces
+from weft.tune.plan import keep, plan
 
 ONE_OF_EACH = sorted({path.parent.name: path for path in shipped()}.values())
 RECIPE = {"model": {"sizes": [40, 40], "dropout": 0.7, "pool": {"use": "queries", "score": {"use": "dot"}}}}
@@ -121,3 +122,9 @@ def test_a_range_that_cannot_be_is_refused(given: dict[str, object], word: str) 
 def test_a_space_that_is_not_there_is_not_looked_for_among_recipes(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--space .*gone\.yaml: no such file"):
         spaces.read_space(tmp_path / "gone.yaml")
+
+
+def test_a_file_is_no_directory_of_a_study(tmp_path: Path) -> None:
+    (tmp_path / "study").write_text("mine")
+    with pytest.raises(ConfigError, match="got a file; choose another --study"):
+        keep(plan(Path("trec-letters"), [], tmp_path / "study"))

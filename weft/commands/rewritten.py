@@ -173,6 +173,10 @@ def begin(corpus: Path, teacher: Teacher) -> None:
         ConfigError: the folder is of another teacher, or of something else.
         DataError: it cannot be written.
     """
+    if corpus.exists() and not corpus.is_dir():
+        raise ConfigError(
+            f"{corpus}: expected a directory for the texts, got a file; choose another --corpus"
+        )
     try:
         known = teacher_of(corpus)
         if (

@@ -135,6 +135,10 @@ def keep(ready: Plan) -> None:
                 f"{ready.folder}: this study was started with {changed}; pass another --study for the new one"
             )
         return
+    if ready.folder.exists() and not ready.folder.is_dir():
+        raise ConfigError(
+            f"{ready.folder}: expected a directory for the study, got a file; choose another --study"
+        )
     ready.folder.mkdir(parents=True, exist_ok=True)
     text = ready.recipe.read_text("utf-8")
     about = {"text": text, "given": [*ready.given, *ready.limits()], "plain": ready.plain, "space": space}
