@@ -114,14 +114,16 @@ def test_other_recurrent_decoders_are_called_step_by_step(form: dict[str, Any], 
     assert counted == []
 
 
-def test_of_equal_hypotheses_both_take_the_same(counted: list[bool]) -> None:
+@compiled_ways
+def test_of_equal_hypotheses_both_take_the_same(way: str, counted: list[bool]) -> None:
     model = generator()
     with torch.no_grad():  # every word but the end has a twin of equal probability and meaning
         for part in (model.head.weight, model.head.bias, model.embed.table.weight):
             part[5::2] = part[4:-1:2]
     how = {"width": 4, "nbest": 4}
-    mine = found(model, plain=False, **how)
-    same(mine, found(model, plain=True, **how), 1e-12)
+    with choice.use(fused=way):  # type: ignore[arg-type]
+        mine = found(model, plain=False, **how)
+        same(mine, found(model, plain=True, **how), 1e-12)
     assert len(set(mine.score[0].tolist())) < 4 and counted == [True]
 
 
