@@ -19,7 +19,7 @@ from weft.nn.kernels.cells import panels
 from weft.nn.kernels.cells import steps as steps_
 from weft.nn.kernels.cells.form import Result
 from weft.nn.kernels.cells.rows import Sorted, sort
-from weft.nn.kernels.linear import linear, weight_sums
+from weft.nn.kernels.linear import linear, weight_gradient, weight_sums
 from weft.nn.kernels.repeated import Products, Shared, shared
 
 ROWS = 4  # a slab of fewer rows is not worth a thread
@@ -271,10 +271,10 @@ def _products(
         ctx.sums[1].add(after, states)
         return dx, dh, dc, None, None, None, dextra
     if needs["weight_x"]:
-        dwx = linear(before.mT, inputs.mT).float()
+        dwx = weight_gradient(before, inputs).float()
         dwx = _moved(dwx, size) if moved else dwx
     if needs["weight_h"]:
-        dwh = linear(after.mT, states.mT).float()
+        dwh = weight_gradient(after, states).float()
     if needs["bias"]:
         db = _moved(sums[: 3 * size], size) if gru else sums
     return dx, dh, dc, dwx, dwh, db, dextra
