@@ -55,9 +55,10 @@ def linear(
     if not _suits(x, weight, bias):
         choice.check("backend", backend or choice.forced("linear"), "linear")
         return F.linear(x, weight, bias)
-    way = _way(x, weight, backend)
     if held is not None:
+        way = held.sums.made(("forward", x.numel()), lambda: _way(x, weight, backend))
         return _Product.apply(x, held.tensor, held.bias, way.run, backend, held.sums)
+    way = _way(x, weight, backend)
     if way.name == "torch":
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias)):
@@ -178,11 +179,15 @@ class _Product(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         rows, flat = grad.reshape(-1, grad.shape[-1]), x.reshape(-1, x.shape[-1])
         dx = dw = db = None
-        if ctx.needs_input_grad[0]:
-            dx = _gradient_product(rows, weight.mT, ctx.backend).view(x.shape)
         if ctx.sums is not None and not torch.is_grad_enabled():
             ctx.sums.add(rows, flat)
+            if ctx.needs_input_grad[0]:
+                key = "backward", rows.numel()  # choosing a way takes as long as a small product
+                way = ctx.sums.made(key, lambda: _way(rows, weight.mT, ctx.backend))
+                dx = way.run(rows, weight.mT, None).view(x.shape)
             return dx, None, None, None, None, None
+        if ctx.needs_input_grad[0]:
+            dx = _gradient_product(rows, weight.mT, ctx.backend).view(x.shape)
         if ctx.needs_input_grad[1]:
             dw = _gradient_product(rows.mT, flat.mT, ctx.backend)
         if ctx.needs_input_grad[2]:

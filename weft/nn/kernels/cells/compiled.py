@@ -25,6 +25,7 @@ from weft.nn.kernels.repeated import Products, Shared, shared
 ROWS = 4  # a slab of fewer rows is not worth a thread
 APART = 1 << 19  # from this many elements of W_x on, batches of few rows multiply all steps of x beforehand
 FEW = 24  # rows
+MOSTLY_REAL = 0.9  # share of the positions
 PLAIN_ROWS, PLAIN_STEPS = 4, 4  # up to here packing weights would take longer than the products
 FUNCTIONS = {
     "plain": ("weft_forward_plain", "weft_backward_plain"),
@@ -226,7 +227,12 @@ def _backward(
         *tiles.given(room),
     )  # fmt: skip
     native.call(FUNCTIONS[packing][1], job)
-    return _products(ctx, (x, weight_x, hs), d, dh, dc, dextra, plan.real())
+    real = plan.real()
+    if real is not None and len(real) > MOSTLY_REAL * rows * steps:
+        real = (
+            None  # at padding d is zero: products with a few such rows take less time than leaving them out
+        )
+    return _products(ctx, (x, weight_x, hs), d, dh, dc, dextra, real)
 
 
 def _products(
