@@ -64,7 +64,7 @@ def reverse(states: Tensor, mask: Tensor) -> Tensor:
     position = torch.arange(mask.shape[1], device=mask.device)[None]
     count = mask.sum(1, keepdim=True)
     index = torch.where(position < count, count - 1 - position, position)
-    places = index + mask.shape[1] * torch.arange(len(mask), device=mask.device)[:, None]
+    places = index + mask.shape[1] * torch.arange(mask.shape[0], device=mask.device)[:, None]
     # whole rows: `gather` looks for each feature by itself and took seven times as long
     return states.flatten(0, 1).index_select(0, places.flatten()).view(states.shape)
 
