@@ -152,6 +152,10 @@ def test_a_trial_that_falls_behind_ends_early_and_leaves_nothing_open(
     assert study.trials()[1].intermediate_values == {33: 0.1}
     best = study.best()
     assert best is not None and best.number == 2
+    (behind,) = (line for line in said if "not among the best third" in line)
+    assert behind.startswith("trial 1: ended early") and behind.endswith("best so far: trial 0, 0.9")
+    assert said[-1].startswith("trial 2: trained to its end, accuracy 0.95, after 0:")
+    assert said[-1].endswith("best so far: trial 2, 0.95")
 
 
 @needs_optuna

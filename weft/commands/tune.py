@@ -116,8 +116,12 @@ def command(recipe: Path, overrides: tuple[str, ...], folder: Path | None, **giv
     if phase:
         return _run(phase, study, given)
     study.begin()
+    for line in _opening(study, given):
+        _say(line)
     for one in PHASES:
         code = _run(one, study, given) if given["processes"] == 1 else several(one, given["processes"])
+        if one == "search" and not code:
+            _say(_found(study, given["seeds"]))
         if code:
             click.echo("stopped; the same command resumes", err=True)
             return code
@@ -136,6 +140,26 @@ def _run(phase: str, study: "Study", given: Mapping[str, Any]) -> int:
         return retrain(study, given["seeds"], _say)
     limits = {name: given[name] for name in ("minutes", "trials", "processes")}
     return search(study, **limits, say=_say)
+
+
+def _opening(study: "Study", given: Mapping[str, Any]) -> list[str]:
+    """What is searched, by which score, until when, and what was tried before."""
+    plan = study.plan
+    ends = [f"{given['minutes']:g} minutes"] if given["minutes"] else []
+    ends += [f"{given['trials']} trials"] if given["trials"] else []
+    better = "higher" if plan.higher else "lower"
+    said = [
+        f"searching {', '.join(plan.space)}",
+        f"by validation {plan.metric} ({better} is better), for {' or '.join(ends)}",
+    ]
+    tried = sum(one.state.is_finished() for one in study.trials())
+    return said + ([f"resuming: {tried} trials, {study.seconds() / 60:.1f} minutes so far"] if tried else [])
+
+
+def _found(study: "Study", seeds: int) -> str:
+    """How many trials there are, and what comes next."""
+    said = f"the search has ended: {len(study.trials())} trials, {len(study.whole())} trained to their end"
+    return f"{said}; now the best one and the recipe as it is, {seeds} seeds each" if seeds else said
 
 
 def several(phase: str, count: int) -> int:

@@ -12,9 +12,18 @@ from weft.errors import DataError
 from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
 
+MARKS = {
+    "o": "trained to its end",
+    "x": "ended early",
+    "v": "ended early, below the picture",
+    "^": "ended early, above the picture",
+}
+
 
 def history_figure(trials: Sequence[tuple[int, float, bool]], *, metric: str, higher: bool) -> Figure:
     """The score of each trial, and the best score so far as a line.
+
+    Trials that ended early may be so much worse that the others would look alike; they are drawn at the edge.
 
     Args:
         trials: number, score, and whether it was trained to its end; at least one.
@@ -32,10 +41,18 @@ def history_figure(trials: Sequence[tuple[int, float, bool]], *, metric: str, hi
     for _, score, _ in trials:
         best.append(score if not best else (max if higher else min)(best[-1], score))
     axes.step([number for number, _, _ in trials], best, where="post", color=BARS[0], label="best so far")
-    for whole, mark, name in ((True, "o", "trained to its end"), (False, "x", "ended early")):
-        points = [(number, score) for number, score, ended in trials if ended == whole]
+    low, high = _shown(trials)
+    kinds = [(number, score, "o" if whole else "x") for number, score, whole in trials]
+    kinds = [
+        (n, low, "v") if s < low else (n, high, "^") if s > high else (n, s, mark) for n, s, mark in kinds
+    ]
+    for mark, name in MARKS.items():
+        points = [(number, score) for number, score, own in kinds if own == mark]
         if points:
-            axes.plot(*zip(*points, strict=True), mark, color=BARS[0] if whole else FAINT, label=name)
+            colour = BARS[0] if mark == "o" else FAINT
+            axes.plot(*zip(*points, strict=True), mark, color=colour, label=name, clip_on=False)
+    if low < high:
+        axes.set_ylim(low, high)
     axes.set_xlabel("trial; 0 is the recipe as it is", color=INK, fontsize=9)
     axes.set_ylabel(printable(metric), color=INK, fontsize=9, parse_math=False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -44,12 +61,13 @@ def history_figure(trials: Sequence[tuple[int, float, bool]], *, metric: str, hi
     return figure
 
 
-def importance_figure(importance: Mapping[str, float], *, metric: str) -> Figure:
+def importance_figure(importance: Mapping[str, float], *, metric: str, trials: int) -> Figure:
     """How much each setting matters, as bars; the most important one on top.
 
     Args:
         importance: shares that sum to 1, by setting; at least one.
         metric: name of the score.
+        trials: number of trials that it was computed from.
 
     Raises:
         DataError: there are no settings.
@@ -65,10 +83,21 @@ def importance_figure(importance: Mapping[str, float], *, metric: str) -> Figure
     axes.set_yticks(
         range(len(ordered)), [printable(name) for name, _ in ordered], fontsize=9, parse_math=False
     )
-    axes.set_xlabel(f"importance for {printable(metric)}", color=INK, fontsize=9, parse_math=False)
+    about = f"importance for {printable(metric)}, from {trials} trials trained to their end"
+    axes.set_xlabel(about, color=INK, fontsize=9, parse_math=False)
     axes.set_xlim(left=0)
     _plain(figure)
     return figure
+
+
+def _shown(trials: Sequence[tuple[int, float, bool]]) -> tuple[float, float]:
+    """The ends of the axis: the scores of the whole trials, and as much again below and above."""
+    scores = [score for _, score, _ in trials]
+    whole = [score for _, score, ended in trials if ended] or scores
+    margin = (max(scores) - min(scores)) / 10
+    span = max(max(whole) - min(whole), margin)
+    low, high = max(min(scores) - margin, min(whole) - span), min(max(scores) + margin, max(whole) + span)
+    return low, high
 
 
 def _plain(figure: Figure) -> None:

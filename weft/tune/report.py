@@ -12,6 +12,7 @@ from weft.config.edited import edited
 from weft.figures.picture import save
 from weft.figures.tuning import history_figure, importance_figure
 from weft.metrics.trainings import Mean
+from weft.run import check
 from weft.tune import plan as plans
 from weft.tune import space as spaces
 from weft.tune.decoding import best_decoding
@@ -32,7 +33,8 @@ def write_report(study: Study, seeds: int) -> list[str]:
     save(history_figure(points, metric=metric, higher=study.plan.higher), folder / "history.png")
     importance = study.importance()
     if importance:
-        save(importance_figure(importance, metric=metric), folder / "importance.png")
+        picture = importance_figure(importance, metric=metric, trials=len(study.whole()))
+        save(picture, folder / "importance.png")
     searched, said = best_decoding(study.plan, best.number)
     told = [*verdict(study, best, seeds), *([said] if said else [])]
     files.replace(folder / "best.yaml", best_recipe(study, study.settings(best) | searched, told).encode())
@@ -74,17 +76,18 @@ def verdict(study: Study, best: Any, seeds: int) -> list[str]:
 
 def best_recipe(study: Study, settings: dict[str, Any], told: list[str]) -> str:
     """The recipe with the best settings and its own comments, and a header that says what changed."""
-    plan = study.plan
-    changed = _given(study) | settings
-    lines = [f"Found by `weft tune {plan.recipe.name}`.", *told]
-    lines.append("These are validation scores; the test split was not read. Trained with:")
-    lines.append(f"  weft train {plan.folder / 'best.yaml'}")
-    for name, value in settings.items():
-        before = at(plan.plain, tuple(name.split(".")))
-        if before != value:
-            lines.append(f"{name}: {spaces.written(value)} (was {spaces.written(before)})")
-    header = "".join(f"# {line}\n" for line in lines)
-    return header + edited(plans.text_of(study.plan), changed)
+    plan, text = study.plan, plans.text_of(study.plan)
+    tuned = check(plan.table(settings), plugins=plan.plugins).plain  # {use: max} says the same as max
+    pairs = {name: [at(one, tuple(name.split("."))) for one in (plan.plain, tuned)] for name in settings}
+    new = {name: settings[name] for name, (old, found) in pairs.items() if old != found}
+    lines = ["Found by `weft tune`; to train it:", f"  weft train {plan.folder / 'best.yaml'}"]
+    lines += [
+        f"{name}: {spaces.written(one)} (was {spaces.written(pairs[name][0])})" for name, one in new.items()
+    ]
+    lines += [*told, "These are validation scores; the test split was not read."]
+    if text.startswith("#"):
+        lines.append("The header of the recipe as it was, with the scores of its own settings:")
+    return "".join(f"# {line}\n" for line in lines) + edited(text, _given(study) | new)
 
 
 def _given(study: Study) -> dict[str, Any]:
@@ -101,7 +104,7 @@ def _compared(plan: plans.Plan, one: Mean, other: Mean) -> str:
         return "more --seeds give intervals"
     apart = one.low > other.high if plan.higher else one.high < other.low
     if apart:
-        return "the intervals do not overlap, so the search found a better recipe"
+        return "the intervals do not overlap: better on this validation data"
     return "the intervals overlap, so the difference may be luck"
 
 

@@ -134,14 +134,18 @@ class Study:
         """What a trial changes in the recipe."""
         return {} if one.user_attrs.get("as_it_is") else spaces.changes(self.plan.space, one.params)
 
+    def whole(self) -> list[Any]:
+        """The trials that were trained to their end."""
+        state = self._optuna.trial.TrialState
+        return [one for one in self.trials() if one.state == state.COMPLETE]
+
     def importance(self) -> dict[str, float]:
         """How much each setting matters for a good score (PED-ANOVA); empty with few trials.
 
         Source: Watanabe, Bansal & Hutter 2023, "PED-ANOVA: Efficiently Quantifying Hyperparameter Importance
         in Arbitrary Subspaces".
         """
-        state = self._optuna.trial.TrialState
-        whole = [one for one in self.trials() if one.state == state.COMPLETE]
+        whole = self.whole()
         if len(whole) < 4 or len({one.value for one in whole}) < 2:
             return {}
         return dict(self._optuna.importance.get_param_importances(self.study))

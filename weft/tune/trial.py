@@ -14,6 +14,7 @@ from weft.run import begin
 from weft.train.guard import NonFinite
 from weft.train.loop import train
 from weft.train.reporting import MetricsFile
+from weft.train.screen import duration
 from weft.tune import space as spaces
 from weft.tune.plan import QUIET
 from weft.tune.study import Study
@@ -67,7 +68,7 @@ class TrialReport(MetricsFile):
         place = f"{step} % trained" if self._done else f"validation {step}"
         self._say(f"trial {self._trial.number}: {place}, {plan.metric} {score:.4g}")
         if self._done < 1 and self._trial.should_prune():
-            raise Ended("pruned")
+            raise Ended("not among the best third")
 
     def spent(self) -> None:
         """Store how long this trial has been trained."""
@@ -96,7 +97,7 @@ def run_trial(study: Study, trial: Any, deadline: float, say: Say) -> int:
         report.spent()
     except Ended as end:
         study.end(trial, None, str(end))
-        say(f"trial {trial.number}: {end} after {_minutes(trial)}")
+        say(f"trial {trial.number}: ended early, {end}, {_so_far(study, trial)}")
     except (ConfigError, DataError, ShapeError, NonFinite, MemoryError) as error:
         if as_it_is:
             raise
@@ -107,11 +108,14 @@ def run_trial(study: Study, trial: Any, deadline: float, say: Say) -> int:
             return outcome.exit_code
         if plan.metric not in outcome.scores:
             raise ConfigError(f"{plan.recipe}: expected validation data, got none; set data.valid")
-        study.end(trial, outcome.scores[plan.metric])
-        say(f"trial {trial.number}: {plan.metric} {outcome.scores[plan.metric]:.4g} after {_minutes(trial)}")
+        score = outcome.scores[plan.metric]
+        study.end(trial, score)
+        say(f"trial {trial.number}: trained to its end, {plan.metric} {score:.4g}, {_so_far(study, trial)}")
     shutil.rmtree(run / "checkpoints", ignore_errors=True)  # nothing resumes it
     return 0
 
 
-def _minutes(trial: Any) -> str:
-    return f"{trial.user_attrs.get('seconds', 0.0) / 60:.1f} minutes"
+def _so_far(study: Study, trial: Any) -> str:
+    """How long a trial took, and the best one so far."""
+    took, best = f"after {duration(trial.user_attrs.get('seconds', 0.0))}", study.best()
+    return took if best is None else f"{took}; best so far: trial {best.number}, {study.score(best):.4g}"

@@ -1,0 +1,50 @@
+"""weft tune: the best recipe and the pictures that a search leaves."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from tests.commands import labelled
+from weft.figures.tuning import history_figure
+from weft.tune.plan import keep, plan
+from weft.tune.report import best_recipe
+from weft.tune.study import Study
+
+HERE = importlib.util.find_spec("optuna") is not None
+needs_optuna = pytest.mark.skipif(not HERE, reason="OPTUNA IS NOT INSTALLED: pip install 'weft[tune]'")
+
+
+@needs_optuna
+def test_the_best_recipe_names_only_what_changed(tmp_path: Path) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    recipe.write_text("# Scored 7.\n" + recipe.read_text("utf-8"), "utf-8")
+    (tmp_path / "space.yaml").write_text("training.optimiser.lr: [0.02, 0.05]\n")
+    ready = plan(recipe, (), tmp_path / "study", space=tmp_path / "space.yaml")
+    keep(ready)
+    study = Study(ready, "", "study", 1)
+    settings = {"training.optimiser.lr": 0.05, "model.pool": {"use": "queries", "num_queries": 2}}
+    header, _, rest = best_recipe(study, settings, ["Told."]).partition(
+        "# The header of the recipe as it was"
+    )
+    assert "# training.optimiser.lr: 0.05 (was 0.02)\n# Told.\n" in header and "model.pool" not in header
+    assert rest.splitlines()[1] == "# Scored 7."
+    assert "model.pool" in best_recipe(study, {"model.pool": "queries"}, [])  # 4 queries by default
+    assert "(was" not in best_recipe(study, {}, [])
+
+
+def test_trials_far_behind_leave_the_others_room_in_the_picture() -> None:
+    trials = [(0, 0.80, True), (1, 0.90, True), (2, 0.85, False), (3, 0.10, False)]
+    (axes,) = history_figure(trials, metric="accuracy", higher=True).axes
+    assert axes.get_ylim() == pytest.approx((0.70, 0.98))  # a range below the worst; a tenth of all above
+    drawn = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
+    assert drawn["ended early"] == [[2, 0.85]]
+    assert drawn["ended early, below the picture"] == [pytest.approx([3, 0.70])]
+    assert drawn["best so far"][-1] == [3, 0.90]
+
+
+@pytest.mark.parametrize("trials", [[(0, 0.5, True)], [(0, 0.5, False), (1, 0.4, False)]])
+def test_a_picture_of_few_trials_shows_them_all(trials: list[tuple[int, float, bool]]) -> None:
+    (axes,) = history_figure(trials, metric="loss", higher=False).axes
+    low, high = axes.get_ylim()
+    assert all(low < score < high for _, score, _ in trials)
