@@ -229,9 +229,7 @@ def _backward(
     native.call(FUNCTIONS[packing][1], job)
     real = plan.real()
     if real is not None and len(real) > MOSTLY_REAL * rows * steps:
-        real = (
-            None  # at padding d is zero: products with a few such rows take less time than leaving them out
-        )
+        real = None  # d is zero at padding, and a product of all rows is faster than leaving a few out
     return _products(ctx, (x, weight_x, hs), d, dh, dc, dextra, real)
 
 
