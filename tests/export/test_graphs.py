@@ -37,7 +37,7 @@ QUICK = (
         "hybrid()",
         "window(13)",
     ),
-    *("recurrent((13,),input,True)", "transformer(12,rotary,rms,False)"),
+    *("recurrent((13,),input,True)", "recurrent/block()", "transformer(12,rotary,rms,False)"),
 )
 """One or two of a kind; an export takes seconds, so all others run with the slow tests."""
 NEAR = 2e-5

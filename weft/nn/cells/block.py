@@ -112,7 +112,7 @@ class Block(Cell):
 
     def begin(self, carried: tuple[Tensor, ...]) -> State:
         """(zeros, the cell's own, the convolution's inputs)."""
-        shown = carried[0].new_zeros(len(carried[0]), self.size)
+        shown = carried[0].new_zeros(carried[0].shape[0], self.size)
         if self.convolution is None:
             return shown, *self.cell.begin(carried)
         return shown, *self.cell.begin(carried[:-1]), carried[-1]

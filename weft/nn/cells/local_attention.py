@@ -86,7 +86,7 @@ class LocalAttention(Cell):
 
     def begin(self, carried: tuple[Tensor, ...]) -> State:
         """(zeros, keys and values, whether real)."""
-        return carried[0].new_zeros(len(carried[0]), self.size), *carried  # type: ignore[return-value]
+        return carried[0].new_zeros(carried[0].shape[0], self.size), *carried  # type: ignore[return-value]
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """One step of the equation."""

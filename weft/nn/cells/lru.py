@@ -82,7 +82,7 @@ class LRU(Cell):
     def begin(self, carried: tuple[Tensor, ...]) -> State:
         """(zeros, Re h, Im h)."""
         real, imaginary = carried
-        return real.new_zeros(len(real), self.size), real, imaginary
+        return real.new_zeros(real.shape[0], self.size), real, imaginary
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """One step of the equation."""

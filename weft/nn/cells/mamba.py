@@ -90,7 +90,7 @@ class Mamba(Cell):
     def begin(self, carried: tuple[Tensor, ...]) -> State:
         """(zeros, h, the convolution's inputs)."""
         h, window = carried
-        return h.new_zeros(len(h), self.size), h, window
+        return h.new_zeros(h.shape[0], self.size), h, window
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """One step of the equation."""

@@ -72,7 +72,7 @@ class Variational(Cell):
         if not self.training:
             return (*state, None, None)
         h: Tensor = state[0]
-        read = h.new_ones(len(h), self.in_size)
+        read = h.new_ones(h.shape[0], self.in_size)
         return (
             *state,
             dropout(read, self.input_rate, training=True),
