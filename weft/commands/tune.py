@@ -159,7 +159,7 @@ def _opening(study: "Study", given: Mapping[str, Any]) -> list[str]:
 def _found(study: "Study", seeds: int) -> str:
     """How many trials there are, and what comes next."""
     said = f"the search has ended: {len(study.trials())} trials, {len(study.whole())} trained to their end"
-    return f"{said}; now the best one and the recipe as it is, {seeds} seeds each" if seeds else said
+    return f"{said}; the best and the recipe are now retrained (--seeds {seeds})" if seeds else said
 
 
 def several(phase: str, count: int) -> int:
