@@ -82,6 +82,15 @@ def test_parameters_become_settings_and_settings_overrides() -> None:
     ]
 
 
+def test_filters_are_searched_by_number_and_widths() -> None:
+    begun = check(read_recipe("trec-filters"))
+    space = spaces.around(space_of(type(begun.task), begun.plain), begun.plain)
+    features = space["model.encoder.features"]
+    assert features.low is not None and features.high is not None
+    assert features.low < 60 and features.high > 160
+    assert begun.plain["model"]["encoder"]["widths"] in space["model.encoder.widths"].values
+
+
 def test_a_batch_is_searched_only_if_a_larger_one_does_not_train_longer() -> None:
     recipe = {"data": {"batch_rows": 30}, "training": {"max_updates": 100, "max_epochs": 0}}
     assert "data.batch_rows" not in usual(recipe)

@@ -81,7 +81,7 @@ def decoding_of(task: type, recipe: Recipe) -> dict[str, Range]:
 
 
 def usual(recipe: Recipe) -> dict[str, Range]:
-    """Ranges around a recipe's own learning rate, widths, depths, dropout, smoothing, vocabulary and batch.
+    """Ranges around a recipe's own learning rate, sizes, depths, dropout, smoothing, vocabulary and batch.
 
     Example:
         >>> found = usual({"model": {"encoder": {"sizes": [64], "dropout": 0.1}}})
@@ -101,6 +101,8 @@ def usual(recipe: Recipe) -> dict[str, Range]:
         if last == "sizes" and value:
             size = int(value[0])
             space[name] = whole(size // 2, size * 2, layers=len(value) + 1)
+        elif last == "features" and value:
+            space[name] = whole(value // 2, value * 2)
         elif last == "num_layers" and value:
             space[name] = whole(1, value + 1, step=1)
         elif last == "dropout" and value is not None:

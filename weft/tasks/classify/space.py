@@ -13,6 +13,8 @@ def space(recipe: Recipe) -> Space:
         pools = Range(
             values=("mean", "max", "last", {"use": "queries", "num_queries": 4, "score": "additive"})
         )
+        if recipe["model"]["encoder"]["use"] == "filters":
+            found["model.encoder.widths"] = Range(values=([2, 3], [2, 3, 4], [3, 4, 5], [1, 2, 3, 4, 5]))
         return {**found, "model.pool": pools}
     rate = recipe["training"]["optimiser"]["lr"]  # far from it, a linear model diverges or stays at zero
     initial = {} if several or finer else {"model.bag.naive_bayes": Range(values=(False, True))}
