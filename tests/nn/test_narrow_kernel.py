@@ -22,8 +22,11 @@ BESIDE = torch.bfloat16 if native.narrow() else torch.float32
 """The dtype of weights that compiled code takes to multiply them as bytes."""
 
 
+SHAPES = [(1, 8, 5), (7, 130, 64), (33, 67, 203), (2, 300, 999), (37, 300, 130)]  # tiles: 16 x 64
+
+
 @needs_int8
-@pytest.mark.parametrize(("rows", "size", "classes"), [(1, 8, 5), (7, 130, 64), (33, 67, 203), (2, 300, 999)])
+@pytest.mark.parametrize(("rows", "size", "classes"), SHAPES)
 @torch.no_grad()
 def test_int8_is_the_product_of_rounded_rows_and_rounded_weights(rows: int, size: int, classes: int) -> None:
     head = Categorical(size, classes)
@@ -53,7 +56,7 @@ def test_the_largest_bytes_do_not_overflow() -> None:
     head.weight.copy_(torch.tensor([1.0, -1.0]).repeat(10)[:, None] * signs)
     head = head.to(BESIDE)
     use_int8(head)
-    h = torch.stack([signs, -signs, signs.abs()]).to(BESIDE)
+    h = torch.stack([signs, -signs, signs.abs()]).repeat(7, 1).to(BESIDE)
     close(head(h).double(), (h.double() @ as_bytes(head.weight.float()).double().T).log_softmax(-1), 1e-4)
 
 

@@ -31,11 +31,12 @@ SOURCES = (
     "tiles",
 )
 WIDE = ["-mavx512f", "-mavx512bw", "-mfma", "-mprefer-vector-width=512"]
+NARROW = [*WIDE, "-mavx512vl", "-mavx512bf16", "-mavx512vnni"]
 SETS = {
     "avx512": WIDE,
     "avx2": ["-mavx2", "-mfma"],
-    "bf16": [*WIDE, "-mavx512vl", "-mavx512bf16", "-mavx512vnni"],
-    "amx": [*WIDE, "-mamx-tile", "-mamx-bf16"],
+    "bf16": NARROW,
+    "amx": [*NARROW, "-mamx-tile", "-mamx-bf16", "-mamx-int8"],
 }
 OPTIONAL = {
     "amx": ("cells", "decoding", "tiles"),

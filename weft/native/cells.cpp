@@ -11,9 +11,6 @@
 // With tiles (tiles.h) the state of all rows is split once per step, and the sums pass through the L1 cache. With bfloat16
 // (narrow.h) it is rounded once per step, and two products are added at a time. For few rows and steps, weights are read as
 // they are: packing them would take longer than the products.
-#if defined(__AVX512BF16__)
-#include <cpuid.h>
-#endif
 
 #include "narrow.h"
 #include "panels.h"
@@ -494,11 +491,7 @@ API void weft_backward_plain(const Backward *f, Start start) { run<Backward, sla
 // In bfloat16: x, x_row and x_step in words of two numbers, panels as weft_pack_words makes them.
 API void weft_forward_words(const Forward *f, Start start) { run<Forward, slab<WORDS>>(f, start); }
 API void weft_backward_words(const Backward *f, Start start) { run<Backward, slab<WORDS>>(f, start); }
-// Whether the processor has AVX512_BF16 (CPUID leaf 7.1, EAX bit 5) and AVX512_VNNI (leaf 7, ECX bit 11).
-API Int weft_narrow_allowed() {
-  unsigned a, b, c, d, more;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c >> 11 & 1 && __get_cpuid_count(7, 1, &more, &b, &c, &d) && more >> 5 & 1;
-}
+API Int weft_narrow_allowed() { return narrow_allowed(); }
 API Int weft_row_words(Int K) { return row_words(HALF, K); }
 #endif
 

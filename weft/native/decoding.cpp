@@ -6,8 +6,6 @@
 #include "recurrent.h"
 #include "writing.h"
 
-#include <cpuid.h>
-
 // log softmax(z + b) of bfloat16 logits z: each row is read once and kept in the L1 cache as floats.
 struct Soften {
   Int rows, classes, slabs;
@@ -31,17 +29,11 @@ inline void soften_slab(const Soften &p, Int s) {
 
 API Int weft_decoding_version() { return 6; }  // version of the structs above; must equal VERSIONS in jobs.py
 #if defined(NARROW)
-// Whether the processor has AVX512_BF16 (CPUID leaf 7.1, EAX bit 5) and AVX512_VNNI (leaf 7, ECX bit 11).
-API Int weft_narrow_allowed() {
-  unsigned a, b, c, d, more;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c >> 11 & 1 && __get_cpuid_count(7, 1, &more, &b, &c, &d) && more >> 5 & 1;
-}
+API Int weft_narrow_allowed() { return narrow_allowed(); }
 #endif
-#if !defined(__AMX_BF16__)  // which has tiles instead
 API Int weft_narrow_rows(Int kind, Int n, Int K) { return 2 * narrow_rows_size(kind, n, K); }      // 16-bit elements
 API Int weft_narrow_panel(Int kind, Int O, Int K) { return 2 * narrow_panel_size(kind, O, K); }  // 16-bit elements
 API void weft_narrow_pack(Int kind, Int O, Int K, const float *weight, unsigned *out) { narrow_pack(kind, O, K, weight, out); }
-#endif
 API void weft_soften(const Soften *work, Start start) { run<Soften, soften_slab>(work, start); }
 API void weft_multiply(const Predict *work, Start start) { run<Predict, multiply_slab>(work, start); }
 API void weft_predict(const Predict *work, Start start) { run<Predict, predict_slab>(work, start); }

@@ -20,7 +20,7 @@ struct Tiled { explicit Tiled(bool) {} };
 // that one call takes read each panel once, in order: the processor's own prefetching is faster there.
 constexpr Int PIECE = 64, GROUP = 48;
 
-// How the rows of a slab are multiplied: with a buffer, float32 goes by tiles and the other kinds round their rows there.
+// How the rows of a slab are multiplied: with a buffer, float32 goes by tiles; the other kinds round their rows there.
 struct How { Int kind; unsigned short *buffer; };
 
 // Add the product of a piece of MR rows and a panel to the sums, which begin as `bias` if it is given; one instantiation

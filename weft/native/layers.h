@@ -283,7 +283,7 @@ inline void sources(const Decode &d, Int s, Int from, Int to) {
 constexpr Int AT_ONCE = 96;  // rows of an encoder whose numbers stay in the L2 cache
 
 inline void slab(const Decode &d, Int s) {
-  const Tiled here(d.cut && d.kind == FLOAT);
+  const Tiled here(d.cut);
   const Int last = d.sources * (s + 1) / d.slabs, some = AT_ONCE / d.places, step = d.whole ? (some ? some : 1) : d.sources;
   for (Int from = d.sources * s / d.slabs; from < last; from += step) sources(d, s, from, from + step < last ? from + step : last);
 }

@@ -19,9 +19,11 @@ FOLDER = Path(__file__).parent
 SETS = {"AVX512": ("amx", "bf16", "avx512"), "AVX2": ("avx2",)}
 """torch's name of the processor's instruction set, and the names in our files, best first."""
 
+NARROW = ("amx", "bf16")
+"""The sets whose compiled code multiplies in bfloat16."""
 WIDTHS = {"amx": 16, "bf16": 16, "avx512": 16, "avx2": 8}  # floats in a register
 DISPLAY_NAMES = {
-    "amx": "AVX-512 and AMX",
+    "amx": "AVX-512 with AMX, bfloat16 and int8",
     "bf16": "AVX-512 with bfloat16 and int8",
     "avx512": "AVX-512",
     "avx2": "AVX2",
@@ -104,7 +106,7 @@ def _load(path: Path, source: str) -> Loaded:
         return Loaded(None, f"{path.name} was compiled from other sources; install Weft again")
     if source == "tiles" and not library.weft_tiles_allowed():
         return Loaded(None, NO_TILES)
-    if instructions == "bf16" and not library.weft_narrow_allowed():
+    if instructions == "bf16" and not library.weft_narrow_allowed():  # tiles look themselves
         return Loaded(None, "the processor has no AVX512_BF16 or no VNNI")
     start = openmp.parallel()
     threads = "" if start else ", on one thread: torch's OpenMP was not found"
@@ -115,7 +117,7 @@ def _declare(library: Any, source: str, instructions: str) -> bool:
     """Declare the argument types of a library's functions; False if it was compiled for other structs."""
     version = getattr(library, f"weft_{source}_version")
     version.restype = c_longlong
-    calls = CALLS[source] | (NARROW_CALLS.get(source, {}) if instructions == "bf16" else {})
+    calls = CALLS[source] | (NARROW_CALLS.get(source, {}) if instructions in NARROW else {})
     for name, struct in calls.items():
         getattr(library, name).argtypes = [POINTER(struct), c_void_p]
     if source == "cells":
@@ -123,7 +125,7 @@ def _declare(library: Any, source: str, instructions: str) -> bool:
         library.weft_pack_backward.argtypes = [c_longlong, c_longlong, c_void_p, c_void_p]
         if instructions == "amx":
             library.weft_pack_tiled.argtypes = [*[c_longlong] * 4, c_void_p, c_void_p]
-        if instructions == "bf16":
+        if instructions in NARROW:
             library.weft_pack_words.argtypes = [*[c_longlong] * 3, c_void_p, c_void_p]
             library.weft_row_words.argtypes, library.weft_row_words.restype = [c_longlong], c_longlong
     if source == "matrix":

@@ -1,5 +1,6 @@
 // Products of rows by weights in bfloat16 (VDPBF16PS) or in bytes. A word of 32 bits holds two or four neighbours of a row,
-// and an instruction multiplies as many words as a register has and adds up each.
+// and an instruction multiplies as many words as a register has and adds up each. Tiles (tiles.h) take 16 rows and 16 words
+// of each at once, as they lie here; what remains goes by registers.
 //
 // bfloat16: rows and weights are rounded to nearest. Bytes: a row is divided by its largest magnitude / 127 when it comes,
 // a weight's row once, when it is packed. The sums are exact integers. The instructions want one factor without signs: rows
@@ -10,6 +11,9 @@
 
 #include "panels.h"
 #include "softmax.h"
+#include "tiles.h"
+
+#include <cpuid.h>
 
 #if defined(__AVX512BF16__) && defined(__AVX512VNNI__)
 #define NARROW  // bfloat16, and bytes by VPDPBUSD
@@ -33,6 +37,12 @@ inline Int narrow_panel_size(Int kind, Int O, Int K) {
 inline unsigned short *halves(unsigned *words) { return (unsigned short *)words; }
 
 #if defined(NARROW)
+// Whether the processor has AVX512_BF16 (CPUID leaf 7.1, EAX bit 5) and AVX512_VNNI (leaf 7, ECX bit 11).
+inline bool narrow_allowed() {
+  unsigned a, b, c, d, more;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c >> 11 & 1 && __get_cpuid_count(7, 1, &more, &b, &c, &d) && more >> 5 & 1;
+}
+
 // 16 numbers in bfloat16, as float32.
 inline V load(const unsigned short *p, M m) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, p)), 16));
@@ -138,6 +148,34 @@ NOINLINE void narrow_multiply(float *sums, const unsigned *a, Int lda, const uns
     }
 }
 
+#if defined(__AMX_INT8__)
+// The same for 16 rows: whole tiles of words, then the rest.
+template <Int KIND, int NV>
+NOINLINE void narrow_tiled(float *sums, const unsigned *a, Int lda, const unsigned *panel, Int words) {
+  _tile_zero(0); _tile_zero(1); _tile_zero(2); _tile_zero(3);
+  Int k = 0;
+  for (; k + TILE <= words; k += TILE) {
+    _tile_loadd(4, a + k, lda * 4);
+#define COLUMN_(v, b) \
+  if constexpr (v < NV) { \
+    _tile_loadd(b, panel + (k * NV + v) * W, NV * W * 4); \
+    if constexpr (KIND == BYTE) _tile_dpbusd(v, 4, b); else _tile_dpbf16ps(v, 4, b); \
+  }
+    COLUMN_(0, 5) COLUMN_(1, 6) COLUMN_(2, 7) COLUMN_(3, 5)
+#undef COLUMN_
+  }
+  _tile_stored(0, sums, NV * W * 4);
+  if constexpr (NV > 1) _tile_stored(1, sums + W, NV * W * 4);
+  if constexpr (NV > 2) _tile_stored(2, sums + 2 * W, NV * W * 4);
+  if constexpr (NV > 3) _tile_stored(3, sums + 3 * W, NV * W * 4);
+  for (; k < words; k++)
+    for (int i = 0; i < TILE * NV; i++) {
+      const V sum = times<KIND>(whole(sums + i * W), a + i / NV * lda + k, panel + (k * NV + i % NV) * W);
+      store(sums + i * W, lanes(W), sum);
+    }
+}
+#endif
+
 // As `dense` (dense.h); `room`: narrow_rows_size words.
 template <Int KIND, class F>
 inline void narrow_dense(const unsigned *panels, const float *bias, Int n, Int K, Int O, const float *a, Int lda,
@@ -151,13 +189,17 @@ inline void narrow_dense(const unsigned *panels, const float *bias, Int n, Int K
   auto block = [&](auto vectors, Int from) {
     constexpr int NV = decltype(vectors)::value;
     const unsigned *panel = panels + from * W * words;
-    tiles<max_rows(NV)>(0, n, [&](auto height, Int row) {
+    auto rows = [&](auto height, Int row) {
       constexpr int MR = decltype(height)::value;
       const Int size = NV * W * words;
       for (Int i = size * row / n; n > MR && i < size * (row + MR) / n; i += 16)  // of the next panel, as in `dense`
         _mm_prefetch((const char *)(panel + size + i), _MM_HINT_T1);
       float sums[MR * NV * W];
-      narrow_multiply<KIND, MR, NV>(sums, room + row * wide, wide, panel, words);
+#if defined(__AMX_INT8__)
+      if constexpr (MR == TILE) narrow_tiled<KIND, NV>(sums, room + row * wide, wide, panel, words);
+      else
+#endif
+        narrow_multiply<KIND, MR, NV>(sums, room + row * wide, wide, panel, words);
       for (int i = 0; i < MR * NV; i++) {
         const Int r = row + i / NV, unit = (from + i % NV) * W;
         const M m = lanes(O - unit);
@@ -166,7 +208,12 @@ inline void narrow_dense(const unsigned *panels, const float *bias, Int n, Int K
           sum = mul(floats(less(bits(sum), words_at(extra + unit))), mul(set(row_scales[r]), whole(scales + unit)));
         done(r, unit, m, bias ? add(sum, load(bias + unit, m)) : sum);
       }
-    });
+    };
+    Int row = 0;
+#if defined(__AMX_INT8__)
+    for (; row + TILE <= n; row += TILE) rows(std::integral_constant<int, TILE>(), row);
+#endif
+    tiles<max_rows(NV)>(row, n, rows);
   };
   for (Int j = 0; j < blocks.count; j++) {
     const Int from = blocks.first(j);

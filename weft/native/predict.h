@@ -30,7 +30,7 @@ void log_softmax(float *x, Int n) {
 inline void multiply_slab(const Predict &p, Int s) {
   const Int first = p.rows * s / p.slabs, n = p.rows * (s + 1) / p.slabs - first;
   float *logp = p.logp + first * p.classes;
-  const Tiled here(p.cut && p.kind == FLOAT);
+  const Tiled here(p.cut);
   dense(p.by, n, p.size, p.classes, p.x + first * p.size, p.size, {p.kind, p.cut ? p.cut + s * p.halves : nullptr},
         [&](Int r, Int u, M m, V y) { store(logp + r * p.classes + u, m, y); });
 }
@@ -45,7 +45,7 @@ inline void predict_step(Predict p, const Dense &project, const Step &s, const f
   p.rows = s.sources * s.width, p.slabs = 1, p.x = y, p.logp = s.logp;
   if (p.cut) p.cut += s.slab * p.halves;
   if (project.panel) {
-    const Tiled here(p.cut && p.kind == FLOAT);
+    const Tiled here(p.cut);
     dense(project, p.rows, size, p.size, y, size, {p.kind, p.cut},
           [&](Int r, Int u, M m, V v) { store(room + r * p.size + u, m, v); });
     p.x = room;

@@ -195,7 +195,7 @@ API void weft_write_recurrent(const void *model, const Step *step) {
   Moving moving = {w, *step, n, {w.kind, w.cut ? w.cut + step->slab * w.halves : nullptr}, w.rooms + step->slab * w.room};
   const float *y;
   {
-    const Tiled here(w.cut && w.kind == FLOAT);
+    const Tiled here(w.cut);
     y = moving.step();
   }
   predict_step(w.head, w.project, *step, y, w.size, moving.room);

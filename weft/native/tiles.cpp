@@ -1,7 +1,6 @@
 // The linear product on tiles: y = x W^T + b in float32, see tiles.h. Needs a compiler and a processor with AMX.
-#include "tiles.h"
+#include "narrow.h"
 
-#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,10 +45,10 @@ inline void product_slab(const Product &p, Int s) {
                });
 }
 
-// Whether the processor has AMX-BF16 and AMX-TILE (CPUID leaf 7, EDX bits 22 and 24).
+// Whether the processor has AMX-BF16, AMX-TILE and AMX-INT8 (CPUID leaf 7, EDX bits 22, 24 and 25), and what narrow.h needs.
 inline bool has_tiles() {
   unsigned a, b, c, d;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & d >> 24 & 1);
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & d >> 24 & d >> 25 & 1) && narrow_allowed();
 }
 
 }  // namespace

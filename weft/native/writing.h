@@ -70,7 +70,7 @@ API void weft_write(const void *model, const Step *step) {
   enter(w, s, n, d.x);
   if (w.entry.gain) norm(d, w.entry, n, d.x, d.x);
   {
-    const Tiled here(d.cut && d.kind == FLOAT);
+    const Tiled here(d.cut);
     sources(d, 0, 0, d.sources);
   }
   predict_step(w.head, w.project, s, d.x, d.size, d.room);

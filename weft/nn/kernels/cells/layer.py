@@ -157,7 +157,7 @@ def why_not_repeated(cell: str, given: Given) -> str:
 
 def _why_not_narrow(cell: str, given: Given) -> str:
     if not native.narrow_cells():
-        return "the compiled cells multiply in bfloat16 only with AVX512_BF16 and without tiles"
+        return "the compiled cells multiply in bfloat16 only with AVX512_BF16"
     if not (torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16):
         return "the compiled cells multiply in bfloat16 only under autocast"
     return why_not_native(cell, given)
