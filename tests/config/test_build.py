@@ -41,6 +41,16 @@ class Training:
             raise ConfigError(f"epochs: expected at least 1, got {self.epochs}")
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Inner:
+    bits: int = 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outer:
+    inner: Inner | None = None
+
+
 GRU_DEFAULTS = {"candidate": "tanh", "forget_bias": 0.0, "normalised": False}
 
 
@@ -216,3 +226,20 @@ def test_a_setting_of_an_inner_part_is_found_there() -> None:
 
     with pytest.raises(ConfigError, match=r"lr: .*did you mean 'optimiser\.lr'\?"):
         build(parse("lr: 1e-3", "x.yaml", name="training"), Settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{bits: many}", "model.inner.bits: expected a whole number"),
+        ("true", "model.inner: expected a table"),
+    ],
+)
+def test_a_mistake_inside_an_optional_table_is_told_with_its_own_name(text: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^x\.yaml:1: {sentence}"):
+        build(parse(f"{{inner: {text}}}", "x.yaml", name="model"), Outer)
+
+
+def test_a_bar_in_an_override_is_text(recipe) -> None:
+    data = recipe("", "data.source=|", "data.target=||").section("data").plain()
+    assert (data["source"], data["target"]) == ("|", "||")

@@ -201,7 +201,8 @@ def _union(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
         try:
             return convert(entry, one, make_part)
         except PlacedError:
-            if len(choices) == 1 and (contract_of(one) or one in lists):
+            table = isinstance(entry, Table) and dataclasses.is_dataclass(one)
+            if len(choices) == 1 and (contract_of(one) or one in lists or table):
                 raise  # the part's own error says more
         except Foreign as error:
             foreign.append(error)

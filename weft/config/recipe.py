@@ -1,5 +1,6 @@
 """Read a recipe from its file and apply the command line's overrides. Read next: build.py."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -65,7 +66,9 @@ def _changed(recipe: Table, override: str) -> Table:
     keys = name.strip().split(".")
     if not equals or not all(re.fullmatch(r"[\w-]+", key) for key in keys):
         raise PlacedError(f"{place}: expected section.key=value, such as training.seed=2")
-    new = parse(text.strip(), "", name=_joined(keys), place=place)
+    text = text.strip()
+    plain = json.dumps(text) if text[:1] in ("|", ">") else text  # on one line, no block of text follows
+    new = parse(plain, "", name=_joined(keys), place=place)
     return _set(recipe, keys, new, place)
 
 
