@@ -66,6 +66,16 @@ def test_what_cannot_be_cross_validated_is_refused(recipe: Path, tmp_path: Path)
     assert "pass data.folds=5" in refused(weft("folds", recipe, "--output", tmp_path / "out"))
     words = ["folds", recipe, "data.folds=3", "data.time=day", "--repeats", 2]
     assert "--repeats: data.time allows only one split" in refused(weft(*words))
+    assert "tests every fold" in refused(weft("folds", recipe, "data.folds=3", "data.fold=1"))
+    assert "got a file; choose another --output" in refused(
+        weft("folds", recipe, "data.folds=3", "--output", recipe)
+    )
+
+
+def test_more_folds_than_groups_are_refused_before_the_first_training(recipe: Path, tmp_path: Path) -> None:
+    words = ["folds", recipe, *SHORT, "data.group=group", "--output", tmp_path / "out"]
+    assert "values of group (data.group), one per fold, got 22" in refused(weft(*words, "data.folds=30"))
+    assert "at least 200 texts" in refused(weft(*words, "data.folds=200"))
 
 
 def test_folds_of_another_recipe_do_not_count(recipe: Path, tmp_path: Path) -> None:
@@ -73,7 +83,7 @@ def test_folds_of_another_recipe_do_not_count(recipe: Path, tmp_path: Path) -> N
     assert weft(*words).code == 0
     before = (tmp_path / "out" / "folds.tsv").read_bytes()
     other = weft(*words, "training.optimiser.lr=0.5")
-    assert "fold-0: was trained with recipe.training.optimiser.lr: 0.02" in refused(other)
+    assert "fold-0: was trained with training.optimiser.lr: 0.02" in refused(other)
     assert (tmp_path / "out" / "folds.tsv").read_bytes() == before
 
 

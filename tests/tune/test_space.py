@@ -111,6 +111,17 @@ def test_a_file_names_settings_with_ranges_or_values(tmp_path: Path) -> None:
     path.write_text("model.sizes: {low: 8, hihg: 32}\n")
     with pytest.raises(ConfigError, match=r"space\.yaml:1: .*hihg.*did you mean 'high'"):
         spaces.read_space(path)
+    path.write_text("\nmodel.pool: []\n")
+    with pytest.raises(ConfigError, match=r"space\.yaml:2: .*at least 1 value"):
+        spaces.read_space(path)
+
+
+@pytest.mark.parametrize("name", ["training.metric", "training.seed", "data.hold_out", "data.test"])
+def test_what_changes_the_score_itself_is_not_searched(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "space.yaml"
+    path.write_text(f"{name}: [a, b]\n")
+    with pytest.raises(ConfigError, match=rf"space\.yaml:1: .*{name}.* cannot be compared"):
+        spaces.read_space(path)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Compare two recipes, setting by setting. Read next: ../run/begun.py."""
 
+import json
 from typing import Any
 
 
@@ -14,8 +15,13 @@ def difference(old: Any, new: Any, name: str) -> str:
     """The first setting that differs, with its old value and the recipe's; "" if none differs."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in {**old, **new}:
-            found = difference(old.get(key), new.get(key), f"{name}.{key}")
+            found = difference(old.get(key), new.get(key), f"{name}.{key}" if name else key)
             if found:
                 return found
         return ""
-    return "" if old == new else f"{name}: {old}, the recipe says {new}"
+    return "" if old == new else f"{name}: {_shown(old)}, the recipe says {_shown(new)}"
+
+
+def _shown(value: Any) -> str:
+    """A value as a recipe writes it."""
+    return value if isinstance(value, str) else json.dumps(value)

@@ -11,6 +11,9 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 NORMAL = 1.959964
 """The 97.5 % point of the normal distribution."""
 
+SHARES = ("accuracy", "f1", "right")
+"""Endings of the names of scores from 0 to 1."""
+
 
 class Mean(NamedTuple):
     """A mean with the ends of its 95 % interval.
@@ -29,7 +32,7 @@ class Mean(NamedTuple):
         return f"{self.value:.4g}{interval}"
 
 
-def mean_of(scores: Sequence[float], *, overlap: float = 0.0) -> Mean:
+def mean_of(scores: Sequence[float], *, overlap: float = 0.0, name: str = "") -> Mean:
     """The mean of the scores of several trainings and its 95 % interval.
 
     Args:
@@ -37,17 +40,24 @@ def mean_of(scores: Sequence[float], *, overlap: float = 0.0) -> Mean:
         overlap: test examples per training example, if the trainings are folds of the same data. Their
             scores vary less than those of new data would, so the variance s²/n becomes s² (1/n + overlap).
 
+        name: of the score; the interval of a share ends at 0 and 1.
+
     Source: Nadeau & Bengio 2003, "Inference for the Generalization Error", section 3, for `overlap`.
 
     Example:
         >>> str(mean_of([1.0, 2.0, 3.0]))
         '2 [-0.4843, 4.484]'
+        >>> str(mean_of([0.5, 0.9], name="accuracy"))
+        '0.7 [0, 1]'
     """
     value, count = statistics.fmean(scores), len(scores)
     if count == 1:
         return Mean(value, value, value, 1)
     half = quantile(count - 1) * statistics.stdev(scores) * math.sqrt(1 / count + overlap)
-    return Mean(value, value - half, value + half, count)
+    low, high = value - half, value + half
+    if name.lower().endswith(SHARES):
+        low, high = max(0.0, low), min(1.0, high)
+    return Mean(value, low, high, count)
 
 
 def quantile(freedom: int) -> float:

@@ -4,7 +4,7 @@ Read next: ../metrics/trainings.py, the interval; ../tasks/shared/labels/splits.
 """
 
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,7 +69,11 @@ def folds(
     plain = read_recipe(recipe, given).plain()
     count, by_time = at(plain, ("data", "folds")), at(plain, ("data", "time"))
     if not isinstance(count, int) or count < 2:
-        raise ConfigError(f"{recipe}: expected data.folds of at least 2, got {count}; pass data.folds=5")
+        raise ConfigError(f"{recipe}: expected data.folds of at least 2, got {count or 0}; pass data.folds=5")
+    if any(one.partition("=")[0].strip() == "data.fold" for one in given):
+        raise ConfigError("data.fold: weft folds tests every fold; leave it out, or use weft train for one")
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder}: expected a directory for the runs, got a file; choose another --output")
     if by_time is not None and repeats > 1:
         raise ConfigError("--repeats: data.time allows only one split; leave it out")
     found = Folds(recipe, given, count, range(by_time is not None, count), repeats, folder, plugins)
@@ -108,7 +112,7 @@ def _check_same(plan: Folds, repeat: int, fold: int) -> None:
         return
     old = check(read_recipe(run / "recipe.yaml"), plugins=plan.plugins).plain
     new = check(read_recipe(plan.recipe, plan.overrides(repeat, fold)), plugins=plan.plugins).plain
-    if changed := difference(old, new, "recipe"):
+    if changed := difference(old, new, ""):
         raise ConfigError(
             f"{run}: was trained with {changed}; remove {plan.folder} or choose another --output"
         )
@@ -146,14 +150,30 @@ def write_table(plan: Folds) -> list[str]:
     files.replace(plan.folder / "folds.tsv", "".join(f"{line}\n" for line in lines).encode())
     said = []
     for name in names:
-        said.append(f"{name} {_mean(plan, [row.scores[name] for row in rows.values()])}")
-        for baseline in first.baselines[name]:
-            found = [row.baselines.get(name, {}).get(baseline) for row in rows.values()]
-            values = [value for value in found if value is not None]
-            if len(values) == len(rows):
-                said.append(f"  baseline: {baseline} {_mean(plan, values)}")
+        said.append(f"{name} {_mean(plan, name, [row.scores[name] for row in rows.values()])}")
+        for baseline, values in _shared([row.baselines.get(name, {}) for row in rows.values()]).items():
+            said.append(f"  baseline: {baseline} {_mean(plan, name, values)}")
     return said
 
 
-def _mean(plan: Folds, scores: Sequence[float]) -> Mean:
-    return mean_of(scores, overlap=1 / (plan.number - 1))
+def _shared(rows: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+    """The baselines that every fold has; those that chose different variants go without its name.
+
+    Example:
+        >>> _shared([{"counts (words)": 0.5, "last": 0.1}, {"counts (letters)": 0.7}])
+        {'counts': [0.5, 0.7]}
+    """
+    found = {}
+    for name in rows[0]:
+        short = name.partition(" (")[0]
+        alike = [[one for one in row if one == name] for row in rows]
+        if not all(alike):
+            alike = [[one for one in row if one.partition(" (")[0] == short] for row in rows]
+        if all(len(one) == 1 for one in alike):
+            label = name if all(one == [name] for one in alike) else short
+            found[label] = [row[one] for row, (one,) in zip(rows, alike, strict=True)]
+    return found
+
+
+def _mean(plan: Folds, name: str, scores: Sequence[float]) -> Mean:
+    return mean_of(scores, overlap=1 / (plan.number - 1), name=name)

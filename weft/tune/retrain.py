@@ -53,7 +53,7 @@ def retrained(study: Study, number: int, seeds: int) -> Mean | None:
         path = study.plan.retrained(number, seed).with_suffix(".json")
         if files.is_file(path):
             found.append(jsonfile.load(path, _Result, "remove it and run the same command").score)
-    return mean_of(found) if found else None
+    return mean_of(found, name=study.plan.metric) if found else None
 
 
 def _jobs(study: Study, seeds: int) -> list[tuple[int, int]]:

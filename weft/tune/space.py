@@ -14,6 +14,15 @@ from weft.config.compared import at
 from weft.errors import ConfigError
 from weft.tasks.space import Range
 
+FIXED = {
+    "training": ("metric", "seed"),
+    "data": (
+        *("valid", "test", "folder", "corpus", "source", "target", "label", "labels", "column", "horizon"),
+        *("hold_out", "split_seed", "split_column", "folds", "fold", "group", "time"),
+    ),
+}
+"""Settings whose values cannot be compared: another score, or scored on other examples."""
+
 LAYERS = ".layers"
 """Ending of the parameter that counts the layers of a list."""
 
@@ -28,7 +37,14 @@ def read_space(path: Path) -> dict[str, Range]:
         raise ConfigError(f"--space {path}: no such file; name one with settings to search, or leave it out")
     space = {}
     for name, entry in read_recipe(path).value.items():
+        section, _, key = name.partition(".")
+        if key in FIXED.get(section, ()):
+            raise entry.refuse(
+                "trials that differ in this setting cannot be compared by their score; leave it out"
+            )
         if isinstance(entry.value, list):
+            if not entry.value:
+                raise entry.refuse("expected at least 1 value, got none")
             space[name] = Range(values=tuple(entry.plain()))
         else:
             space[name] = build(entry, Range)

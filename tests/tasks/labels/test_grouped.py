@@ -95,7 +95,7 @@ def test_wrong_columns_are_named(tmp_path: Path) -> None:
         ({"group": "customer"}, r"x\.tsv:2: column 'customer' \(data\.group\) is empty"),
         (
             {"group": "shop"},
-            r"x\.tsv:2: column 'shop' .* is missing; the file has text, label, customer, day",
+            r"x\.tsv:1: column 'shop' .* is missing; the file has text, label, customer, day",
         ),
         ({"time": "day"}, r"x\.tsv:2: expected a date .* got 'never'"),
     ):

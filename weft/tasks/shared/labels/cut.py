@@ -24,7 +24,7 @@ def check_columns(
     if group is not None and time is not None:
         raise ConfigError("group: cannot be combined with time; leave one out")
     if time is not None and seed is not None:
-        raise ConfigError("split_seed: with time nothing is shuffled; leave it out")
+        raise ConfigError("split_seed: with time nothing is shuffled; set it to null or leave it out")
     if time is not None and folds and not fold:
         raise ConfigError("fold: expected at least 1 with time, as nothing is older than part 0, got 0")
 
@@ -51,8 +51,10 @@ def cut_texts(
         DataError: a cell of the column is missing, empty or no time.
     """
     labels = [one.label for one in texts]
+    _check_enough(len(texts), "texts", folds, path)
     if group is not None:
         groups = [cell for _, cell in _cells(texts, path, group, "group")]
+        _check_enough(len(set(groups)), f"values of {group} (data.group)", folds, path)
         seed = 1 if seed is None else seed
         return by_group(labels, groups, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
     if time is not None:
@@ -61,13 +63,21 @@ def cut_texts(
     return parts(labels, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
 
 
+def _check_enough(count: int, what: str, folds: int, path: Path) -> None:
+    if count < folds:
+        raise DataError(
+            f"{path}: expected at least {folds} {what}, one per fold, got {count}; use fewer data.folds"
+        )
+
+
 def _cells(texts: Sequence[Labelled], path: Path, column: str, name: str) -> Iterator[tuple[int, str]]:
     for one in texts:
         cell = one.cells.get(column, "").strip()
         if not cell:
             has = f"missing; the file has {', '.join(one.cells) or 'no columns'}"
             why = "empty; fill the cell" if column in one.cells else has
-            raise DataError(f"column {column!r} (data.{name}) is {why}", path=path, line=one.number)
+            line = one.number if column in one.cells else 1
+            raise DataError(f"column {column!r} (data.{name}) is {why}", path=path, line=line)
         yield one.number, cell
 
 

@@ -152,8 +152,10 @@ def check_parts(*, folds: int, fold: int, hold_out: int, seed: int | None, valid
     """
     if folds < 0 or folds == 1:
         raise ConfigError(f"folds: expected 0 for none or at least 2, got {folds}; 10 makes ten parts")
+    if fold and not folds:
+        raise ConfigError("fold: needs folds; set it, or leave fold out")
     if not 0 <= fold < max(1, folds):
-        raise ConfigError(f"fold: expected a number from 0 to {max(1, folds) - 1}, got {fold}")
+        raise ConfigError(f"fold: expected a number from 0 to {folds - 1}, got {fold}")
     if hold_out < 0 or hold_out == 1:
         raise ConfigError(
             f"hold_out: expected 0 for none or at least 2, got {hold_out}; 10 keeps a tenth for validation"
