@@ -60,6 +60,13 @@ def test_a_damaged_glossary_is_named(tmp_path: Path, line: str) -> None:
         read_glossary(path)
 
 
+def test_two_translations_of_a_term_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_text("beta\tnove\nalpha\tuno\nBeta\tsei\nalpha\tuno\n")
+    with pytest.raises(DataError, match=r"terms\.tsv:3: 'Beta' is 'sei' here but 'nove' in line 1"):
+        read_glossary(path)
+
+
 def test_a_term_that_cannot_be_written_is_named_and_other_lines_are_answered(
     trained: Path, tmp_path: Path
 ) -> None:

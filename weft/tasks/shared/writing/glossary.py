@@ -93,9 +93,11 @@ def reread(path: Path) -> Glossary:
     """A glossary from a file as it is now; if it is damaged, `read_glossary` keeps what it read before.
 
     Raises:
-        DataError: the file is missing, a line does not have two columns, or one is empty.
+        DataError: the file is missing, a line does not have two columns, one is empty, or a
+            term has two translations.
     """
     terms = []
+    seen: dict[str, tuple[str, int]] = {}
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
@@ -106,7 +108,15 @@ def reread(path: Path) -> Glossary:
                 path=path,
                 line=number,
             )
-        terms.append((source, target.strip()))
+        target = target.strip()
+        other, first = seen.setdefault(_key(source), (target, number))
+        if other != target:
+            raise DataError(
+                f"{source.strip()!r} is {target!r} here but {other!r} in line {first}; remove one of them",
+                path=path,
+                line=number,
+            )
+        terms.append((source, target))
     if not terms or len(terms) > MOST_TERMS:
         raise DataError(f"expected 1 to {MOST_TERMS:,} terms, got {len(terms):,}", path=path)
     _READ[path] = Glossary(terms)
