@@ -103,6 +103,7 @@ def test_another_objective_in_the_middle_and_a_start_that_is_none_are_refused(
     other = (f"training.start={trained}", "model.embedding.size=23")
     answer = weft("train", toy, "--run", tmp_path / "other", *FEW, *other)
     assert answer.code == 2 and "contains a different model from the recipe" in answer.err
+    assert "name the parts to take, such as training.start_parts" in answer.err
     answer = weft(
         "train", toy, "--run", tmp_path / "mixed", *FEW, RISK, "training.feeding={use: constant, p: 0.5}"
     )

@@ -39,7 +39,7 @@ def test_everything_wrong_is_found_in_one_run(tmp_path: Path) -> None:
     write(tmp_path / "test.de", "neu", "Katze", "Katze")
     convert = "other lines are UTF-8, so correct or remove the line"
     assert told(tmp_path, tmp_path / "test", tmp_path / "train") == [
-        f"train.de:10: not UTF-8 (byte 0xe9, the 4. of the line); {convert}",
+        f"train.de:10: not UTF-8 (byte 0xe9 at position 4 of the line); {convert}",
         "train.en:11: a NUL byte, so this is not UTF-8 text; convert the file (iconv -f "
         "ENCODING -t UTF-8) or remove the line",
         "train.en:12: U+FFFD, a character that an earlier conversion lost; correct or remove the line",

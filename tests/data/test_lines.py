@@ -88,7 +88,10 @@ def test_a_stream_gives_lines_as_they_come() -> None:
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (b"ok\n\ncaf\xe9 au\n", r"file:3: not UTF-8 \(byte 0xe9, the 4. of the line\); convert the file"),
+        (
+            b"ok\n\ncaf\xe9 au\n",
+            r"file:3: not UTF-8 \(byte 0xe9 at position 4 of the line\); convert the file",
+        ),
         (b"ok\n\x00\x01\n", "file:2: a NUL byte, so this is not UTF-8 text"),
         (
             "ok\nno\n".encode("utf-16"),
@@ -98,7 +101,7 @@ def test_a_stream_gives_lines_as_they_come() -> None:
             "\u0101\u0101".encode("utf-16-le").join([b"\xff\xfe", b""]),
             "file:1: not UTF-8 .*iconv -f UTF-16 -t UTF-8",
         ),
-        (b"ok\ncut \xe2\x82", r"file:2: not UTF-8 \(byte 0xe2, the 5."),
+        (b"ok\ncut \xe2\x82", r"file:2: not UTF-8 \(byte 0xe2 at position 5"),
         (b"surrogate \xed\xa0\x80\n", "file:1: not UTF-8"),
     ],
 )

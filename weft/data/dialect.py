@@ -45,6 +45,18 @@ def _count(line: str, mark: str) -> int:
         return 0
 
 
+def csv_fault(error: csv.Error) -> str:
+    """What is wrong with a row, and what to do.
+
+    Example:
+        >>> csv_fault(csv.Error("unexpected end of data"))
+        'unexpected end of data; quote the cell or correct the line'
+    """
+    if "new-line character" in str(error):
+        return "lines end with a carriage return only; convert the file: tr '\\r' '\\n' < FILE > NEW"
+    return f"{error}; quote the cell or correct the line"
+
+
 def with_points(rows: Sequence[Row], mark: str) -> Sequence[Row]:
     """The same rows with numbers in Python's format: 1.234,5 and 1,5 become 1234.5 and 1.5.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from weft.data.dialect import mark_of
+from weft.data.dialect import csv_fault, mark_of
 from weft.data.files import COMPRESSED
 from weft.data.lines import wrong_bytes
 from weft.data.sides import Finding, raw_lines
@@ -173,7 +173,7 @@ class LabelledText:
                 cells = next(reader, None)
                 mistaken = None
             except csv.Error as error:
-                mistaken = self._wrong(begun, "columns", f"{error}; quote the cell or correct the line")
+                mistaken = self._wrong(begun, "columns", csv_fault(error))
             yield from wrong or ([mistaken] if mistaken else ())
             if cells is None:
                 return

@@ -97,7 +97,7 @@ def wrong_bytes(line: bytes, file: str = "") -> str | None:
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as error:
-        where = f"byte 0x{line[error.start]:02x}, the {error.start + 1}. of the line"
+        where = f"byte 0x{line[error.start]:02x} at position {error.start + 1} of the line"
         return f"not UTF-8 ({where}); {advice(file, line)}"
     return None
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.data.clock import read_times
-from weft.data.dialect import Order, mark_of, order_of, with_points
+from weft.data.dialect import Order, csv_fault, mark_of, order_of, with_points
 from weft.data.lines import read_lines
 from weft.data.parquet import parquet_rows
 from weft.data.periods import aligned, resampled, shown
@@ -149,8 +149,7 @@ def _csv(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
     try:
         rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
-        why = f"{error}; quote the cell or correct the line"
-        raise DataError(why, path=path, line=reader.line_num) from None
+        raise DataError(csv_fault(error), path=path, line=reader.line_num) from None
     if not rows:
         raise DataError("expected a header and rows, got an empty file", path=path)
     first = [str(cell) for cell in rows[0][1]]

@@ -32,7 +32,7 @@ def checked(recipe: Table, plugins: Collection[str]) -> Begun:
     if name is None or not isinstance(name.value, str):
         raise recipe.refuse("expected a task, got none; add a line such as task: translate")
     kind: Any = named(name, Task, plugins=plugins)
-    recipe.check_keys(["task", *kind.sections, "training"])
+    recipe.check_keys(["task", *kind.sections, "training"], owner=f"a recipe for the task {name.value}")
     parts: dict[str, Any] = {}
     plain: dict[str, Any] = {"task": name.value}
     for section, target in {**kind.sections, "training": Settings}.items():

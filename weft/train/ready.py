@@ -131,7 +131,11 @@ def _model(session: Session, ready: Ready) -> nn.Module:
     if start.exists():
         taken = transfer.take(model, ready.rows(), start)
         if not taken:
-            weights.restore(model, weights.load(start), str(start))
+            old = session.settings.start
+            hint = "name the parts to take, such as training.start_parts='[embed, encoder]'" if old else None
+            weights.restore(
+                model, weights.load(start), f"training.start: {old}" if old else str(start), hint=hint
+            )
         elif not session.checkpoints.updates():
             session.report.said(taken)
     return model

@@ -140,7 +140,7 @@ def _check_names(part: str, own: Sequence[str], theirs: Sequence[str], run: str)
     if missing or foreign:
         more = f"has no {missing[0]}" if missing else f"has {foreign[0]}, which this model lacks"
         raise CheckpointError(
-            f"{SETTING}: {part}: this part of {run} {more}; give model.{part} the settings of that run's"
+            f"{SETTING}: {part}: this part of {run} {more}; set model.{part} as in that run"
         )
 
 

@@ -125,18 +125,19 @@ def _type(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def restore(model: nn.Module, weights: Mapping[str, Tensor], place: str) -> None:
+def restore(model: nn.Module, weights: Mapping[str, Tensor], place: str, *, hint: str | None = None) -> None:
     """Load weights into a model.
 
     Args:
         model: model built from the recipe.
         weights: from `load`.
         place: their file, for the error.
+        hint: the error's last words, if not the usual ones.
 
     Raises:
         CheckpointError: they belong to another model.
     """
-    check(model.state_dict(), weights, place)
+    check(model.state_dict(), weights, place, hint=hint or OTHER_RUN)
     with torch.no_grad():
         model.load_state_dict(weights)
 

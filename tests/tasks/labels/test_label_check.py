@@ -25,7 +25,7 @@ WANT = [
     "4: the text is empty; remove the line",
     "5: expected 2 columns, got 3; correct or remove the line",
     "6: the label is empty; give one or remove the line",
-    "8: not UTF-8 (byte 0xe9, the 4. of the line); convert the file",
+    "8: not UTF-8 (byte 0xe9 at position 4 of the line); convert the file",
 ]
 
 
