@@ -129,7 +129,9 @@ def keep(ready: Plan) -> None:
     space = spaces.as_json(ready.space)
     if files.is_file(path):
         old = jsonfile.load(path, _Kept, "restore it from a copy, or start another study with --study")
-        changed = difference(old.plain, ready.plain, "") or difference(old.space, space, "space")
+        changed = difference(old.plain, ready.plain, "") or difference(old.space, space, "space").replace(
+            "the recipe says", "now"
+        )
         if changed:
             raise ConfigError(
                 f"{ready.folder}: this study was started with {changed}; pass another --study for the new one"
