@@ -4,6 +4,7 @@ import pytest
 
 from weft.tasks.shared.planned import EPOCHS, UPDATES, planned
 from weft.train.schedules.linear import Linear
+from weft.train.schedules.cosine_restarts import CosineRestarts
 from weft.train.schedules.schedule import unreached
 from weft.train.settings import Settings
 
@@ -24,5 +25,9 @@ def test_a_warm_up_longer_than_the_training_is_said() -> None:
     said = unreached(Linear(warmup=400), settings.planned(17))
     assert "270 planned updates, got 400" in said and "warmup: 27" in said
     assert unreached(Linear(warmup=270), 270) == unreached(Linear(warmup=400), 0) == ""
+    assert "cycles: expected at most the 104 planned updates, got 400" in unreached(
+        CosineRestarts(cycles=400), 104
+    )
+    assert unreached(CosineRestarts(cycles=4), 104) == unreached(CosineRestarts(cycles=4), 0) == ""
     assert Settings(max_updates=50, max_epochs=30).planned(17) == 50
     assert Settings(max_minutes=1, max_updates=0, max_epochs=0).planned(17) == 0

@@ -70,13 +70,18 @@ def after_warmup(update: int, done: float, warmup: int) -> float:
 
 
 def unreached(schedule: Schedule, updates: int) -> str:
-    """A warning if the warm-up is longer than the training, else "".
+    """A warning if the training is shorter than the warm-up or has fewer updates than cycles, else "".
 
     Args:
         schedule: schedule of the training.
         updates: planned number of updates; 0 if unknown.
     """
-    warmup = getattr(schedule, "warmup", 0)
+    warmup, cycles = getattr(schedule, "warmup", 0), getattr(schedule, "cycles", 0)
+    if 0 < updates < cycles:
+        return (
+            f"training.schedule.cycles: expected at most the {updates:,} planned updates, got {cycles:,}, so "
+            "cycles end before they have trained; set fewer"
+        )
     if not updates or warmup <= updates:
         return ""
     return (
