@@ -92,6 +92,17 @@ def test_a_table_without_rows_keeps_its_header(run: Path, tmp_path: Path) -> Non
     assert weft("predict", run, tmp_path / "new.csv").lines == ["text,predicted,predicted_"]
 
 
+def test_a_row_without_a_text_keeps_its_cells_and_is_named(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("id,text\n7,\n8,it was dull\n")
+    answer = weft("predict", run, tmp_path / "new.csv")
+    assert answer.code == 3 and "new.csv:2: the text is empty" in answer.err
+    assert answer.lines == ["id,text,predicted", "7,,", "8,it was dull,bad"]
+    (tmp_path / "new.tsv").write_text("bad\tit was dull\ngood\t\n")
+    answer = weft("predict", run, tmp_path / "new.tsv")
+    assert answer.code == 3 and "new.tsv:2: the text is empty" in answer.err
+    assert answer.lines == ["bad", ""]
+
+
 BAG = "model.bag.ngrams=2", "model.bag.naive_bayes=true"
 
 

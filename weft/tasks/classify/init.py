@@ -136,7 +136,7 @@ def recipe(
     form += f"\n  encoding: {encoding}" if encoding != "utf-8" else ""
     size, metric = ("null", "loss") if counted.few else ("20000", "accuracy")
     optimiser = "lr: 0.01, weight_decay: 0.0" if counted.few else "lr: 0.002, weight_decay: 0.01"
-    return f"""{counted.about()} Written by `weft init`; every line may be changed.
+    return f"""{counted.about()} Written by `weft init`; change any line you like.
 #   weft train THIS-FILE
 task: classify
 data:

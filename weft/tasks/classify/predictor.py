@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from weft.data.labelled import MARK, Labelled, kind_of
-from weft.errors import ConfigError
+from weft.errors import ConfigError, DataError
 from weft.models import Predictor
 from weft.tasks import predictor
 from weft.tasks.classify.answers import Asked, Classified, Header, Row, Unclassified
@@ -84,18 +84,22 @@ class Classifier(predictor.Predictor[Asked]):
         if not isinstance(source, Path) or kind_of(source) == "lines":
             yield from super().inputs(source)
             return
-        table = self._data.read(source, label=self._data.text)
+        table = self._data.read(source, label=self._data.text, unlabelled=True)
         if table.headed:
             yield Given(Place(str(source), 1), Asked("", Row(table, table.names, 0)))
         for number, one in enumerate(table.rows(), 1):
             if isinstance(one, Labelled):
                 row = Row(table, list(one.cells.values()), number) if table.headed else None
-                yield Given(Place(str(source), one.number), Asked(one.text, row))
+                empty = "" if one.text.strip() else f"{source}:{one.number}: the text is empty; write one"
+                if empty and row is None:
+                    yield Given(Place(str(source), one.number), DataError(empty))
+                else:
+                    yield Given(Place(str(source), one.number), Asked(one.text, row, empty))
             elif one.kind == "file":  # the rest cannot be read
                 raise one.error()
             elif table.headed:
-                empty = Row(table, [""] * len(table.names), number)
-                yield Given(Place(str(source), one.line), Asked("", empty, str(one)))
+                row = Row(table, [""] * len(table.names), number)
+                yield Given(Place(str(source), one.line), Asked("", row, str(one)))
             else:
                 yield Given(Place(str(source), one.line), one.error())
 

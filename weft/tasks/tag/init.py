@@ -63,7 +63,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column
     plan = planned(words / 800, epochs=12, warmup=100)
     dropout = 0.4 if words < 500_000 else 0.25
     return f"""# {len(tags)} tags ({column}), {sentences:,} training sentences, {words:,} words.
-# Written by `weft init`; every line may be changed.
+# Written by `weft init`; change any line you like.
 #   weft train THIS-FILE
 task: tag
 data:

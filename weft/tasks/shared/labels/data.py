@@ -250,15 +250,21 @@ class LabelData:
             names = names_of(one.label, self.separator)
             yield one._replace(label=names[0] if self.separator is None else self.separator.join(names))
 
-    def read(self, path: Path, *, label: str | None = None) -> LabelledText:
-        """A file in the recipe's format; `label` names another label column of a table."""
+    def read(self, path: Path, *, label: str | None = None, unlabelled: bool = False) -> LabelledText:
+        """A file in the recipe's format.
+
+        Args:
+            path: of the file.
+            label: another column of labels.
+            unlabelled: whether labels may be empty.
+        """
         return LabelledText(
             path,
             text=self.text,
             label=label or self.label,
             labels=self.labels,
             encoding=self.encoding,
-            unlabelled=self.separator is not None,
+            unlabelled=unlabelled or self.separator is not None,
         )
 
     def describe(self, split: Split) -> str:
