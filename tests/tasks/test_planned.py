@@ -3,8 +3,8 @@
 import pytest
 
 from weft.tasks.shared.planned import EPOCHS, UPDATES, planned
-from weft.train.schedules.linear import Linear
 from weft.train.schedules.cosine_restarts import CosineRestarts
+from weft.train.schedules.linear import Linear
 from weft.train.schedules.schedule import unreached
 from weft.train.settings import Settings
 

@@ -66,6 +66,7 @@ def test_what_cannot_be_cross_validated_is_refused(recipe: Path, tmp_path: Path)
     assert "pass data.folds=5" in refused(weft("folds", recipe, "--output", tmp_path / "out"))
     words = ["folds", recipe, "data.folds=3", "data.time=day", "--repeats", 2]
     assert "--repeats: data.time allows only one split" in refused(weft(*words))
+    assert "task: memory has no folds" in refused(weft("folds", "adding-lstm"))
     assert "tests every fold" in refused(weft("folds", recipe, "data.folds=3", "data.fold=1"))
     assert "got a file; choose another --output" in refused(
         weft("folds", recipe, "data.folds=3", "--output", recipe)

@@ -27,11 +27,8 @@ def checked(recipe: Table, plugins: Collection[str]) -> Begun:
     Raises:
         ConfigError: a mistake in the recipe, or a plugin that is nowhere to be found.
     """
-    find(plugins)
-    name = recipe.value.get("task")
-    if name is None or not isinstance(name.value, str):
-        raise recipe.refuse("expected a task, got none; add a line such as task: translate")
-    kind: Any = named(name, Task, plugins=plugins)
+    kind: Any = task_of(recipe, plugins)
+    name = recipe.value["task"]
     recipe.check_keys(["task", *kind.sections, "training"], owner=f"a recipe for the task {name.value}")
     parts: dict[str, Any] = {}
     plain: dict[str, Any] = {"task": name.value}
@@ -51,3 +48,17 @@ def checked(recipe: Table, plugins: Collection[str]) -> Begun:
         metric = recipe.section("training").value["metric"] if settings.metric != Settings.metric else recipe
         raise metric.refuse(f"expected one of {', '.join(better)}, got {settings.metric!r}")
     return Begun(kind(**parts), settings, plain)
+
+
+def task_of(recipe: Table, plugins: Collection[str]) -> type[Task]:
+    """The class of the task that a recipe names.
+
+    Raises:
+        ConfigError: it names none, or a plugin is nowhere to be found.
+    """
+    find(plugins)
+    name = recipe.value.get("task")
+    if name is None or not isinstance(name.value, str):
+        raise recipe.refuse("expected a task, got none; add a line such as task: translate")
+    found: type[Task] = named(name, Task, plugins=plugins)
+    return found

@@ -5,6 +5,7 @@ Read next: ../metrics/trainings.py, the interval; ../tasks/shared/labels/splits.
 
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from weft.config.compared import at, difference
 from weft.errors import ConfigError
 from weft.metrics.trainings import Mean, mean_of
 from weft.run import begin, check, open_run
+from weft.run.checked import task_of
 from weft.train.loop import train
 from weft.train.reporting import MetricsFile
 
@@ -66,7 +68,12 @@ def folds(
     Raises:
         ConfigError: the recipe has no folds, or cannot be split in several ways.
     """
-    plain = read_recipe(recipe, given).plain()
+    table = read_recipe(recipe, given)
+    kind = task_of(table, plugins)
+    if "folds" not in signature(kind.sections["data"]).parameters:
+        name = table.value["task"]
+        raise name.refuse(f"{name.value} has no folds; weft folds cross-validates texts with classes")
+    plain = table.plain()
     count, by_time = at(plain, ("data", "folds")), at(plain, ("data", "time"))
     if not isinstance(count, int) or count < 2:
         raise ConfigError(f"{recipe}: expected data.folds of at least 2, got {count or 0}; pass data.folds=5")
