@@ -251,13 +251,7 @@ class LabelData:
             yield one._replace(label=names[0] if self.separator is None else self.separator.join(names))
 
     def read(self, path: Path, *, label: str | None = None, unlabelled: bool = False) -> LabelledText:
-        """A file in the recipe's format.
-
-        Args:
-            path: of the file.
-            label: another column of labels.
-            unlabelled: whether labels may be empty.
-        """
+        """A file in the recipe's format; `label` names another column, `unlabelled` one with empty cells."""
         return LabelledText(
             path,
             text=self.text,
