@@ -65,6 +65,8 @@ def test_the_temperature_of_another_model_does_not_count(made: Path, tmp_path: P
     about = json.loads((run / "calibration.json").read_text())
     (run / "calibration.json").write_text(json.dumps(about | {"model": "0" * 64, "temperature": 7.0}))
     np.testing.assert_array_equal(probs(run), probs(made))
+    assert "trained further since its last --calibrate" in weft("evaluate", run).out
+    assert "--calibrate" not in weft("evaluate", made).out + weft("evaluate", run, "--calibrate").out
     (run / "calibration.json").write_text("{}")
     assert "calibration.json" in refused(weft("evaluate", run))
 

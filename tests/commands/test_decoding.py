@@ -64,6 +64,7 @@ def test_an_ensemble_of_a_run_with_itself_is_the_run(trained: Path, blind: Path)
         assert float(one.split("\t")[0]) == pytest.approx(float(two.split("\t")[0]), abs=2e-4)
     assert answers(trained, "--ensemble", blind) == RIGHT  # the other one knows next to nothing
     evaluated = weft("evaluate", trained, "--ensemble", blind)
+    assert ", 2 runs together" in evaluated.out.splitlines()[0]
     assert evaluated.code == 0 and "BLEU" in evaluated.out
 
 

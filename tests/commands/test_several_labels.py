@@ -209,6 +209,9 @@ def test_data_check_counts_each_of_several_labels(tmp_path: Path) -> None:
     assert made.code == 0, made.err
     assert "the class 'good' has 2 texts" in made.out and "'weather'" not in made.out
     assert f"{valid}:2: the label 'cold' does not occur in {train}" in made.out
+    other = weft("data", "check", train, valid, "--label", "label", "--separator", ";")
+    assert other.code == 0 and f"{train}: no text has several labels; if some should, ';' is not" in other.out
+    assert "no text has several" not in made.out
     plain = weft("data", "check", train, "--label", "label")
     assert plain.code == 1 and f"{train}:4: the label is empty" in plain.out
 

@@ -94,7 +94,8 @@ def command(**given: Any) -> int:
     search = {name: value for name, value in given.items() if name not in OWN}
     teacher, jobs = _assigned(given, student, search, corpus)
     rewritten.begin(corpus, teacher)
-    click.echo(f"teacher: {teacher.run}, {teacher.decoding}; its texts go to {corpus}", err=True)
+    others = f" with {', '.join(teacher.ensemble)}" if teacher.ensemble else ""
+    click.echo(f"teacher: {teacher.run}{others}, {teacher.decoding}; its texts go to {corpus}", err=True)
     for job in jobs:
         job.copy()
         if code := _written(job, given["teacher"], search):

@@ -36,7 +36,7 @@ def degenerate(samples: Sequence[Any]) -> str:
     if not texts or 2 * len(empty + again) < len(texts):
         return ""
     if not again:
-        return "the model writes nothing"
+        return "most answers of the model are empty"
     return f"the model repeats itself ({again[0] if len(again[0]) <= SHOWN else again[0][:SHOWN] + '…'})"
 
 

@@ -21,6 +21,7 @@ WORDS = COMMON | {
     "unlabelled": "texts without exactly one label",
     "single": "files with one class only",
     "label": "classes that are rare, or missing in one file",
+    "separator": "files in which no text has several labels",
     "nothing": "empty texts",
     "again": "duplicate texts in one file",
     "leak": "texts that also occur in an earlier file",
@@ -58,7 +59,7 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
             wrong = placed(str(path), error)
             found.add(wrong._replace(kind="columns") if wrong.line else wrong)
             continue
-        rows = 0
+        rows = most = 0
         for one in texts.rows():
             rows += 1
             if isinstance(one, Finding):
@@ -67,6 +68,7 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
             number, said, read, _ = one
             names = names_of(said, separator)
             counts.update(names)
+            most = max(most, len(names))
             for name in names if path != first and known else ():
                 if name not in known:
                     what = f"the label {name!r} does not occur in {first}, so no classifier can learn it"
@@ -86,6 +88,9 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
                 what = "U+FFFD, the mark of a character lost in a conversion; correct or remove the line"
                 found.add(Finding(str(path), number, "damaged", what))
         lines[str(path)] = rows
+        if separator is not None and path == first and rows and most < 2:
+            what = f"no text has several labels; if some should, {separator!r} is not their separator"
+            found.add(Finding(str(path), 0, "separator", what))
         if path == first:
             known = dict(counts)
             if len(counts) == 1 and separator is None:

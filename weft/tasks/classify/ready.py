@@ -241,6 +241,8 @@ class ClassifyReady(ready.Ready):
             if isinstance(member.ready, ClassifyReady):
                 self._check_unseen(member, split)
         title += f", {1 + len(members)} runs together" if members else ""
+        if self._run is not None and temperature.outdated(self._run):
+            title += ", trained further since its last --calibrate, so not calibrated"
         classifier = self.predictor(model, {"ensemble": members})
         texts, labels, lines, _ = Texts.of(found)
         known = None if train is None else train[:2]

@@ -41,12 +41,22 @@ def load(run: Path) -> Calibrated:
     Raises:
         CheckpointError: the file is damaged.
     """
-    if not files.is_file(run / FILE):
-        return Calibrated()
-    saved = jsonfile.load(run / FILE, _Saved, "remove it, or run weft evaluate --calibrate")
-    if saved.model != _fingerprint(run):
+    saved = _saved(run)
+    if saved is None or saved.model != _fingerprint(run):
         return Calibrated()
     return Calibrated(saved.temperature, saved.thresholds)
+
+
+def outdated(run: Path) -> bool:
+    """Whether the run was trained further after it was calibrated."""
+    saved = _saved(run)
+    return saved is not None and saved.model != _fingerprint(run)
+
+
+def _saved(run: Path) -> _Saved | None:
+    path = run / FILE
+    advice = "remove it, or run weft evaluate --calibrate"
+    return jsonfile.load(path, _Saved, advice) if files.is_file(path) else None
 
 
 def _fingerprint(run: Path) -> str:

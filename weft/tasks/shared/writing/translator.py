@@ -81,6 +81,8 @@ class Translator(Predictor[str]):
         self.banned = (PAD, UNK, SOS, *banned)
         self.lines = decoding.nbest
         self.scores = scores
+        together = f", {1 + len(others)} runs together" if others else ""
+        self.described = f"{decoding.describe()}{together}"
         self._searches = Searches([model, *others], target, decoding, self.banned, shortlist)
         self._random = self._seeded()  # shared by all answers
 
