@@ -88,15 +88,9 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
                 what = "U+FFFD, the mark of a character lost in a conversion; correct or remove the line"
                 found.add(Finding(str(path), number, "damaged", what))
         lines[str(path)] = rows
-        if separator is not None and path == first and rows and most < 2:
-            what = f"no text has several labels; if some should, {separator!r} is not their separator"
-            found.add(Finding(str(path), 0, "separator", what))
         if path == first:
             known = dict(counts)
-            if len(counts) == 1 and separator is None:
-                what = f"expected two classes or more, got only {next(iter(counts))!r}"
-                found.add(Finding(str(path), 0, "single", what))
-            _rare(found, path, counts)
+            _training(found, path, counts, separator, most)
         for said in sorted(set(known) - set(counts)):
             what = f"no text has the class {said!r}, which {first} has; it is not scored here"
             found.add(Finding(str(path), 0, "label", what))
@@ -104,8 +98,14 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
     return Report(found.findings, found.counts, lines, WORDS, "texts")
 
 
-def _rare(found: _Found, path: Path, counts: Counter[str]) -> None:
-    """Classes of the training file with few texts."""
+def _training(found: _Found, path: Path, counts: Counter[str], separator: str | None, most: int) -> None:
+    """Too few classes or labels of the training file, whose texts have `most` labels at most."""
+    if separator is not None and most == 1:
+        what = f"no text has several labels; if some should, {separator!r} is not their separator"
+        found.add(Finding(str(path), 0, "separator", what))
+    if len(counts) == 1 and separator is None:
+        what = f"expected two classes or more, got only {next(iter(counts))!r}"
+        found.add(Finding(str(path), 0, "single", what))
     for said, count in counts.items() if len(counts) > 1 else ():
         if count < FEW:
             what = f"the class {said!r} has {count} text{'s' * (count > 1)}; add more, or remove it"
