@@ -60,6 +60,11 @@ def test_a_damaged_glossary_is_named(tmp_path: Path, line: str) -> None:
         read_glossary(path)
 
 
+def test_a_missing_glossary_is_named_before_the_training(toy: Path, tmp_path: Path) -> None:
+    said = refused(weft("train", toy, "--run", tmp_path / "run", f"decoding.glossary={tmp_path}/gone.tsv"))
+    assert "gone.tsv: no such file" in said and not (tmp_path / "run" / "checkpoints").exists()
+
+
 def test_two_translations_of_a_term_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "terms.tsv"
     path.write_text("beta\tnove\nalpha\tuno\nBeta\tsei\nalpha\tuno\n")

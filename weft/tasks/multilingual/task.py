@@ -26,6 +26,7 @@ from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.shared.writing.data import moved
 from weft.tasks.shared.writing.decoding import ALIGNED, EVALUATED, Decoding
 from weft.tasks.shared.writing.evaluation import BETTER
+from weft.tasks.shared.writing.glossary import read_glossary
 from weft.tasks.shared.writing.model import PairModel
 from weft.tasks.shared.writing.reading import encode_pairs
 from weft.tasks.task import Progress, Task
@@ -87,6 +88,8 @@ class Multilingual(Task):
 
     def check_ready(self) -> None:
         """Check that all files exist, and that the parts of the model fit together."""
+        if self.decoding.glossary is not None:
+            read_glossary(self.decoding.glossary)
         with within("model"):
             self.parts.build(5, 5, one_vocabulary=True)
         for pair in self.data.pairs:

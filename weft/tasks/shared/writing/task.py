@@ -18,6 +18,7 @@ from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.shared.writing.data import PairData, moved
 from weft.tasks.shared.writing.decoding import Decoding
+from weft.tasks.shared.writing.glossary import read_glossary
 from weft.tasks.shared.writing.model import PairModel
 from weft.tasks.shared.writing.prepared import (
     Vocabularies,
@@ -75,6 +76,8 @@ class PairTask(Task, ABC):
 
     def check_ready(self) -> None:
         """Check that all files exist, and that the parts of the model fit together."""
+        if self.decoding.glossary is not None:
+            read_glossary(self.decoding.glossary)
         with within("model"):
             self.parts.build(5, 5, one_vocabulary=self.data.vocabulary.shared)
         for split in SPLITS:
