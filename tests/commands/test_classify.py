@@ -1,6 +1,7 @@
 """Classification from files to answers, as a user types it."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,17 @@ def test_a_row_without_a_text_keeps_its_cells_and_is_named(run: Path, tmp_path: 
     answer = weft("predict", run, tmp_path / "new.tsv")
     assert answer.code == 3 and "new.tsv:2: the text is empty" in answer.err
     assert answer.lines == ["bad", ""]
+
+
+def test_a_pipe_is_written_to_and_not_replaced_by_a_file(run: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    (tmp_path / "new.csv").write_text("id,text\n8,it was dull\n")
+    assert weft("predict", run, tmp_path / "new.csv", "--output", pipe).code == 0
+    assert os.read(reader, 99).split() == [b"id,text,predicted", b"8,it", b"was", b"dull,bad"]
+    assert pipe.is_fifo()
+    os.close(reader)
 
 
 BAG = "model.bag.ngrams=2", "model.bag.naive_bayes=true"

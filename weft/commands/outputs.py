@@ -3,6 +3,7 @@
 Read next: evaluate.py, which uses it.
 """
 
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -55,9 +56,13 @@ def write(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file atomically; see `write`."""
+    """Write a file atomically, see `write`; a device or a pipe, such as /dev/stdout, is written to."""
     try:
-        files.replace(path, content)
+        found = files.status(path)
+        if found is None or stat.S_ISREG(found.st_mode):
+            files.replace(path, content)
+        else:  # a rename would put a file in its place
+            path.write_bytes(content)
     except OSError as error:
         raise DataError(
             f"cannot be written ({error.strerror or error}); free some space or choose another place",
