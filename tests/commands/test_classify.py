@@ -1,7 +1,6 @@
 """Classification from files to answers, as a user types it."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -86,33 +85,6 @@ def test_the_pictures_of_a_table_have_the_numbers_of_its_rows(run: Path, tmp_pat
     assert answer.code == 0, answer.err
     assert answer.lines[0] == "text\tlabel\tpredicted" and len(answer.lines) == 3
     assert sorted(path.name for path in (tmp_path / "plots").glob("*.png")) == ["1.png", "2.png"]
-
-
-def test_a_table_without_rows_keeps_its_header(run: Path, tmp_path: Path) -> None:
-    (tmp_path / "new.csv").write_text("text,predicted\n")
-    assert weft("predict", run, tmp_path / "new.csv").lines == ["text,predicted,predicted_"]
-
-
-def test_a_row_without_a_text_keeps_its_cells_and_is_named(run: Path, tmp_path: Path) -> None:
-    (tmp_path / "new.csv").write_text("id,text\n7,\n8,it was dull\n")
-    answer = weft("predict", run, tmp_path / "new.csv")
-    assert answer.code == 3 and "new.csv:2: the text is empty" in answer.err
-    assert answer.lines == ["id,text,predicted", "7,,", "8,it was dull,bad"]
-    (tmp_path / "new.tsv").write_text("bad\tit was dull\ngood\t\n")
-    answer = weft("predict", run, tmp_path / "new.tsv")
-    assert answer.code == 3 and "new.tsv:2: the text is empty" in answer.err
-    assert answer.lines == ["bad", ""]
-
-
-def test_a_pipe_is_written_to_and_not_replaced_by_a_file(run: Path, tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    (tmp_path / "new.csv").write_text("id,text\n8,it was dull\n")
-    assert weft("predict", run, tmp_path / "new.csv", "--output", pipe).code == 0
-    assert os.read(reader, 99).split() == [b"id,text,predicted", b"8,it", b"was", b"dull,bad"]
-    assert pipe.is_fifo()
-    os.close(reader)
 
 
 BAG = "model.bag.ngrams=2", "model.bag.naive_bayes=true"

@@ -1,0 +1,44 @@
+"""weft predict of a classifier: tables keep their rows and columns."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.commands import labelled
+from tests.commands.shell import weft
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tables")
+    answer = weft("train", labelled.make_texts(folder / "toy"), "--run", folder / "run")
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+def test_a_table_without_rows_keeps_its_header(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("text,predicted\n")
+    assert weft("predict", run, tmp_path / "new.csv").lines == ["text,predicted,predicted_"]
+
+
+def test_a_row_without_a_text_keeps_its_cells_and_is_named(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("id,text\n7,\n8,it was dull\n")
+    answer = weft("predict", run, tmp_path / "new.csv")
+    assert answer.code == 3 and "new.csv:2: the text is empty" in answer.err
+    assert answer.lines == ["id,text,predicted", "7,,", "8,it was dull,bad"]
+    (tmp_path / "new.tsv").write_text("bad\tit was dull\ngood\t\n")
+    answer = weft("predict", run, tmp_path / "new.tsv")
+    assert answer.code == 3 and "new.tsv:2: the text is empty" in answer.err
+    assert answer.lines == ["bad", ""]
+
+
+def test_a_pipe_is_written_to_and_not_replaced_by_a_file(run: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    (tmp_path / "new.csv").write_text("id,text\n8,it was dull\n")
+    assert weft("predict", run, tmp_path / "new.csv", "--output", pipe).code == 0
+    assert os.read(reader, 99).split() == [b"id,text,predicted", b"8,it", b"was", b"dull,bad"]
+    assert pipe.is_fifo()
+    os.close(reader)
