@@ -38,9 +38,8 @@ Products = Literal["auto", "torch", "onednn", "tiles"]
 
 Fused = Literal["auto", "native", "tiles", "torch"]
 """Operations that compiled code computes in one pass: losses, additive attention, search steps. auto: as for
-recurrent layers; torch: no compiled code; native: compiled code without tiles; tiles: a search always
-multiplies
-on tiles."""
+recurrent layers; torch: no compiled code; native: compiled code without tiles; tiles: a search multiplies
+float32 on tiles for any number of rows."""
 
 SWITCHES = {"cells": get_args(Cells), "linear": get_args(Products), "fused": get_args(Fused)}
 """Each switch and its values. Force one with `use`, or with the environment variable WEFT_<SWITCH>."""
