@@ -6,8 +6,9 @@ import pytest
 
 from tests.commands import corpus
 from tests.commands.shell import refused, unanswered, weft
+from weft.data.parallel import ParallelText
 from weft.errors import DataError
-from weft.tasks.shared.writing.glossary import Glossary, kept, read_glossary
+from weft.tasks.shared.writing.glossary import AnnotatedText, Glossary, kept, read_glossary
 
 LINES = ["alpha beta", "gamma", "beta gamma delta alpha", "Beta beta", "theta iota", "", "zeta"]
 
@@ -87,3 +88,53 @@ def test_sampling_and_required_words_exclude_it(trained: Path, terms: Path) -> N
     said = refused(weft("predict", trained, "--glossary", terms, "--require", "uno", stdin=b"alpha\n"))
     assert "require and glossary: cannot be combined" in said
     assert "glossary" in refused(weft("predict", trained, "--glossary", terms, "--sample", stdin=b"alpha\n"))
+
+
+def test_half_of_the_sources_whose_terms_are_translated_so_are_annotated(tmp_path: Path) -> None:
+    (tmp_path / "x.en").write_text("".join(f"{n} cells, then a row\n" for n in range(400)))
+    (tmp_path / "x.es").write_text("".join(f"{n} CELDAS, luego otra\n" for n in range(400)))
+    path = tmp_path / "terms.tsv"
+    path.write_text("cells\tceldas\nrow\tfila\n")
+    text = AnnotatedText(ParallelText(tmp_path / "x", "en", "es"), path)
+    pairs = list(text)
+    assert pairs == list(text) and text.files[-1] == path and text.place(3) == f"{tmp_path / 'x.en'}:3"
+    annotated = [pair.source for pair in pairs if "<term>" in pair.source]
+    assert annotated[0].endswith(" cells <term> celdas </term>, then a row")  # not fila: the target lacks it
+    assert 150 < len(annotated) < 250
+    assert [pair.target for pair in pairs[:2]] == ["0 CELDAS, luego otra", "1 CELDAS, luego otra"]
+
+
+def test_a_model_trained_with_a_glossary_follows_what_its_sources_say(tmp_path: Path) -> None:
+    recipe = corpus.make(tmp_path / "toy")
+    for side in (tmp_path / "toy" / "train.yy", tmp_path / "toy" / "valid.yy"):
+        lines = [
+            line.replace("uno", "once") if n % 2 else line
+            for n, line in enumerate(side.read_text().split("\n"))
+        ]
+        side.write_text("\n".join(lines))
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("alpha\tonce\n")
+    run = tmp_path / "run"
+    trained = weft("train", recipe, "--run", run, f"data.glossary={terms}")
+    assert trained.code == 0, trained.err
+    sources = (tmp_path / "toy" / "train.xx").read_text().splitlines()[:60]
+    text = "".join(f"{line}\n" for line in sources).encode()
+    options = ["--glossary", terms, "--set", "terms=annotate"]
+    plain, found = (weft("predict", run, *extra, stdin=text).lines for extra in ([], options))
+    counts = [kept(read_glossary(terms), sources, lines, sources) for lines in (plain, found)]
+    assert counts[0].outputs < 0.5 * counts[0].terms and counts[1].outputs > 0.65 * counts[1].terms, counts
+    same = [
+        line == other
+        for line, other, source in zip(plain, found, sources, strict=True)
+        if "alpha" not in source
+    ]
+    assert all(same) and len(same) > 5
+    report = weft("evaluate", run, *options, "--beam", 1).out
+    assert "greedy, glossary" in report and "terms annotate" in report and "terms of the glossary" in report
+    answer = weft("predict", run, *options, "--alignments", tmp_path / "a", stdin=text)
+    assert "count the annotations" in refused(answer)
+
+
+def test_only_a_model_of_annotated_sources_takes_annotations(trained: Path, terms: Path) -> None:
+    answer = weft("predict", trained, "--glossary", terms, "--set", "terms=annotate", stdin=b"alpha\n")
+    assert "train with data.glossary=FILE" in refused(answer)

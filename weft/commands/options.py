@@ -84,7 +84,8 @@ _SEARCHING = (
         metavar="FILE",
         type=click.Path(path_type=Path),
         show_default="recipe",
-        help="Table TERM TAB TRANSLATION: an answer contains the translations of the terms in its source.",
+        help="Table TERM TAB TRANSLATION: an answer contains the translations of the terms in its source "
+        "(with --set terms=annotate, they are only suggested to the model).",
     ),
     click.option(
         "--no-repeat-ngram",

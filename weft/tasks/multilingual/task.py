@@ -61,6 +61,8 @@ class Multilingual(Task):
     def __init__(self, *, data: ManyData, model: PairModel, decoding: Decoding) -> None:
         if decoding.shortlist:
             raise ConfigError("decoding.shortlist: needs a model of one direction; leave it out")
+        if decoding.terms == "annotate":
+            raise ConfigError("decoding.terms: annotate needs a model of one direction; leave it out")
         self.data = data
         self.parts = model
         self.decoding = decoding

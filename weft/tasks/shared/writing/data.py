@@ -11,6 +11,7 @@ from typing import Any, Literal
 from weft.data.corpora import corpus
 from weft.data.parallel import ParallelText, both, complete
 from weft.errors import ConfigError, DataError
+from weft.tasks.shared.writing.glossary import AnnotatedText
 from weft.tasks.task import Split
 from weft.text import sampling
 
@@ -93,6 +94,9 @@ class PairData:
         mixed: more training texts, named as train is, and their weights, such as {"path/more": 2.0}; the
             first text has the weight 1.
         temperature: of the mixture (weft/data/mixture.py); 1 keeps the weighted sizes.
+        glossary: a table TERM TAB TRANSLATION, such as a dictionary. In half of the training sources that
+            contain a term, the translation is written after it if the target contains it, so that the model
+            learns to use terms that are annotated (`decoding.terms: annotate`).
         vocabulary: see VocabularySettings.
         augment: see AugmentSettings.
         max_length: pairs with more tokens on a side are left out of training; their number is reported.
@@ -112,6 +116,7 @@ class PairData:
     corpus: str | None = None
     mixed: dict[str, float] = field(default_factory=dict)
     temperature: float = 1.0
+    glossary: Path | None = None
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
     augment: AugmentSettings = field(default_factory=AugmentSettings)
     max_length: int = 128
@@ -185,12 +190,13 @@ class PairData:
         return [pairs[n].source for n in kept], [pairs[n].target for n in kept]
 
     def texts(self) -> list[Any]:
-        """All training texts: the first one, then those of the mixture.
+        """All training texts, annotated: the first one, then those of the mixture.
 
         Raises:
             DataError: files are missing or damaged.
         """
-        return [self.open("train"), *(self.at(self._placed(path)) for path in self.mixed)]
+        texts = [self.open("train"), *(self.at(self._placed(path)) for path in self.mixed)]
+        return texts if self.glossary is None else [AnnotatedText(text, self.glossary) for text in texts]
 
     def _placed(self, path: str) -> Path:
         """A path inside the folder; of two files with a comma between them, both."""

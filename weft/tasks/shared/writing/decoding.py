@@ -74,6 +74,8 @@ class Decoding:
         prefix: the text that every translation begins with.
         require: words or phrases that every translation contains (grid beam search, Hokamp & Liu 2017).
         glossary: a table TERM TAB TRANSLATION; the translations of the terms in a source are required.
+        terms: what the glossary does: "require", the answer contains them exactly; "annotate", they are
+            written into the source, and the model may inflect or leave them out (needs `data.glossary`).
         no_repeat_ngram: length of the n-grams that may not be repeated in a translation; 0 allows all.
         min_length: minimum number of tokens.
         mean: how an ensemble combines its members: mean "probability", or mean "log" probability.
@@ -103,6 +105,7 @@ class Decoding:
     prefix: str = ""
     require: tuple[str, ...] = ()
     glossary: Path | None = None
+    terms: Literal["require", "annotate"] = "require"
     no_repeat_ngram: int = 0
     min_length: int = 0
     mean: Mean = "probability"
@@ -114,7 +117,7 @@ class Decoding:
         self._check_beams()
 
     def _check_beams(self) -> None:
-        given = [name for name, without in _OF_BEAMS.items() if getattr(self, name) != without]
+        given = [name for name in self._of_beams if getattr(self, name) != _OF_BEAMS[name]]
         if given and self.search != "beam":
             raise ConfigError(f"{given[0]}: needs search: beam, got {self.search}")
         if len(given) > 1:
@@ -124,6 +127,11 @@ class Decoding:
                 f"diverse: {self.diverse} groups do not divide a beam of {self.beam}; "
                 f"set beam to {self.diverse * math.ceil(self.beam / self.diverse)}"
             )
+
+    @property
+    def _of_beams(self) -> list[str]:
+        """The settings that only a beam search has."""
+        return [name for name in _OF_BEAMS if name != "glossary" or self.terms == "require"]
 
     def with_options(self, options: Mapping[str, Any]) -> "Decoding":
         """These settings with the user's options; other options are ignored.
@@ -142,7 +150,9 @@ class Decoding:
             raise ConfigError(f"{unused[0]}: applies to sampling, but the search is {search}; add --sample")
         if search == "sample" and "beam" in given:
             raise ConfigError("beam: sampling keeps no beam; leave out --beam or --sample")
-        wants_beam = "beam" in given or given.get("nbest", 1) > 1 or any(name in given for name in _OF_BEAMS)
+        wants_beam = (
+            "beam" in given or given.get("nbest", 1) > 1 or any(name in given for name in self._of_beams)
+        )
         if search != "sample" and wants_beam:
             given["search"] = "beam"
             groups = max(1, given.get("diverse", self.diverse))
@@ -170,6 +180,7 @@ class Decoding:
             "prefix",
             "require",
             "glossary",
+            "terms",
             "no_repeat_ngram",
             "min_length",
             "shortlist",

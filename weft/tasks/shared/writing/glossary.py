@@ -1,19 +1,26 @@
 """A glossary: terms of the source language, and how they must be translated.
 
 A table of two columns, SOURCE TAB TARGET. Where a source contains a term, its translation is required in the
-answer, by the search for required words (search/required.py). Read next: translator.py.
+answer, by the search for required words (search/required.py), or written into the source after the term, for
+a model whose training texts have such annotations. Read next: translator.py.
+
+Source: Dinu et al. 2019, "Training Neural Machine Translation to Apply Terminology Constraints", inline
+annotation ("append"), here with marks around the translation instead of factors.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from zlib import crc32
 
 from weft.data.lines import read_lines
 from weft.errors import DataError
 from weft.search.required import MOST_WORDS
 
 MOST_TERMS = 100_000
+MARKS = "<term>", "</term>"
+"""Around an annotation; no spaces inside, so that mistakes (text/noise.py) leave them alone."""
 
 
 class Glossary:
@@ -35,18 +42,68 @@ class Glossary:
             >>> glossary.required("Select the cell range, then a cell.")
             ('rango de celdas', 'celda')
         """
-        words = _words(line)
-        found, at = [], 0
+        return tuple(dict.fromkeys(target for _, target in self._found(line)))[:MOST_WORDS]
+
+    def annotated(self, line: str, target: str | None = None) -> str:
+        """The source with the translation of each term behind it.
+
+        Args:
+            line: the source.
+            target: its translation; terms whose translation it does not contain are left out.
+
+        Example:
+            >>> Glossary([("cell", "celda")]).annotated("Select a cell.")
+            'Select a cell <term> celda </term>.'
+        """
+        text = None if target is None else f" {_key(target)} "
+        parts, done = [], 0
+        for end, term in self._found(line):
+            if text is None or f" {_key(term)} " in text:
+                parts += [line[done:end], f" {MARKS[0]} {term} {MARKS[1]}"]
+                done = end
+        return "".join([*parts, line[done:]])
+
+    def _found(self, line: str) -> Iterator[tuple[int, str]]:
+        """Where each term of a source ends, and its translation."""
+        ends, words = [], []
+        for word in _WORD.finditer(line):
+            ends.append(word.end())
+            words.append(word.group().casefold())
+        at = 0
         while at < len(words):
             for size in range(min(self._longest, len(words) - at), 0, -1):
                 target = self._targets.get(" ".join(words[at : at + size]))
                 if target is not None:
-                    found.append(target)
                     at += size
+                    yield ends[at - 1], target
                     break
             else:
                 at += 1
-        return tuple(dict.fromkeys(found))[:MOST_WORDS]
+
+
+class AnnotatedText:
+    """Training pairs; every second source with terms that are translated as in the glossary is annotated.
+
+    Which ones depends on the text of the source alone, so that a model reads terms with and without.
+
+    Args:
+        text: the pairs, such as a ParallelText.
+        path: of the glossary.
+    """
+
+    def __init__(self, text: Any, path: Path) -> None:
+        self._text, self._glossary = text, reread(path)
+        self.name = text.name
+        self.files = [*text.files, path]
+
+    def __iter__(self) -> Iterator[Any]:
+        for pair in self._text:
+            chosen = crc32(pair.source.encode()) % 2
+            yield pair._replace(source=self._glossary.annotated(*pair[1:])) if chosen else pair
+
+    def place(self, number: int) -> str:
+        """The place of a pair, as file:line."""
+        return str(self._text.place(number))
 
 
 class Kept(NamedTuple):
@@ -123,9 +180,12 @@ def reread(path: Path) -> Glossary:
     return _READ[path]
 
 
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
 def _words(text: str) -> list[str]:
     """Words and single other characters, in lower case."""
-    return re.findall(r"\w+|[^\w\s]", text.casefold())
+    return [word.casefold() for word in _WORD.findall(text)]
 
 
 def _key(text: str) -> str:

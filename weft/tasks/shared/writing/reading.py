@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from weft.data.store import EncodedPairs, PairEncoder
+from weft.tasks.shared.writing.glossary import Glossary
 from weft.text.vocabulary import UNK, Vocabulary, Word
 
 
@@ -127,6 +128,32 @@ class SourceReader:
             for number in row
         ]
         return found, list(numbers)
+
+
+class Annotating:
+    """Another reading that also reads the translations of a glossary's terms.
+
+    Args:
+        reading: reads the annotated texts.
+        glossary: writes the translations into them.
+    """
+
+    def __init__(self, reading: Reading, glossary: Glossary) -> None:
+        self._reading, self._glossary = reading, glossary
+        self.base, self.pieces, self.words = reading.base, reading.pieces, reading.words
+        self.extended = reading.extended
+
+    def encode(self, text: str) -> list[int]:
+        """The numbers of one text."""
+        return self._reading.encode(self._glossary.annotated(text))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of many texts."""
+        return self._reading.encode_batch([self._glossary.annotated(text) for text in texts])
+
+    def copyable(self, text: str) -> Sequence[str]:
+        """The unknown pieces of a text that the output may copy."""
+        return self._reading.copyable(self._glossary.annotated(text))
 
 
 def encode_pairs(

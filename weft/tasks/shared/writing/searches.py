@@ -37,7 +37,8 @@ class Searches:
         banned: Sequence[int],
         shortlist: Shortlist | None = None,
     ) -> None:
-        self._glossary = None if how.glossary is None else read_glossary(how.glossary)
+        path = how.glossary if how.terms == "require" else None
+        self._glossary = None if path is None else read_glossary(path)
         self._models, self._target, self._banned = models, target, banned
         self._shortlist = shortlist
         self._how = replace(how, glossary=None)

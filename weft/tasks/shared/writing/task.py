@@ -54,6 +54,11 @@ class PairTask(Task, ABC):
             raise ConfigError(
                 "decoding.shortlist: not supported by a pointer, which also copies source words; leave it out"
             )
+        if decoding.terms == "annotate" and data.glossary is None:
+            raise ConfigError(
+                "decoding.terms: annotate needs a model that was trained on annotated sources; "
+                "train with data.glossary=FILE, or leave terms out"
+            )
         self.data = data
         self.parts = model
         self.decoding = decoding

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from weft.data.shortlist import Shortlist
-from weft.errors import DataError, ShapeError
+from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh
 from weft.models import Generator
 from weft.search.hypotheses import Hypotheses, to_lists
@@ -23,7 +23,8 @@ from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
 from weft.tasks.shared.writing.alignment import Alignment, align
 from weft.tasks.shared.writing.batch import pad
 from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.reading import Reading
+from weft.tasks.shared.writing.glossary import read_glossary
+from weft.tasks.shared.writing.reading import Annotating, Reading
 from weft.tasks.shared.writing.searches import Searches, Words, batches
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
@@ -75,7 +76,8 @@ class Translator(Predictor[str]):
         shortlist: Shortlist | None = None,
     ) -> None:
         self.model = model
-        self.source = source
+        path = decoding.glossary if decoding.terms == "annotate" else None
+        self.source = source if path is None else Annotating(source, read_glossary(path))
         self.target = target
         self.decoding = decoding
         self.banned = (PAD, UNK, SOS, *banned)
@@ -103,7 +105,11 @@ class Translator(Predictor[str]):
             yield found if failed else Translated(self, line, found)  # type: ignore[arg-type,misc]
 
     def check_figures(self, *, alignments: bool) -> None:
-        """Raise an error if the model has no attention."""
+        """Raise an error if the model has no attention, or positions would not be those of the source."""
+        if alignments and isinstance(self.source, Annotating):
+            raise ConfigError(
+                "decoding.terms: annotate: alignments would count the annotations; leave out one of them"
+            )
         self.align([EOS], [])
 
     def predict(self, raw: Any) -> str:
