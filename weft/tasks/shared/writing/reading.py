@@ -7,10 +7,11 @@ Read next: translator.py.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from weft.data.store import EncodedPairs, PairEncoder
-from weft.tasks.shared.writing.glossary import Glossary
+from weft.tasks.shared.writing.glossary import Glossary, read_glossary
 from weft.text.vocabulary import UNK, Vocabulary, Word
 
 
@@ -154,6 +155,11 @@ class Annotating:
     def copyable(self, text: str) -> Sequence[str]:
         """The unknown pieces of a text that the output may copy."""
         return self._reading.copyable(self._glossary.annotated(text))
+
+
+def annotating(reading: Reading, path: Path | None) -> Reading:
+    """The reading, with the annotations of a glossary's file; None for no file."""
+    return reading if path is None else Annotating(reading, read_glossary(path))
 
 
 def encode_pairs(

@@ -23,8 +23,7 @@ from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
 from weft.tasks.shared.writing.alignment import Alignment, align
 from weft.tasks.shared.writing.batch import pad
 from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.glossary import read_glossary
-from weft.tasks.shared.writing.reading import Annotating, Reading
+from weft.tasks.shared.writing.reading import Annotating, Reading, annotating
 from weft.tasks.shared.writing.searches import Searches, Words, batches
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
@@ -76,8 +75,7 @@ class Translator(Predictor[str]):
         shortlist: Shortlist | None = None,
     ) -> None:
         self.model = model
-        path = decoding.glossary if decoding.terms == "annotate" else None
-        self.source = source if path is None else Annotating(source, read_glossary(path))
+        self.source = annotating(source, decoding.glossary) if decoding.terms == "annotate" else source
         self.target = target
         self.decoding = decoding
         self.banned = (PAD, UNK, SOS, *banned)
@@ -107,9 +105,7 @@ class Translator(Predictor[str]):
     def check_figures(self, *, alignments: bool) -> None:
         """Raise an error if the model has no attention, or positions would not be those of the source."""
         if alignments and isinstance(self.source, Annotating):
-            raise ConfigError(
-                "decoding.terms: annotate: alignments would count the annotations; leave out one of them"
-            )
+            raise ConfigError("decoding.terms: alignments would count the annotations; leave one of them out")
         self.align([EOS], [])
 
     def predict(self, raw: Any) -> str:
