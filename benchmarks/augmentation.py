@@ -2,10 +2,11 @@
 
     python benchmarks/augmentation.py build/augmentation
 
-Each variant is trained on the first pairs of the help pages with as many updates. Three tests are
-translated greedily: the test part, the same with mistakes in the sources, and its pairs joined two by two. A
-variant is compared with its baseline over seeds and test items (weft/metrics/repeated.py). The same command
-resumes.
+Each variant is trained on the first pairs of the help pages with as many updates. For back-translation, a
+model of the reverse direction, trained on the same pairs, translates the targets of the pairs that follow.
+Three tests are translated greedily: the test part, the same with mistakes in the sources, and its pairs
+joined two by two. A variant is compared with its baseline over seeds and test items
+(weft/metrics/repeated.py). The same command resumes.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from weft.commands.backtranslate import command as backtranslate
 from weft.config import read_recipe
 from weft.data.corpora import corpus
 from weft.metrics.bleu import Bleu
@@ -26,6 +28,7 @@ from weft.text.noise import Noise
 from weft.text.vocabulary import Vocabulary
 from weft.train.loop import train
 
+BACK = "back-translation"
 UNIGRAM = "data.vocabulary.kind=unigram"
 VARIANTS: dict[str, tuple[str, list[str]]] = {  # name: baseline, changes of the recipe; most important first
     "bpe": ("", []),
@@ -34,6 +37,7 @@ VARIANTS: dict[str, tuple[str, list[str]]] = {  # name: baseline, changes of the
     "unigram, alpha 0.2": ("unigram", [UNIGRAM, "data.vocabulary.alpha=0.2"]),
     "concatenate 0.2": ("bpe", ["data.augment.concatenate=0.2"]),
     "mistakes 0.05": ("bpe", ["data.augment={drop_words: 0.05, swap_words: 0.05, typos: 0.05}"]),
+    BACK: ("bpe", []),
 }
 RECIPE = Path("recipes/translate/help-demo.yaml")
 SIZE = 2000
@@ -49,19 +53,24 @@ def main() -> None:
     add("folder", type=Path, help="where data, runs and outputs go")
     add("--pairs", type=int, default=2000, help="number of training pairs (2000)")
     add("--updates", type=int, default=400, help="of each training (400)")
+    add("--mono", type=int, default=6000, help="number of target sentences for back-translation (6000)")
     add("--seeds", type=int, nargs="+", default=[1, 2, 3])
     options = parser.parse_args()
-    tests = prepared(options.folder, options.pairs)
+    tests = prepared(options.folder, options.pairs, options.mono)
     for name, (_, changes) in VARIANTS.items():
         for seed in options.seeds:
             common = [f"training.max_updates={options.updates}", f"training.seed={seed}", *changes]
+            if name == BACK:
+                common.append(f'data.mixed={{"{back(options.folder, seed, common)}": 1.0}}')
             said(options.folder, f"{name}, seed {seed}", common, tests)
     report(options.folder, tests, options.seeds)
 
 
-def prepared(folder: Path, count: int) -> dict[str, tuple[list[str], list[str]]]:
-    """Write training and validation pairs; the sources and references of each test."""
+def prepared(folder: Path, count: int, mono: int) -> dict[str, tuple[list[str], list[str]]]:
+    """Write training and validation pairs and further targets; the sources and references of each test."""
     folder.mkdir(parents=True, exist_ok=True)
+    further = islice(corpus("libreoffice-help", "en", "es", "train"), count, count + mono)
+    (folder / "mono.es").write_text("".join(f"{one.target}\n" for one in further), "utf-8")
     for split, most in (("train", count), ("valid", 200)):
         pairs = list(islice(corpus("libreoffice-help", "en", "es", split), most))
         for side, texts in (("en", [one.source for one in pairs]), ("es", [one.target for one in pairs])):
@@ -81,21 +90,37 @@ def prepared(folder: Path, count: int) -> dict[str, tuple[list[str], list[str]]]
     }
 
 
+def back(folder: Path, seed: int, common: list[str]) -> Path:
+    """Translate the further targets with a model of the reverse direction; the path of the pairs."""
+    place = folder / f"back, seed {seed}"
+    if not (place / "back.en").exists():
+        run = trained(folder, f"reverse, seed {seed}", ["data.source=es", "data.target=en", *common])
+        arguments = [str(run), str(folder / "mono.es"), "--output", str(place), "--beam", "1"]
+        if backtranslate.main(arguments, standalone_mode=False):
+            raise SystemExit("stopped; the same command resumes")
+    return (place / "back").absolute()
+
+
+def trained(folder: Path, name: str, changes: list[str]) -> Path:
+    """Train the run `name` on the pairs of the folder, or go on with it."""
+    data = [f"data.folder={folder.absolute()}", "data.corpus=null", "data.train=train", "data.valid=valid"]
+    common = [f"data.vocabulary.size={SIZE}", "training.accumulate=1"]
+    common += ["training.validate_every=100000", "decoding.search=greedy", "decoding.beam=1"]
+    run = folder / "runs" / name
+    begun = begin(run, read_recipe(RECIPE, [*data, *common, *changes]))
+    if train(begun.task, run, begun.settings).exit_code:
+        raise SystemExit("stopped; the same command resumes")
+    return run
+
+
 def said(folder: Path, name: str, changes: list[str], tests: dict[str, tuple[list[str], list[str]]]) -> None:
     """Train a run and write its translations of the tests, unless they exist."""
     place = folder / f"{name}.json"
     if place.exists():
         return
-    data = [f"data.folder={folder.absolute()}", "data.corpus=null", "data.train=train", "data.valid=valid"]
-    common = [f"data.vocabulary.size={SIZE}", "training.accumulate=1"]
-    common += ["training.validate_every=100000", "decoding.search=greedy", "decoding.beam=1"]
-    run = folder / "runs" / name
     start = time.process_time()
-    begun = begin(run, read_recipe(RECIPE, [*data, *common, *changes]))
-    if train(begun.task, run, begun.settings).exit_code:
-        raise SystemExit("stopped; the same command resumes")
+    opened = open_run(trained(folder, name, changes), device="cpu")
     seconds = time.process_time() - start
-    opened = open_run(run, device="cpu")
     predictor = opened.ready.predictor(opened.model)
     found = {
         test: [answer.text() for answer in predictor.answers(sources)] for test, (sources, _) in tests.items()
