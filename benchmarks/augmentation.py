@@ -35,9 +35,9 @@ VARIANTS: dict[str, tuple[str, list[str]]] = {  # name: baseline, changes of the
     "bpe, dropout 0.1": ("bpe", ["data.vocabulary.dropout=0.1"]),
     "unigram": ("", [UNIGRAM]),
     "unigram, alpha 0.2": ("unigram", [UNIGRAM, "data.vocabulary.alpha=0.2"]),
-    "concatenate 0.2": ("bpe", ["data.augment.concatenate=0.2"]),
     "mistakes 0.05": ("bpe", ["data.augment={drop_words: 0.05, swap_words: 0.05, typos: 0.05}"]),
     BACK: ("bpe", []),
+    "concatenate 0.2": ("bpe", ["data.augment.concatenate=0.2"]),
 }
 RECIPE = Path("recipes/translate/help-demo.yaml")
 SIZE = 2000
