@@ -8,7 +8,7 @@ from tests.commands import labelled
 from tests.commands.shell import refused, unanswered, weft
 from weft.commands import bulk
 
-BYTE = "not UTF-8 (byte 0xe9, the 4. of the line); "
+BYTE = "not UTF-8 (byte 0xe9 at position 4 of the line); "
 LINES = [b"alpha", b"caf\xe9 beta", b"beta gamma", b"", b"caf\xe9", b"gamma"]
 
 

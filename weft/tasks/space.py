@@ -107,7 +107,7 @@ def usual(recipe: Recipe) -> dict[str, Range]:
             space[name] = whole(1, value + 1, step=1)
         elif last == "dropout" and value is not None:
             space[name] = Range(low=0.0, high=max(0.6, value))
-        elif last == "smoothing" and value is not None:
+        elif last == "smoothing" and value is not None and not settings.get("model.embedding.cutoffs"):
             space[name] = Range(low=0.0, high=max(0.2, value))
     return space | _vocabulary(settings) | batch(recipe)
 
