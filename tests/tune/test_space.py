@@ -82,6 +82,12 @@ def test_parameters_become_settings_and_settings_overrides() -> None:
     ]
 
 
+def test_a_vocabulary_is_searched_only_by_scores_that_do_not_depend_on_its_size() -> None:
+    for name, wanted in (("help-lstm", False), ("help-demo", True)):
+        begun = check(read_recipe(name))
+        assert ("data.vocabulary.size" in space_of(type(begun.task), begun.plain)) == wanted
+
+
 def test_filters_are_searched_by_number_and_widths() -> None:
     begun = check(read_recipe("trec-filters"))
     space = spaces.around(space_of(type(begun.task), begun.plain), begun.plain)
