@@ -158,7 +158,7 @@ def _widths(settings: Mapping[str, Any]) -> dict[str, Range]:
 
 
 def _vocabulary(settings: Mapping[str, Any]) -> dict[str, Range]:
-    """The vocabulary's size; not if trials are compared by a score per token, which then means another thing."""
+    """The vocabulary's size, unless trials are compared by a score per token, which depends on it."""
     if settings.get("training.metric") in ("loss", "perplexity"):
         return {}
     size, kind = settings.get("data.vocabulary.size"), settings.get("data.vocabulary.kind")
