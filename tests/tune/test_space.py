@@ -1,5 +1,6 @@
 """The settings that `weft tune` changes: ranges around a recipe, parameters, and overrides."""
 
+import random
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,34 @@ def test_a_file_is_no_directory_of_a_study(tmp_path: Path) -> None:
     (tmp_path / "study").write_text("mine")
     with pytest.raises(ConfigError, match="got a file; choose another --study"):
         keep(plan(Path("trec-letters"), [], tmp_path / "study"))
+
+
+class Drawn:
+    """A trial of Optuna, as far as `proposed` asks it, that draws at random."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def suggest_categorical(self, name: str, values: list[str]) -> str:
+        return self.random.choice(values)
+
+    def suggest_int(self, name: str, low: int, high: int, *, log: bool = False, step: int = 1) -> int:
+        return self.random.randrange(low, high + 1, step)
+
+    def suggest_float(self, name: str, low: float, high: float, *, log: bool, step: float | None) -> float:
+        return self.random.uniform(low, high)
+
+
+@pytest.mark.parametrize("recipe", shipped(), ids=lambda path: path.stem)
+def test_settings_drawn_together_are_a_recipe(recipe: Path) -> None:
+    begun = check(read_recipe(recipe))
+    space = spaces.around(space_of(type(begun.task), begun.plain), begun.plain)
+    for seed in range(2):
+        drawn = spaces.changes(space, spaces.proposed(Drawn(seed), space))
+        check(read_recipe(recipe, spaces.overrides(drawn)))
+
+
+def test_what_cannot_go_with_another_setting_is_0_beside_it() -> None:
+    space = {"a": Range(low=0.1, high=0.2, also=("c",), unless="b"), "b": Range(values=(False, True))}
+    assert spaces.changes(space, {"a": 0.1, "b": "true"}) == {"a": 0, "c": 0, "b": True}
+    assert spaces.changes(space, {"a": 0.1, "b": "false"}) == {"a": 0.1, "c": 0.1, "b": False}

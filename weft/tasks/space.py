@@ -29,6 +29,7 @@ class Range:
             layers to try, 0 if the setting is not a list.
         values: the values to choose from, instead of the ends.
         also: other settings that get the same value.
+        unless: another setting of the space; this one is 0 where that one is true.
 
     Raises:
         ConfigError: the ends do not fit, or there are neither ends nor values.
@@ -41,6 +42,7 @@ class Range:
     layers: int = 0
     values: tuple[Any, ...] = ()
     also: tuple[str, ...] = ()
+    unless: str = ""
 
     def __post_init__(self) -> None:
         if self.values:

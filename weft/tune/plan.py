@@ -129,7 +129,8 @@ def keep(ready: Plan) -> None:
     space = spaces.as_json(ready.space)
     if files.is_file(path):
         old = jsonfile.load(path, _Kept, "restore it from a copy, or start another study with --study")
-        changed = difference(old.plain, ready.plain, "") or difference(old.space, space, "space").replace(
+        begun = spaces.as_json({name: Range(**entry) for name, entry in old.space.items()})
+        changed = difference(old.plain, ready.plain, "") or difference(begun, space, "space").replace(
             "the recipe says", "now"
         )
         if changed:

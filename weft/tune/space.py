@@ -3,6 +3,7 @@
 Read next: ../tasks/space.py, what a task declares; study.py.
 """
 
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -100,7 +101,8 @@ def changes(space: Mapping[str, Range], parameters: Mapping[str, Any]) -> dict[s
         if one.layers:
             value = [value] * parameters[name + LAYERS]
         found |= dict.fromkeys((name, *one.also), value)
-    return found
+    off = [(name, *one.also) for name, one in space.items() if found.get(one.unless)]
+    return found | dict.fromkeys(itertools.chain(*off), 0)
 
 
 def overrides(settings: Mapping[str, Any]) -> list[str]:

@@ -1,5 +1,7 @@
 """What `weft tune` tries for a tagger. Read next: model.py; ../space.py."""
 
+from dataclasses import replace
+
 from weft.tasks.space import Range, Recipe, Space, usual, whole
 
 
@@ -11,4 +13,5 @@ def space(recipe: Recipe) -> Space:
     if embedding["characters"] != "none" and spelled:
         found["model.embedding.spelled"] = whole(spelled // 2, spelled * 2)
     found["model.embedding.replaced"] = Range(low=0.0, high=0.5)
+    found["model.smoothing"] = replace(found["model.smoothing"], unless="model.crf")
     return {**found, "model.crf": Range(values=(False, True))}

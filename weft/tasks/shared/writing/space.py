@@ -10,8 +10,8 @@ DROPOUTS = "model.encoder.dropout", "model.decoder.dropout"
 def space(recipe: Recipe) -> Space:
     """The usual settings, with one dropout for encoder and decoder where the recipe has one."""
     found = usual(recipe)
-    encoder, decoder = recipe["model"]["encoder"], recipe["model"]["decoder"]
-    if encoder.get("dropout") == decoder.get("dropout") and all(name in found for name in DROPOUTS):
+    model = recipe["model"]
+    if set(DROPOUTS) <= found.keys() and model["encoder"]["dropout"] == model["decoder"]["dropout"]:
         del found[DROPOUTS[1]]
         found[DROPOUTS[0]] = replace(found[DROPOUTS[0]], also=DROPOUTS[1:])
     return found
