@@ -1,4 +1,4 @@
-"""weft evaluate --calibrate keeps a temperature in the run; class weights find a rare class."""
+"""weft evaluate --calibrate keeps the temperature of a classifier or a tagger in its run."""
 
 import json
 import shutil
@@ -77,19 +77,42 @@ def test_thresholds_are_advised(made: Path) -> None:
     assert "is highest with the threshold" in answer.out
 
 
-def test_balanced_classes_find_a_rare_one(tmp_path: Path) -> None:
-    recipe = labelled.make_texts(tmp_path / "toy")
-    rows = [(label, text) for label, text in labelled.texts(401, 1)]
-    rare = [row for row in rows if row[0] == "bad"][:7]
-    lines = [f"__label__{label} {text}\n" for label, text in [row for row in rows if row[0] == "good"] + rare]
-    (tmp_path / "toy" / "train.txt").write_text("".join(lines))
-    found = {}
-    for weights in ("none", "balanced"):
-        run = tmp_path / weights
-        words = [f"model.class_weights={weights}", "training.max_updates=12", "training.metric=loss"]
-        assert weft("train", recipe, "--run", run, *words).code == 0
-        opened = open_run(run, device="cpu")
-        texts = [text for label, text in labelled.texts(97, 9) if label == "bad"]
-        labels = [one.label for one in opened.ready.predictor(opened.model).classify(texts)]
-        found[weights] = labels.count("bad") / len(labels)
-    assert found["balanced"] > found["none"]
+@pytest.mark.parametrize("crf", ["false", "true"])
+def test_a_tagger_answers_with_calibrated_probabilities_of_the_same_tags(crf: str, tmp_path: Path) -> None:
+    recipe, run = labelled.make_sentences(tmp_path / "toy"), tmp_path / "run"
+    words = f"model.crf={crf}", "training.max_updates=4", "training.validate_every=2"
+    assert weft("train", recipe, "--run", run, *words).code == 0
+    test = (tmp_path / "toy" / "test.conllu").read_bytes()
+    opened = open_run(run, device="cpu")
+    data, lexicon = opened.ready.task.data, opened.ready.lexicon
+    tagger = opened.ready.predictor(opened.model)
+    forms = [one.forms for one in data.sentences("test")]
+    valid = list(data.sentences("valid"))
+    fit = np.concatenate([one.every for one in tagger.tag([one.forms for one in valid], probs=True)])
+    targets = np.array([lexicon.tags.index(tag) for one in valid for tag in one.tags])
+    want = fitted(np.log(fit), targets)
+    plain = [one.every for one in tagger.tag(forms, probs=True)]
+    tags = [[lexicon.tags.index(tag) for tag in one.tags] for one in tagger.tag(forms)]
+    before = weft("predict", run, stdin=test).out
+    uncalibrated = json.loads(_scored(run, tmp_path / "before.json"))
+
+    answer = weft("evaluate", run, "--calibrate", "--json", tmp_path / "scores.json")
+    assert answer.code == 0 and "before calibration (temperature" in answer.out
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert scores["temperature"] == pytest.approx(want, rel=1e-4) and abs(want - 1) > 0.05
+    assert scores["calibration_before"]["error"] == pytest.approx(
+        uncalibrated["calibration"]["error"], abs=1e-4
+    )
+    assert weft("predict", run, stdin=test).out == before
+    found = [
+        float(line.rpartition("Prob=")[2])
+        for line in weft("predict", run, "--scores", stdin=test).lines
+        if "Prob=" in line
+    ]
+    raised = [one ** (1 / want) for one in plain]
+    wanted = [
+        row[tag] / row.sum()
+        for rows, own in zip(raised, tags, strict=True)
+        for row, tag in zip(rows, own, strict=True)
+    ]
+    np.testing.assert_allclose(found, wanted, atol=2e-4)

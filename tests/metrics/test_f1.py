@@ -38,6 +38,16 @@ def test_f1_is_the_harmonic_mean_and_macro_the_plain_one() -> None:
     assert "d" in table(by_class(OURS, THEIRS))
 
 
+def test_macro_f1_of_tags_is_that_of_words_and_draws_sentences() -> None:
+    ours, theirs = list("abcabbac"), list("abcbbaaa")
+    words, sentences = macro_f1(ours, theirs), macro_f1(ours, theirs, lengths=[3, 1, 4])
+    assert sentences.value == words.value and sentences.score.size == 3
+    assert words.statistics is not None and sentences.statistics is not None
+    np.testing.assert_array_equal(
+        sentences.statistics, [words.statistics[a:b].sum(0) for a, b in ((0, 3), (3, 4), (4, 8))]
+    )
+
+
 def test_tag_accuracy_counts_words_not_sentences() -> None:
     score = TagAccuracy().score(["A B C D", "A", ""], ["A B C C", "B", "A"])
     assert score.value == pytest.approx(3 / 6)

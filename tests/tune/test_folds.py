@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.labelled import make_texts, texts
+from tests.commands.labelled import make_sentences, make_texts, texts
 from tests.commands.shell import refused, weft
 from weft.errors import DataError
 from weft.tune import folds as cross
@@ -54,6 +54,21 @@ def test_the_report_is_the_mean_of_all_folds_and_a_second_call_trains_nothing(
     monkeypatch.setattr(cross, "train", None)
     again = weft(*words)
     assert again.code == 0 and again.out == answer.out
+
+
+def test_taggers_are_cross_validated_too(tmp_path: Path) -> None:
+    recipe = make_sentences(tmp_path / "toy")
+    words = [*SHORT, "data.test=null", "data.folds=3", "--output", tmp_path / "out"]
+    answer = weft("folds", recipe, *words)
+    assert answer.code == 0, answer.err
+    found = rows(tmp_path / "out")
+    assert found[0][2:] == ["tag accuracy", "tag accuracy, unknown words", "macro F1"] and len(found) == 4
+    mean = statistics.fmean(float(row[2]) for row in found[1:])
+    assert f"tag accuracy {mean:.4g} [" in answer.out
+    assert "baseline: most frequent tag and ending" in answer.out
+    assert "at least 300 sentences, one per fold, got 200" in refused(
+        weft("folds", recipe, *SHORT, "data.test=null", "data.folds=300", "--output", tmp_path / "more")
+    )
 
 
 def test_by_time_the_oldest_part_is_never_tested(recipe: Path, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ HEADINGS = {
 @click.option(
     "--calibrate",
     is_flag=True,
-    help="Classifiers only: fit a temperature to the validation part and keep it in RUN, so that "
+    help="Classifiers and taggers only: fit a temperature to the validation part and keep it in RUN, so that "
     "probabilities match accuracy.",
 )
 @click.option(

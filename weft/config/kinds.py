@@ -196,12 +196,14 @@ def _union(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
     lists = [one for one in choices if get_origin(one) in _LISTS or one in _LISTS]
     if len(lists) == 1:  # a list, or one thing: the entry says which, and that one's own error says more
         choices = lists if isinstance(entry.value, list) else [one for one in choices if one not in lists]
+    if isinstance(entry, Table):
+        choices = [one for one in choices if _takes_table(one)] or choices
     foreign = []
     for one in choices:
         try:
             return convert(entry, one, make_part)
         except PlacedError:
-            table = isinstance(entry, Table) and dataclasses.is_dataclass(one)
+            table = isinstance(entry, Table) and _takes_table(one)
             if len(choices) == 1 and (contract_of(one) or one in lists or table):
                 raise  # the part's own error says more
         except Foreign as error:
@@ -209,6 +211,11 @@ def _union(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
     if len(foreign) == len(choices):
         raise foreign[0]
     raise entry.refuse(f"expected {words(kind)}, got {entry.shown()}")
+
+
+def _takes_table(kind: Any) -> bool:
+    table = get_origin(kind) in _TABLES or kind in _TABLES or dataclasses.is_dataclass(kind)
+    return table or contract_of(kind) is not None
 
 
 def _is_fixed(kind: Any) -> bool:

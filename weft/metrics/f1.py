@@ -57,15 +57,21 @@ def macro_f1(
     references: Sequence[str],
     *,
     baselines: Mapping[str, Sequence[str]] | None = None,
+    lengths: Sequence[int] | None = None,
 ) -> Scored:
     """The mean F1 of all classes in the references or the predictions, with its 95 % interval.
 
     A class that is absent from a resample counts as 0 in it.
 
+    Args:
+        hypotheses, references: classes.
+        baselines: the classes that each baseline predicts.
+        lengths: how many of them follow each other in each sentence; resamples draw whole sentences.
+
     Raises:
         DataError: the lists differ in length or are empty.
     """
-    metric = _MacroF1(classes(hypotheses, references))
+    metric = _MacroF1(classes(hypotheses, references), lengths)
     found = scored(metric, hypotheses, references)
     values = {
         name: _MacroF1(classes(outputs, references)).score(outputs, references).value
@@ -91,18 +97,22 @@ class _MacroF1(Metric):
 
     name = "macro F1"
 
-    def __init__(self, labels: Sequence[str]) -> None:
+    def __init__(self, labels: Sequence[str], lengths: Sequence[int] | None = None) -> None:
         self.labels = list(labels)
+        self.lengths = lengths
 
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None
     ) -> np.ndarray:
         """[N, 2C]: for each class the right answers, then occurrences plus predictions."""
         number = {label: place for place, label in enumerate(self.labels)}
-        rows = np.zeros((len(references), 2 * len(self.labels)))
-        for row, ours, theirs in zip(rows, hypotheses, references, strict=True):
+        lengths = [1] * len(references) if self.lengths is None else self.lengths
+        rows = np.zeros((len(lengths), 2 * len(self.labels)))
+        items = np.repeat(np.arange(len(lengths)), lengths)
+        for item, ours, theirs in zip(items, hypotheses, references, strict=True):
+            row = rows[item]
             if ours or ours in number:
-                row[number[ours]] = ours == theirs
+                row[number[ours]] += ours == theirs
                 row[len(self.labels) + number[ours]] += 1
             row[len(self.labels) + number[theirs]] += 1
         return rows

@@ -11,7 +11,7 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 NORMAL = 1.959964
 """The 97.5 % point of the normal distribution."""
 
-SHARES = ("accuracy", "f1", "right")
+SHARES = ("accuracy", "f1", "right", "unknown words")
 """Endings of the names of scores from 0 to 1."""
 
 

@@ -72,7 +72,7 @@ def folds(
     kind = task_of(table, plugins)
     if "folds" not in signature(kind.sections["data"]).parameters:
         name = table.value["task"]
-        raise name.refuse(f"{name.value} has no folds; weft folds cross-validates texts with classes")
+        raise name.refuse(f"{name.value} has no folds; weft folds cross-validates classifiers and taggers")
     plain = table.plain()
     count, by_time = at(plain, ("data", "folds")), at(plain, ("data", "time"))
     if not isinstance(count, int) or count < 2:

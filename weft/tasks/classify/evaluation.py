@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.calibration import Calibration, calibration
 from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
 from weft.metrics.metric import Score
 from weft.metrics.scored import Scored, scored
-from weft.metrics.temperature import heated
-from weft.metrics.threshold import Kept, Threshold, best_f1, kept
 from weft.tasks.classify.baselines import baselines
 from weft.tasks.classify.predictor import Classifier
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.predictor import Place, separated
+from weft.tasks.shared.labels.sureness import Sureness, sureness
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,11 +35,7 @@ class LabelEvaluation(Evaluation):
     rows: list[ClassRow]
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
-    calibration: Calibration
-    temperature: float  # of the probabilities
-    before: Calibration  # with a temperature of 1
-    kept: list[Kept]  # what is left of the answers if unsure ones are not given
-    threshold: tuple[str, Threshold] | None  # of the rarer of two classes
+    sureness: Sureness
     unseen: list[str]  # classes of these texts that training never saw
     wrong: list[str]
     seconds: float
@@ -57,21 +51,7 @@ class LabelEvaluation(Evaluation):
         lines = []
         if self.unseen:
             lines.append(f"  classes that training never saw (always wrong): {', '.join(self.unseen)}")
-        sure = self.calibration
-        lines.append(
-            f"  mean confidence {sure.confidence:.3f}, accuracy {self.accuracy.value:.3f}; "
-            f"calibration error {sure.error:.4f} (10 bins)"
-        )
-        if self.temperature != 1:
-            lines[-1] += f"; {self.before.error:.4f} before calibration (temperature {self.temperature:.3g})"
-        shown = [f"{one.least:g}: {one.share:.1%} at {one.accuracy:.4f}" for one in self.kept if one.share]
-        lines.append(f"  answers with at least this probability, and their accuracy: {', '.join(shown)}")
-        if self.threshold is not None:
-            name, best = self.threshold
-            lines.append(
-                f"  F1 of {name} is highest with the threshold {best.value:.3g}: {best.f1:.4f} "
-                f"(with 0.5: {best.usual:.4f})"
-            )
+        lines += self.sureness.lines(self.accuracy.value)
         lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} texts/s, {self.seconds:.1f} s")
         lines.append(table(self.rows))
         if len(self.labels) <= 20:
@@ -87,13 +67,7 @@ class LabelEvaluation(Evaluation):
             "classes": [row._asdict() for row in self.rows],
             "labels": self.labels,
             "confusion": self.matrix.tolist(),
-            "calibration": self.calibration._asdict(),
-            "temperature": self.temperature,
-            "calibration_before": self.before._asdict(),
-            "kept": [one._asdict() for one in self.kept if one.share],
-            "threshold": None
-            if self.threshold is None
-            else {"class": self.threshold[0]} | self.threshold[1]._asdict(),
+            **self.sureness.facts(),
             "unanswered": len(self.wrong),
             "seconds": self.seconds,
         }
@@ -133,10 +107,7 @@ def evaluate(
     outputs = ["" if one is None else one.label for one in decided]
     answered = np.array([one is not None for one in decided])
     probs = np.stack([one.probs for one in decided if one is not None])  # [N, C]
-    sure, heat = probs.max(1), classifier.temperature
-    cool = sure if heat == 1 else heated(np.log(np.maximum(probs, 1e-30)), 1 / heat).max(1)
     names = classes(outputs, labels)
-    right = np.array([ours == theirs for ours, theirs in zip(outputs, labels, strict=True)])
     lowest = {} if train is None else baselines(classifier.reader.vocabulary, texts, train)
     accuracy = scored(Accuracy(), outputs, labels, baselines=lowest)
     return LabelEvaluation(
@@ -146,24 +117,17 @@ def evaluate(
         rows=by_class(outputs, labels),
         labels=names,
         matrix=confusion(outputs, labels, names),
-        calibration=calibration(sure, right[answered]),
-        temperature=heat,
-        before=calibration(cool, right[answered]),
-        kept=kept(sure, right[answered]),
-        threshold=_threshold(classifier.classes, probs, np.array(labels)[answered]),
+        sureness=sureness(
+            probs,
+            np.array(outputs)[answered],
+            np.array(labels)[answered],
+            classifier.classes,
+            classifier.temperature,
+        ),
         unseen=sorted(set(labels) - set(classifier.reader.classes)),
         wrong=wrong,
         seconds=seconds,
     )
-
-
-def _threshold(classes: Sequence[str], probs: np.ndarray, labels: np.ndarray) -> tuple[str, Threshold] | None:
-    """From which probability on the rarer of two classes should be answered; None unless there are two."""
-    counts = [int((labels == name).sum()) for name in classes]
-    if len(classes) != 2 or not all(counts):
-        return None
-    rare = int(np.argmin(counts))
-    return classes[rare], best_f1(probs[:, rare], labels == classes[rare])
 
 
 def _grid(labels: Sequence[str], matrix: np.ndarray) -> str:

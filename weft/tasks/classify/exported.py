@@ -16,6 +16,7 @@ from weft.models import Predictor
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.grams import Grams
 from weft.tasks.exported import Exported, Graph
+from weft.tasks.shared.labels.temperature import calibrated
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS
 
@@ -35,7 +36,7 @@ class Classes(nn.Module):
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """[B, S] int64 and [B, S] bool to [B, C]."""
-        return _heated(self.model(tokens, mask)[:, 0], self.temperature)
+        return calibrated(self.model(tokens, mask)[:, 0], self.temperature)
 
 
 class ClassesOfBag(nn.Module):
@@ -48,11 +49,7 @@ class ClassesOfBag(nn.Module):
 
     def forward(self, tokens: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
         """[B, S] int64, [B, S] and [B, S] bool to [B, C]."""
-        return _heated(self.model(Grams(tokens, weights), mask)[:, 0], self.temperature)
-
-
-def _heated(logp: Tensor, temperature: float) -> Tensor:
-    return logp if temperature == 1 else (logp / temperature).log_softmax(-1)
+        return calibrated(self.model(Grams(tokens, weights), mask)[:, 0], self.temperature)
 
 
 def exported(ready: "ClassifyReady", model: nn.Module) -> Exported:

@@ -26,6 +26,7 @@ from weft.nn.pools.pool import Pool
 from weft.nn.pools.summary import Summary
 from weft.tasks.classify.nested import Nested
 from weft.tasks.classify.several import Independent
+from weft.tasks.shared.labels.weights import ClassWeights, check_weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +114,8 @@ class LabelModel:
         dropout: share of the pool's features that is set to zero in training.
         smoothing: share of each class's probability spread over all of them in training.
         class_weights: balanced gives every class the same weight in training, however rare it is: a text of
-            class c counts N / (C n_c), where n_c of the N training texts have one of the C classes.
+            class c counts N / (C n_c), where n_c of the N training texts have one of the C classes. Or your
+            own weights, such as {spam: 3}; classes that are left out count 1.
         bag: a linear model instead; encoder, pool and embedding are ignored then.
     """
 
@@ -122,12 +124,13 @@ class LabelModel:
     embedding: Embedding = field(default_factory=Embedding)
     dropout: float = 0.3
     smoothing: float = 0.0
-    class_weights: Literal["none", "balanced"] = "none"
+    class_weights: ClassWeights = "none"
     bag: Bag | None = None
 
     def __post_init__(self) -> None:
         _share("dropout", self.dropout)
         _share("smoothing", self.smoothing)
+        check_weights(self.class_weights)
         if self.bag is not None and self.embedding.contextual is not None:
             raise ConfigError(
                 "embedding.contextual: cannot be combined with a bag, which reads no vectors; leave one out"
@@ -139,7 +142,7 @@ class LabelModel:
         num_classes: int,
         contextual: Context | None = None,
         *,
-        counts: Sequence[int] = (),
+        weights: Sequence[float] = (),
         several: bool = False,
         inside: Sequence[int] = (),
     ) -> Predictor:
@@ -149,11 +152,10 @@ class LabelModel:
             num_items: number of tokens, or of items of the bag.
             num_classes: C.
             contextual: a trained model of words in context.
-            counts: number of training texts of each class, for class_weights; empty outside of training.
+            weights: of each class in the loss of training; empty for 1.
             several: whether a text may have several labels.
             inside: the class of each subclass, if the classes have any; see nested.py.
         """
-        weights = balanced(counts) if self.class_weights == "balanced" else ()
 
         def head_of(size: int) -> Categorical | Independent | Nested:
             if several:
@@ -201,16 +203,6 @@ class LabelModel:
                 needs = "one class per text, but data.separator allows several"
                 needs = needs if several else "classes without subclasses, but data.finer names some"
                 raise ConfigError(f"model: {name}: requires {needs}; leave one of them out")
-
-
-def balanced(counts: Sequence[int]) -> list[float]:
-    """A weight for each class, so that all classes together weigh the same.
-
-    Example:
-        >>> balanced([6, 2])
-        [0.6666666666666666, 2.0]
-    """
-    return [sum(counts) / (len(counts) * max(1, count)) for count in counts]
 
 
 class _Dropped(Pool):

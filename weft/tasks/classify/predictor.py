@@ -21,6 +21,7 @@ from weft.tasks.classify.reader import Decided, Reader
 from weft.tasks.each import Failure, windows
 from weft.tasks.predictor import Answer, Given, Place, Raw
 from weft.tasks.shared.labels.data import LabelData
+from weft.tasks.shared.labels.temperature import calibrated
 from weft.tasks.shared.like_length import groups
 
 WINDOW = 2048  # texts that are sorted by length together
@@ -181,9 +182,7 @@ class Classifier(predictor.Predictor[Asked]):
         source, mask = self.reader.source(rows, texts)
         with torch.inference_mode():
             logp = self.model(source.to(device), mask.to(device))[:, 0].float()
-            if self.reader.temperature != 1:
-                logp = (logp / self.reader.temperature).log_softmax(-1)
-            probs = logp.exp().cpu().numpy()
+            probs = calibrated(logp, self.reader.temperature).exp().cpu().numpy()
         return [self.reader.decide(row) for row in probs]
 
 

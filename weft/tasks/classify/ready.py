@@ -3,7 +3,6 @@
 Read next: predictor.py; evaluation.py.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +20,6 @@ from weft.metrics.label_sets import by_label
 from weft.metrics.temperature import fitted
 from weft.models import Predictor
 from weft.tasks import ready
-from weft.tasks.classify import temperature
 from weft.tasks.classify.evaluation import LabelEvaluation, evaluate
 from weft.tasks.classify.predictor import Classifier, order
 from weft.tasks.classify.reader import Decided, Reader
@@ -31,8 +29,10 @@ from weft.tasks.classify.start import begin
 from weft.tasks.predictor import Place, separated
 from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.context.standing import Standing
+from weft.tasks.shared.labels import temperature
 from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.labels.data import LabelData
+from weft.tasks.shared.labels.weights import weights_of
 from weft.tasks.validation import Sample, Validation, first, samples_of
 
 if TYPE_CHECKING:
@@ -159,15 +159,15 @@ class ClassifyReady(ready.Ready):
     def model(self) -> Predictor:
         """A new model; where training begins, with the given vectors or as naive Bayes."""
         context = self._standing.model() if self._standing else None
-        labels = () if self.training is None else self.training.train.labels
-        found = Counter(labels)
-        counts = [found[name] for name in self.reader.classes] if labels else ()
+        parts, classes, weights = self.task.parts, self.reader.classes, list[float]()
+        if self.training is not None:
+            weights = weights_of(parts.class_weights, classes, self.training.train.labels)
         several = self.reader.separator is not None
-        model = self.task.parts.build(
+        model = parts.build(
             self.reader.num_items,
-            len(self.reader.classes),
+            len(classes),
             context,
-            counts=counts,
+            weights=weights,
             several=several,
             inside=self.reader.inside,
         )
@@ -241,8 +241,7 @@ class ClassifyReady(ready.Ready):
             if isinstance(member.ready, ClassifyReady):
                 self._check_unseen(member, split)
         title += f", {1 + len(members)} runs together" if members else ""
-        if self._run is not None and temperature.outdated(self._run):
-            title += ", trained further since its last --calibrate, so not calibrated"
+        title += temperature.outdated(self._run)
         classifier = self.predictor(model, {"ensemble": members})
         texts, labels, lines, _ = Texts.of(found)
         known = None if train is None else train[:2]

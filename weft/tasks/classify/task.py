@@ -17,7 +17,6 @@ from weft.errors import ConfigError, DataError, within
 from weft.nn.embed.grams import Grams
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
-from weft.tasks.classify import temperature
 from weft.tasks.classify.check import check_labels
 from weft.tasks.classify.columns import columns
 from weft.tasks.classify.evaluation import LabelEvaluation
@@ -28,6 +27,7 @@ from weft.tasks.classify.ready import ClassifyReady, ClassifyTraining, Texts
 from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.context import standing
 from weft.tasks.shared.context.standing import Standing, whole_words
+from weft.tasks.shared.labels import temperature
 from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.labels.data import LabelData
 from weft.tasks.shared.labels.splits import small_validation

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from weft.data.conllu import Column, Sentence, grouped, read_sentences
 from weft.errors import ConfigError, DataError
-from weft.tasks.shared.labels.grouped import by_group
-from weft.tasks.shared.labels.splits import check_parts, parts
+from weft.tasks.shared.labels.cut import check_columns, check_enough, cut, said
+from weft.tasks.shared.labels.splits import check_parts
 from weft.tasks.task import Split
 
 
@@ -22,11 +22,14 @@ class TagData:
         train, valid, test: files, also compressed.
         folder: where they are; the current one by default.
         column: of CoNLL-U, to be learnt: upos, xpos or feats.
-        hold_out: 20 keeps a twentieth of the training sentences out for validation, instead of `valid`.
-        split_seed: shuffles before hold_out splits. null, as in older recipes, takes every k-th sentence.
+        folds, fold: cross-validation inside the training file: folds: 10, fold: 3 tests on the fourth tenth.
+        hold_out: 20 keeps a twentieth of the remaining training sentences out for validation, instead of
+            `valid`.
+        split_seed: shuffles before folds and hold_out split. null, as in older recipes, takes every k-th
+            sentence.
         group: comment of CoNLL-U whose sentences stay in one part: newdoc or newpar, which begin a document
-            or a paragraph, or one with a value for each sentence, such as speaker; for hold_out, with
-            split_seed. null shuffles single sentences.
+            or a paragraph, or one with a value for each sentence, such as speaker; for folds and hold_out.
+            null splits single sentences.
         lowercase: look words up in lower case; their letters keep their case.
         min_count: words that are rarer in the training data are unknown.
         max_length: longer sentences are left out of training, counted and reported.
@@ -39,6 +42,8 @@ class TagData:
     test: str | None = None
     folder: Path = Path()
     column: Column = "upos"
+    folds: int = 0
+    fold: int = 0
     hold_out: int = 0
     split_seed: int | None = None
     group: str | None = None
@@ -53,19 +58,18 @@ class TagData:
             if getattr(self, name) < least:
                 raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         check_parts(
-            folds=0,
-            fold=0,
+            folds=self.folds,
+            fold=self.fold,
             hold_out=self.hold_out,
             seed=self.split_seed,
             valid=self.valid is not None,
-            test=False,
+            test=self.test is not None,
         )
-        if self.group is not None and self.split_seed is None:
-            raise ConfigError("group: needs hold_out and split_seed; set both, or leave it out")
+        check_columns(self.group, None, self.folds, self.fold, self.hold_out, self.split_seed)
 
     def has(self, split: Split) -> bool:
         """Whether there is such a split."""
-        return getattr(self, split) is not None or (split == "valid" and self.hold_out > 0)
+        return getattr(self, split) is not None or self._inside(split)
 
     def file(self, split: Split) -> Path:
         """The file that contains a split.
@@ -73,7 +77,7 @@ class TagData:
         Raises:
             ConfigError: there is no such split.
         """
-        name = self.train if split == "valid" and self.hold_out else getattr(self, split)
+        name = self.train if self._inside(split) else getattr(self, split)
         if name is None:
             other = ", or score the validation part: --split valid" if split == "test" else ""
             raise ConfigError(
@@ -88,18 +92,23 @@ class TagData:
             ConfigError: there is no such split.
             DataError: a file is missing, damaged, or has no tags.
         """
-        if split == "test" or not self.hold_out:
-            yield from self.at(self.file(split))
+        path = self.file(split)
+        if not self._inside(split):
+            yield from self.at(path)
             return
-        path, cut = self.file(split), {"folds": 0, "fold": 0, "hold_out": self.hold_out}
-        whole, seed = list(self.at(path)), self.split_seed
-        if self.group is None or seed is None:
-            split_of = parts([""] * len(whole), **cut, seed=seed)
-        else:
+        whole, groups = list(self.at(path)), None
+        check_enough(len(whole), "sentences", self.folds, path)
+        if self.group is not None:
             read = read_sentences(path, column=self.column)
             groups = [group for group, _ in grouped(read, self.group, str(path))]
-            split_of = by_group([""] * len(groups), groups, **cut, seed=seed)
+        how = {"folds": self.folds, "fold": self.fold, "hold_out": self.hold_out}
+        split_of = cut([""] * len(whole), path, groups, str(self.group), **how, seed=self.split_seed)
         yield from (sentence for sentence, part in zip(whole, split_of, strict=True) if part == split)
+
+    def _inside(self, split: Split) -> bool:
+        """Whether a split is cut out of the training file."""
+        held = {"train": self.folds + self.hold_out, "valid": self.hold_out, "test": self.folds}
+        return held[split] > 0
 
     def at(self, path: Path) -> Iterator[Sentence]:
         """The sentences of another file that have words, each with its tags."""
@@ -119,9 +128,11 @@ class TagData:
     def describe(self, split: Split) -> str:
         """For signatures, such as "dev.conllu upos"."""
         part = ""
+        if split == "test" and self.folds:
+            part = f" {said(self.folds, self.fold, self.split_seed, self.group)}"
         if split == "valid" and self.hold_out:
             part = f" (every {self.hold_out}th sentence)"
-            if self.split_seed is not None:
+            if self.split_seed is not None or self.group:
                 by = f", {self.group} kept together" if self.group else ""
-                part = f" (1 in {self.hold_out} sentences{by}, split seed {self.split_seed})"
+                part = f" (1 in {self.hold_out} sentences{by}, split seed {self.split_seed or 1})"
         return f"{self.file(split).name}{part} {self.column}"

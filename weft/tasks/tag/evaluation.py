@@ -1,4 +1,4 @@
-"""How good a tagger is, beside the baseline: all words, unknown words, each tag, and confusions.
+"""How good a tagger is, beside the baseline: all words, unknown words, each tag, confusions, calibration.
 
 Read next: ../../metrics/suffix.py, the baseline.
 """
@@ -6,19 +6,22 @@ Read next: ../../metrics/suffix.py, the baseline.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from weft.data.conllu import Column, Sentence
 from weft.metrics.confusion import classes, confusion
-from weft.metrics.f1 import ClassRow, by_class, table
+from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
 from weft.metrics.metric import Score
 from weft.metrics.scored import Scored, scored
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.predictor import Place, separated
+from weft.tasks.shared.labels.sureness import Sureness, sureness
+from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.tag.predictor import Tagger
 
 if TYPE_CHECKING:
@@ -33,10 +36,11 @@ class TagEvaluation(Evaluation):
 
     title: str
     outputs: list[str]  # the sentences as predict writes them
-    scores: list[Scored]  # accuracy; and on words that training never saw, where there are some
+    scores: list[Scored]  # accuracy; on words that training never saw, where there are some; macro F1
     rows: list[ClassRow]
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
+    sureness: Sureness
     words: int
     unseen_tags: list[str]  # in this text, not in the training data
     wrong: list[str]
@@ -49,12 +53,13 @@ class TagEvaluation(Evaluation):
         return self.scores[0].score
 
     def details(self) -> list[str]:
-        """Tags never seen, speed, confusions, each tag."""
+        """Tags never seen, calibration, speed, confusions, each tag."""
         lines = []
         if self.unseen_tags:
             lines.append(f"  tags that training never saw (always wrong): {', '.join(self.unseen_tags)}")
+        lines += self.sureness.lines(self.accuracy.value)
         rate = self.words / max(self.seconds, 1e-9)
-        lines.append(f"  {rate:,.0f} words per CPU second, {self.seconds:.1f} s")
+        lines.append(f"  {rate:,.0f} words per CPU second with probabilities, {self.seconds:.1f} s")
         wrong = [
             (int(self.matrix[i, j]), self.labels[i], self.labels[j])
             for i, j in zip(*np.nonzero(self.matrix), strict=True)
@@ -66,11 +71,12 @@ class TagEvaluation(Evaluation):
         return lines
 
     def facts(self) -> dict[str, Any]:
-        """Tags and confusions."""
+        """Tags, confusions, calibration."""
         return {
             "classes": [row._asdict() for row in self.rows],
             "labels": self.labels,
             "confusion": self.matrix.tolist(),
+            **self.sureness.facts(),
             "words": self.words,
             "unanswered": len(self.wrong),
             "seconds": self.seconds,
@@ -105,24 +111,13 @@ def evaluate(
         DataError, ShapeError: the model can read none of them.
     """
     begun = time.process_time()
-    found = tagger.attempts_at(sentence.forms for sentence in sentences)
+    found = tagger.attempts_at((sentence.forms for sentence in sentences), probs=True)
     tagged, wrong = separated(found, (Place(title, sentence.first) for sentence in sentences))
     seconds = time.process_time() - begun
-    pairs = zip(tagged, sentences, strict=True)
+    pairs = list(zip(tagged, sentences, strict=True))
     answers = [[""] * len(sentence.forms) if one is None else one.tags for one, sentence in pairs]
-    references = [sentence.tags or [] for sentence in sentences]
-    forms = [sentence.forms for sentence in sentences]
-    new = [[not tagger.lexicon.knows(form) for form in words] for words in forms]
-    guessed: dict[str, list[list[str]]] = {}
-    if train is not None:
-        lowest = MostFrequentTag((sentence.forms, sentence.tags or []) for sentence in train)
-        guessed["most frequent tag and ending"] = [lowest.tag(words) for words in forms]
-    accuracies = [_scored(answers, references, guessed).signed(f"words:{sum(map(len, references))}")]
-    if any(map(any, new)):
-        known = "small letters" if tagger.lexicon.lowercase else "as written"
-        unknown = _scored(answers, references, guessed, new).renamed("tag accuracy, unknown words")
-        accuracies.append(unknown.signed(f"words:{sum(map(sum, new))}|known:{known}"))
-    flat = [tag for tags in answers for tag in tags], [tag for tags in references for tag in tags]
+    read = [(one, sentence) for one, sentence in pairs if one is not None]
+    flat = list(chain(*answers)), list(chain(*(sentence.tags or [] for sentence in sentences)))
     labels = classes(*flat)
     return TagEvaluation(
         title=f"{title}, {len(sentences):,} sentences, {len(flat[1]):,} gold words{unanswered(wrong)}",
@@ -130,15 +125,47 @@ def evaluate(
             "\n".join(one.tagged([tag or "_" for tag in tags], column)) + "\n"
             for one, tags in zip(sentences, answers, strict=True)
         ],
-        scores=accuracies,
+        scores=_scores(tagger.lexicon, sentences, answers, train),
         rows=by_class(*flat),
         labels=labels,
         matrix=confusion(*flat, labels),
+        sureness=sureness(
+            np.concatenate([one.every for one, _ in read]),
+            np.array(list(chain(*(one.tags for one, _ in read)))),
+            np.array(list(chain(*(sentence.tags or [] for _, sentence in read)))),
+            tagger.lexicon.tags,
+            tagger.temperature,
+        ),
         words=len(flat[1]),
         unseen_tags=sorted(set(flat[1]) - set(tagger.lexicon.tags)),
         seconds=seconds,
         wrong=wrong,
     )
+
+
+def _scores(
+    lexicon: Lexicon,
+    sentences: Sequence[Sentence],
+    answers: Sequence[Sequence[str]],
+    train: Sequence[Sentence] | None,
+) -> list[Scored]:
+    """Accuracy, also on words that training never saw, and macro F1, beside the baseline."""
+    references = [sentence.tags or [] for sentence in sentences]
+    forms = [sentence.forms for sentence in sentences]
+    new = [[not lexicon.knows(form) for form in words] for words in forms]
+    guessed: dict[str, list[list[str]]] = {}
+    if train is not None:
+        most = MostFrequentTag((sentence.forms, sentence.tags or []) for sentence in train)
+        guessed["most frequent tag and ending"] = [most.tag(words) for words in forms]
+    words = f"words:{sum(map(len, references))}"
+    scores = [_scored(answers, references, guessed).signed(words)]
+    if any(map(any, new)):
+        known = "small letters" if lexicon.lowercase else "as written"
+        unknown = _scored(answers, references, guessed, new).renamed("tag accuracy, unknown words")
+        scores.append(unknown.signed(f"words:{sum(map(sum, new))}|known:{known}"))
+    lowest = {name: list(chain(*rows)) for name, rows in guessed.items()}
+    flat, lengths = (list(chain(*answers)), list(chain(*references))), [*map(len, references)]
+    return [*scores, macro_f1(*flat, baselines=lowest, lengths=lengths).signed(words)]
 
 
 def _scored(

@@ -10,6 +10,9 @@ from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
 from weft.tasks.shared.planned import planned
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
 
+NO_TEST = """  # test: path/test                 for `weft evaluate`
+  # folds: 10                       cross-validation instead of test: `weft folds THIS-FILE`"""
+
 
 class Tag(Init):
     """Reads tagged sentences, in one file or three."""
@@ -59,7 +62,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column
   split_seed: 1                     # shuffled first"""
         if documents >= 20:
             chosen += "\n  group: newdoc                     # sentences of a document stay together"
-    tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
+    tested = f"  test: {quoted(test)}" if test else NO_TEST
     plan = planned(words / 800, epochs=12, warmup=100)
     dropout = 0.4 if words < 500_000 else 0.25
     return f"""# {len(tags)} tags ({column}), {sentences:,} training sentences, {words:,} words.

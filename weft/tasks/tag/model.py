@@ -1,6 +1,6 @@
 """A recipe's section `model` for tagging: an embedding of words and letters, an encoder and a head."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -15,6 +15,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.crf import Crf
 from weft.nn.heads.head import Head
+from weft.tasks.shared.labels.weights import ClassWeights, check_weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,23 +74,45 @@ class TagModel:
         embedding: of words and letters.
         crf: choose all tags of a sentence together (Lample et al. 2016), not each by itself.
         smoothing: share of each tag's probability that training spreads over all tags; not with a CRF.
+        class_weights: balanced gives every tag the same weight in training, however rare it is: a word with
+            tag c counts N / (C n_c), where n_c of the N training words have one of the C tags. Or your own
+            weights, such as {PROPN: 3}; tags that are left out count 1. Not with a CRF.
     """
 
     encoder: Callable[..., Encoder] = RecurrentEncoder
     embedding: Spelling = field(default_factory=Spelling)
     crf: bool = False
     smoothing: float = 0.0
+    class_weights: ClassWeights = "none"
 
     def __post_init__(self) -> None:
         if not 0 <= self.smoothing < 1:
             raise ConfigError(f"smoothing: expected a share from 0 to below 1, got {self.smoothing}")
         if self.crf and self.smoothing:
             raise ConfigError(f"smoothing: expected 0 with a CRF, got {self.smoothing}")
+        if self.crf and self.class_weights != "none":
+            raise ConfigError(
+                "class_weights: expected none with a CRF, which scores the tags of a sentence together; set "
+                "crf: false, or leave class_weights out"
+            )
+        check_weights(self.class_weights)
 
     def build(
-        self, num_words: int, num_letters: int, num_tags: int, contextual: Context | None = None
+        self,
+        num_words: int,
+        num_letters: int,
+        num_tags: int,
+        contextual: Context | None = None,
+        *,
+        weights: Sequence[float] = (),
     ) -> Predictor:
-        """A new model; `contextual` is a trained model of words in context."""
+        """A new model.
+
+        Args:
+            num_words, num_letters, num_tags: rows of its tables, and C.
+            contextual: a trained model of words in context.
+            weights: of each tag in the loss of training; empty for 1.
+        """
         how = self.embedding
         characters = None
         if how.characters != "none":
@@ -117,6 +140,6 @@ class TagModel:
         head: Head = (
             Crf(encoder.size, num_tags)
             if self.crf
-            else Categorical(encoder.size, num_tags, smoothing=self.smoothing)
+            else Categorical(encoder.size, num_tags, smoothing=self.smoothing, class_weights=weights)
         )
         return Predictor(embed, encoder, head)

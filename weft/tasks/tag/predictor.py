@@ -5,10 +5,12 @@ Read next: ../../data/conllu.py, the format of both.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+import numpy as np
 import torch
 
 from weft.data.conllu import Column, Sentence, each_sentence
@@ -17,11 +19,13 @@ from weft.models import Predictor
 from weft.tasks import predictor
 from weft.tasks.each import Failure, windows
 from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Unanswered
+from weft.tasks.shared.labels.temperature import calibrated
 from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.shared.like_length import groups
 
 WINDOW = 1024  # sentences that are sorted by length together
 TOKENS = 4096  # words of a batch, padding counted
+NOTHING = np.empty((0, 0), np.float32)
 
 
 class Tagged(NamedTuple):
@@ -29,6 +33,7 @@ class Tagged(NamedTuple):
 
     tags: list[str]
     probs: list[float]  # of these tags; empty unless asked for
+    every: np.ndarray  # [T, C] of all tags, or empty too
 
 
 class TaggedSentence(Answer):
@@ -80,16 +85,24 @@ class Tagger(predictor.Predictor[Sentence]):
         lexicon: the model's.
         column: of CoNLL-U that is predicted.
         probs: whether answers contain the probability of each tag.
+        temperature: of the probabilities; see ../shared/labels/temperature.py.
     """
 
     linewise = False
     window = 512
 
     def __init__(
-        self, model: Predictor, lexicon: Lexicon, column: Column = "upos", *, probs: bool = False
+        self,
+        model: Predictor,
+        lexicon: Lexicon,
+        column: Column = "upos",
+        *,
+        probs: bool = False,
+        temperature: float = 1.0,
     ) -> None:
         self.model = model
         self.lexicon = lexicon
+        self.temperature = temperature
         self._column = column
         self._probs = probs
 
@@ -125,18 +138,20 @@ class Tagger(predictor.Predictor[Sentence]):
 
         Args:
             sentences: of words; read WINDOW at a time.
-            probs: also the probability of each tag, given the whole sentence.
+            probs: also the probabilities of the tags of each word, given the whole sentence.
         """
         sentences = iter(sentences)
         while window := list(islice(sentences, WINDOW)):
             yield from self._window(window, probs)
 
-    def attempts_at(self, sentences: Iterable[Sequence[str]]) -> Iterator[Tagged | Failure]:
+    def attempts_at(
+        self, sentences: Iterable[Sequence[str]], *, probs: bool = False
+    ) -> Iterator[Tagged | Failure]:
         """Like `tag`, with an error instead of the tags of a sentence that the model cannot read."""
-        return windows(sentences, self.tag, WINDOW)
+        return windows(sentences, partial(self.tag, probs=probs), WINDOW)
 
     def _window(self, window: list[Sequence[str]], probs: bool) -> list[Tagged]:
-        results = [Tagged([], []) for _ in window]
+        results = [Tagged([], [], NOTHING) for _ in window]
         filled = [number for number, words in enumerate(window) if words]
         for group in groups([len(window[number]) for number in filled], TOKENS):
             numbers = [filled[n] for n in group]
@@ -152,11 +167,13 @@ class Tagger(predictor.Predictor[Sentence]):
             best = self.model.head.best(h, mask).cpu()
             for row, words in enumerate(sentences):
                 numbers = best[row, : len(words)]
-                sure: list[float] = []
+                sure, every = [], NOTHING
                 if probs:
                     logp = self.model.head(h[row : row + 1, : len(words)])[0].float().cpu()
+                    logp = calibrated(logp, self.temperature)
                     sure = [math.exp(p) for p in logp.gather(1, numbers[:, None])[:, 0].tolist()]
-                yield Tagged([self.lexicon.tags[number] for number in numbers.tolist()], sure)
+                    every = logp.exp().numpy()
+                yield Tagged([self.lexicon.tags[number] for number in numbers.tolist()], sure, every)
 
 
 def _with_prob(line: str, prob: float) -> str:

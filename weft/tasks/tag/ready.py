@@ -5,6 +5,7 @@ Read next: predictor.py; evaluation.py.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from torch import nn
 from weft.data.batching import Batches
 from weft.data.conllu import Sentence
 from weft.errors import DataError
+from weft.metrics.f1 import by_class
+from weft.metrics.temperature import fitted
 from weft.models import Predictor
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.words import Words
@@ -22,7 +25,9 @@ from weft.tasks import ready
 from weft.tasks.predictor import Place, separated
 from weft.tasks.ready import Split
 from weft.tasks.shared.context.standing import Standing
+from weft.tasks.shared.labels import temperature
 from weft.tasks.shared.labels.batch import LabelBatch
+from weft.tasks.shared.labels.weights import weights_of
 from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.tag.data import TagData
 from weft.tasks.tag.evaluation import TagEvaluation, evaluate
@@ -47,21 +52,21 @@ class TagTraining(ready.Training):
     ) -> None:
         self._data = data
         self._lexicon = lexicon
-        self._train = train
+        self.train = train
         self._valid = valid
 
     def plan(self, seed: int) -> Batches:
         """Batches of sentences of similar length."""
-        lengths = np.array([[len(sentence.forms)] * 2 for sentence in self._train])
+        lengths = np.array([[len(sentence.forms)] * 2 for sentence in self.train])
         rows = self._data.batch_rows or None
         return Batches(lengths, max_tokens=self._data.batch_tokens, max_rows=rows, seed=seed)
 
     def collate(self, numbers: np.ndarray) -> LabelBatch:
-        chosen = [self._train[int(number)] for number in numbers]
+        chosen = [self.train[int(number)] for number in numbers]
         return collate(self._lexicon, [one.forms for one in chosen], [one.tags or [] for one in chosen])
 
     def validate(self, model: nn.Module) -> Validation:
-        """Loss, accuracy on all and on unknown words.
+        """Loss, accuracy on all and on unknown words, mean F1 of the tags.
 
         The words of a sentence that the model cannot read are wrong, and not in the loss.
         """
@@ -70,7 +75,7 @@ class TagTraining(ready.Training):
         places = (Place("validation", one.first) for one in valid)
         tagged, wrong = separated(tagger.attempts_at(one.forms for one in valid), places)
         pairs = list(zip(tagged, valid, strict=True))
-        answers = [["_"] * len(sentence.forms) if one is None else one.tags for one, sentence in pairs]
+        answers = [[""] * len(sentence.forms) if one is None else one.tags for one, sentence in pairs]
         read = [sentence for one, sentence in pairs if one is not None]
         right = total = new_right = new_total = 0
         for sentence, tags in zip(valid, answers, strict=True):
@@ -78,13 +83,19 @@ class TagTraining(ready.Training):
                 right, total = right + (ours == theirs), total + 1
                 if not self._lexicon.knows(form):
                     new_right, new_total = new_right + (ours == theirs), new_total + 1
+        rows = by_class(list(chain(*answers)), list(chain(*(one.tags or [] for one in valid))))
         scores = {
             "loss": self._mean_loss(model, read),
             "accuracy": right / max(1, total),
             "unknown": new_right / max(1, new_total),
+            "f1": sum(row.f1 for row in rows) / len(rows),
         }
         samples = [
-            Sample(" ".join(valid[n].forms), " ".join(valid[n].tags or []), " ".join(answers[n]))
+            Sample(
+                " ".join(valid[n].forms),
+                " ".join(valid[n].tags or []),
+                " ".join(tag or "_" for tag in answers[n]),
+            )
             for n in samples_of(len(valid))
         ]
         return Validation(scores, samples, notes=first(wrong))
@@ -112,9 +123,11 @@ class TagReady(ready.Ready):
         standing: gives words in context by the frozen model of another run; None for none.
         vectors: of words; the table of a new model begins with them.
         training: the sentences; None for use alone.
+        run: where the temperature of the probabilities is kept; None in training.
     """
 
     task: "Tag"
+    training: TagTraining | None
 
     def __init__(
         self,
@@ -124,18 +137,25 @@ class TagReady(ready.Ready):
         standing: Standing | None = None,
         vectors: Mapping[str, np.ndarray] = {},
         training: TagTraining | None = None,
+        run: Path | None = None,
     ) -> None:
         self.task = task
         self.lexicon = lexicon
+        self.temperature = 1.0 if run is None else temperature.load(run).temperature
+        self._run = run
         self.training = training
         self._standing = standing
         self._vectors = vectors
 
     def model(self) -> Predictor:
         """A new model for this lexicon; its table begins with the given vectors."""
-        lexicon = self.lexicon
+        lexicon, parts, weights = self.lexicon, self.task.parts, list[float]()
         context = self._standing.model() if self._standing else None
-        model = self.task.parts.build(lexicon.num_words, lexicon.num_letters, len(lexicon.tags), context)
+        if self.training is not None:
+            seen = chain(*(one.tags or [] for one in self.training.train))
+            weights = weights_of(parts.class_weights, lexicon.tags, seen)
+        sizes = lexicon.num_words, lexicon.num_letters, len(lexicon.tags)
+        model = parts.build(*sizes, context, weights=weights)
         embed = model.embed.words if isinstance(model.embed, InContext) else model.embed
         assert isinstance(embed, Words)
         embed.learn_from(lexicon.word_counts())
@@ -158,7 +178,13 @@ class TagReady(ready.Ready):
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Tagger:
         """The trained model: `predict("a b c")` gives words with tags."""
         assert isinstance(model, Predictor)
-        return Tagger(model, self.lexicon, self.task.data.column, probs=bool(options.get("scores")))
+        return Tagger(
+            model,
+            self.lexicon,
+            self.task.data.column,
+            probs=bool(options.get("scores")),
+            temperature=self.temperature,
+        )
 
     def evaluate(
         self,
@@ -174,8 +200,23 @@ class TagReady(ready.Ready):
         train = None
         with suppress(DataError):
             train = list(source.sentences("train"))
+        if options.get("calibrate"):
+            self._calibrate(model)
         title = source.describe(split) if data is None else f"{data.name} {column}"
+        title += temperature.outdated(self._run)
         return evaluate(self.predictor(model), sentences, title=title, column=column, train=train)
+
+    def _calibrate(self, model: nn.Module) -> None:
+        """Fit the temperature to the words of the validation sentences, and keep it in the run."""
+        assert self._run is not None
+        valid = [one for one in self.task.data.sentences("valid") if one.tags]
+        self.temperature = 1.0
+        tagged = self.predictor(model).tag((one.forms for one in valid), probs=True)
+        probs = np.concatenate([one.every for one in tagged])
+        targets = np.array(self.lexicon.encode(list(chain(*(one.tags or [] for one in valid)))))
+        known = targets >= 0
+        self.temperature = fitted(np.log(np.maximum(probs[known], 1e-30)), targets[known])
+        temperature.save(self._run, temperature.Calibrated(self.temperature))
 
 
 def collate(

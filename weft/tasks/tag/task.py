@@ -36,16 +36,17 @@ class Tag(Task):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": TagData, "model": TagModel}
-    options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("scores",)}
+    options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("scores",), "evaluate": ("calibrate",)}
     note: ClassVar[str] = (
         "accuracy is the share of words with the right tag, unknown the same for words that training never "
-        "saw, loss is nats per word."
+        "saw, f1 the mean F1 of the tags, loss is nats per word."
     )
     evaluation: ClassVar = TagEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "accuracy": "higher",
         "unknown": "higher",
+        "f1": "higher",
     }
     suffixes: ClassVar[Sequence[str]] = (".conllu",)
 
@@ -128,7 +129,7 @@ class Tag(Task):
     def open(self, run: Path) -> TagReady:
         """Read the lexicon of the run."""
         stood = None if self.parts.embedding.contextual is None else standing.reopen(self, run)
-        return self._ready(Lexicon.load(_saved(run)), stood)
+        return self._ready(Lexicon.load(_saved(run)), stood, run=run)
 
     def _ready(self, lexicon: Lexicon, stood: Standing | None, **more: Any) -> TagReady:
         if stood is not None:

@@ -1,4 +1,7 @@
-"""Cut the texts of one file into splits: at random, by group, or by time. Read next: grouped.py."""
+"""Cut the texts or sentences of one file into splits: at random, by group, or by time.
+
+Read next: grouped.py.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,7 +16,7 @@ from weft.tasks.task import Split
 def check_columns(
     group: str | None, time: str | None, folds: int, fold: int, hold_out: int, seed: int | None
 ) -> None:
-    """Check that the columns of groups and times fit the other settings.
+    """Check that the names of groups and times fit the other settings.
 
     Raises:
         ConfigError: they do not; the message starts with the name of a setting.
@@ -50,20 +53,57 @@ def cut_texts(
     Raises:
         DataError: a cell of the column is missing, empty or no time.
     """
-    labels = [one.label for one in texts]
-    _check_enough(len(texts), "texts", folds, path)
-    if group is not None:
-        groups = [cell for _, cell in _cells(texts, path, group, "group")]
-        _check_enough(len(set(groups)), f"values of {group} (data.group)", folds, path)
-        seed = 1 if seed is None else seed
-        return by_group(labels, groups, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
+    check_enough(len(texts), "texts", folds, path)
     if time is not None:
         times = [_time(number, cell, path, time) for number, cell in _cells(texts, path, time, "time")]
         return by_time(times, folds=folds, fold=fold, hold_out=hold_out)
-    return parts(labels, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
+    groups = None if group is None else [cell for _, cell in _cells(texts, path, group, "group")]
+    labels = [one.label for one in texts]
+    return cut(labels, path, groups, str(group), folds=folds, fold=fold, hold_out=hold_out, seed=seed)
 
 
-def _check_enough(count: int, what: str, folds: int, path: Path) -> None:
+def cut(
+    labels: Sequence[str],
+    path: Path,
+    groups: Sequence[str] | None,
+    name: str,
+    *,
+    folds: int,
+    fold: int,
+    hold_out: int,
+    seed: int | None,
+) -> Sequence[Split]:
+    """The split of each example.
+
+    Args:
+        labels: of the examples; all equal if there are none.
+        path: the file, for errors.
+        groups: of the examples, which stay in one part; None for single examples.
+        name: of the groups.
+        folds, fold, hold_out, seed: see LabelData.
+
+    Raises:
+        DataError: there are fewer groups than folds.
+    """
+    if groups is None:
+        return parts(labels, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
+    check_enough(len(set(groups)), f"values of {name} (data.group)", folds, path)
+    seed = 1 if seed is None else seed
+    return by_group(labels, groups, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
+
+
+def said(folds: int, fold: int, seed: int | None, by: str | None) -> str:
+    """How a fold was cut, for the name of a test part: fold 3 of 10 (split seed 1) by customer."""
+    shuffled = "" if seed is None else f" (split seed {seed})"
+    return f"fold {fold} of {folds}{shuffled}" + (f" by {by}" if by else "")
+
+
+def check_enough(count: int, what: str, folds: int, path: Path) -> None:
+    """Check that every fold gets something.
+
+    Raises:
+        DataError: it does not.
+    """
     if count < folds:
         raise DataError(
             f"{path}: expected at least {folds} {what}, one per fold, got {count}; use fewer data.folds"

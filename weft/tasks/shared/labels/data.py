@@ -12,7 +12,7 @@ from weft.data import corpora
 from weft.data.labelled import Labelled, LabelledText, check_encoding
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
-from weft.tasks.shared.labels.cut import check_columns, cut_texts
+from weft.tasks.shared.labels.cut import check_columns, cut_texts, said
 from weft.tasks.shared.labels.splits import check_classes, check_parts
 from weft.tasks.task import Split
 from weft.text.vocabulary import Vocabulary
@@ -267,10 +267,7 @@ class LabelData:
             return f"{self.corpus} {split}, the language of a sentence"
         name = self._file(split).name
         if split == "test" and self.folds:
-            shuffled = "" if self.split_seed is None else f" (split seed {self.split_seed})"
-            by = self.group or self.time
-            shuffled += f" by {by}" if by else ""
-            return f"{name} fold {self.fold} of {self.folds}{shuffled}"
+            return f"{name} {said(self.folds, self.fold, self.split_seed, self.group or self.time)}"
         inside = split == "valid" and self.valid is None
         return f"{name} {split}" if self.split_column or inside else name
 

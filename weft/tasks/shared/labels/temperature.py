@@ -1,12 +1,15 @@
 """The temperature of a run's probabilities and the thresholds of its labels, in RUN/calibration.json.
 
-They belong to one model: after more training they no longer count. Read next: ../../metrics/temperature.py.
+They belong to one model: after more training they no longer count. Read next: sureness.py, what they change;
+../../../metrics/temperature.py.
 """
 
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
+
+from torch import Tensor
 
 from weft import files, jsonfile
 from weft.metrics.temperature import COLDEST, HOTTEST
@@ -21,7 +24,7 @@ class _Saved(jsonfile.Form):
 
 
 class Calibrated(NamedTuple):
-    """What was fitted to the validation texts of a run."""
+    """What was fitted to the validation part of a run."""
 
     temperature: float = 1.0
     thresholds: Sequence[float] = ()  # one for each label; empty if a text has one class
@@ -47,10 +50,17 @@ def load(run: Path) -> Calibrated:
     return Calibrated(saved.temperature, saved.thresholds)
 
 
-def outdated(run: Path) -> bool:
-    """Whether the run was trained further after it was calibrated."""
-    saved = _saved(run)
-    return saved is not None and saved.model != _fingerprint(run)
+def outdated(run: Path | None) -> str:
+    """What to tell of a run that was trained further after it was calibrated; "" of others."""
+    saved = None if run is None else _saved(run)
+    if run is None or saved is None or saved.model == _fingerprint(run):
+        return ""
+    return ", trained further since its last --calibrate, so not calibrated"
+
+
+def calibrated(logp: Tensor, temperature: float) -> Tensor:
+    """Log-probabilities [.., C] at a temperature."""
+    return logp if temperature == 1 else (logp / temperature).log_softmax(-1)
 
 
 def _saved(run: Path) -> _Saved | None:
