@@ -186,3 +186,9 @@ def test_what_cannot_go_with_another_setting_is_0_beside_it() -> None:
     space = {"a": Range(low=0.1, high=0.2, also=("c",), unless="b"), "b": Range(values=(False, True))}
     assert spaces.changes(space, {"a": 0.1, "b": "true"}) == {"a": 0, "c": 0, "b": True}
     assert spaces.changes(space, {"a": 0.1, "b": "false"}) == {"a": 0.1, "c": 0.1, "b": False}
+
+
+def test_a_tagger_with_class_weights_is_tried_without_a_crf() -> None:
+    for weights in ("none", "balanced"):
+        begun = check(read_recipe(Path("ewt-bilstm"), [f"model.class_weights={weights}"]))
+        assert ("model.crf" in space_of(type(begun.task), begun.plain)) == (weights == "none")

@@ -13,5 +13,7 @@ def space(recipe: Recipe) -> Space:
     if embedding["characters"] != "none" and spelled:
         found["model.embedding.spelled"] = whole(spelled // 2, spelled * 2)
     found["model.embedding.replaced"] = Range(low=0.0, high=0.5)
+    if recipe["model"]["class_weights"] != "none":  # not with a CRF
+        return found
     found["model.smoothing"] = replace(found["model.smoothing"], unless="model.crf")
     return {**found, "model.crf": Range(values=(False, True))}
