@@ -31,6 +31,7 @@ GROUND = {
     "tracing",
     "version",
     "visible",
+    "plural",
 }
 SIDE = {"search", "metrics", "text", "data", "ngram"}
 ORDER = [
@@ -66,6 +67,7 @@ ALLOWED["cli"] = ALLOWED["cli"] | {"machine", "parent"}
 ALLOWED |= {
     "errors": {"visible"},
     "visible": set(),
+    "plural": set(),
     "tree": {"errors"},
     "tracing": set(),
     "shapes": {"errors"},

@@ -9,6 +9,7 @@ import torch
 from weft import files
 from weft.config import dump
 from weft.errors import CheckpointError
+from weft.plural import plural
 from weft.run import Begun
 from weft.run.teacher import teacher_of
 from weft.train.outcome import Outcome
@@ -38,8 +39,8 @@ def write_card(run: Path, begun: Begun, outcome: Outcome) -> None:
 A model for the task `{plain["task"]}` ({task.about()}), trained by Weft {__version__} (torch
 {torch.__version__}).
 {taught}
-Training ended ({outcome.reason}) after {outcome.update} updates, seed {plain["training"]["seed"]}. The model
-is {source}. Scores on the validation data, which selected it:
+Training ended ({outcome.reason}) after {plural(outcome.update, "update")}, seed
+{plain["training"]["seed"]}. The model is {source}. Scores on the validation data, which selected it:
 
 | score | value |
 |---|---|

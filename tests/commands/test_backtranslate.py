@@ -67,12 +67,12 @@ def test_improbable_pairs_are_left_out(trained: Path, mono: Path, tmp_path: Path
     made = weft(*command, "--min-score", least)
     kept = [text for text, score in zip(TEXTS, scores, strict=True) if score >= least]
     assert [text for _, text in sides(tmp_path / "out")] == kept and len(kept) < 15
-    assert f"left out: {15 - len(kept)} below the minimum score" in made.out
+    assert f"left out: {15 - len(kept)} with a score below {least:g}" in made.out
     made = weft(*command, "--keep", 0.4)
     assert len(sides(tmp_path / "out")) == 6
-    assert "left out: 9 outside the best share" in made.out
+    assert "left out: 9 not among the best 40 %" in made.out
     said = refused(weft(*command, "--min-score", 1))
-    assert "no pairs are left (15 below the minimum score)" in said
+    assert "no pairs are left (15 with a score below 1)" in said
     assert len(sides(tmp_path / "out")) == 6  # as before
 
 

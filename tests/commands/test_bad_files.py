@@ -59,14 +59,14 @@ def test_a_missing_file_is_named_before_a_run_is_made(toy: Path, tmp_path: Path,
     [
         (
             ["kind=word", "size=500"],
-            r"size 500 is more than the data can give: 13 words.*set size to 13 or less",
+            r"size 500 is more than the data can give: 13 words.*set data.vocabulary.size to 13 or less",
         ),
         (
             ["kind=bpe", "size=5000"],
-            r"size 5000 is more than the data can give: \d+ .*set size to \d+ or less",
+            r"size 5000 is more than the data can give: \d+ .*set data.vocabulary.size to \d+ or less",
         ),
         (["kind=unigram", "size=5000"], r"size 5000 is more than the data can give: \d+ pieces"),
-        (["kind=bpe", "size=7"], r"size 7 is too small for bpe: .* set size to \d+ or more"),
+        (["kind=bpe", "size=7"], r"size 7 is too small for bpe: .* set data.vocabulary.size to \d+ or more"),
         (["kind=bpe", "size=null"], r"a bpe vocabulary needs a size, such as 8000"),
     ],
 )

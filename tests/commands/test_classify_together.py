@@ -80,6 +80,14 @@ def test_what_cannot_join_an_ensemble_is_told(run: Path, second: Path, tmp_path:
     assert "shows the attention of one model" in refused(drawn)
 
 
+def test_no_run_counts_twice(run: Path, second: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(second)
+    for others, word in (((run,), "is the model of"), ((second, tmp_path / "link"), "is named twice")):
+        members = [word for other in others for word in ("--ensemble", other)]
+        for command in ("evaluate", "predict"):
+            assert word in refused(weft(command, run, *members, stdin=b"fine\n"))
+
+
 def test_an_ensemble_pairs_classes_by_their_names(run: Path) -> None:
     own = package.load(run)
     names = list(reversed(own.reader.classes))

@@ -58,6 +58,12 @@ def test_a_task_stands_on_it_and_keeps_it_when_it_is_gone(
         assert weft("evaluate", tmp_path / "run").code == 0
     answer = weft("predict", tmp_path / "run", "--scores", stdin=lines)
     assert answer.code == 0 and "wug" in (answer.out if task == "tag" else "wug")
+    more = ("train", tmp_path / "toy" / "toy.yaml", *change, "training.max_updates=26")
+    answer = weft(*more, "--run", tmp_path / "run")
+    assert answer.code == 0 and "resumes after update 25" in answer.err
+    after = package.load(tmp_path / "run").model.embed.model.state_dict()
+    assert all(np.array_equal(after[key].numpy(), value.numpy()) for key, value in kept.items())
+    assert "weft train RECIPE --run" in refused(weft(*more, "--run", tmp_path / "new"))
 
 
 def test_what_has_no_words_in_context_is_refused(runs: Path, tmp_path: Path) -> None:

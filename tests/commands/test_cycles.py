@@ -33,6 +33,12 @@ def test_the_run_and_the_ends_of_its_cycles_are_averaged_each_once(run: Path) ->
     assert "3 runs together" in weft("evaluate", run, "--ensemble", run / "cycles").out
 
 
+def test_the_end_that_is_the_best_model_is_not_averaged_with_it(run: Path) -> None:
+    own = probabilities(run)
+    (best,) = (one for one in (run / "cycles").iterdir() if probabilities(one) == own)
+    assert "is the model of" in refused(weft("predict", run, "--ensemble", best, stdin=b"fine\n"))
+
+
 def test_what_has_no_cycles_is_refused(run: Path, tmp_path: Path) -> None:
     assert "has no cycles/step-00000021.safetensors" in refused(
         weft("predict", run / "cycles" / "step-00000021.safetensors", stdin=b"fine\n")

@@ -1,5 +1,6 @@
 """How answers are searched, as a user asks for it on the command line; and what is refused in a sentence."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -56,9 +57,10 @@ def test_a_text_is_no_longer_than_the_budget_allows(trained: Path, monkeypatch: 
     assert "they take 11 tokens, the end included, but at most 10 can be written" in said
 
 
-def test_an_ensemble_of_a_run_with_itself_is_the_run(trained: Path, blind: Path) -> None:
+def test_an_ensemble_of_a_run_with_its_copy_is_the_run(trained: Path, blind: Path, tmp_path: Path) -> None:
     alone = answers(trained, "--scores")
-    both = answers(trained, "--scores", "--ensemble", trained)
+    shutil.copytree(trained, tmp_path / "copy")
+    both = answers(trained, "--scores", "--ensemble", tmp_path / "copy")
     for one, two in zip(alone, both, strict=True):
         assert one.split("\t")[1] == two.split("\t")[1]
         assert float(one.split("\t")[0]) == pytest.approx(float(two.split("\t")[0]), abs=2e-4)

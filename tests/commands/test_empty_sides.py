@@ -40,7 +40,7 @@ def test_scores_are_those_of_the_pairs_that_have_both_sides(trained: Path, files
     for name in ("scores", "by_length", "length_ratio"):
         assert whole[name] == kept[name]
     assert (whole["left_out"], kept["left_out"]) == (2, 0)
-    assert "3 pairs (2 more have an empty side and are left out)" in whole["printed"]
+    assert "3 pairs (2 more left out, with an empty side)" in whole["printed"]
     assert "left out" not in kept["printed"]
     lines = files[0].with_suffix(".out").read_text().split("\n")[:-1]  # as many as the data has
     assert [lines[n] for n in KEPT] == files[1].with_suffix(".out").read_text().split("\n")[:-1]

@@ -31,7 +31,7 @@ def test_a_text_is_counted_and_scored(corpus: Path) -> None:
         past = (*past, token)
     shown, line = answer.lines[0].split("\t")
     assert line == "a a b" and math.isclose(float(shown), want, abs_tol=2e-4)
-    assert len(answer.lines) == 3 and "8 tokens with </s>, 1 unknown words" in answer.err
+    assert len(answer.lines) == 3 and "8 tokens with </s>, 1 unknown word" in answer.err
 
 
 def test_characters(corpus: Path) -> None:

@@ -54,7 +54,10 @@ def test_it_is_made_at_the_first_search_and_kept_without_the_training_data(
     run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert answers(run) == RIGHT and not (run / "shortlist.json").exists()
-    assert answers(run, "--set", "shortlist=1") == RIGHT
+    first, second = (weft("predict", run, "--set", "shortlist=1", stdin=TEXT) for _ in range(2))
+    assert first.lines == second.lines == RIGHT
+    assert first.err == "making shortlist.json from the training pairs, for decoding.shortlist\n"
+    assert second.err == ""
     made = (run / "shortlist.json").read_bytes()
     moved = tmp_path / "moved"
     shutil.copytree(run, moved)

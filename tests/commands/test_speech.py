@@ -152,7 +152,8 @@ def test_given_transcripts_are_scored_and_runs_listen_together(run: Path, tmp_pa
     sounds = [transcriber.sound.of(read_wav(test.parent / name)) for name in names]
     found = [each[0] for each in transcriber.transcribe(sounds)]
     scored_alike(run, found, tmp_path)
-    twice = weft("predict", run, test, "--ensemble", run)
+    shutil.copytree(run, tmp_path / "copy")
+    twice = weft("predict", run, test, "--ensemble", tmp_path / "copy")
     assert twice.lines == [one.text for one in found]
     begun = weft("predict", run, test, "--prefix", "mi so").lines
     assert all(line.startswith("mi so") for line in begun)

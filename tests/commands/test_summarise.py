@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,9 @@ def test_given_summaries_are_scored_and_runs_write_together(run: Path, tmp_path:
     found = [each[0] for each in package.load(run).translate(sources)]
     scored_alike(run, found, tmp_path)
     lines = "".join(f"{source}\n" for source in sources).encode()
-    assert weft("predict", run, "--ensemble", run, stdin=lines).lines == [one.text for one in found]
+    shutil.copytree(run, tmp_path / "copy")
+    written = weft("predict", run, "--ensemble", tmp_path / "copy", stdin=lines).lines
+    assert written == [one.text for one in found]
     given = tmp_path / "given.txt"
     assert "--plot" in refused(weft("evaluate", run, "--score", given, "--plot", tmp_path / "x.png"))
     assert "combined with beam" in refused(weft("evaluate", run, "--score", given, "--beam", 3))
@@ -95,4 +98,6 @@ def test_a_text_without_a_summary_is_in_no_score(run: Path, tmp_path: Path) -> N
         assert answer.code == 0, answer.err
         found.append(json.loads((tmp_path / "x.json").read_text()))
     assert found[0]["scores"] == found[1]["scores"]
-    assert [one["left_out"] for one in found] == [0, 2] and "2 more have an empty side" in found[1]["title"]
+    assert [one["left_out"] for one in found] == [0, 2] and "2 more left out, with an empty side" in found[1][
+        "title"
+    ]

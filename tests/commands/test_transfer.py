@@ -11,6 +11,7 @@ from tests.commands import corpus, labelled
 from tests.commands.shell import refused, weft
 from tests.commands.test_masked import make as make_masked
 from tests.commands.test_resume import stopped
+from weft.config import read_recipe
 from weft.run import open_run
 from weft.train import weights
 from weft.train.checkpoints import Checkpoints
@@ -102,6 +103,17 @@ def test_a_frozen_encoder_of_another_pair_stays_and_the_old_run_may_go(
     state = Checkpoints(whole, print).newest()
     assert state is not None and not any(key.endswith(tuple(taken)) for key in state.optimiser)
     assert weft("predict", whole, stdin=b"alpha beta\n").code == 0
+
+
+def test_a_start_that_comes_too_late_is_reported_and_not_recorded(masked: Path, tmp_path: Path) -> None:
+    first = classified(tmp_path, masked, "training.start_parts=[embed]")
+    assert "is not used" not in weft(*first).err
+    assert "is not used" not in weft(*first, "training.max_updates=3").err
+    late = weft(*first, f"training.start={tmp_path / 'none'}", "training.max_updates=4")
+    assert late.code == 0 and f"training.start={tmp_path / 'none'} is not used" in late.err
+    recorded = read_recipe(tmp_path / "run" / "recipe.yaml").plain()["training"]
+    assert (recorded["start"], recorded["start_parts"]) == (str(masked), ["embed"])
+    assert recorded["max_updates"] == 4
 
 
 def test_a_part_may_have_another_name_there(masked: Path, tmp_path: Path) -> None:

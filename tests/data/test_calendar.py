@@ -66,7 +66,7 @@ def test_business_days_have_no_weekend_and_a_holiday_is_a_hole(tmp_path: Path) -
     assert series.frequency == "B" and len(series.times) == 18
     assert np.isnan(series.values[:, 0]).nonzero()[0].tolist() == [5]
     assert days(after("B", series.times[-1], 2)) == ["2024-05-20", "2024-05-21"]
-    assert "1 missing periods of the frequency B" in table.notes[0] and "2024-05-01" in table.notes[0]
+    assert "1 missing period of the frequency B" in table.notes[0] and "2024-05-01" in table.notes[0]
 
 
 def test_missing_months_are_holes_so_that_lags_do_not_shift(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_each_reason_leaves_its_pair_out() -> None:
         "without a translation": 1,
         "with a translation equal to the text": 1,
         "with an unusual length ratio": 1,
-        "below the minimum score": 1,
+        "with a score below -1": 1,
     }
     assert found.kept == 5 and found.lowest == -0.9 and math.isclose(found.usual, 1.1)
     kept = list(pairs(texts, lines, found, "<bt>"))
@@ -44,8 +44,8 @@ def test_a_share_keeps_the_best_and_of_equals_the_first() -> None:
     found = judged(texts, lines, Limits(least=-2.5, share=2 / 3))  # two of the three that are left
     assert [text for _, text in pairs(texts, lines, found)] == ["b", "c"]
     assert found.dropped == {
-        "below the minimum score": 2,
-        "outside the best share": 1,
+        "with a score below -2.5": 2,
+        "not among the best 66.6667 %": 1,
     }
 
 

@@ -53,5 +53,5 @@ def test_edges_that_do_not_rise_are_refused(edges):
 
 
 def test_unequal_sources_are_refused():
-    with pytest.raises(DataError, match="1 sources and 2 references"):
+    with pytest.raises(DataError, match="1 source and 2 references"):
         by_length(Accuracy(), ["a", "b"], ["a", "b"], ["a"])

@@ -30,7 +30,7 @@ def test_logits_are_the_formula() -> None:
 def test_it_refuses_nothing_and_unequal_counts() -> None:
     with pytest.raises(DataError, match="0 texts and 0 labels"):
         NaiveBayes([], [])
-    with pytest.raises(DataError, match="1 texts and 2 labels"):
+    with pytest.raises(DataError, match="1 text and 2 labels"):
         NaiveBayes([["a"]], ["x", "y"])
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import lzma
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -111,7 +112,8 @@ def test_given_translations_are_scored_pair_by_pair_and_runs_translate_together(
     scored_alike(run, found, tmp_path, "--split", "valid", labels=labels)
     asked = ("predict", run, "--source", "aa", "--target", "cc")
     lines = b"two five\none one three\n"
-    assert weft(*asked, "--ensemble", run, stdin=lines).lines == weft(*asked, stdin=lines).lines
+    shutil.copytree(run, tmp_path / "copy")
+    assert weft(*asked, "--ensemble", tmp_path / "copy", stdin=lines).lines == weft(*asked, stdin=lines).lines
     given = tmp_path / "given.txt"
     given.write_text(given.read_text().replace("bb-aa\t", "bb-cc\t", 1))
     said = refused(weft("evaluate", run, "--split", "valid", "--score", given))
@@ -143,7 +145,7 @@ def test_pairs_with_an_empty_side_are_in_no_score(run: Path, tmp_path: Path) -> 
         assert after.pairs[pair].left_out == ("bb" in pair)
         if "bb" in pair:
             assert [s.score for s in after.pairs[pair].scores] == [s.score for s in one.scores]
-    assert after.text().count("1 pairs with an empty side left out") == 3
+    assert after.text().count("1 pair with an empty side left out") == 3
     assert len(opened.task.data.of("aa-bb").complete("valid")[0]) == 12
 
 

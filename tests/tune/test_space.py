@@ -89,6 +89,19 @@ def test_a_vocabulary_is_searched_only_by_scores_that_do_not_depend_on_its_size(
         assert ("data.vocabulary.size" in space_of(type(begun.task), begun.plain)) == wanted
 
 
+def test_a_vocabulary_searched_by_a_score_per_token_is_doubted(tmp_path: Path) -> None:
+    space = tmp_path / "space.yaml"
+    for text, metric, doubted in (
+        ("data.vocabulary.size: [2000, 4000]", "loss", True),
+        ("data.vocabulary.size: [2000, 4000]", "bleu", False),
+        ("data.vocabulary.dropout: [0.0, 0.1]", "loss", False),
+        ("data.max_length: {low: 50, high: 60, also: [data.vocabulary.min_count]}", "perplexity", True),
+    ):
+        space.write_text(text)
+        ready = plan(Path("help-demo"), [f"training.metric={metric}"], tmp_path / "study", space=space)
+        assert ("look better than they are" in ready.doubt()) == doubted, text
+
+
 def test_filters_are_searched_by_number_and_widths() -> None:
     begun = check(read_recipe("trec-filters"))
     space = spaces.around(space_of(type(begun.task), begun.plain), begun.plain)

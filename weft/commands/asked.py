@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from weft.commands.options import given_one
 from weft.errors import ConfigError
 
@@ -32,34 +34,53 @@ def asked(opened: Any, command: str, given: Mapping[str, Any], common: Sequence[
     return {key: value for key, value in found.items() if key in known}
 
 
-def with_members(options: dict[str, Any], run: Path, device: str, plugins: Sequence[str]) -> dict[str, Any]:
-    """The options, with the runs of `--ensemble` opened; a folder RUN/cycles is every file in it.
+def ready_options(options: dict[str, Any], run: Path, device: str, plugins: Sequence[str]) -> dict[str, Any]:
+    """The options, with the runs of `--ensemble` opened, and "progress", which receives progress lines.
+
+    A folder RUN/cycles stands for every file in it.
 
     Raises:
-        ConfigError: such a folder has no other weights than the run.
+        ConfigError: such a folder has no other weights than the run, or a run is named twice.
     """
     from weft.run import open_run
 
-    given = options.get("ensemble", ())
-    paths = [one for path in given for one in _members(path, run)]
+    paths = [one for path in options.get("ensemble", ()) for one in _members(path, run)]
+    for number, path in enumerate(paths):
+        itself = path.resolve() == run.resolve() or _is_model_of(run, path)
+        if itself or path.resolve() in [one.resolve() for one in paths[:number]]:
+            said = f"is the model of {run}" if itself else "is named twice"
+            raise ConfigError(f"--ensemble {path}: {said}, so it would count twice; leave it out")
     opened = [open_run(path, device=device, plugins=plugins) for path in paths]
-    return {**options, "ensemble": opened} if given else options
+    return {**options, "progress": _told} | ({"ensemble": opened} if opened else {})
+
+
+def _told(what: str, done: float, total: float | None) -> None:
+    """Print what begins; not how far it is."""
+    if not done and total is None:
+        click.echo(what, err=True)
 
 
 def _members(path: Path, run: Path) -> list[Path]:
     """The files of a folder RUN/cycles, without the one that is also the model of `run`; or the path."""
-    from weft.train import weights
     from weft.train.checkpoints import CYCLES
 
     if path.name != CYCLES or not path.is_dir() or (path / "recipe.yaml").exists():
         return [path]
-    own = weights.metadata(run / "model.safetensors") if path.resolve().parent == run.resolve() else {}
-    found = [one for one in sorted(path.glob("step-*.safetensors")) if weights.metadata(one) != own]
+    found = [one for one in sorted(path.glob("step-*.safetensors")) if not _is_model_of(run, one)]
     if not found:
         raise ConfigError(
             f"--ensemble {path}: expected weights of other cycles than the run's best, got none"
         )
     return found
+
+
+def _is_model_of(run: Path, file: Path) -> bool:
+    """Whether a file in RUN/cycles is the run's best model."""
+    from weft.train import weights
+
+    if not file.is_file() or file.resolve().parent.parent != run.resolve():
+        return False
+    return weights.metadata(file) == weights.metadata(run / "model.safetensors")
 
 
 def _flag(name: str) -> str:

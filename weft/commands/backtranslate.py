@@ -33,6 +33,7 @@ from weft.commands.options import (
     sampling,
     searching,
 )
+from weft.plural import plural
 
 if TYPE_CHECKING:
     from weft.data.synthetic import Judged
@@ -224,7 +225,7 @@ def _copy(mono: Sequence[Path], texts: Path) -> None:
     counts = Counter[str]()
     with files.replacing(texts) as file:
         file.writelines(f"{text}\n".encode() for text in _texts(mono, counts))
-    click.echo(f"{counts['used']:,} lines to translate{_shown(counts)}", err=True)
+    click.echo(f"{plural(counts['used'], 'line')} to translate{_shown(counts)}", err=True)
 
 
 def _check(mono: Sequence[Path]) -> None:
@@ -287,7 +288,7 @@ def _report(found: "Judged", out: Path, languages: tuple[str, str]) -> None:
     from weft.commands.program import typed
 
     total, (source, target) = len(found.reasons), languages
-    click.echo(f"{found.kept:,} of {total:,} pairs kept ({100 * found.kept / total:.1f} %)")
+    click.echo(f"{found.kept:,} of {plural(total, 'pair')} kept ({100 * found.kept / total:.1f} %)")
     for reason, count in found.dropped.items():
         click.echo(f"  left out: {count:,} {reason}")
     click.echo(f"lowest score kept: {found.lowest:.3f}; median length ratio: {found.usual:.2f}")

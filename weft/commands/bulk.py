@@ -22,6 +22,7 @@ from weft import files, jsonfile
 from weft.commands.options import given_one
 from weft.data.labelled import kind_of
 from weft.errors import ConfigError, DataError
+from weft.plural import plural
 
 CHUNK = 512
 """Lines per chunk."""
@@ -74,7 +75,9 @@ def predict(
         if part.number % count == rank:
             write(parts, part.number, *answer(opened, part, options, file))
             done += len(part.lines)
-    click.echo(f"{done:,} lines answered" + (f" by process {rank} of {count}" if count > 1 else ""), err=True)
+    click.echo(
+        f"{plural(done, 'line')} answered" + (f" by process {rank} of {count}" if count > 1 else ""), err=True
+    )
 
 
 def linewise(opened: Any, file: Path | None) -> bool:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from weft.plural import plural
+
 if TYPE_CHECKING:
     import torch
 
@@ -94,7 +96,7 @@ def _kernels(device: "torch.device") -> list[str]:
     lines += [f"  {key}: {name} ({reasons.get(key, 'as saved in the run')})" for key, name in taken.items()]
     kept = len(list(measured.everything()))
     where = (
-        f"{kept} kernel choices saved in {measured.directory()}"
+        f"{plural(kept, 'kernel choice')} saved in {measured.directory()}"
         if measured.writable()
         else (
             "kernel choices are not saved: the cache directory is not writable; set WEFT_CACHE to one that is"

@@ -12,6 +12,7 @@ import click
 
 from weft.commands import outputs
 from weft.errors import ConfigError, DataError
+from weft.plural import plural
 
 OTHERS = ("file", "nbest", "scores", "plot", "alignments", "split_sentences", "processes", "ray")
 """Options that do not go together with --document."""
@@ -60,13 +61,13 @@ def translate(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any])
     data = document.written(plan.joined(list(translated(predictor, plan.sentences, wrong))))
     if given["output"]:
         outputs.write_bytes(given["output"], data)
-        click.echo(f"{len(plan.sentences):,} sentences: {given['output']}", err=True)
+        click.echo(f"{plural(len(plan.sentences), 'sentence')}: {given['output']}", err=True)
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     if lost:
-        click.echo(f"{len(lost):,} translations lack placeholders and need review:", err=True)
+        click.echo(f"review {plural(len(lost), 'translation')} with missing placeholders:", err=True)
         click.echo("\n".join(lost), err=True)
     return [f"{file}: {one}" for one in wrong]
 

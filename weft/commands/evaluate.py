@@ -94,7 +94,7 @@ def command(**given: Any) -> int:
       weft evaluate runs/en-es --json scores.json --plot scores.png
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.commands.asked import asked, with_members
+    from weft.commands.asked import asked, ready_options
     from weft.commands.metrics import named
     from weft.config import build
     from weft.errors import ConfigError
@@ -111,7 +111,7 @@ def command(**given: Any) -> int:
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(run, device=given["device"], plugins=given["plugins"], changes=changes)
     options = asked(opened, "evaluate", given, COMMON)
-    options = with_members(options, given["run"], given["device"], given["plugins"])
+    options = ready_options(options, given["run"], given["device"], given["plugins"])
     if plot and not opened.task.evaluation.shows:
         raise ConfigError(f"--plot: an evaluation of the task {opened.name} has no picture; leave it out")
     training = opened.recipe.section("training", optional=True)

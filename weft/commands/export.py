@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from weft.commands.options import device, plugin
+from weft.plural import plural
 
 
 def _listed() -> str:
@@ -102,5 +103,6 @@ def _vectors(run: Path, vectors: Path, device: str) -> None:
             "weft init embeddings"
         )
     found.save(vectors)
-    click.echo(f"{len(found.words):,} word vectors with {found.matrix.shape[1]} dimensions: {vectors}")
+    counts = plural(len(found.words), "word vector"), plural(found.matrix.shape[1], "dimension")
+    click.echo(f"{' with '.join(counts)}: {vectors}")
     click.echo(f"next: {typed('train', 'RECIPE', f'model.embedding.vectors={vectors}')}")

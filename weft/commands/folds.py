@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from weft.commands.options import plugin
+from weft.plural import plural
 
 
 @click.command()
@@ -50,7 +51,7 @@ def command(
         return code
     trainings = plan.repeats * len(plan.tested)
     lines = write_table(plan)
-    click.echo(f"mean of {trainings} trainings ({plan.folder / 'folds.tsv'}):")
+    click.echo(f"mean of {plural(trainings, 'training')} ({plan.folder / 'folds.tsv'}):")
     for line in lines:
         click.echo(f"  {line}")
     return 0

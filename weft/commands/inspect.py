@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from weft.commands.options import plugin, setting
+from weft.plural import plural
 
 FORMATS = ("svg", "png", "csv", "json")
 
@@ -137,4 +138,4 @@ def command(**given: Any) -> None:
     if folder is not None:
         folder_for(folder)
         paths = write_views(views, folder, forms or FORMATS)  # type: ignore[arg-type]
-        click.echo(f"{len(paths)} files: {folder}")
+        click.echo(f"{plural(len(paths), 'file')}: {folder}")

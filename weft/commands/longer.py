@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.commands.program import typed
+from weft.plural import plural
 
 if TYPE_CHECKING:
     from weft.train.settings import Settings
@@ -62,11 +63,10 @@ def longer(run: Path, settings: "Settings", updates: int, plugins: Sequence[str]
 
 def hint(why: str, updates: int, command: str) -> str:
     """The text to print."""
+    count = plural(updates, "update")
     if not command:
-        return (
-            f"hint: {why} after {updates:,} updates; try another learning rate, a smaller model or more data"
-        )
-    return f"hint: {why}; {updates:,} updates may be too few. To train further:\n  {command}"
+        return f"hint: {why} after {count}; try another learning rate, a smaller model or more data"
+    return f"hint: {why}; {count} may be too few. To train further:\n  {command}"
 
 
 def _repeats(output: str, *others: str) -> bool:

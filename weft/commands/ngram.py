@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from weft.plural import plural
+
 
 @click.group(no_args_is_help=True)
 def command() -> None:
@@ -103,7 +105,8 @@ def score(model: Path, file: Path | None, kind: str) -> None:
         total, tokens = total + logp, tokens + len(known) + 1
         click.echo(f"{logp / np.log(10):.4f}\t{line}")
     if tokens:
-        without = f", {lost:,} unknown words" + ("" if unknown >= 0 else " left out")
+        without = f", {plural(lost, 'unknown word')}" + ("" if unknown >= 0 else " left out")
         click.echo(
-            f"perplexity {np.exp(-total / tokens):.2f}, {tokens:,} tokens with </s>{without}", err=True
+            f"perplexity {np.exp(-total / tokens):.2f}, {plural(tokens, 'token')} with </s>{without}",
+            err=True,
         )

@@ -21,6 +21,7 @@ from weft.commands.options import (
     sampling,
     searching,
 )
+from weft.plural import plural
 
 if TYPE_CHECKING:
     from weft.figures.answers import Pictures
@@ -143,7 +144,7 @@ def command(**given: Any) -> int:
       weft predict runs/en-es large.txt.gz --output out.txt --processes 64 --ray auto
     """  # noqa: D301  click reads the \b
     from weft.commands import documents, outputs
-    from weft.commands.asked import PREDICTING, asked, with_members
+    from weft.commands.asked import PREDICTING, asked, ready_options
     from weft.errors import ConfigError
     from weft.run import open_run
 
@@ -159,7 +160,7 @@ def command(**given: Any) -> int:
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
     options = asked(opened, "predict", given, PREDICTING)
-    options = with_members(options, given["run"], given["device"], given["plugins"])
+    options = ready_options(options, given["run"], given["device"], given["plugins"])
     if given["document"]:
         return outputs.reported(documents.translate(opened, given, options))
     if given["output"]:
@@ -246,7 +247,7 @@ def _joined(file: Path, output: Path) -> int:
     from weft.commands import bulk, outputs
 
     joined = bulk.join(file, output)
-    click.echo(f"{joined.lines:,} lines: {output}", err=True)
+    click.echo(f"{plural(joined.lines, 'line')}: {output}", err=True)
     return outputs.reported(joined.wrong)
 
 

@@ -17,6 +17,7 @@ import click
 
 from weft.commands import bulk
 from weft.errors import ConfigError, DataError, WeftError
+from weft.plural import plural
 
 WINDOW = 1024
 """Maximum number of chunks in Ray's memory: half a million lines."""
@@ -32,7 +33,7 @@ class Answerer:
     def __init__(self, given: Mapping[str, Any]) -> None:
         import torch
 
-        from weft.commands.asked import PREDICTING, asked, with_members
+        from weft.commands.asked import PREDICTING, asked, ready_options
         from weft.run import open_run
 
         torch.set_num_threads(1)  # one core per worker
@@ -42,7 +43,7 @@ class Answerer:
             given["run"], device=given["device"], plugins=given["plugins"], changes=changes
         )
         options = asked(self._opened, "predict", given, PREDICTING)
-        self._options = with_members(options, given["run"], given["device"], given["plugins"])
+        self._options = ready_options(options, given["run"], given["device"], given["plugins"])
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """Answer a chunk, given by its number and lines; returns its number and answers, or the error."""
@@ -98,7 +99,7 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
             done += 1
     finally:
         ray.shutdown()
-    click.echo(f"{done:,} chunks answered by {workers} Ray workers", err=True)
+    click.echo(f"{plural(done, 'chunk')} answered by {workers} Ray workers", err=True)
 
 
 def _answers(

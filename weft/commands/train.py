@@ -9,6 +9,7 @@ import click
 from weft.commands.longer import degenerate, hint, longer
 from weft.commands.options import plugin
 from weft.commands.program import typed
+from weft.plural import plural
 
 if TYPE_CHECKING:
     from weft.run import Begun
@@ -82,6 +83,8 @@ def command(
         return launch(["train", str(recipe), *overrides, "--run", str(run), *_packages(plugins)], processes)
     first = not int(os.environ.get("RANK", "0"))  # it creates the run directory
     begun = begin(run, table, plugins=plugins) if first else check(table, plugins=plugins)
+    if begun.note:
+        click.echo(begun.note, err=True)
     try:
         outcome = train(begun.task, run, begun.settings)
     except Lost:
@@ -121,7 +124,7 @@ def _closing(run: Path, begun: "Begun", outcome: "Outcome", plugins: tuple[str, 
     }
     width = max(map(len, steps))
     lines = [
-        f"training ended after {outcome.update:,} updates ({outcome.reason}); "
+        f"training ended after {plural(outcome.update, 'update')} ({outcome.reason}); "
         f"the best model, {best}, is in {run}: {scores}"
     ]
     if why := degenerate(outcome.samples):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.commands.options import plugin
+from weft.plural import plural
 
 if TYPE_CHECKING:
     from weft.tune.study import Study
@@ -36,7 +37,8 @@ PHASES = "search", "retrain"
     type=click.FloatRange(0),
     default=0.0,
     show_default="no limit",
-    help="Wall-clock limit of the search.",
+    help="Limit of the search by the clock, earlier starts included. On a busy machine, limit CPU time "
+    "instead, with --trials and --trial-minutes.",
 )
 @click.option(
     "--trials", type=click.IntRange(0), default=0, show_default="no limit", help="Number of trials."
@@ -46,7 +48,7 @@ PHASES = "search", "retrain"
     type=click.FloatRange(0),
     default=0.0,
     show_default="recipe",
-    help="CPU minutes of a trial, instead of the recipe's own end.",
+    help="CPU minutes of a trial (training.max_cpu_minutes), instead of the recipe's own end.",
 )
 @click.option(
     "--seeds", type=click.IntRange(0, 10), default=3, help="Seeds to train the best trial with; 0 for none."
@@ -145,20 +147,25 @@ def _run(phase: str, study: "Study", given: Mapping[str, Any]) -> int:
 def _opening(study: "Study", given: Mapping[str, Any]) -> list[str]:
     """What is searched, by which score, until when, and what was tried before."""
     plan = study.plan
-    ends = [f"{given['minutes']:g} minutes"] if given["minutes"] else []
-    ends += [f"{given['trials']} trials"] if given["trials"] else []
+    ends = [f"{given['minutes']:g} minutes by the clock"] if given["minutes"] else []
+    ends += [plural(given["trials"], "trial")] if given["trials"] else []
     better = "higher" if plan.higher else "lower"
     said = [
         f"searching {', '.join(plan.space)}",
         f"by validation {plan.metric} ({better} is better), for {' or '.join(ends)}",
     ]
+    if note := plan.doubt():
+        said.append(f"warning: {note}")
     tried = sum(one.state.is_finished() for one in study.trials())
-    return said + ([f"resuming: {tried} trials, {study.seconds() / 60:.1f} minutes so far"] if tried else [])
+    return said + (
+        [f"resuming: {plural(tried, 'trial')}, {study.seconds() / 60:.1f} minutes so far"] if tried else []
+    )
 
 
 def _found(study: "Study", seeds: int) -> str:
     """How many trials there are, and what comes next."""
-    said = f"the search has ended: {len(study.trials())} trials, {len(study.whole())} trained to their end"
+    count = plural(len(study.trials()), "trial")
+    said = f"the search has ended: {count}, {len(study.whole())} trained to the end"
     return f"{said}; the best and the recipe are now retrained (--seeds {seeds})" if seeds else said
 
 

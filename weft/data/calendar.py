@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ConfigError
+from weft.plural import plural
 
 HOLES = 1.0
 """Maximum missing periods per row for an inferred frequency."""
@@ -162,7 +163,7 @@ def _monthly(days: np.ndarray) -> Iterator[str]:
     elif (days == np.busday_offset(last, 0, "backward")).all():
         yield many + "BME"
     elif (in_month == np.minimum(in_month[0], (last - months.astype("datetime64[D]")).astype(int) + 1)).all():
-        yield f"{step} month{'s' if step > 1 else ''}"
+        yield plural(step, "month")
 
 
 def fixed(seconds: int) -> str:

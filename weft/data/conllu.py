@@ -14,6 +14,7 @@ from typing import BinaryIO, Literal, NamedTuple
 
 from weft.data.lines import each_line, read_lines
 from weft.errors import DataError
+from weft.plural import plural
 
 Column = Literal["upos", "xpos", "feats"]
 COLUMNS: dict[Column, int] = {"upos": 3, "xpos": 4, "feats": 5}
@@ -228,4 +229,4 @@ def _is_text(line: str) -> bool:
 
 
 def _columns(cells: Sequence[str]) -> str:
-    return f"{len(cells)} column{'s' if len(cells) > 1 else ''}"
+    return plural(len(cells), "column")

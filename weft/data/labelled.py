@@ -16,6 +16,7 @@ from weft.data.files import COMPRESSED
 from weft.data.lines import wrong_bytes
 from weft.data.sides import Finding, raw_lines
 from weft.errors import ConfigError, DataError
+from weft.plural import plural
 from weft.shapes import check_choice
 
 MARK = "__label__"
@@ -124,7 +125,7 @@ class LabelledText:
             if self.kind == "lines":
                 yield self._marked(number, cells[0])
             elif len(cells) != len(self._names):
-                what = f"expected {len(self._names)} columns, got {len(cells)}"
+                what = f"expected {plural(len(self._names), 'column')}, got {len(cells)}"
                 yield self._wrong(number, "columns", f"{what}; correct or remove the line")
             else:
                 named = dict(zip(self._names, cells, strict=True))

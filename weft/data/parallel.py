@@ -18,6 +18,7 @@ from weft.data.lines import read_lines
 from weft.documents.pairs import ENDINGS, pairs
 from weft.errors import DataError
 from weft.files import status
+from weft.plural import plural
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
 
@@ -89,7 +90,7 @@ class ParallelText:
                 more = number + sum(1 for _ in sides[source is None])
                 counts = (number - 1, more) if source is None else (more, number - 1)
                 raise DataError(
-                    f"{first} has {counts[0]:,} lines and {second} has {counts[1]:,}; "
+                    f"{first} has {plural(counts[0], 'line')} and {second} has {counts[1]:,}; "
                     "each line of one must translate the same line of the other, so counts must be equal; "
                     f"weft data check {first} {second} finds the line where they stop matching"
                 )
@@ -105,7 +106,7 @@ class ParallelText:
             if len(cells) != self._width:
                 form = f" ({self.source} TAB {self.target})" if self._width == 2 else ""
                 raise DataError(
-                    f"expected {self._width} columns{form}, got {len(cells)}; "
+                    f"expected {plural(self._width, 'column')}{form}, got {len(cells)}; "
                     "correct or remove the line (weft data check lists all)",
                     path=file,
                     line=number,

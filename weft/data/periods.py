@@ -11,6 +11,7 @@ import numpy as np
 
 from weft.data.calendar import OTHER_DAY, about_seconds, fixed, grid, infer, offset_of, same_period
 from weft.errors import ConfigError, DataError
+from weft.plural import plural
 
 FREE_HOLES = 20.0
 """Maximum missing periods per row for a frequency given by the user."""
@@ -45,7 +46,7 @@ def aligned(place: str, times: np.ndarray, frequency: str | None = None) -> Grid
     most = (1 + FREE_HOLES) * len(times) + 100
     if (times[-1] - times[0]).astype(np.int64) / about_seconds(name) > most:
         raise DataError(
-            f"{place}: expected times at the frequency {name}, got {len(times):,} rows from "
+            f"{place}: expected times at the frequency {name}, got {plural(len(times), 'row')} from "
             f"{shown(times[0])} to {shown(times[-1])}; give a table with rows at this frequency"
         )
     on = grid(name, times[0], times[-1])

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from weft.data.lines import read_lines
 from weft.errors import DataError
+from weft.plural import plural
 
 
 class Pair(NamedTuple):
@@ -57,7 +58,7 @@ def read_questions(path: Path) -> Questions:
             if not found.pairs and not found.analogies:
                 need = "two words and a finite number, or four words"
             raise DataError(
-                f"expected {need}, got {len(cells)} column{'s' * (len(cells) > 1)} "
+                f"expected {need}, got {plural(len(cells), 'column')} "
                 f"({line[:40]!r}); correct or remove the line",
                 path=path,
                 line=number,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from weft.data.sides import Finding
+from weft.plural import plural
 
 MOST = 1_000
 """Findings kept of each kind; all are counted."""
@@ -85,6 +86,6 @@ class Report(NamedTuple):
                     continue
                 first.add(one.file)
                 more = lines[one.file] - 1
-                one = one._replace(text=one.text + (f" ({more:,} more such lines)" if more else ""))
+                one = one._replace(text=one.text + (f" ({plural(more, 'more such line')})" if more else ""))
             kept.append(one)
         return kept

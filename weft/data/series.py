@@ -20,6 +20,7 @@ from weft.data.lines import read_lines
 from weft.data.parquet import parquet_rows
 from weft.data.periods import aligned, resampled, shown
 from weft.errors import ConfigError, DataError
+from weft.plural import plural
 
 MISSING = {"", "na", "n/a", "nan", "null", "none"}
 TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day")
@@ -112,7 +113,7 @@ def read_series(path: str | Path, which: Columns = Columns()) -> Table:  # noqa:
     groups: dict[str, list[tuple[int, list[Any]]]] = {}
     for line, row in rows:
         if len(row) != len(header):
-            why = f"expected {len(header)} cells, got {len(row)}; correct or remove the line"
+            why = f"expected {plural(len(header), 'cell')}, got {len(row)}; correct or remove the line"
             raise DataError(why, path=path, line=line)
         groups.setdefault(str(row[group]) if long else "", []).append((line, row))
     if not groups:
@@ -255,7 +256,7 @@ def _note(called: str, frequency: str, missing: np.ndarray) -> str:
         return ""
     several = f" to {shown(missing[-1])}" if len(missing) > 1 else ""
     return (
-        f"{called}: {len(missing):,} missing periods of the frequency {frequency} were inserted without "
+        f"{called}: inserted {plural(len(missing), 'missing period')} of the frequency {frequency} without "
         f"values ({shown(missing[0])}{several})"
     )
 

@@ -14,6 +14,7 @@ from weft.data.lines import blocks
 from weft.data.parallel import ParallelText, is_memory, is_table
 from weft.documents.pairs import languages
 from weft.errors import DataError
+from weft.plural import plural
 
 _PART = re.compile(r"(?<![a-z])(train(ing)?|valid(ation)?|val|dev|test)(?![a-z])", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
@@ -85,7 +86,7 @@ class Text(NamedTuple):
                 if len(cells) == self.width:
                     yield Row(number, [cells[column] for column in self.columns])
                 else:
-                    what = f"expected {self.width} columns, got {len(cells)}"
+                    what = f"expected {plural(self.width, 'column')}, got {len(cells)}"
                     yield Finding(file, number, "columns", f"{what}; correct or remove the line")
 
     def _lines(self) -> Iterator[Row | Finding]:

@@ -15,15 +15,7 @@ from typing import NamedTuple
 LONG = 30
 """Lengths are compared if the longer side has at least this many characters; shorter ones vary by chance."""
 
-REASONS = (
-    "without a translation",
-    "with a translation equal to the text",
-    "with an unusual length ratio",
-    "below the minimum score",
-    "outside the best share",
-)
-EMPTY, SAME, RATIO, SCORE, SHARE = range(len(REASONS))
-KEPT = -1
+KEPT, EMPTY, SAME, RATIO, SCORE, SHARE = range(-1, 5)
 
 
 class Limits(NamedTuple):
@@ -33,13 +25,25 @@ class Limits(NamedTuple):
     share: float = 1.0  # of the remaining pairs, the best by score
     ratio: float = inf  # largest factor between a pair's length ratio and the median
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why a pair is left out: EMPTY, SAME, RATIO, SCORE, SHARE."""
+        return (
+            "without a translation",
+            "with a translation equal to the text",
+            "with an unusual length ratio",
+            f"with a score below {self.least:g}",
+            f"not among the best {100 * self.share:g} %",
+        )
+
 
 class Judged(NamedTuple):
     """Which pairs are kept."""
 
-    reasons: Sequence[int]  # of each pair: index into REASONS, or KEPT
+    reasons: Sequence[int]  # of each pair: index into Limits.reasons, or KEPT
     usual: float  # median length ratio: characters of the translation / of its text
     lowest: float  # lowest score of a kept pair; inf if none is kept
+    limits: Limits
 
     @property
     def kept(self) -> int:
@@ -50,7 +54,7 @@ class Judged(NamedTuple):
     def dropped(self) -> dict[str, int]:
         """Number of pairs left out, by reason."""
         counts = Counter(self.reasons)
-        return {name: counts[number] for number, name in enumerate(REASONS) if counts[number]}
+        return {name: counts[number] for number, name in enumerate(self.limits.reasons) if counts[number]}
 
 
 def scored(line: str) -> tuple[float, str]:
@@ -75,7 +79,7 @@ def judged(texts: Iterable[str], lines: Iterable[str], limits: Limits) -> Judged
     Example:
         >>> found = judged(["a", "b", "c"], ["-1.0\tx", "", "-0.5\ty"], Limits(least=-0.7))
         >>> found.kept, found.dropped
-        (1, {'without a translation': 1, 'below the minimum score': 1})
+        (1, {'without a translation': 1, 'with a score below -0.7': 1})
     """
     scores, ratios, reasons = array("d"), array("d"), array("b")
     for text, line in zip(texts, lines, strict=True):
@@ -97,7 +101,7 @@ def judged(texts: Iterable[str], lines: Iterable[str], limits: Limits) -> Judged
     for place in best[round(limits.share * len(best)) :]:
         reasons[place] = SHARE
     lowest = min((scores[place] for place in left if reasons[place] == KEPT), default=inf)
-    return Judged(reasons, exp(usual), lowest)
+    return Judged(reasons, exp(usual), lowest, limits)
 
 
 def pairs(

@@ -11,6 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from weft.errors import DataError
 from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
+from weft.plural import plural
 
 MARKS = {
     "o": "trained to its end",
@@ -83,7 +84,7 @@ def importance_figure(importance: Mapping[str, float], *, metric: str, trials: i
     axes.set_yticks(
         range(len(ordered)), [printable(name) for name, _ in ordered], fontsize=9, parse_math=False
     )
-    about = f"importance for {printable(metric)}, from {trials} trials trained to their end"
+    about = f"importance for {printable(metric)}, from {plural(trials, 'trial')} trained to their end"
     axes.set_xlabel(about, color=INK, fontsize=9, parse_math=False)
     axes.set_xlim(left=0)
     _plain(figure)

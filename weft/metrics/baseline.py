@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from weft.errors import DataError
+from weft.plural import plural
 
 # One word, one punctuation mark, or one character of a script without spaces.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\w\s]")
@@ -45,8 +46,8 @@ def nearest(train_sources: Sequence[str], train_targets: Sequence[str], sources:
     size = len(train_sources)
     if size != len(train_targets):
         raise DataError(
-            f"baseline: expected one target for each training source, got {size:,} sources and "
-            f"{len(train_targets):,} targets"
+            f"baseline: expected one target for each training source, got {plural(size, 'source')} and "
+            f"{plural(len(train_targets), 'target')}"
         )
     if size == 0:
         raise DataError("baseline: expected at least 1 training pair, got 0")

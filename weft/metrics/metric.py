@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from weft.errors import DataError
+from weft.plural import plural
 
 
 class Score(NamedTuple):
@@ -121,7 +122,7 @@ def check_lines(
     Raises:
         DataError: with the counts.
     """
-    counts = f"got {len(hypotheses):,} hypotheses and {len(references):,} references"
+    counts = f"got {plural(len(hypotheses), 'hypothesis')} and {plural(len(references), 'reference')}"
     if len(hypotheses) != len(references):
         raise DataError(f"expected one reference for each hypothesis, {counts}")
     if not hypotheses:
@@ -131,5 +132,5 @@ def check_lines(
     if sources is not None and len(sources) != len(references):
         raise DataError(
             "expected one source for each reference, "
-            f"got {len(sources):,} sources and {len(references):,} references"
+            f"got {plural(len(sources), 'source')} and {plural(len(references), 'reference')}"
         )

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 
 from weft.errors import DataError
+from weft.plural import plural
 
 
 class NaiveBayes:
@@ -37,8 +38,8 @@ class NaiveBayes:
     ) -> None:
         if not bags or len(bags) != len(labels):
             raise DataError(
-                f"baseline: expected one label for each text, got {len(bags):,} texts and "
-                f"{len(labels):,} labels"
+                f"baseline: expected one label for each text, got {plural(len(bags), 'text')} and "
+                f"{plural(len(labels), 'label')}"
             )
         self.classes = sorted(set(labels))
         self.items: dict[Hashable, int] = {}

@@ -18,6 +18,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from weft import masks
 from weft.errors import ConfigError, ShapeError
 from weft.nn.padding import inspectable
+from weft.plural import plural
 
 Nan = Literal["refuse", "pass"]
 
@@ -156,8 +157,8 @@ def refuse_nan(name: str, read: Read, state: Any) -> None:
     if bool(bad.any()):
         row, step = bad.nonzero()[0].tolist()
         raise ConfigError(
-            f"{name}: the input of {len(bad)} rows and {bad.shape[1]} steps is not a number in row {row} at "
-            f"step {step}; fill or drop what is missing, or say nan='pass'"
+            f"{name}: the input of {plural(len(bad), 'row')} and {plural(bad.shape[1], 'step')} is not a "
+            f"number in row {row} at step {step}; fill or drop what is missing, or say nan='pass'"
         )
 
 

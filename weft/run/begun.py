@@ -43,6 +43,9 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     devices.choose(begun.settings.device)
     try:
         begun.task.check_ready()
+    except CheckpointError:  # another run, of which a resumed one has its own copy
+        if not Checkpoints(path, print).updates():
+            raise
     except ConfigError as error:
         section, _, sentence = str(error).partition(": ")
         if section not in recipe:
@@ -54,12 +57,15 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
             raise ConfigError(f"{path}: is not empty and not a run directory; choose another one with --run")
         claim.alone(path)
         with claim.claim(path):
+            resumed = bool(Checkpoints(path, print).updates())
             if (path / "recipe.yaml").exists():
                 form.check(path)
-                _check_same(path, begun, _begun_with(path, plugins))
+                old = _begun_with(path, plugins)
+                _check_same(path, begun, old)
+                begun = _with_start_of(path, begun, old) if resumed else begun
             else:
                 form.write(path)
-            if begun.settings.start is not None and not Checkpoints(path, print).updates():
+            if begun.settings.start is not None and not resumed:
                 _start_from(begun.settings.start, path, begun)
             files.replace(path / "recipe.yaml", dump(begun.plain).encode())
     except OSError as error:
@@ -89,6 +95,19 @@ def _start_from(old: Path, path: Path, begun: Begun) -> None:
     for kept in _kept(old, begun.task):
         files.replace(path / kept.name, kept.read_bytes())
     files.replace(path / weights.START, model.read_bytes())
+
+
+def _with_start_of(path: Path, begun: Begun, old: dict[str, Any]) -> Begun:
+    """What to record for a resumed run: the start that it had, not one that comes too late."""
+    names = ("start", "start_parts")
+    first, now = ({name: at(one, ("training", name)) for name in names} for one in (old, begun.plain))
+    start, note = now["start"], ""
+    if start is not None and first != now:
+        note = (
+            f"training.start={start} is not used: {path} has checkpoints already, and continues from them; "
+            f"to start from {start}, pass another --run"
+        )
+    return begun._replace(plain={**begun.plain, "training": begun.plain["training"] | first}, note=note)
 
 
 def _take_parts(old: Path, path: Path, begun: Begun) -> None:

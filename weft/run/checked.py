@@ -19,6 +19,7 @@ class Begun(NamedTuple):
     task: Task
     settings: Settings
     plain: dict[str, Any]  # the recipe with every default
+    note: str = ""  # what the user should know before training
 
 
 def checked(recipe: Table, plugins: Collection[str]) -> Begun:

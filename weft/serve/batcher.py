@@ -7,6 +7,7 @@ threads. Read next: lane.py; answers.py, what a batch computes; app.py.
 
 from typing import Any
 
+from weft.plural import plural
 from weft.serve.job import Job
 from weft.serve.lane import Lane
 from weft.serve.limits import Refusal
@@ -83,7 +84,7 @@ class Batcher:
         if waiting + len(job.items) > self.most:
             raise Refusal(
                 429,
-                f"too many requests: {waiting} texts are waiting, maximum {self.most}; try again soon",
+                f"too many requests: {plural(waiting, 'waiting text')}, maximum {self.most}; try again soon",
                 retry_after=1,
             )
         self._lanes[sum(job.size > size for size in SIZES)].put(job)

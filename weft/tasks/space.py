@@ -66,6 +66,9 @@ class Range:
         return isinstance(self.low, int) and isinstance(self.high, int) and isinstance(self.step, int)
 
 
+PER_TOKEN = ("loss", "perplexity")
+"""Scores that models with different vocabularies cannot be compared by, if they are per token."""
+
 Space = Mapping[str, Range]
 """Settings by their names in the recipe, such as training.optimiser.lr."""
 
@@ -161,7 +164,7 @@ def _widths(settings: Mapping[str, Any]) -> dict[str, Range]:
 
 def _vocabulary(settings: Mapping[str, Any]) -> dict[str, Range]:
     """The vocabulary's size, unless trials are compared by a score per token, which depends on it."""
-    if settings.get("training.metric") in ("loss", "perplexity"):
+    if settings.get("training.metric") in PER_TOKEN:
         return {}
     size, kind = settings.get("data.vocabulary.size"), settings.get("data.vocabulary.kind")
     if not size or kind not in ("bpe", "unigram"):

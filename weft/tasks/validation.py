@@ -10,6 +10,7 @@ from torch import nn
 from weft.metrics.compared import Compared
 from weft.metrics.metric import Metric
 from weft.nn.heads.head import Loss
+from weft.plural import plural
 
 
 class Sample(NamedTuple):
@@ -71,7 +72,7 @@ def first(notes: Sequence[str], shown: int = 3) -> list[str]:
         ['a', 'b', 'c', 'and 2 more validation examples']
     """
     more = len(notes) - shown
-    return [*notes[:shown], *([f"and {more:,} more validation examples"] if more > 0 else [])]
+    return [*notes[:shown], *([f"and {plural(more, 'more validation example')}"] if more > 0 else [])]
 
 
 def samples_of(count: int, shown: int = 3) -> list[int]:

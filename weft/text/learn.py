@@ -21,6 +21,9 @@ LONGEST_WORD = 1000
 """Longest word that pieces are learnt from, in letters; longer ones are split, because the library's time
 grows quadratically with the longest."""
 
+SETTING = "data.vocabulary.size"
+"""The size in a recipe, which messages name."""
+
 _FEW = 2  # a merge or piece that occurs once only spells one word
 
 
@@ -61,8 +64,8 @@ def learn(
     if size < least:
         raise ConfigError(
             f"vocabulary size {size} is too small for {kind}: the data has {len(alphabet)} different "
-            f"characters, with the special symbols {least}; set size to {least} or more, or raise min_count "
-            "to leave out rare characters"
+            f"characters, with the special symbols {least}; set {SETTING} to {least} or more, or raise "
+            "min_count to leave out rare characters"
         )
     words = _in_parts(words)
     if kind == "bpe":
@@ -143,5 +146,5 @@ def _unigram(words: Counter[str], alphabet: list[str], size: int) -> models.Mode
 def _too_large(size: int, most: int, what: str) -> ConfigError:
     return ConfigError(
         f"vocabulary size {size} is more than the data can give: {most} {what}, including special symbols; "
-        f"set size to {most} or less, or give more text"
+        f"set {SETTING} to {most} or less, or give more text"
     )

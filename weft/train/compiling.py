@@ -14,6 +14,7 @@ import torch
 
 from weft.cache import cache_directory
 from weft.errors import ConfigError
+from weft.plural import plural
 
 
 def check(device: torch.device) -> None:
@@ -59,7 +60,7 @@ def sentence(blocks: int) -> str:
     """A sentence about a model with this number of blocks that can be compiled."""
     if not blocks:
         return "training.compile: this model has no Transformer block, so nothing is compiled"
-    return f"training.compile: {blocks} blocks of the model will be compiled at first use"
+    return f"training.compile: {plural(blocks, 'block')} of the model will be compiled at first use"
 
 
 def _trial(x: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,7 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.nn.regions import compile_regions
+from weft.plural import plural
 from weft.tasks.ready import Ready, training_of
 from weft.tasks.task import Task
 from weft.train import blueprint, carry, compiling, devices, precision, seeds, sharding, transfer, weights
@@ -160,7 +161,7 @@ def _introduction(session: Session, model: nn.Module, position: Position, why: s
     computed = "bfloat16 autocast" if session.settings.precision == "bfloat16" else "float32"
     computed += f" ({why})" if why else ""
     starts = f"resumes after update {position.update:,}" if position.update else "starts"
-    threads = f"{workers.threads} thread{'s' if workers.threads > 1 else ''}"
+    threads = plural(workers.threads, "thread")
     if workers.count > 1:
         threads += f", {workers.count} batches in parallel"
     if session.processes.count > 1:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
 
+from weft.plural import plural
 from weft.train.checkpoints import Checkpoints
 from weft.train.snapshot import Snapshot
 
@@ -95,7 +96,7 @@ class Saving:
         """A sentence about how long training waited for checkpoints, out of this many seconds."""
         share = 100 * self.held_seconds / max(seconds, 1e-9)
         return (
-            f"{self.written} checkpoint{'s' if self.written != 1 else ''} written; training waited "
+            f"{plural(self.written, 'checkpoint')} written; training waited "
             f"{self.held_seconds:.2f} s for saving ({share:.2f} % of its time)"
         )
 

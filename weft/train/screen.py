@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from weft.plural import plural
 from weft.train.reporting import Line, MetricsFile, Reporter, Several, TensorBoard
 from weft.visible import beneath, visible
 
@@ -187,7 +188,7 @@ def measures(line: Line) -> list[str]:
     if line.feeding < 1:
         parts.append(f"teacher forcing {line.feeding:.2f}")
     if line.skipped:
-        parts.append(f"{line.skipped} updates skipped")
+        parts.append(f"{plural(line.skipped, 'update')} skipped")
     if line.seconds_left:
         parts.append(f"{duration(line.seconds_left)} left")
     return parts

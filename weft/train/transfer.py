@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from weft import jsonfile
 from weft.errors import CheckpointError, ConfigError
 from weft.nn.embed.tokens import Tokens
+from weft.plural import plural
 from weft.train import weights
 from weft.train.model_parts import find
 
@@ -122,7 +123,7 @@ def take(model: nn.Module, rows: Mapping[str, Sequence[str]], file: Path) -> str
             names_there = None if place is None else origin.rows[place]
             scaled = given[key] * (origin.scales.get(key, 1.0) / _scale(model, name))
             found = _copy(state[name], scaled, rows.get(name), names_there, name, origin.run) or found
-        said.append(f"{part} ({found or f'{len(own)} tensors'})")
+        said.append(f"{part} ({found or plural(len(own), 'tensor')})")
     return f"starts with {', '.join(said)} of {origin.run}"
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.nn.regions import plainly
+from weft.plural import plural
 from weft.tasks.ready import Training
 from weft.train.batch import Pass, add
 from weft.train.guard import NonFinite, advice, explain
@@ -183,8 +184,8 @@ def _check_skips(sentence: str, position: Position, settings: Settings) -> None:
         )
     if position.skipped >= settings.max_skips:
         raise NonFinite(
-            f"{sentence}; {position.skipped} updates were skipped already, and training.max_skips allows no "
-            "more; lower training.optimiser.lr"
+            f"{sentence}; skipped {plural(position.skipped, 'update')} already, the most that "
+            "training.max_skips allows; lower training.optimiser.lr"
         )
 
 

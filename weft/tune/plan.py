@@ -11,7 +11,7 @@ from weft.config.compared import at, difference
 from weft.config.shipped import find
 from weft.errors import ConfigError
 from weft.run import check
-from weft.tasks.space import Range, decoding_of, space_of
+from weft.tasks.space import PER_TOKEN, Range, decoding_of, space_of
 from weft.tune import space as spaces
 
 QUIET = ("training.tensorboard=false", "training.monitors=false")
@@ -19,6 +19,10 @@ QUIET = ("training.tensorboard=false", "training.monitors=false")
 
 DECODING = "decoding."
 """Begins the names of settings that change a trained model's answers."""
+
+VOCABULARY = "data.vocabulary."
+RANDOM = (f"{VOCABULARY}dropout", f"{VOCABULARY}alpha")
+"""Settings of the vocabulary that change no validation text."""
 
 TEST = ("data", "test")
 """The setting that names test files; no trial gets it, so that not even their first line is read."""
@@ -71,6 +75,17 @@ class Plan(NamedTuple):
     def retrained(self, number: int, seed: int) -> Path:
         """The run directory of a trial that is trained again."""
         return self.folder / "retrained" / f"{number:04}" / f"seed-{seed}"
+
+    def doubt(self) -> str:
+        """Why the scores of trials may not be comparable; "" if they are."""
+        names = [name for one, found in self.space.items() for name in (one, *found.also)]
+        changed = [name for name in names if name.startswith(VOCABULARY) and name not in RANDOM]
+        if not changed or self.metric not in PER_TOKEN:
+            return ""
+        return (
+            f"{changed[0]} is searched by {self.metric}: if that is per token, settings that cut texts into "
+            "more tokens look better than they are; use a score of the output, such as bleu, or leave it out"
+        )
 
     def better(self, one: float, other: float) -> bool:
         """Whether a score beats another."""

@@ -12,6 +12,7 @@ from weft.config.edited import edited
 from weft.figures.picture import save
 from weft.figures.tuning import history_figure, importance_figure
 from weft.metrics.trainings import Mean
+from weft.plural import plural
 from weft.run import check
 from weft.tune import plan as plans
 from weft.tune import space as spaces
@@ -58,7 +59,9 @@ def verdict(study: Study, best: Any, seeds: int) -> list[str]:
     """Sentences: the best trial and the recipe as it is, in the search and with several seeds."""
     plan, first = study.plan, study.trials()[0]
     own = study.score(first)
-    said = [f"best of {len(study.trials())} trials by validation {plan.metric}: trial {best.number}"]
+    said = [
+        f"best of {plural(len(study.trials()), 'trial')} by validation {plan.metric}: trial {best.number}"
+    ]
     if best.number == first.number:
         said[0] += f", the recipe as it is ({own:.4g}); no other trial was better"
     else:
@@ -109,7 +112,7 @@ def _compared(plan: plans.Plan, one: Mean, other: Mean) -> str:
 
 
 def _seeds(mean: Mean) -> str:
-    return f"{mean.repeats} seed{'s' if mean.repeats > 1 else ''}"
+    return plural(mean.repeats, "seed")
 
 
 def _cell(one: Any, name: str) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.figures.colours import BARS, DARK_BARS, DARK_SIGNED, DARK_WEIGHTS, SIGNED, WEIGHTS, scale
 from weft.inspect.views.view import Block, View, plain
+from weft.plural import plural
 
 HERE = Path(__file__).parent
 SCRIPTS = (
@@ -82,7 +83,7 @@ def document(head: Head, sections: Sequence[tuple[str, Sequence[Block]]]) -> str
         f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd></div>" for name, value in head.facts
     )
     if left_out:
-        said = f"{left_out} heat maps, to keep the page small; use --views to get all"
+        said = f"{plural(left_out, 'heat map')}, to keep the page small; use --views to get all"
         facts += f"<div><dt>omitted</dt><dd>{said}</dd></div>"
     text = "".join(
         f'<p class="{kind}{" long" if len(said) > LONG else ""}" dir="auto">{html.escape(said)}</p>'

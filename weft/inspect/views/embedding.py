@@ -8,6 +8,7 @@ import numpy as np
 from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
+from weft.plural import plural
 from weft.run import Opened
 from weft.tasks.shared.inspected.inspected import Inspected, Vectors
 
@@ -166,7 +167,8 @@ class EmbeddingView(View):
             for piece, near in zip(vectors.pieces, self.within, strict=False)
             for rank, (n, cosine) in enumerate(near[:ON_PAGE])
         ]
-        described = f"Nearest among the {len(around.words):,} words of {len(around.sentences)} sentences"
+        texts = plural(len(around.sentences), "sentence")
+        described = f"Nearest among the {plural(len(around.words), 'word')} of {texts}"
         return [
             *blocks,
             said(

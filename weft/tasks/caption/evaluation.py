@@ -15,6 +15,7 @@ from weft.metrics.compared import Compared
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.rouge import rouge_l
 from weft.metrics.scored import Scored, fingerprint
+from weft.plural import plural
 from weft.tasks.caption.predictor import Captioner, coco
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.shared.pictures.data import Captions
@@ -96,7 +97,7 @@ def evaluate(
     name, answers = f"the most frequent caption, {usual!r}", [usual] * len(outputs)
     lowest = scored(answers, found.captions)
     return CaptionEvaluation(
-        title=f"{title}, {len(outputs):,} pictures, {captioner.decoding.describe()}",
+        title=f"{title}, {plural(len(outputs), 'picture')}, {captioner.decoding.describe()}",
         outputs=outputs,
         scores=[
             ours._replace(baselines={name: theirs.value})

@@ -12,6 +12,7 @@ from weft.data.labelled import OPTIONS, LabelledText
 from weft.data.report import COMMON, Report
 from weft.data.sides import Finding, placed
 from weft.errors import DataError
+from weft.plural import plural
 from weft.tasks.shared.labels.data import names_of
 
 FEW = 3  # texts of a class that is nearly empty
@@ -108,5 +109,5 @@ def _training(found: _Found, path: Path, counts: Counter[str], separator: str | 
         found.add(Finding(str(path), 0, "single", what))
     for said, count in counts.items() if len(counts) > 1 else ():
         if count < FEW:
-            what = f"the class {said!r} has {count} text{'s' * (count > 1)}; add more, or remove it"
+            what = f"the class {said!r} has {plural(count, 'text')}; add more, or remove it"
             found.add(Finding(str(path), 0, "label", what))

@@ -15,6 +15,7 @@ from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
 from weft.metrics.metric import Score
 from weft.metrics.scored import Scored, scored
+from weft.plural import plural
 from weft.tasks.classify.baselines import baselines
 from weft.tasks.classify.predictor import Classifier
 from weft.tasks.evaluation import Evaluation, unanswered
@@ -111,7 +112,7 @@ def evaluate(
     lowest = {} if train is None else baselines(classifier.reader.vocabulary, texts, train)
     accuracy = scored(Accuracy(), outputs, labels, baselines=lowest)
     return LabelEvaluation(
-        title=f"{title}, {len(texts):,} texts{unanswered(wrong)}",
+        title=f"{title}, {plural(len(texts), 'text')}{unanswered(wrong)}",
         outputs=outputs,
         scores=[accuracy.counted("text"), macro_f1(outputs, labels, baselines=lowest)],
         rows=by_class(outputs, labels),

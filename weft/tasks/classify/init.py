@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from weft.errors import DataError
+from weft.plural import plural
 from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
 
@@ -90,8 +91,8 @@ class _Counted(NamedTuple):
         shown = ", ".join(f"{name} {count:,}" for name, count in names)
         shown += ", ..." if len(self.classes) > 6 else ""
         return (
-            f"# {len(self.classes)} classes, {total:,} training texts of {self.words / total:.0f} words on "
-            f"average (longest\n# {self.longest:,}): {shown}."
+            f"# {plural(len(self.classes), 'class')}, {plural(total, 'training text')} of "
+            f"{self.words / total:.0f} words on average (longest\n# {self.longest:,}): {shown}."
         )
 
 
@@ -181,8 +182,8 @@ def _splits(train: Path, valid: Path | None, test: Path | None, total: int) -> s
         chosen = f"  valid: {quoted(valid)}"
     else:
         every = held_out(total)
-        kept = total // every
-        chosen = f"""  hold_out: {every:<2}                      # {kept:,} texts choose the checkpoint
+        kept = plural(total // every, "text")
+        chosen = f"""  hold_out: {every:<2}                      # {kept} for choosing the checkpoint
   split_seed: 1                     # shuffled first, every class in proportion"""
     tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
     return f"{chosen}\n{tested}"

@@ -13,6 +13,7 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.f1 import ClassRow, table
 from weft.metrics.label_sets import by_label, label_f1
 from weft.metrics.scored import Scored, scored
+from weft.plural import plural
 from weft.tasks.classify.predictor import Classifier
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.predictor import Place, separated
@@ -85,7 +86,7 @@ def evaluate_several(
     every = [*reader.classes, *unseen]
     how: dict[str, Any] = {"separator": reader.separator, "labels": every}
     return SeveralEvaluation(
-        title=f"{title}, {len(texts):,} texts{unanswered(wrong)}",
+        title=f"{title}, {plural(len(texts), 'text')}{unanswered(wrong)}",
         outputs=outputs,
         scores=[
             label_f1(outputs, labels, mean="micro", baselines=lowest, **how),

@@ -17,6 +17,7 @@ from weft.errors import ConfigError, DataError, within
 from weft.nn.embed.grams import Grams
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
+from weft.plural import plural
 from weft.tasks.classify.check import check_labels
 from weft.tasks.classify.columns import columns
 from weft.tasks.classify.evaluation import LabelEvaluation
@@ -131,7 +132,7 @@ class Classify(Task):
         cut = sum(len(row) > most for row in reader.vocabulary.encode_batch(train.texts))
         long = f", {training.left_out:,} left out, longer than the model's {limit} positions"
         progress(
-            f"training texts: {len(train.texts):,} ({cut:,} cut at {most} tokens"
+            f"training texts: {len(train.texts):,} ({cut:,} cut at {plural(most, 'token')}"
             f"{long if training.left_out else ''}), "
             f"{len(reader.classes)} classes, {reader.num_items:,} {'items' if self.parts.bag else 'tokens'}",
             0,

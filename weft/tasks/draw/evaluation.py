@@ -12,6 +12,7 @@ from weft.data.images import data_uri
 from weft.data.shapes import read_caption, recognise
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored, fingerprint
+from weft.plural import plural
 from weft.tasks.draw.predictor import Painter
 from weft.tasks.draw.tiles import FIRST
 from weft.tasks.evaluation import Evaluation
@@ -96,7 +97,7 @@ def evaluate(
     ]
     ceiling = judged(painter.tiles.decode(tiles, painter.shape), texts).get("all")
     return DrawEvaluation(
-        title=f"{title}, {len(texts):,} pictures, {painter.decoding.describe()}",
+        title=f"{title}, {plural(len(texts), 'picture')}, {painter.decoding.describe()}",
         outputs=[data_uri(picture) for picture in drawn],
         scores=scores,
         drawn=drawn,

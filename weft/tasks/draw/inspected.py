@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.plural import plural
 from weft.search.trace import Trace
 from weft.tasks.draw.tiles import FIRST, Tiles
 from weft.tasks.shared.inspected.decoded import decoded
@@ -90,4 +91,4 @@ class _Numbers:
         return ["</s>" if one == EOS else f"#{one - FIRST}" for one in ids]
 
     def decode(self, ids: Iterable[int]) -> str:
-        return f"{len(list(ids))} tiles"
+        return plural(len(list(ids)), "tile")

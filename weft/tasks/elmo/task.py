@@ -12,6 +12,7 @@ from weft.data.check import check
 from weft.data.plain import no_words
 from weft.data.report import Report
 from weft.nn.heads.head import Loss
+from weft.plural import plural
 from weft.tasks.elmo.evaluation import collate
 from weft.tasks.elmo.model import SIZES, Elmo, ElmoModel
 from weft.tasks.elmo.ready import ElmoReady, ElmoTraining
@@ -77,7 +78,7 @@ class ElmoTask(Task):
         if not (run / SIZES).exists():
             Elmo(text.learn(train, min_count=self.data.vocabulary.min_count), self.parts).save(run)
         lexicon = Elmo.load(run).lexicon
-        words = f"{sum(map(len, train)):,} words in {len(train):,} lines"
+        words = f"{plural(sum(map(len, train)), 'word')} in {plural(len(train), 'line')}"
         progress(f"training text: {words}, {len(lexicon.words):,} different ones are predicted", 0, 0)
         return ElmoReady(self, lexicon, training=ElmoTraining(self.data, lexicon, train, valid))
 

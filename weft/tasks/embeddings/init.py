@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from weft.data.plain import no_words
 from weft.data.questions import read_questions
+from weft.plural import plural
 from weft.tasks.init import TEST, TRAIN, Init, NewRecipe
 from weft.tasks.shared.recipe_text import quoted
 
@@ -55,8 +56,8 @@ def recipe(train: Path, test: Path | None) -> str:
         if test
         else "  # test: pairs.tsv                 word TAB word TAB similarity, or four words per line"
     )
-    times = f"{least} time{'s' * (least > 1)} or more"
-    return f"""# {total:,} words of text; {kept:,} of {len(counts):,} different words occur {times}.
+    times = plural(least, "time")
+    return f"""# {total:,} words of text; {kept:,} of {len(counts):,} different words occur {times} or more.
 # Written by `weft init`; change any line you like.
 #   weft train THIS-FILE
 task: embeddings

@@ -16,6 +16,7 @@ from weft.data.windows import Scale, all_filled, covariates, filled, seen_beside
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Forecasted
 from weft.nn.forecasters.forecaster import Past
+from weft.plural import plural
 from weft.tasks.forecast.about import scales_of
 from weft.tasks.forecast.calibration import Calibrated
 from weft.tasks.forecast.data import SeriesData
@@ -178,7 +179,7 @@ class Forecaster:
             raise DataError(f"{_called(one)}: expected finite numbers below 1e30")
 
     def _too_short(self, one: Chosen, rows: int) -> str:
-        wanted = f"{_called(one)}: expected at least {self.data.lookback} rows"
+        wanted = f"{_called(one)}: expected at least {plural(self.data.lookback, 'row')}"
         return f"{wanted}, got {max(0, rows)}; give a longer past"
 
     def _ahead(self, one: Chosen) -> np.ndarray:
@@ -200,7 +201,7 @@ class Forecaster:
         several = ", ".join(shown(at) if dated else f"row {at + 1}" for at in missing[:5])
         several += ", ..." if len(missing) > 5 else ""
         raise DataError(
-            f"{_called(one)}: expected {', '.join(names)} for the {len(times)} rows to forecast "
+            f"{_called(one)}: expected {', '.join(names)} for the {plural(len(times), 'row')} to forecast "
             f"({first} to {last}), {len(missing)} are missing ({several}); add rows with an empty target at "
             "the end of the table, or give a table of the future (--future FILE)"
         )

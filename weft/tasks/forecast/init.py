@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.data.series import Columns, Table, read_series
 from weft.errors import ConfigError, DataError
+from weft.plural import plural
 from weft.tasks.forecast.columns import guessed, parts
 from weft.tasks.init import Init, NewRecipe, Option
 from weft.tasks.shared.planned import planned
@@ -113,7 +114,7 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
     often = f", at the frequency {found.frequency}" if found.frequency else ""
     season = f"a season looks like {found.season} rows"
     lines = [
-        f"# {found.series} series of {found.rows} in {file.name}{often}; {season}.",
+        f"# {plural(found.series, 'series')} of {found.rows} in {file.name}{often}; {season}.",
         *(f"# {note.removeprefix(f'{file}: ')}" for note in table.notes),
         "task: forecast",
         "data:",

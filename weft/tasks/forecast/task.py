@@ -16,6 +16,7 @@ from weft.nn.forecasters.forecaster import Past
 from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
+from weft.plural import plural
 from weft.tasks.forecast.about import about, read
 from weft.tasks.forecast.baseline import fit
 from weft.tasks.forecast.check import check
@@ -67,7 +68,7 @@ class ForecastTask(Task):
 
     def about(self) -> str:
         """The series and the horizon."""
-        return f"{self.data.horizon} steps ahead, on {self.data.name}"
+        return f"{plural(self.data.horizon, 'step')} ahead, on {self.data.name}"
 
     def has(self, split: Split) -> bool:
         return self.data.split[PARTS[split]] > 0
@@ -110,7 +111,11 @@ class ForecastTask(Task):
         found = about(windows)
         jsonfile.save(run / KEPT, found)
         names = len(windows.names)
-        progress(f"{names:,} series, {len(train):,} training and {len(valid):,} validation windows", 0, 0)
+        progress(
+            f"{names:,} series, {len(train):,} training and {plural(len(valid), 'validation window')}",
+            0,
+            0,
+        )
         for note in table.notes:
             progress(note, 0, 0)
         base = None

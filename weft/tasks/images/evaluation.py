@@ -12,6 +12,7 @@ from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
 from weft.metrics.metric import Score
 from weft.metrics.scored import Scored, scored
+from weft.plural import plural
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.images.data import Classed
 from weft.tasks.images.predictor import PictureClassifier
@@ -79,7 +80,7 @@ def evaluate(
     lowest = {"most frequent class": [most] * len(outputs)}
     accuracy = scored(Accuracy(), outputs, found.labels, baselines=lowest)
     return ImageEvaluation(
-        title=f"{title}, {len(outputs):,} pictures",
+        title=f"{title}, {plural(len(outputs), 'picture')}",
         outputs=outputs,
         scores=[accuracy.counted("picture"), macro_f1(outputs, found.labels, baselines=lowest)],
         rows=by_class(outputs, found.labels),

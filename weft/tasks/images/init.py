@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from weft.data.images import is_clip, read_clip, read_folders
 from weft.errors import DataError
+from weft.plural import plural
 from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe
 from weft.tasks.shared.pictures.init import rounded
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
@@ -65,7 +66,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
         "  split_seed: 1                     # shuffled first, every class in proportion"
     )
     tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
-    return f"""# {len(counts)} classes, {len(found):,} {"clips" if clips else "pictures"}: {shown}.
+    return f"""# {plural(len(counts), "class")}, {len(found):,} {"clips" if clips else "pictures"}: {shown}.
 # Written by `weft init`; change any line you like.
 #   weft train THIS-FILE
 task: images

@@ -13,6 +13,7 @@ import torch
 from weft.data.report import Report
 from weft.errors import DataError, within
 from weft.nn.heads.head import Loss
+from weft.plural import plural
 from weft.tasks.images.data import ClassData
 from weft.tasks.images.evaluation import ImageEvaluation
 from weft.tasks.images.ready import ImagesReady, ImagesTraining
@@ -88,7 +89,7 @@ class Images(Task):
         self.data.check_classes("train", train.labels)
         self.data.check_classes("valid", valid.labels)
         write_shape(run, shape, names)
-        progress(f"training pictures: {len(train.labels):,}, {len(names)} classes", 0, 0)
+        progress(f"training pictures: {len(train.labels):,}, {plural(len(names), 'class')}", 0, 0)
         return ImagesReady(self, shape, names, ImagesTraining(self, names, train, valid))
 
     def open(self, run: Path) -> ImagesReady:

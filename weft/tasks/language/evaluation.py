@@ -18,6 +18,7 @@ from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored, fingerprint
 from weft.models import Generator
 from weft.nn.positions import most_positions
+from weft.plural import plural
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.language.mixture import Counted, Parts, Weights, counted, halves, ngram_logp, parts_of
 from weft.tasks.language.scoring import too_long
@@ -155,7 +156,7 @@ def evaluate(
         both = _scored(stream, mixture, known, signature)[0]
         scores.append(both.renamed(f"perplexity of a mixture ({mixture.name})"))
     return ProseEvaluation(
-        title=f"{title}, {stream.lines:,} lines",
+        title=f"{title}, {plural(stream.lines, 'line')}",
         context=context,
         vocabulary=vocabulary,
         outputs=[f"{logp:.4f}" for logp in stream.by_line(own.logp)],

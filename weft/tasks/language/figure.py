@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from weft.figures.colours import BARS, FAINT, GRID, INK, weight_colours
 from weft.figures.letters import printable
+from weft.plural import plural
 
 if TYPE_CHECKING:
     from weft.tasks.language.evaluation import Bucket
@@ -57,7 +58,7 @@ def coloured_text(scored: "Scored", title: str) -> Figure:
             )
             place += wide
     mean = -scored.total / len(scored.logp)
-    note = f"{mean:.3f} nats per token, {len(scored.logp)} tokens; white 0, dark 1"
+    note = f"{mean:.3f} nats per token, {plural(len(scored.logp), 'token')}; white 0, dark 1"
     axes.text(0, len(lines) + 2.4, note, fontsize=8, color=FAINT, va="top", parse_math=False)
     return figure
 

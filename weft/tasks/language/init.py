@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from weft.data.plain import PlainText, no_words
 from weft.errors import DataError
+from weft.plural import plural
 from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
 from weft.tasks.shared.planned import planned
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
@@ -15,6 +16,8 @@ from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
 Kind = Literal["space", "word", "character", "bpe"]
 Model = Literal["lstm", "gpt"]
 SMALL = 2_000_000  # characters
+FEWEST = 10
+"""Lines of a text without validation text."""
 _LOOSE = re.compile(r"(?<=\S) [.,;:?!](?= |$)", re.MULTILINE)
 _TIGHT = re.compile(r"(?<=\w)[.,;:?!](?= |$)", re.MULTILINE)
 
@@ -111,9 +114,10 @@ def recipe(
     for path in (valid, test):
         if path is not None:
             survey(PlainText(path))
-    if valid is None and seen.lines < 10:
+    if valid is None and seen.lines < FEWEST:
         raise DataError(
-            f"{seen.lines} lines are too few without --valid; give a longer text, or both", path=train
+            f"expected at least {FEWEST} lines without --valid, got {seen.lines}; give more text, or both",
+            path=train,
         )
     kind = kind or seen.kind
     size = f", size: {seen.pieces}" if kind == "bpe" else ""
@@ -125,7 +129,7 @@ def recipe(
     length = (128 if model == "gpt" else 64) if kind == "character" else (64 if model == "gpt" else 35)
     tokens = seen.characters if kind == "character" else seen.words
     plan = planned(tokens / (20 * length), epochs=epochs, warmup=200)
-    about = f"{seen.lines:,} lines, {seen.words:,} words ({seen.different_words:,} different ones)"
+    about = f"{plural(seen.lines, 'line')}, {seen.words:,} words ({seen.different_words:,} different ones)"
     return f"""# {train.name}: {about}.
 # Written by `weft init`; change any line you like.
 #   weft train THIS-FILE

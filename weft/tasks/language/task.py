@@ -15,6 +15,7 @@ from weft.data.report import Report
 from weft.errors import CheckpointError, ConfigError, within
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
+from weft.plural import plural
 from weft.tasks.language.batch import collate_lines, cut
 from weft.tasks.language.evaluation import ProseEvaluation
 from weft.tasks.language.model import ProseModel, grows
@@ -121,8 +122,8 @@ class Language(Task):
         training = LanguageTraining(as_read(self.data, vocabulary), vocabulary, train, valid, most)
         left_out = f" ({training.left_out:,} left out, longer than the model's {most} positions)"
         progress(
-            f"training text: {train.size:,} tokens of {len(vocabulary):,} kinds in {train.lines:,} lines"
-            f"{left_out if training.left_out else ''}",
+            f"training text: {train.size:,} tokens of {len(vocabulary):,} kinds in "
+            f"{plural(train.lines, 'line')}{left_out if training.left_out else ''}",
             0,
             0,
         )

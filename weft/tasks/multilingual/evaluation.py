@@ -1,6 +1,7 @@
 """The scores of one model on each of its pairs, and on pairs that were never trained."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -9,6 +10,7 @@ from weft.metrics.baseline import beside
 from weft.metrics.bootstrap import mean_with_interval
 from weft.metrics.metric import Metric
 from weft.metrics.scored import Scored, as_json, report
+from weft.plural import plural
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.shared.writing.evaluation import COPIED, PairEvaluation
 
@@ -40,7 +42,7 @@ class ManyEvaluation(Evaluation):
         for pair, one in self.pairs.items():
             bleu, copied = one.scores[0].score, one.scores[0].baselines[COPIED]
             note = "  never trained (zero-shot)" if pair in self.unseen else ""
-            note += f"  {one.left_out:,} pairs with an empty side left out" if one.left_out else ""
+            note += f"  {plural(one.left_out, 'pair')} with an empty side left out" if one.left_out else ""
             note += beside(bleu.value, copied)
             lines.append(
                 f"  {pair:<8}{bleu.value:>8.2f}{f'{bleu.low:.2f}-{bleu.high:.2f}':>16}{copied:>16.2f}{note}"
@@ -63,7 +65,7 @@ class ManyEvaluation(Evaluation):
         for pair, one in self.pairs.items():
             unseen = ", never trained" if pair in self.unseen else ""
             rows.append(one.scores[0].renamed(f"{pair}{unseen}"))
-        return intervals(rows, title=f"{name}: BLEU, {self.title.partition(' pairs, ')[2]}", shared=True)
+        return intervals(rows, title=f"{name}: BLEU, {_after_count(self.title)}", shared=True)
 
 
 def together(pairs: Mapping[str, PairEvaluation], unseen: Sequence[str]) -> ManyEvaluation:
@@ -78,13 +80,18 @@ def together(pairs: Mapping[str, PairEvaluation], unseen: Sequence[str]) -> Many
         score.renamed(f"{pair} {score.score.name}") for pair, one in pairs.items() for score in one.scores
     ]
     return ManyEvaluation(
-        title=f"{len(pairs)} pairs, {first.title.partition(' pairs, ')[2]}",
+        title=f"{plural(len(pairs), 'pair')}, {_after_count(first.title)}",
         outputs=[f"{pair}\t{line}" for pair, one in pairs.items() for line in one.outputs],
         scores=[_mean([one for pair, one in pairs.items() if pair not in unseen]), *every],
         pairs=pairs,
         unseen=unseen,
         wrong=[reason for one in pairs.values() for reason in one.wrong],
     )
+
+
+def _after_count(title: str) -> str:
+    """A title without the number of pairs and what stands before it."""
+    return re.split(r" pairs?(?: \([^()]*\))?, ", title, maxsplit=1)[-1]
 
 
 def _mean(trained: Sequence[PairEvaluation]) -> Scored:
@@ -98,4 +105,4 @@ def _mean(trained: Sequence[PairEvaluation]) -> Scored:
         if all(name in one.baselines for one in bleus)
     }
     mean = Scored(mean_with_interval(bleus[0].metric, rows), lowest)
-    return mean.renamed(f"mean BLEU of the {len(bleus)} trained pairs")
+    return mean.renamed(f"mean BLEU of the {plural(len(bleus), 'trained pair')}")

@@ -14,6 +14,7 @@ from weft.metrics.compared import Compared, of_lines
 from weft.metrics.scored import Scored, scored
 from weft.metrics.wer import Wer
 from weft.models import Generator
+from weft.plural import plural
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.speech.batch import collate_recordings
 from weft.tasks.speech.data import Recording
@@ -49,7 +50,7 @@ class SpeechEvaluation(Evaluation):
         changed, out, put, words = self.counts
         minutes, speed = 60 * self.hours, 3600 * self.hours / max(self.seconds, 1e-9)
         return [
-            f"  {changed:,} words substituted, {out:,} deleted, {put:,} inserted, of {words:,}",
+            f"  {plural(changed, 'word')} substituted, {out:,} deleted, {put:,} inserted, of {words:,}",
             f"  {minutes:.1f} minutes of sound in {self.seconds:.1f} s, {speed:.0f} times as fast",
         ]
 
@@ -88,7 +89,7 @@ def evaluate(
     counts = Wer().statistics(outputs, references).sum(0)
     frames = sum(len(one.frames) for one in recordings)
     return SpeechEvaluation(
-        title=f"{title}, {len(recordings):,} recordings, {transcriber.decoding.describe()}",
+        title=f"{title}, {plural(len(recordings), 'recording')}, {transcriber.decoding.describe()}",
         outputs=outputs,
         references=references,
         scores=found,

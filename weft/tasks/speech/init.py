@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from weft.data.audio import read_spoken
 from weft.errors import ConfigError, DataError
+from weft.plural import plural
 from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe
 from weft.tasks.shared.planned import planned
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
@@ -60,7 +61,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
     heard_at = "[0.9, 1.0, 1.1]" if seconds < 100 * 3600 else "[1.0]"
     plan = planned(100 * seconds / 4000, epochs=30 if seconds < 3600 else 10, warmup=100)
     size = 96 if seconds < 2 * 3600 else 192 if seconds < 50 * 3600 else 320
-    counted = f"{found.recordings:,} recordings, {seconds / 60:.1f} minutes"
+    counted = f"{plural(found.recordings, 'recording')}, {seconds / 60:.1f} minutes"
     return f"""# {counted}, the longest {found.longest:.1f} s,
 # {found.letters / found.recordings:.0f} letters each on average, sampled at {sampled} Hz.
 # Written by `weft init`; change any line you like.

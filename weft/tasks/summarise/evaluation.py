@@ -102,7 +102,7 @@ def evaluate(
         f"the first {usual} words": [lead_words(source, usual) for source in sources],
     }
     return SummaryEvaluation(
-        title=f"{title}, {counted(len(kept), left_out, 'texts')}, {translator.described}"
+        title=f"{title}, {counted(len(kept), left_out, 'text')}, {translator.described}"
         f"{unanswered(wrong, 'scored as empty')}",
         outputs=aligned(outputs, kept, count),
         left_out=left_out,

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from weft.data.parallel import ParallelText
 from weft.errors import ConfigError, DataError
+from weft.plural import plural
 from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
 from weft.tasks.shared.planned import planned
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
@@ -61,7 +62,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     plan = planned(seen.pairs * WORDS / 600, epochs=10, warmup=200)
     width = 128 if seen.pairs < SMALL else 256
     kept = f"size: {USUAL}" if seen.repeated_words > USUAL else "size: null, min_count: 2"
-    return f"""# {seen.pairs:,} texts; the longest has {seen.longest_words:,} words.
+    return f"""# {plural(seen.pairs, "text")}; the longest has {plural(seen.longest_words, "word")}.
 # Written by `weft init`; change any line you like.
 #   weft train THIS-FILE
 task: summarise

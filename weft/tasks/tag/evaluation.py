@@ -18,6 +18,7 @@ from weft.metrics.metric import Score
 from weft.metrics.scored import Scored, scored
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
+from weft.plural import plural
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.predictor import Place, separated
 from weft.tasks.shared.labels.sureness import Sureness, sureness
@@ -120,7 +121,8 @@ def evaluate(
     flat = list(chain(*answers)), list(chain(*(sentence.tags or [] for sentence in sentences)))
     labels = classes(*flat)
     return TagEvaluation(
-        title=f"{title}, {len(sentences):,} sentences, {len(flat[1]):,} gold words{unanswered(wrong)}",
+        title=f"{title}, {plural(len(sentences), 'sentence')}, {plural(len(flat[1]), 'gold word')}"
+        f"{unanswered(wrong)}",
         outputs=[
             "\n".join(one.tagged([tag or "_" for tag in tags], column)) + "\n"
             for one, tags in zip(sentences, answers, strict=True)

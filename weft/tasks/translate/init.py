@@ -8,6 +8,7 @@ from weft.data.parallel import ParallelText, both, is_memory, is_table
 from weft.data.sides import side_name
 from weft.data.split import hold_out
 from weft.errors import ConfigError, DataError
+from weft.plural import plural
 from weft.tasks.init import Init, NewRecipe, Option
 from weft.tasks.shared.planned import planned
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
@@ -71,7 +72,7 @@ class Translate(Init):
                     "leave one out"
                 )
             train, valid = hold_out(train, source, target, given["hold_out"])
-            say(f"split into {train}.* and {valid}.* ({given['hold_out']:,} pairs held out)")
+            say(f"split into {train}.* and {valid}.* ({plural(given['hold_out'], 'pair')} held out)")
         text = recipe(train, valid, test, source, target)
         files = dict.fromkeys(map(str, ParallelText(train, source, target).files))
         return NewRecipe(text, [] if is_memory(train) else [("data", "check", *files)])

@@ -63,15 +63,20 @@ def check_ready(source: Path, task: Task) -> None:
     """
     if not (source / "recipe.yaml").is_file():
         raise CheckpointError(
-            f"{source}: is not a run of the task elmo or masked (it has no recipe.yaml); train "
-            "one with recipes/elmo or recipes/masked"
+            f"model.embedding.contextual: expected a run of the task elmo or masked, got {source} without a "
+            f"recipe.yaml; name such a run, or train one: weft train RECIPE --run {source}"
         )
     other = task.trained(source)
     other.ready.contextual(other.model)
 
 
 def begin(source: Path, task: Task, run: Path) -> Standing:
-    """Read the weights of the other run, and copy the files that rebuild its model into this one."""
+    """Read the weights of the other run, and copy the files that rebuild its model into this one.
+
+    If the other run is gone, this one is resumed: it has these files, and its checkpoint the weights.
+    """
+    if not (source / "recipe.yaml").is_file() and (run / FOLDER / "recipe.yaml").is_file():
+        return reopen(task, run)
     other = task.trained(source)
     weights = other.ready.contextual(other.model).model.state_dict()
     folder = run / FOLDER

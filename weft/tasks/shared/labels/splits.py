@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from weft.data.split import rank
 from weft.errors import ConfigError, DataError
+from weft.plural import plural
 from weft.tasks.task import Split
 
 ENOUGH = 1068
@@ -102,8 +103,8 @@ def check_classes(labels: Sequence[str], part: str, *, cut: bool, seed: int | No
     if cut and seed is not None:
         remedy = "hold more examples out (a smaller data.hold_out), or give a validation file"
     raise DataError(
-        f"{part}: expected two classes or more, got {len(labels):,} examples that are all {labels[0]!r}; "
-        f"{remedy}"
+        f"{part}: expected two classes or more, got {plural(len(labels), 'example')}, "
+        f"all {labels[0]!r}; {remedy}"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from weft.data.captions import SPLITS, Captioned, read_captions
 from weft.data.lines import read_lines
 from weft.errors import ConfigError
+from weft.plural import plural
 from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
 
@@ -74,7 +75,7 @@ class CaptionsInit(Init):
         size = f"  size: {side}                          # side in pixels that every picture is scaled to\n"
         if side is None:
             size = "  # given features: nothing is scaled\n"
-        counted = f"{len(found):,} pictures with {len(captions):,} captions"
+        counted = f"{plural(len(found), 'picture')} with {plural(len(captions), 'caption')}"
         head = f"""# {counted} (the longest has {longest} words).
 # Written by `weft init`; change any line you like.
 #   weft train THIS-FILE

@@ -142,7 +142,7 @@ def evaluate(
     words = sum(len(line.split()) for line in references)
     glossary = translator.decoding.glossary
     return PairEvaluation(
-        title=f"{title}, {counted(len(kept), left_out, 'pairs')}, {translator.described}"
+        title=f"{title}, {counted(len(kept), left_out, 'pair')}, {translator.described}"
         f"{unanswered(wrong, 'scored as empty')}",
         outputs=aligned(outputs, kept, count),
         left_out=left_out,

@@ -7,6 +7,7 @@ from weft.data.parallel import complete
 from weft.errors import DataError, ShapeError
 from weft.models import Generator
 from weft.nn.positions import most_positions
+from weft.plural import plural
 from weft.tasks.predictor import Place
 from weft.tasks.shared.writing.translator import Translator
 
@@ -20,8 +21,8 @@ def scorable(sources: Sequence[str], references: Sequence[str], title: str) -> l
     kept = complete(sources, references)
     if not kept:
         raise DataError(
-            f"{title}: expected pairs with text on both sides, got {len(sources):,} pairs, each without a "
-            "source or a reference; give both"
+            f"{title}: expected pairs with text on both sides, got {plural(len(sources), 'pair')}, "
+            "each without a source or a reference; give both"
         )
     return kept
 
@@ -72,11 +73,11 @@ def counted(kept: int, left_out: int, what: str) -> str:
     """The number of scored pairs, for a title.
 
     Example:
-        >>> counted(748, 110, "pairs"), counted(3, 0, "pairs")
-        ('748 pairs (110 more have an empty side and are left out)', '3 pairs')
+        >>> counted(748, 110, "pair"), counted(1, 0, "pair")
+        ('748 pairs (110 more left out, with an empty side)', '1 pair')
     """
-    more = f" ({left_out:,} more have an empty side and are left out)" if left_out else ""
-    return f"{kept:,} {what}{more}"
+    more = f" ({left_out:,} more left out, with an empty side)" if left_out else ""
+    return f"{plural(kept, what)}{more}"
 
 
 def aligned(outputs: Sequence[str], kept: Sequence[int], count: int) -> list[str]:

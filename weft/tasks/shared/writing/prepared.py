@@ -13,6 +13,7 @@ from weft.data.joined import Joined
 from weft.data.shortlist import Shortlist
 from weft.data.store import TokenStore, content_key
 from weft.errors import CheckpointError, DataError
+from weft.plural import plural
 from weft.tasks.shared.writing.data import PairData
 from weft.tasks.shared.writing.reading import SourceReader
 from weft.tasks.task import Progress
@@ -115,7 +116,7 @@ def stored(
         progress=lambda lines: progress("reading training pairs", lines, None),
     )
     report = store.report
-    cut = f", {report['cut']:,} sources cut after {reading.cut} tokens" if report["cut"] else ""
+    cut = f", {plural(report['cut'], 'source')} cut after {reading.cut} tokens" if report["cut"] else ""
     name = f" of {text.name}" if data.mixed else ""
     progress(
         f"training pairs{name}: {report['kept']:,} of {report['pairs']:,} kept "
@@ -146,8 +147,8 @@ def shortlist(known: Vocabularies, data: PairData, progress: Progress) -> Shortl
             f"shortlist: {path} is missing, and so is the training data to make it from; where the data is, "
             f"type `weft evaluate {run} --set shortlist=100` and copy the file ({error})"
         ) from error
+    progress(f"making {SHORTLIST} from the training pairs, for decoding.shortlist", 0, None)
     pairs = Joined([stored(text, data, reading, target, run, progress) for text in texts])
-    progress("making shortlist.json for decoding.shortlist", 0, None)
     found = Shortlist.learn(pairs, *sizes, shared=source is target)
     found.save(path, key)
     return found

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from weft.data.store import EncodedPairs, PairEncoder
+from weft.plural import plural
 from weft.tasks.shared.writing.glossary import Glossary, read_glossary
 from weft.text.vocabulary import UNK, Vocabulary, Word
 
@@ -64,7 +65,7 @@ class SourceReader:
         self._end = [] if cut is None else vocabulary.encode("")[len(vocabulary.begin()) :]
 
     def __str__(self) -> str:
-        cut = "whole sources" if self.cut is None else f"the first {self.cut} tokens of a source"
+        cut = "whole sources" if self.cut is None else f"the first {plural(self.cut, 'token')} of a source"
         return f"{cut}, {'unknown words to be copied' if self.copies else 'nothing to be copied'}"
 
     def encode(self, text: str) -> list[int]:

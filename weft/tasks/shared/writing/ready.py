@@ -5,7 +5,6 @@ Read next: translator.py; ../../translate/ready.py, which adds the scores.
 
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,6 +33,7 @@ from weft.tasks.shared.writing.prepared import Vocabularies, shortlist
 from weft.tasks.shared.writing.reading import encode_pairs
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
 from weft.tasks.shared.writing.translator import Translator
+from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
@@ -111,6 +111,10 @@ class PairTraining(ready.Training):
         return self._scored(Validation(losses, samples, compared, notes))
 
 
+def _silent(what: str, done: float, total: float | None) -> None:
+    """Shows no progress."""
+
+
 class PairReady(ready.Ready, ABC):
     """The vocabularies of a run that was trained on sequence pairs.
 
@@ -126,6 +130,7 @@ class PairReady(ready.Ready, ABC):
         self.task = task
         self.decoding = task.decoding
         self.training = training
+        self._made: Shortlist | None = None
         self.source, self.target, self.reading, _ = self._known = known
 
     def model(self) -> Generator:
@@ -152,7 +157,7 @@ class PairReady(ready.Ready, ABC):
         assert isinstance(model, Generator)
         others = [joined(member, self) for member in options.get("ensemble", ())]
         decoding, scores = self.decoding.with_options(options), bool(options.get("scores"))
-        short = self._shortlist if decoding.shortlist else None
+        short = self._shortlist(options.get("progress", _silent)) if decoding.shortlist else None
         return Translator(
             model, self.reading, self.target, decoding, others=others, scores=scores, shortlist=short
         )
@@ -168,7 +173,7 @@ class PairReady(ready.Ready, ABC):
             self.reading,
             self.target,
             decoding,
-            shortlist=self._shortlist if decoding.shortlist else None,
+            shortlist=self._shortlist() if decoding.shortlist else None,
         )
 
     def directed(self, text: str, target: str) -> str:
@@ -192,10 +197,11 @@ class PairReady(ready.Ready, ABC):
         found = list(self.task.data.open(split) if data is None else self.task.data.at(data))
         return Pairs([pair.source for pair in found], [pair.target for pair in found])
 
-    @cached_property
-    def _shortlist(self) -> Shortlist:
+    def _shortlist(self, progress: Progress = _silent) -> Shortlist:
         """For searches that ask for it."""
-        return shortlist(self._known, self.task.data, lambda *_: None)
+        if self._made is None:
+            self._made = shortlist(self._known, self.task.data, progress)
+        return self._made
 
     def title(self, split: Split, data: Path | None, pairs: Pairs) -> str:
         """The data, and how many of its sources are cut, as a title."""

@@ -14,6 +14,7 @@ from weft.errors import ConfigError, DataError, ShapeError
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored, report
 from weft.models import Generator
+from weft.plural import plural
 from weft.tasks.each import Failure, each
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.predictor import Place, separated
@@ -47,9 +48,11 @@ class GivenScores(Evaluation):
         """The scores of each line and of all lines, as text."""
         total = sum(one.logp or 0.0 for one in self.summed)
         tokens = sum(one.tokens for one in self.summed)
-        shown = counted(len(self.summed), self.left_out, "translations")
+        shown = counted(len(self.summed), self.left_out, "translation")
         shown += f", {len(self.wrong):,} that the model cannot score" if self.wrong else ""
-        whole = f"{self.title}: {shown}, log-probability {total:.2f} nats, {tokens:,} tokens with <eos>"
+        whole = (
+            f"{self.title}: {shown}, log-probability {total:.2f} nats, {plural(tokens, 'token')} with <eos>"
+        )
         return "\n".join([*self.outputs, whole, *report(self.scores)])
 
     def facts(self) -> dict[str, Any]:
@@ -96,7 +99,7 @@ def score_file(
         DataError: the number of lines or a label is wrong; or no line can be scored.
     """
     path: Path = options["score"]
-    beside = sorted({*options} - {"score"})
+    beside = sorted({*options} - {"score", "progress"})
     if beside:
         raise ConfigError(
             f"--score: cannot be combined with {beside[0]}, because nothing is searched; leave it out"
