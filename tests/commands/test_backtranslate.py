@@ -168,12 +168,26 @@ def test_pairs_belong_to_one_model_with_its_settings_and_texts(
     assert "is not empty and has no back-translated pairs" in said
 
 
+def test_a_model_of_the_other_direction_does_not_take_over_its_translations(
+    trained: Path, toy: Path, mono: Path, tmp_path: Path
+) -> None:
+    made = ("--output", tmp_path / "out", "--beam", 1)
+    assert weft("backtranslate", trained, mono, *made).code == 0
+    before = content(tmp_path / "out")
+    swapped = ["data.source=yy", "data.target=xx", "training.max_updates=2", "training.validate_every=2"]
+    assert weft("train", toy, "--run", tmp_path / "other", *swapped).code == 0
+    said = refused(weft("backtranslate", tmp_path / "other", mono, *made))
+    assert "model, weights changed since its pairs were made" in said
+    assert content(tmp_path / "out") == before
+
+
 def test_what_cannot_translate_back_is_refused(trained: Path, mono: Path, tmp_path: Path) -> None:
     out = ["--output", tmp_path / "out"]
     with claim(trained):
         assert "is still being trained" in refused(weft("backtranslate", trained, mono, *out))
     said = refused(weft("backtranslate", trained, mono, *out, "--target", "yy"))
     assert "has one direction (xx to yy); leave them out" in said
+    assert "would count twice" in refused(weft("backtranslate", trained, mono, *out, "--ensemble", trained))
     recipe = make_digests(tmp_path / "digests")
     assert weft("train", recipe, "--run", tmp_path / "a", "training.max_updates=1").code == 0
     said = refused(weft("backtranslate", tmp_path / "a", mono, *out))

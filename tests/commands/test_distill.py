@@ -203,6 +203,8 @@ def test_several_teachers_write_as_one(toy: Path, tmp_path: Path) -> None:
     run, cycles = tmp_path / "many", "training.schedule={use: cosine_restarts, cycles: 2}"
     made = weft("train", toy, "--run", run, "training.max_updates=40", "training.validate_every=100", cycles)
     assert made.code == 0, made.err
+    alone = weft("distill", run, "--student", toy, "--run", tmp_path / "small", "--ensemble", run)
+    assert "would count twice" in refused(alone) and not (tmp_path / "small.corpus").exists()
     together = ("--ensemble", run / "cycles", "--beam", 2)
     made = weft("distill", run, "--student", toy, "--run", tmp_path / "small", *together, *SHORT)
     assert made.code == 0, made.err

@@ -54,6 +54,17 @@ def ready_options(options: dict[str, Any], run: Path, device: str, plugins: Sequ
     return {**options, "progress": _told} | ({"ensemble": opened} if opened else {})
 
 
+def check_members(opened: Any, paths: Sequence[Path], plugins: Sequence[str]) -> None:
+    """Check before hours of work that the runs of `--ensemble` fit an opened run.
+
+    Raises:
+        ConfigError: see ready_options; or a run has another task or vocabulary.
+    """
+    if paths:
+        options = ready_options({"ensemble": paths}, opened.path, "cpu", plugins)
+        opened.ready.predictor(opened.model, options)
+
+
 def _told(what: str, done: float, total: float | None) -> None:
     """Print what begins; not how far it is."""
     if not done and total is None:

@@ -124,7 +124,7 @@ def command(**given: Any) -> int:
       weft backtranslate runs/es-en news.es.gz more.es --output back --beam 1 --keep 0.8 --processes 2
       weft backtranslate runs/es-en news.es --output back --sample --top-k 10 --seed 3
     """  # noqa: D301  click reads the \b
-    from weft.commands import predict
+    from weft.commands import asked, predict
     from weft.run import open_run
     from weft.train.claim import check_idle
 
@@ -134,9 +134,10 @@ def command(**given: Any) -> int:
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(run, device="cpu", plugins=given["plugins"], changes=changes)
     source, target = _languages(opened, given)
+    asked.check_members(opened, given["ensemble"], given["plugins"])
     texts, lines = out / f"texts.{source}", out / "scored.txt"
     _check(given["mono"])
-    _begin(out, opened, search, given["mono"], texts)
+    _begin(out, opened, search, given["mono"])
     _copy(given["mono"], texts)
     if not lines.exists() and (code := predict.answer_file(run, texts, lines, ["--scores"], search)):
         return code
@@ -170,7 +171,7 @@ def _languages(opened: "Opened", given: Mapping[str, Any]) -> tuple[str, str]:
     raise ConfigError(f"{opened.path}: translates {names}; choose one with --source and --target")
 
 
-def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequence[Path], texts: Path) -> None:
+def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequence[Path]) -> None:
     """Create the folder, or check that it has pairs of the same texts, model and search."""
     from weft import files, jsonfile
     from weft.commands import predict, rewritten
@@ -197,7 +198,7 @@ def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequenc
                 f"{out}: is not empty and has no back-translated pairs; choose another --output"
             )
         out.mkdir(parents=True, exist_ok=True)
-        begun = known.exists() and texts.exists()
+        begun = known.exists() and any(out.glob("texts.*"))  # of any direction
         remedy = f"remove {out}, or choose another --output"
         then = jsonfile.load(known, dict[str, Any], remedy) if begun else about
         differs = sorted(name for name in about if then.get(name) != about[name])
@@ -206,7 +207,8 @@ def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequenc
             raise ConfigError(f"{out}: {changed} changed since its pairs were made; {remedy}")
         files.replace(known, files.to_json(about))
     except OSError as error:
-        raise DataError(f"cannot be written ({error.strerror or error})", path=out) from error
+        why = f"cannot be written ({error.strerror or error}); choose another --output"
+        raise DataError(why, path=out) from error
     names = ", ".join(str(path) for path, _ in stats)
     text = (
         f"The sources were written by the run `{about['model']}` ({opened.task.about()}): "
@@ -273,7 +275,7 @@ def _kept(texts: Path, lines: Path, source: Path, target: Path, given: Mapping[s
     found = judged(read_lines(texts), read_lines(lines), limits)
     if not found.kept:
         left = ", ".join(f"{count:,} {reason}" for reason, count in found.dropped.items())
-        raise DataError(f"no pairs are left ({left}); lower --min-score or raise --keep", path=lines)
+        raise DataError(f"no pairs are left ({left}); change --min-score, --keep or --max-ratio", path=lines)
     with files.replacing(source) as first, files.replacing(target) as second:
         for written, text in pairs(read_lines(texts), read_lines(lines), found, given["mark"].strip()):
             first.write(f"{written}\n".encode("utf-8", "replace"))

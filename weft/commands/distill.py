@@ -116,12 +116,14 @@ def _assigned(
     given: Mapping[str, Any], student: "Begun", search: Mapping[str, Any], corpus: Path
 ) -> tuple["Teacher", list["Job"]]:
     """The teacher, and what it writes; its model is released again."""
-    from weft.commands import rewritten
+    from weft.commands import asked, rewritten
     from weft.run import open_run
 
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["teacher"], device="cpu", plugins=given["plugins"], changes=changes)
     jobs = rewritten.jobs(opened, student, given["sources"], corpus)
+    if not all(job.answers.exists() for job in jobs):
+        asked.check_members(opened, given["ensemble"], given["plugins"])
     return rewritten.about(opened, search, given["sources"]), jobs
 
 

@@ -12,6 +12,7 @@ from weft.commands.program import typed
 from weft.plural import plural
 
 if TYPE_CHECKING:
+    from weft.config import Table
     from weft.run import Begun
     from weft.train.outcome import Outcome
 
@@ -67,7 +68,7 @@ def command(
     from weft.config import read_recipe
     from weft.errors import ConfigError
     from weft.parent import LAUNCHED
-    from weft.run import begin, check
+    from weft.run import check
     from weft.train.loop import train
     from weft.train.processes import Lost
 
@@ -82,9 +83,7 @@ def command(
         check(table, plugins=plugins)  # reports a mistake once, not once per process
         return launch(["train", str(recipe), *overrides, "--run", str(run), *_packages(plugins)], processes)
     first = not int(os.environ.get("RANK", "0"))  # it creates the run directory
-    begun = begin(run, table, plugins=plugins) if first else check(table, plugins=plugins)
-    if begun.note:
-        click.echo(begun.note, err=True)
+    begun = _begun(run, table, plugins) if first else check(table, plugins=plugins)
     try:
         outcome = train(begun.task, run, begun.settings)
     except Lost:
@@ -101,6 +100,15 @@ def command(
     write_card(run, begun, outcome)
     click.echo(_closing(run, begun, outcome, plugins))
     return 0
+
+
+def _begun(run: Path, recipe: "Table", plugins: tuple[str, ...]) -> "Begun":
+    from weft.run import begin
+
+    begun = begin(run, recipe, plugins=plugins)
+    if begun.note:
+        click.echo(begun.note, err=True)
+    return begun
 
 
 def _packages(plugins: tuple[str, ...]) -> list[str]:

@@ -116,8 +116,7 @@ def recipe(
             survey(PlainText(path))
     if valid is None and seen.lines < FEWEST:
         raise DataError(
-            f"expected at least {FEWEST} lines without --valid, got {seen.lines}; give more text, or both",
-            path=train,
+            f"expected {FEWEST} lines or more, got {seen.lines}; add text, or --valid", path=train
         )
     kind = kind or seen.kind
     size = f", size: {seen.pieces}" if kind == "bpe" else ""
