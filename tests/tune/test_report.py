@@ -1,4 +1,4 @@
-"""weft tune: the best recipe and the pictures that a search leaves."""
+"""weft tune: what a search says, the best recipe and the pictures that it leaves."""
 
 import importlib.util
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import labelled
+from tests.commands.shell import weft
 from weft.figures.tuning import history_figure
 from weft.tune.plan import keep, plan
 from weft.tune.report import best_recipe
@@ -31,6 +32,20 @@ def test_the_best_recipe_names_only_what_changed(tmp_path: Path) -> None:
     assert rest.splitlines()[1] == "# Scored 7."
     assert "model.pool" in best_recipe(study, {"model.pool": "queries"}, [])  # 4 queries by default
     assert "(was" not in best_recipe(study, {}, [])
+
+
+@needs_optuna
+def test_it_announces_only_what_follows(tmp_path: Path) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    words = ("tune", recipe, "training.max_updates=6", "training.validate_every=2", "--seeds", 1)
+    answer = weft(*words, "--minutes", 1e-6, "--study", tmp_path / "late")
+    assert answer.code == 0 and "are now retrained" not in answer.err
+    assert answer.lines == [
+        "no trial has reached a validation yet; the same command with more --minutes resumes"
+    ]
+    answer = weft(*words, "data.test=null", "--trials", 1, "--study", tmp_path / "untested")
+    assert answer.code == 0 and "are now retrained" in answer.err
+    assert answer.lines[-1].endswith(" --data FILE   # score it on a file that no trial has seen")
 
 
 def test_trials_far_behind_leave_the_others_room_in_the_picture() -> None:

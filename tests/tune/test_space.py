@@ -159,6 +159,27 @@ def test_a_range_that_cannot_be_is_refused(given: dict[str, object], word: str) 
         Range(**given)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", r"space\.yaml:1: expected a table with settings and their ranges, got nothing"),
+        ("- a", r"expected a table with settings and their ranges, got a list"),
+        ("training.optimser.lr: [1.0]", r"space\.yaml: training\.optimser.*did you mean 'optimiser'"),
+    ],
+)
+def test_a_mistake_in_a_space_is_found_in_its_file(text: str, word: str, tmp_path: Path) -> None:
+    (tmp_path / "space.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=word):
+        plan(Path("trec-letters"), [], tmp_path / "study", space=tmp_path / "space.yaml")
+
+
+def test_a_folder_with_other_files_does_not_become_a_study(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="is not empty and has no study"):
+        keep(plan(Path("trec-letters"), [], tmp_path))
+    assert [one.name for one in tmp_path.iterdir()] == ["letter.txt"]
+
+
 def test_a_space_that_is_not_there_is_not_looked_for_among_recipes(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--space .*gone\.yaml: no such file"):
         spaces.read_space(tmp_path / "gone.yaml")

@@ -264,7 +264,7 @@ def _check_bulk(given: Mapping[str, Any]) -> None:
         raise ConfigError("--processes and --ray need a FILE and an --output; standard input is read once")
     if given["plot"] or given["alignments"]:
         raise ConfigError("--output: cannot be combined with --plot or --alignments; leave them out")
-    outputs.check(given["output"])
+    outputs.check(given["output"], reads=(given["file"],))
 
 
 def _side_by_side(given: Mapping[str, Any]) -> int:

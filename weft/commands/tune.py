@@ -166,7 +166,9 @@ def _found(study: "Study", seeds: int) -> str:
     """How many trials there are, and what comes next."""
     count = plural(len(study.trials()), "trial")
     said = f"the search has ended: {count}, {len(study.whole())} trained to the end"
-    return f"{said}; the best and the recipe are now retrained (--seeds {seeds})" if seeds else said
+    if not seeds or study.best() is None:
+        return said
+    return f"{said}; the best and the recipe are now retrained (--seeds {seeds})"
 
 
 def several(phase: str, count: int) -> int:
@@ -196,13 +198,15 @@ def _next(study: "Study") -> list[str]:
     """What to type next with the best trial, if there is one."""
     from weft.commands.program import typed
     from weft.files import is_file
+    from weft.run import check
 
     best = study.best()
     if best is None:
         return []
     run = study.plan.retrained(best.number, 1)
-    scored = is_file(run / "model.safetensors")
-    words = ("evaluate", run) if scored else ("train", study.plan.folder / "best.yaml")
-    return [
-        f"next: {typed(*words)}   # {'score it on the test split' if scored else 'train the best recipe'}"
-    ]
+    if not is_file(run / "model.safetensors"):
+        return [f"next: {typed('train', study.plan.folder / 'best.yaml')}   # train the best recipe"]
+    plan = study.plan
+    if check(plan.table({}, tested=True), plugins=plan.plugins).task.has("test"):
+        return [f"next: {typed('evaluate', run)}   # score it on the test split"]
+    return [f"next: {typed('evaluate', run)} --data FILE   # score it on a file that no trial has seen"]

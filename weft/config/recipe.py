@@ -14,12 +14,15 @@ from weft.errors import ConfigError
 MAX_BYTES = 256 * 1024  # recipes have a few thousand bytes; this limits the work on wrong files
 
 
-def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Table:
+def read_recipe(
+    path: str | Path, overrides: Sequence[str] = (), *, holds: str = "sections such as data: and model:"
+) -> Table:
     """Read a recipe.
 
     Args:
         path: a YAML file, or the name of a recipe included in Weft (see shipped.py).
         overrides: section.key=value with the value in YAML; the last one wins.
+        holds: what the table in the file contains, for messages.
 
     Raises:
         ConfigError: the file cannot be read or is not a recipe, or an override does not fit.
@@ -28,9 +31,7 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Table:
     entry = parse(_text(path), str(path))
     if not isinstance(entry, Table):
         found = "nothing" if entry.value is None else entry.shown()
-        raise ConfigError(
-            f"{entry.place}: expected a table with sections such as data: and model:, got {found}"
-        )
+        raise ConfigError(f"{entry.place}: expected a table with {holds}, got {found}")
     for override in overrides:
         entry = _changed(entry, override)
     return entry

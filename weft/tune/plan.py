@@ -123,7 +123,10 @@ def plan(
     ready = bare._replace(space=chosen, decoding=decoding, plain=begun.plain, metric=metric, higher=higher)
     check(ready.table({}), plugins=plugins)
     for settings in spaces.corners(chosen | searched, begun.plain) if space is not None else ():
-        check(ready.table(settings), plugins=plugins)
+        try:
+            check(ready.table(settings), plugins=plugins)
+        except ConfigError as error:
+            raise ConfigError(f"{space}: {str(error).removeprefix('override ')}") from error
     return ready
 
 
@@ -157,6 +160,8 @@ def keep(ready: Plan) -> None:
         raise ConfigError(
             f"{ready.folder}: expected a directory for the study, got a file; choose another --study"
         )
+    if ready.folder.exists() and any(one.name[0] != "." for one in ready.folder.iterdir()):
+        raise ConfigError(f"{ready.folder}: is not empty and has no study; choose another --study")
     ready.folder.mkdir(parents=True, exist_ok=True)
     text = ready.recipe.read_text("utf-8")
     about = {"text": text, "given": [*ready.given, *ready.limits()], "plain": ready.plain, "space": space}

@@ -34,10 +34,10 @@ def read_space(path: Path) -> dict[str, Range]:
     Raises:
         ConfigError: the file is missing or not YAML, or a range does not fit.
     """
-    if not path.exists():
+    if not path.is_file():
         raise ConfigError(f"--space {path}: no such file; name one with settings to search, or leave it out")
     space = {}
-    for name, entry in read_recipe(path).value.items():
+    for name, entry in read_recipe(path, holds="settings and their ranges").value.items():
         section, _, key = name.partition(".")
         if key in FIXED.get(section, ()):
             raise entry.refuse(

@@ -202,7 +202,10 @@ class LabelData:
             yield one
         if empty:
             where = self.corpus or self._file(split)
-            raise DataError(f"{where}: expected at least one text for {split}, got none")
+            remedy = (
+                "; give more texts, or a file as data.valid" if split == "valid" and not self.valid else ""
+            )
+            raise DataError(f"{where}: expected at least one text for {split}, got none{remedy}")
 
     def _texts(self, split: Split) -> Iterator[Labelled]:
         if self.corpus is not None:
