@@ -64,13 +64,13 @@ def probabilities(pairs: Pairs, num_source: int, num_target: int) -> Probabiliti
         >>> [(int(s), int(t)) for s, t, p in zip(*found) if p > 0.6]
         [(0, 1), (1, 2)]
     """
-    keys = np.empty(0, np.int64)
     found: list[tuple[np.ndarray, _Links]] = []
     for chunk in _chunks(pairs):
         key, first, count = _flat(chunk, num_source, num_target)
         own, entry = np.unique(key, return_inverse=True)
         found.append((own, _Links(entry.astype(np.int32), first, count)))
-        keys = np.union1d(keys, own)
+    keys = np.sort(np.concatenate([np.empty(0, np.int64), *(own for own, _ in found)]))
+    keys = keys[np.diff(keys, prepend=-1) > 0]  # np.unique would hash them, which takes much longer
     places = [np.searchsorted(keys, own).astype(np.int32) for own, _ in found]
     links = [part._replace(entry=place[part.entry]) for place, (_, part) in zip(places, found, strict=True)]
     source, target = keys // num_target, keys % num_target
