@@ -1,5 +1,6 @@
 """The settings that `weft tune` changes: ranges around a recipe, parameters, and overrides."""
 
+import json
 import random
 from pathlib import Path
 
@@ -226,3 +227,13 @@ def test_a_tagger_with_class_weights_is_tried_without_a_crf() -> None:
     for weights in ("none", "balanced"):
         begun = check(read_recipe(Path("ewt-bilstm"), [f"model.class_weights={weights}"]))
         assert ("model.crf" in space_of(type(begun.task), begun.plain)) == (weights == "none")
+
+
+def test_a_study_goes_on_when_a_later_version_adds_a_setting(tmp_path: Path) -> None:
+    begun = plan("help-lstm", [], tmp_path / "study")
+    keep(begun)
+    path = begun.folder / "plan.json"
+    kept = json.loads(path.read_text("utf-8"))
+    del kept["plain"]["training"]["clip_norm"]
+    path.write_text(json.dumps(kept), "utf-8")
+    keep(begun)

@@ -60,7 +60,7 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
             resumed = bool(Checkpoints(path, print).updates())
             if (path / "recipe.yaml").exists():
                 form.check(path)
-                old = _begun_with(path, plugins)
+                old = completed(read_recipe(path / "recipe.yaml"), plugins)
                 _check_same(path, begun, old)
                 begun = _with_start_of(path, begun, old) if resumed else begun
             else:
@@ -137,9 +137,8 @@ def _foreign(path: Path) -> bool:
     return not path.name.startswith(".") and path.name != "run.json"
 
 
-def _begun_with(path: Path, plugins: Collection[str]) -> dict[str, Any]:
-    """The recipe of a run; a setting that was added in a later version of Weft has its default."""
-    recipe = read_recipe(path / "recipe.yaml")
+def completed(recipe: Table, plugins: Collection[str]) -> dict[str, Any]:
+    """A recipe from before, in which a setting that was added in a later version of Weft has its default."""
     try:
         return check(recipe, plugins=plugins).plain
     except ConfigError:  # a setting that is gone, or damaged by hand

@@ -6,11 +6,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from weft import files, jsonfile
-from weft.config import Table, read_recipe
+from weft.config import Table, dump, parse, read_recipe
 from weft.config.compared import at, difference
 from weft.config.shipped import find
 from weft.errors import ConfigError
 from weft.run import check
+from weft.run.begun import completed
 from weft.tasks.space import PER_TOKEN, Range, decoding_of, space_of
 from weft.tune import space as spaces
 
@@ -148,7 +149,10 @@ def keep(ready: Plan) -> None:
     if files.is_file(path):
         old = jsonfile.load(path, _Kept, "restore it from a copy, or start another study with --study")
         begun = spaces.as_json({name: Range(**entry) for name, entry in old.space.items()})
-        changed = difference(old.plain, ready.plain, "") or difference(begun, space, "space").replace(
+        recipe = parse(dump(old.plain), str(path))
+        assert isinstance(recipe, Table)
+        plain = completed(recipe, ready.plugins)
+        changed = difference(plain, ready.plain, "") or difference(begun, space, "space").replace(
             "the recipe says", "now"
         )
         if changed:
