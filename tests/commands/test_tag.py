@@ -68,6 +68,11 @@ def test_evaluate_prints_unknown_words_baselines_and_mistakes(run: Path, tmp_pat
     said = weft("evaluate", run, "--data", tmp_path / "odd.conllu").lines
     (mistakes,) = [number for number, line in enumerate(said) if "mistakes" in line]
     assert said[mistakes + 1] == "  NOUN VERB 1"
+    (tmp_path / "spaced.conllu").write_text(text.replace("\tVERB\t", "\tVERB A\t"))
+    weft("evaluate", run, "--data", tmp_path / "spaced.conllu", "--json", figures)
+    share = text.count("\tVERB\t") / sum(line.split("\t")[0].isdigit() for line in text.split("\n"))
+    score = json.loads(figures.read_text())["scores"]["tag accuracy"]
+    assert 0 < share < 1 and score["value"] == pytest.approx(1 - share)  # a tag with a space is one tag
 
 
 def test_vectors_are_taken_and_must_fit(tmp_path: Path) -> None:

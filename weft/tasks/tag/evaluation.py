@@ -3,6 +3,7 @@
 Read next: ../../metrics/suffix.py, the baseline.
 """
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -182,10 +183,9 @@ def _scored(
 
 
 def _lines(rows: Sequence[Sequence[str]], chosen: Sequence[Sequence[bool]] | None = None) -> list[str]:
-    """The tags of each sentence, all or the chosen ones, with spaces between them."""
-    if chosen is None:
-        return [" ".join(tags) for tags in rows]
+    """The tags of each sentence, all or the chosen ones, with spaces between them and none inside."""
+    takes = chosen or [[True] * len(tags) for tags in rows]
     return [
-        " ".join(tag for tag, take in zip(tags, takes, strict=True) if take)
-        for tags, takes in zip(rows, chosen, strict=True)
+        " ".join(re.sub(r"\s", "␣", tag) for tag, take in zip(tags, taken, strict=True) if take)
+        for tags, taken in zip(rows, takes, strict=True)
     ]
