@@ -39,8 +39,8 @@ def write_card(run: Path, begun: Begun, outcome: Outcome) -> None:
 A model for the task `{plain["task"]}` ({task.about()}), trained by Weft {__version__} (torch
 {torch.__version__}).
 {taught}
-Training ended ({outcome.reason}) after {plural(outcome.update, "update")}, seed
-{plain["training"]["seed"]}. The model is {source}. Scores on the validation data, which selected it:
+Training ended ({outcome.reason}) after {plural(outcome.update, "update")},
+seed {plain["training"]["seed"]}. The model is {source}. Scores on the validation data, which selected it:
 
 | score | value |
 |---|---|

@@ -92,7 +92,7 @@ def test_a_tagger_stands_on_it_and_keeps_it_when_it_is_gone(run: Path, tmp_path:
     (tmp_path / "tagger" / "recipe.yaml").write_text(kept_recipe.replace(str(run), str(tmp_path / "gone")))
     assert weft("predict", tmp_path / "tagger", stdin=b"telo beding .\n").out == said != ""
     wrong = weft("train", recipe, "--run", tmp_path / "other", f"model.embedding.contextual={tmp_path}")
-    assert "not a run of the task elmo or masked" in refused(wrong)
+    assert "expected a run of the task elmo or masked" in refused(wrong)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_copy_gives_the_sources_in_a_list_of_its_own():
 
 
 def test_an_unequal_or_empty_memory_is_refused_with_counts():
-    with pytest.raises(DataError, match="got 2 sources and 1 targets"):
+    with pytest.raises(DataError, match="got 2 sources and 1 target"):
         nearest(["a", "b"], ["x"], ["a"])
     with pytest.raises(DataError, match="training pair, got 0"):
         nearest([], [], ["a"])

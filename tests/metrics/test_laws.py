@@ -83,7 +83,7 @@ def test_the_signature_is_text_without_line_ends_before_and_after_scoring(metric
         (["a"] * 3, ["a"] * 2, None, "3 hypotheses and 2 references"),
         ([], [], None, "0 hypotheses and 0 references"),
         (["a", "b"], ["", " "], None, "2 hypotheses and 2 references"),
-        (["a"], ["a"], ["s", "t"], "2 sources and 1 references"),
+        (["a"], ["a"], ["s", "t"], "2 sources and 1 reference"),
     ],
 )
 def test_sets_that_do_not_compare_are_refused_with_both_counts(metric, hypotheses, references, sources, said):

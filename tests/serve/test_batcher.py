@@ -81,7 +81,7 @@ def test_a_full_queue_says_when_to_come_again_and_who_leaves_makes_room() -> Non
         await asyncio.to_thread(work.begun.wait, 20)
         leaver = asyncio.ensure_future(batcher.ask(Job("k", work, ["b", "c"], 20)))
         await asyncio.sleep(0.01)
-        with pytest.raises(Refusal, match="2 texts are waiting, maximum 2") as full:
+        with pytest.raises(Refusal, match="2 waiting texts, maximum 2") as full:
             await batcher.ask(Job("k", work, ["d"], 20))
         assert (full.value.status, full.value.retry_after) == (429, 1)
         leaver.cancel()

@@ -77,7 +77,7 @@ def test_a_shuffled_split_is_the_same_for_good() -> None:
 
 def test_a_part_of_one_class_is_refused_with_what_to_do() -> None:
     check_classes(["a", "b"], "x", cut=True, seed=None)
-    with pytest.raises(DataError, match=r"x.tsv valid: .* 2 examples that are all 'a'.*split_seed: 1"):
+    with pytest.raises(DataError, match=r"x.tsv valid: .* 2 examples, all 'a'.*split_seed: 1"):
         check_classes(["a", "a"], "x.tsv valid", cut=True, seed=None)
     with pytest.raises(DataError, match="hold more examples out"):
         check_classes(["a"], "x", cut=True, seed=1)
