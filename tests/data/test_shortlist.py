@@ -45,6 +45,7 @@ def by_hand(pairs: Listed, num_source: int, num_target: int, rounds: int) -> np.
 def test_the_probabilities_are_those_of_the_equations(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
     monkeypatch.setattr(model_one, "CHUNK", chunk)
     pairs, nothing = corpus(29), np.array([], np.int64)
+    pairs += [(np.array([0]), np.array([0]))]
     true = by_hand(pairs, 11, 23, model_one.ROUNDS)
     pairs += [(nothing, np.array([4])), (np.array([4]), nothing)]
     found = np.zeros((11, 23))

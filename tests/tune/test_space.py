@@ -217,10 +217,16 @@ def test_settings_drawn_together_are_a_recipe(recipe: Path) -> None:
         check(read_recipe(recipe, spaces.overrides(drawn)))
 
 
-def test_what_cannot_go_with_another_setting_is_0_beside_it() -> None:
+def test_what_cannot_go_with_another_setting_is_0_beside_it(tmp_path: Path) -> None:
     space = {"a": Range(low=0.1, high=0.2, also=("c",), unless="b"), "b": Range(values=(False, True))}
     assert spaces.changes(space, {"a": 0.1, "b": "true"}) == {"a": 0, "c": 0, "b": True}
     assert spaces.changes(space, {"a": 0.1, "b": "false"}) == {"a": 0.1, "c": 0.1, "b": False}
+    assert [list(one) for one in spaces.corners(space, {"b": True})] == [["b"], ["b"]]
+    assert len(spaces.corners(space, {"b": False})) == 4
+    path = tmp_path / "space.yaml"
+    path.write_text("a: {low: 0.1, high: 0.2, unless: d}\n")
+    with pytest.raises(ConfigError, match="a: unless: expected another setting of this file, got 'd'"):
+        spaces.read_space(path)
 
 
 def test_a_tagger_with_class_weights_is_tried_without_a_crf() -> None:

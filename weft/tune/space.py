@@ -51,6 +51,11 @@ def read_space(path: Path) -> dict[str, Range]:
             space[name] = build(entry, Range)
     if not space:
         raise ConfigError(f"{path}: expected at least 1 setting, such as training.optimiser.lr, got none")
+    for name, one in space.items():
+        if one.unless and one.unless not in space:
+            raise ConfigError(
+                f"{path}: {name}: unless: expected another setting of this file, got {one.unless!r}"
+            )
     return space
 
 
@@ -114,6 +119,8 @@ def corners(space: Mapping[str, Range], recipe: Mapping[str, Any]) -> list[dict[
     """For each setting its extremes, everything else as in the recipe: what to check before a search."""
     found = []
     for name, one in space.items():
+        if at(recipe, tuple(one.unless.split("."))):
+            continue
         for value in one.values or (one.low, one.high):
             plain = [value] * max(1, one.layers) if one.layers else value
             found.append(dict.fromkeys((name, *one.also), plain))
