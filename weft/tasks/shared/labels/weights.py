@@ -3,11 +3,11 @@
 Read next: ../../../nn/heads/categorical.py, which uses the weights.
 """
 
+import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from weft.config.table import nearest
 from weft.errors import ConfigError
 
 ClassWeights = Literal["none", "balanced"] | Mapping[str, float]
@@ -45,8 +45,8 @@ def weights_of(given: ClassWeights, classes: Sequence[str], seen: Iterable[str])
     if isinstance(given, Mapping):
         for label in given:
             if label not in classes:
-                near = nearest(label, classes)
-                shown = f"did you mean {near!r}?" if near else f"they are {', '.join(classes)[:200]}"
+                near = difflib.get_close_matches(label, classes, 1, 0.5)
+                shown = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(classes)[:200]}"
                 raise ConfigError(
                     f"model.class_weights: expected classes of the training data, got {label!r}; {shown}"
                 )
