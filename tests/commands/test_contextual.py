@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import weft as package
 from tests.commands import labelled
@@ -44,7 +45,7 @@ def test_a_task_stands_on_it_and_keeps_it_when_it_is_gone(
     assert len(found) == len(kept) > 3
     for key, value in kept.items():
         same = next(each for each in theirs if each.endswith(key))
-        assert np.array_equal(value.numpy(), theirs[same].numpy()), key
+        assert np.array_equal(value.cpu().numpy(), theirs[same].cpu().numpy()), key
     shutil.rmtree(tmp_path / "other")
     lines = b"this film was great\nwug\n" if task == "classify" else b"telo beding .\nwug\n"
     if task == "classify":
@@ -62,7 +63,7 @@ def test_a_task_stands_on_it_and_keeps_it_when_it_is_gone(
     answer = weft(*more, "--run", tmp_path / "run")
     assert answer.code == 0 and "resumes after update 25" in answer.err
     after = package.load(tmp_path / "run").model.embed.model.state_dict()
-    assert all(np.array_equal(after[key].numpy(), value.numpy()) for key, value in kept.items())
+    assert all(torch.equal(after[key], value) for key, value in kept.items())
     assert "weft train RECIPE --run" in refused(weft(*more, "--run", tmp_path / "new"))
 
 

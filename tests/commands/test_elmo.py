@@ -86,7 +86,7 @@ def test_a_tagger_stands_on_it_and_keeps_it_when_it_is_gone(run: Path, tmp_path:
     tagger, elmo = package.load(tmp_path / "tagger"), package.load(run)
     kept = dict(tagger.model.embed.model.named_parameters())
     for name, value in elmo.model.named_parameters():
-        assert np.array_equal(kept[name].numpy(), value.numpy()), name
+        assert np.array_equal(kept[name].cpu().numpy(), value.cpu().numpy()), name
     said = weft("predict", tmp_path / "tagger", stdin=b"telo beding .\n").out
     kept_recipe = (tmp_path / "tagger" / "recipe.yaml").read_text()
     (tmp_path / "tagger" / "recipe.yaml").write_text(kept_recipe.replace(str(run), str(tmp_path / "gone")))

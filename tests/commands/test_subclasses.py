@@ -91,8 +91,9 @@ def test_classes_are_answered_and_subclasses_learnt(tmp_path: Path, model: str) 
     pairs = opened.ready.reader.finer
     assert pairs == [("account", "login"), ("order", "cancelled"), ("order", "late")]
     source, mask = opened.ready.reader.source(opened.ready.reader.encode(["my refund"]), ["my refund"])
+    device = next(opened.model.parameters()).device
     with torch.no_grad():
-        kinds = head._subclasses(opened.model.features(source, mask)[0])[0, 0]
+        kinds = head._subclasses(opened.model.features(source.to(device), mask.to(device))[0])[0, 0]
     assert pairs[int(kinds.argmax())] == ("order", "cancelled")
     pytest.importorskip("onnxscript", reason="pip install -e .[export]")
     exported(tmp_path / "run", tmp_path / "onnx")

@@ -103,8 +103,10 @@ class Speaker(Predictor):
         return torch.tensor([LETTERS.index(letter) for letter in raw])
 
     def answers(self, inputs):
+        device = self.model.logits.weight.device
         for numbers in inputs:
-            yield Word("".join(LETTERS[n] for n in self.model.logits(numbers).argmax(-1).tolist()))
+            logits = self.model.logits(numbers.to(device))
+            yield Word("".join(LETTERS[n] for n in logits.argmax(-1).tolist()))
 
 
 class Word(Answer):
@@ -175,7 +177,8 @@ class EchoTraining(Training):
         found = EchoReady(self.task).evaluate(model, split="valid")
         words = self.task.words(self.task.data.valid)
         letters = torch.tensor([LETTERS.index(x) for word in words for x in word])
-        scores = {"loss": float(model.loss(Batch(letters)).mean), "accuracy": found.scores[0].value}
+        loss = float(model.loss(Batch(letters).to(model.logits.weight.device)).mean)
+        scores = {"loss": loss, "accuracy": found.scores[0].value}
         return Validation(scores, [Sample(words[0], "", found.outputs[0])])
 
 

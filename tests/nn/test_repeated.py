@@ -117,7 +117,7 @@ def test_a_loop_leaves_nothing_behind() -> None:
     try:
         for cell in (LSTM(5, 3), GRU(5, 3)):
             stack, x = Stack(5, (3,), cell=lambda *_, made=cell: made), normal(7, 1, 5).float()
-            with repeating():
+            with repeating(), choice.use(cells="native"):
                 y, _ = stack(x, stack.start(x))
                 y, _ = stack(x, stack.start(y))
             sums = [weakref.ref(one) for one in gc.get_objects() if type(one) is Products]

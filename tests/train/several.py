@@ -65,18 +65,20 @@ def counted() -> dict[str, int]:
     """Bytes of what is handed to torch's collectives from now on: the whole that each of them makes."""
     sent: dict[str, int] = {}
 
-    def watch(name: str) -> None:
-        plain = getattr(distributed, name)
+    def watch(name: str, older: str) -> None:  # `older`: its name before torch 2.13
+        called = name if hasattr(distributed, name) else older
+        plain = getattr(distributed, called)
 
         def call(*arguments: Any, **named: Any) -> Any:
             tensors = [one for one in (*arguments, *named.values()) if isinstance(one, torch.Tensor)]
             sent[name] = sent.get(name, 0) + max(one.numel() * one.element_size() for one in tensors)
             return plain(*arguments, **named)
 
-        setattr(distributed, name, call)
+        setattr(distributed, called, call)
 
-    for name in ("all_reduce", "all_gather_single", "reduce_scatter_single"):
-        watch(name)
+    watch("all_reduce", "all_reduce")
+    watch("all_gather_single", "all_gather_into_tensor")
+    watch("reduce_scatter_single", "reduce_scatter_tensor")
     return sent
 
 

@@ -49,7 +49,7 @@ def test_a_resumed_run_keeps_its_kernels_whatever_the_clock_says_now(
         train(Task(on_batch=terminate(8)), tmp_path / "run", BUSY, quiet(tmp_path / "run")).exit_code == 143
     )
     before = recorded(tmp_path / "run")
-    assert before["kernels"] and set(before["kernels"].values()) == {"onednn"}
+    assert before["kernels"] and set(before["kernels"].values()) <= {"onednn", "tiles"}
     monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "empty"))
     clock_says(monkeypatch, 0)
     train(Task(), tmp_path / "run", BUSY, quiet(tmp_path / "run"))

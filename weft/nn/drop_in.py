@@ -223,13 +223,12 @@ def _bias(biases: list[Tensor], weight_h: Tensor) -> Tensor:
 def _projected(x: Tensor, state: State, weights: list[Tensor], mask: Tensor | None) -> tuple[Tensor, State]:
     """An LSTM with a projection, with torch's operation; padding is handled by packing."""
     before = [each[None] for each in state]
-    biased = len(weights) == 5
     if mask is None:
-        y, h, c = torch_lstm(x, before, weights, biased, 1, 0.0, False, False, True)
+        y, h, c = torch_lstm(x, before, weights)
         return y, (h[0], c[0])
     data, sizes = torch._VF._pack_padded_sequence(
         x, mask.sum(1).cpu(), True
     )  # rows are sorted, the longest first
-    y, h, c = torch_lstm(data, sizes, before, weights, biased, 1, 0.0, False, False)
+    y, h, c = torch_lstm(data, before, weights, sizes)
     y, _ = torch._VF._pad_packed_sequence(y, sizes, True, 0.0, mask.shape[1])
     return y, (h[0], c[0])

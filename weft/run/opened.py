@@ -79,7 +79,7 @@ def open_run(
     stored, place = weights.load(model_path), str(model_path)
     model = blueprint.build_for(ready.model, stored, place)
     weights.restore(model, stored, place)
-    model = model.to(devices.choose(device)).eval().requires_grad_(False)
+    model = model.to(devices.prepare(devices.choose(device))).eval().requires_grad_(False)
     return Opened(begun.task, ready, model, path, recipe, str(recipe.value["task"].value))
 
 

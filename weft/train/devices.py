@@ -36,6 +36,20 @@ def choose(name: str) -> torch.device:
     return device
 
 
+def prepare(device: torch.device) -> torch.device:
+    """The device, after settings of torch for it.
+
+    cuDNN's attention builds a plan for every new shape of a batch. On an H200 that took 0.1 s and more, ten
+    times the rest of the update, so torch's other kernels take its place. And cuDNN's recurrent layers and
+    convolutions would multiply float32 numbers with 10 bits of their 23 (TF32): a line alone and the same
+    line among others then differed in the fourth digit.
+    """
+    if device.type == "cuda":
+        torch.backends.cuda.enable_cudnn_sdp(False)
+        torch.backends.cudnn.allow_tf32 = False
+    return device
+
+
 def fast_bfloat16(device: torch.device) -> bool:
     """Whether the device multiplies bfloat16 in hardware.
 

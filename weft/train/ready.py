@@ -41,7 +41,7 @@ def check(task: Task, settings: Settings) -> tuple[torch.device, History]:
     Raises:
         ConfigError: the task does not have the metric, or the machine does not have the device.
     """
-    device = devices.choose(settings.device)  # does not initialise CUDA yet
+    device = devices.prepare(devices.choose(settings.device))  # does not initialise CUDA yet
     better = settings.better(task.better)
     if settings.metric not in better:
         raise ConfigError(

@@ -146,7 +146,7 @@ def _pass_over(run: Pass, mine: list[Share], workers: Workers, device: torch.dev
     for part in workers.map(run, mine):
         if not run.sharded:
             add(run.parameters, part.gradients)
-        losses.append(torch.stack([part.loss.total.double(), part.loss.count.double()]))
+        losses.append(torch.stack([each.double().to(device) for each in (part.loss.total, part.loss.count)]))
         tokens += part.tokens
         examples += part.examples
         after = part.carried

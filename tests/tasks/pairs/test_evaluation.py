@@ -34,7 +34,8 @@ def test_the_loss_is_the_negative_log_probability_of_the_targets(
 ) -> None:
     sources, targets = [[5, 6], [7], [8, 9, 4]], [[4], [5, 6, 7], []]
     total, count = 0.0, 0
-    with torch.no_grad():
+    device = next(opened.model.parameters()).device
+    with torch.no_grad(), device:
         for source, target in zip(sources, targets, strict=True):
             state = opened.model.start(torch.tensor([source]), torch.ones(1, len(source), dtype=torch.bool))
             for fed, wanted in zip([2, *target], [*target, 3], strict=True):

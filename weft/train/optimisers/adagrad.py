@@ -45,5 +45,5 @@ class Adagrad(Optimiser):
             lr=self.lr,
             initial_accumulator_value=self.start,
             eps=self.eps,
-            fused=can_fuse(model),
+            fused=can_fuse(model, ("cpu",)),  # torch has no fused Adagrad for GPUs
         )

@@ -56,9 +56,9 @@ def decay_groups(model: nn.Module, weight_decay: float, decay_all: bool) -> list
     return [group for group in groups if group["params"]]
 
 
-def can_fuse(model: nn.Module) -> bool:
+def can_fuse(model: nn.Module, devices: tuple[str, ...] = ("cpu", "cuda")) -> bool:
     """Whether torch's fused step applies: 4 to 5 times faster than its loop on a CPU (AdamW, 3M weights)."""
-    return all(p.is_floating_point() and p.device.type in ("cpu", "cuda") for p in trainable(model))
+    return all(p.is_floating_point() and p.device.type in devices for p in trainable(model))
 
 
 def check_betas(name: str, betas: tuple[float, float]) -> None:

@@ -13,6 +13,7 @@ from weft.nn.kernels.autocast import cast_weight
 from weft.nn.kernels.cells.form import ACTIVATIONS
 from weft.nn.kernels.cells.held import hold_last
 from weft.nn.kernels.cells.layer import Given, run
+from weft.nn.kernels.cells.operations.recurrent import recurrent
 from weft.nn.kernels.choice import Cells
 
 CELLS = {activation: cell for cell, activation in ACTIVATIONS.items()}
@@ -62,7 +63,7 @@ def operation(
     if mask is not None:
         x = x * mask[..., None].to(x.dtype)  # else ReLU could grow without bound at padding
     weights = [weight_x, cast_weight(weight_h), bias, torch.zeros_like(bias)]
-    y, last = function(x, h[None], weights, True, 1, 0.0, False, False, True)
+    y, last = recurrent(function, x, (h[None],), weights)
     if mask is None:
         return y, last[0], None
     y, held = hold_last(y, h, mask)

@@ -11,6 +11,7 @@ from torch import Tensor
 from weft.nn.kernels.autocast import cast_weight
 from weft.nn.kernels.cells.held import hold_last, pad_feature
 from weft.nn.kernels.cells.layer import Given, run
+from weft.nn.kernels.cells.operations.recurrent import recurrent
 from weft.nn.kernels.choice import Cells
 
 HOLD = 1e4
@@ -61,7 +62,7 @@ def operation(
         x, weight_x = pad_feature(x, weight_x, mask, (0.0, HOLD, 0.0), size)
     inner = torch.cat([torch.zeros_like(bias[: 2 * size]), bias_n])
     weights = [weight_x, cast_weight(weight_h), bias, inner]  # weight_h is used once per step
-    y, last = torch.gru(x, h[None], weights, True, 1, 0.0, False, False, True)
+    y, last = recurrent(torch.gru, x, (h[None],), weights)
     last = last[0]
     if mask is not None:
         y, last = hold_last(y, h, mask)

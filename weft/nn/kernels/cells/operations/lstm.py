@@ -6,6 +6,7 @@ then taken from the last real step. torch's packed sequences would not use the f
 plain twin is the loop over ../../../cells/lstm.py's `step`. Read next: gru.py.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from weft.nn.kernels.cells.held import hold_last, pad_feature
 from weft.nn.kernels.cells.layer import Given, run
+from weft.nn.kernels.cells.operations.recurrent import recurrent
 from weft.nn.kernels.choice import Cells
 
 HOLD = 1e4
@@ -65,23 +67,25 @@ def operation(
     extra = added_rows(x)
     if extra:
         x, h, c = F.pad(x, (0, 0, 0, 0, 0, extra)), F.pad(h, (0, 0, 0, extra)), F.pad(c, (0, 0, 0, extra))
-    y, last_h, last_c = torch_lstm(x, (h[None], c[None]), weights, True, 1, 0.0, False, False, True)
+    y, last_h, last_c = torch_lstm(x, (h[None], c[None]), weights)
     y, last_h, last_c, h = y[:rows], last_h[0, :rows], last_c[0, :rows], h[:rows]
     if mask is not None:
         y, last_h = hold_last(y, h, mask)
     return y, last_h, last_c
 
 
-def torch_lstm(x: Tensor, *given: Any) -> tuple[Tensor, Tensor, Tensor]:
+def torch_lstm(
+    x: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor], sizes: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """`torch.lstm`; under autocast in float32 where `lacks_bfloat16`, because torch then raises an error.
 
     Args:
-        x, given: as for torch.lstm: [B, T, D], or the data of packed rows [N, D].
+        x, state, weights, sizes: as for `recurrent`.
     """
     if x.device.type != "cpu" or not torch.is_autocast_enabled("cpu") or not lacks_bfloat16():
-        return torch.lstm(x, *given)
+        return recurrent(torch.lstm, x, state, weights, sizes)  # type: ignore[no-any-return]
     with torch.autocast("cpu", enabled=False):
-        return torch.lstm(*map(_wide, (x, *given)))
+        return recurrent(torch.lstm, *map(_wide, (x, state, weights)), sizes)  # type: ignore[no-any-return]
 
 
 def lacks_bfloat16() -> bool:
