@@ -67,9 +67,7 @@ class Table(nn.Module):
 
 @dataclass(frozen=True)
 class Parts:
-    """The model.
-
-    Args: scale: of the first weights."""
+    """The model. Args: scale: of the first weights."""
 
     scale: float = 0.1
 
@@ -103,9 +101,8 @@ class Speaker(Predictor):
         return torch.tensor([LETTERS.index(letter) for letter in raw])
 
     def answers(self, inputs):
-        device = self.model.logits.weight.device
         for numbers in inputs:
-            logits = self.model.logits(numbers.to(device))
+            logits = self.model.logits(numbers.to(self.model.logits.weight.device))
             yield Word("".join(LETTERS[n] for n in logits.argmax(-1).tolist()))
 
 
@@ -177,8 +174,8 @@ class EchoTraining(Training):
         found = EchoReady(self.task).evaluate(model, split="valid")
         words = self.task.words(self.task.data.valid)
         letters = torch.tensor([LETTERS.index(x) for word in words for x in word])
-        loss = float(model.loss(Batch(letters).to(model.logits.weight.device)).mean)
-        scores = {"loss": loss, "accuracy": found.scores[0].value}
+        loss = model.loss(Batch(letters).to(model.logits.weight.device))
+        scores = {"loss": float(loss.mean), "accuracy": found.scores[0].value}
         return Validation(scores, [Sample(words[0], "", found.outputs[0])])
 
 
@@ -225,8 +222,7 @@ NAME = "mine_of_weft.echo.task.Echo"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, with a package, its data and a recipe in it."""
-    folder = tmp_path / "home" / "mine_of_weft" / "echo"
-    folder.mkdir(parents=True)
+    (folder := tmp_path / "home" / "mine_of_weft" / "echo").mkdir(parents=True)
     for name, text in {"task.py": TASK, "init.py": INIT, "__init__.py": "", "../__init__.py": ""}.items():
         (folder / name).write_text(text)
     home = folder.parent.parent
@@ -261,7 +257,7 @@ def test_its_answers_are_drawn(home: Path) -> None:
     assert weft("train", "my.yaml", "--run", "run", *PLUGIN).code == 0
     drawn = weft("predict", "run", "--plot", "drawn", *PLUGIN, stdin=b"bad\nface\n")
     assert (drawn.code, drawn.lines) == (0, ["bad", "face"]), drawn.err
-    assert sorted(path.name for path in Path("drawn").iterdir()) == ["1.png", "1.svg", "2.png", "2.svg"]
+    assert {path.name for path in Path("drawn").iterdir()} == {"1.png", "1.svg", "2.png", "2.svg"}
 
 
 def test_init_writes_its_recipe(home: Path) -> None:
@@ -285,7 +281,7 @@ def test_init_of_a_task_without_one_or_that_was_not_allowed(home: Path) -> None:
 
 def test_what_it_has_not_is_said_in_one_sentence(home: Path) -> None:
     assert weft("train", "my.yaml", "--run", "run", *PLUGIN).code == 0
-    said = refused(weft("evaluate", "run", "--split", "valid", "--plot", "x.svg", *PLUGIN))
+    said = refused(weft("evaluate", "run", "--split=valid", "--plot=x.svg", *PLUGIN))
     assert "--plot" in said and "mine_of_weft.echo.task.Echo" in said
     assert "--beam" in refused(weft("predict", "run", "--beam", 3, *PLUGIN, stdin=b"abc\n"))
 

@@ -134,6 +134,19 @@ def test_a_device_that_is_not_there_is_refused() -> None:
         assert devices.choose("auto") == torch.device("cpu")
 
 
+def test_a_gpu_keeps_float32_and_its_attention_builds_no_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    try:
+        torch.backends.cuda.enable_cudnn_sdp(True)
+        devices.prepare(torch.device("cpu"))
+        assert torch.backends.cuda.cudnn_sdp_enabled() and torch.backends.cudnn.allow_tf32
+        devices.prepare(torch.device("cuda"))
+        assert not torch.backends.cuda.cudnn_sdp_enabled() and not torch.backends.cudnn.allow_tf32
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)
+
+
 def test_auto_takes_bfloat16_only_where_it_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = torch.device("cpu")
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
