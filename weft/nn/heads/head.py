@@ -49,6 +49,10 @@ class Head(nn.Module, ABC):
     def best(self, h: Any, mask: Tensor) -> Tensor:
         """The most probable prediction, [B, T]."""
 
+    def marginals(self, h: Tensor, mask: Tensor) -> Tensor:
+        """Log-probabilities of each class at each position, [B, T, C], given the rows' real positions."""
+        return self(h)  # type: ignore[no-any-return]
+
     def output(self) -> Output | None:
         """The weights of log softmax(W h + b), for compiled searches; None if it is another function."""
         return None

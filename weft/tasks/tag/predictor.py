@@ -165,12 +165,12 @@ class Tagger(predictor.Predictor[Sentence]):
         with torch.inference_mode():
             h, mask = self.model.features(spelled.to(device), mask.to(device))
             best = self.model.head.best(h, mask).cpu()
+            logps = self.model.head.marginals(h, mask).float().cpu() if probs else None
             for row, words in enumerate(sentences):
                 numbers = best[row, : len(words)]
                 sure, every = [], NOTHING
-                if probs:
-                    logp = self.model.head(h[row : row + 1, : len(words)])[0].float().cpu()
-                    logp = calibrated(logp, self.temperature)
+                if logps is not None:
+                    logp = calibrated(logps[row, : len(words)], self.temperature)
                     sure = [math.exp(p) for p in logp.gather(1, numbers[:, None])[:, 0].tolist()]
                     every = logp.exp().numpy()
                 yield Tagged([self.lexicon.tags[number] for number in numbers.tolist()], sure, every)
