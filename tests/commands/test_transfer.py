@@ -153,6 +153,13 @@ def test_what_does_not_fit_is_refused(
     assert all(word in said for word in words), said
 
 
+@pytest.mark.parametrize("changes", [[], ["training.start_parts=[encoder]"]])
+def test_a_start_that_is_no_run_leaves_nothing(masked: Path, tmp_path: Path, changes: list[str]) -> None:
+    said = refused(weft(*classified(tmp_path, masked, *changes, "training.start=nowhere")))
+    assert "training.start: expected a trained run, got nowhere" in said
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_damaged_start_is_refused(masked: Path, tmp_path: Path) -> None:
     command = classified(tmp_path, masked, "training.start_parts=[encoder]")
     assert weft(*command).code == 0

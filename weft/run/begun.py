@@ -52,8 +52,9 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
             raise
         raise recipe.section(section).refuse(sentence) from error
     try:
+        taken = {} if Checkpoints(path, print).updates() else _start_of(begun)
         unknown = files.is_dir(path) and not files.is_file(path / "recipe.yaml")
-        if unknown and any(map(_foreign, path.iterdir())):
+        if unknown and any(map(foreign, path.iterdir())):
             raise ConfigError(f"{path}: is not empty and not a run directory; choose another one with --run")
         claim.alone(path)
         with claim.claim(path):
@@ -65,8 +66,8 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
                 begun = _with_start_of(path, begun, old) if resumed else begun
             else:
                 form.write(path)
-            if begun.settings.start is not None and not resumed:
-                _start_from(begun.settings.start, path, begun)
+            for name, content in taken.items() if not resumed else ():
+                files.replace(path / name, content)
             files.replace(path / "recipe.yaml", dump(begun.plain).encode())
     except OSError as error:
         raise CheckpointError(
@@ -75,26 +76,31 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     return begun
 
 
-def _start_from(old: Path, path: Path, begun: Begun) -> None:
-    """Give a new run the weights of another one, and what the task keeps there, such as vocabularies.
+def _start_of(begun: Begun) -> dict[str, bytes]:
+    """Files that a new run takes from another one: its weights, and what the task keeps (vocabularies).
+
+    They are read before anything is written, so that a refusal leaves nothing.
 
     Raises:
-        CheckpointError: not a run directory, or not yet trained.
+        CheckpointError: not a run directory, not yet trained, or not readable.
         ConfigError: a part that is to be taken is missing there, or has other settings.
     """
+    old = begun.settings.start
+    if old is None:
+        return {}
     model = old / "model.safetensors"
     if not (old / "recipe.yaml").is_file() or not model.is_file():
         raise CheckpointError(
             f"training.start: expected a trained run, got {old}; train it first, or leave start out"
         )
     claim.alone(old)
-    chosen = begun.settings.start_parts
-    if chosen:
-        _take_parts(old, path, begun)
-        return
-    for kept in _kept(old, begun.task):
-        files.replace(path / kept.name, kept.read_bytes())
-    files.replace(path / weights.START, model.read_bytes())
+    try:
+        if begun.settings.start_parts:
+            return _parts_of(old, begun)
+        kept = {one.name: one.read_bytes() for one in _kept(old, begun.task)}
+        return kept | {weights.START: model.read_bytes()}
+    except OSError as error:
+        raise CheckpointError(f"training.start: {old} cannot be read ({error.strerror or error})") from error
 
 
 def _with_start_of(path: Path, begun: Begun, old: dict[str, Any]) -> Begun:
@@ -110,21 +116,22 @@ def _with_start_of(path: Path, begun: Begun, old: dict[str, Any]) -> Begun:
     return begun._replace(plain={**begun.plain, "training": begun.plain["training"] | first}, note=note)
 
 
-def _take_parts(old: Path, path: Path, begun: Begun) -> None:
-    """Give a new run some parts of another one's model, and its vocabulary if it is named among them."""
+def _parts_of(old: Path, begun: Begun) -> dict[str, bytes]:
+    """Some parts of another run's model as a file, and its vocabulary if it is named among them."""
     chosen = begun.settings.start_parts
     parts = transfer.by_part(chosen)
     other = begun.task.trained(old)
     before = at(read_recipe(old / "recipe.yaml").plain(), ("model",))
     transfer.check_settings(begun.plain["model"], before or {}, parts)
+    found = {weights.START: transfer.pack(other.model, other.ready.rows(), parts, old)}
     if transfer.VOCABULARY in chosen:
         vocabulary = old / "tokenizer.json"
         if not vocabulary.is_file():
             raise ConfigError(
                 f"{transfer.SETTING}: {old} has no tokenizer.json; leave out {transfer.VOCABULARY}"
             )
-        files.replace(path / vocabulary.name, vocabulary.read_bytes())
-    files.replace(path / weights.START, transfer.pack(other.model, other.ready.rows(), parts, old))
+        found[vocabulary.name] = vocabulary.read_bytes()
+    return found
 
 
 def _kept(path: Path, task: Task) -> list[Path]:
@@ -132,7 +139,7 @@ def _kept(path: Path, task: Task) -> list[Path]:
     return [found for pattern in task.keeps for found in path.glob(pattern)]
 
 
-def _foreign(path: Path) -> bool:
+def foreign(path: Path) -> bool:
     """Whether this in a directory without a recipe.yaml is another's; run.json alone was written first."""
     return not path.name.startswith(".") and path.name != "run.json"
 
