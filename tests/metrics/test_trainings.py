@@ -22,6 +22,13 @@ def test_one_training_has_no_interval() -> None:
     assert str(mean_of([0.5])) == "0.5"
 
 
+def test_an_interval_of_all_possible_values_is_told_in_words() -> None:
+    # two trainings: s = 0.1414, t(1) = 12.706, so 0.8 ± 1.27, cut at 0 and 1
+    found = mean_of([0.7, 0.9], name="accuracy")
+    assert not found.known and str(found) == "0.8 (2 trainings are too few for an interval)"
+    assert str(mean_of([0.7, 0.9], name="loss")) == "0.8 [-0.4706, 2.071]"
+
+
 @pytest.mark.parametrize(
     ("freedom", "value"), [(1, 12.706), (9, 2.262), (10, 2.228), (20, 2.086), (49, 2.010)]
 )

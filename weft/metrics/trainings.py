@@ -26,10 +26,17 @@ class Mean(NamedTuple):
     high: float
     repeats: int
 
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval: from 0 to 1, it says nothing of a share."""
+        return self.repeats > 1 and (self.low, self.high) != (0.0, 1.0)
+
     def __str__(self) -> str:
         """For example: 0.881 [0.872, 0.89]."""
-        interval = f" [{self.low:.4g}, {self.high:.4g}]" if self.repeats > 1 else ""
-        return f"{self.value:.4g}{interval}"
+        if self.known:
+            return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+        few = f" ({self.repeats} trainings are too few for an interval)" if self.repeats > 1 else ""
+        return f"{self.value:.4g}{few}"
 
 
 def mean_of(scores: Sequence[float], *, overlap: float = 0.0, name: str = "") -> Mean:
@@ -48,7 +55,7 @@ def mean_of(scores: Sequence[float], *, overlap: float = 0.0, name: str = "") ->
         >>> str(mean_of([1.0, 2.0, 3.0]))
         '2 [-0.4843, 4.484]'
         >>> str(mean_of([0.5, 0.9], name="accuracy"))
-        '0.7 [0, 1]'
+        '0.7 (2 trainings are too few for an interval)'
     """
     value, count = statistics.fmean(scores), len(scores)
     if count == 1:

@@ -103,7 +103,7 @@ def _given(study: Study) -> dict[str, Any]:
 
 
 def _compared(plan: plans.Plan, one: Mean, other: Mean) -> str:
-    if min(one.repeats, other.repeats) < 2:
+    if not (one.known and other.known):
         return "more --seeds give intervals"
     apart = one.low > other.high if plan.higher else one.high < other.low
     if apart:
