@@ -226,6 +226,7 @@ def test_init_writes_a_recipe_for_several_labels(tmp_path: Path, monkeypatch: py
     assert "weft data check news.csv --task classify --separator '|'" in made.out
     recipe = Path("classify.yaml").read_text()
     assert recipe.startswith("# 2 classes, 42 training texts") and '  separator: "|"\n' in recipe
+    assert all(line.count("(") == line.count(")") for line in recipe.splitlines()[:3])
     said = refused(weft("init", "classify", "--train", "news.csv", "--label", "label", "-o", "other.yaml"))
     assert "news.csv:3: the label is empty" in said
     assert weft("train", "classify.yaml", "training.max_updates=2", "--run", "run").code == 0

@@ -92,7 +92,7 @@ class _Counted(NamedTuple):
         shown += ", ..." if len(self.classes) > 6 else ""
         return (
             f"# {plural(len(self.classes), 'class')}, {plural(total, 'training text')} of "
-            f"{self.words / total:.0f} words on average (longest\n# {self.longest:,}): {shown}."
+            f"{self.words / total:.0f} words on average\n# (the longest has {self.longest:,}): {shown}."
         )
 
 
