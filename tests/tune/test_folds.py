@@ -121,4 +121,7 @@ def test_a_fold_whose_test_was_interrupted_is_tested_again(
     assert weft(*words, tmp_path / "out").code == 0
     assert log.read_text() == trained  # it was not trained again
     assert not (log.parent / "checkpoints").exists()
+    (log.parent / "checkpoints").mkdir()  # killed before it was removed
+    assert weft(*words, tmp_path / "out").code == 0
+    assert not (log.parent / "checkpoints").exists()
     assert rows(tmp_path / "out") == rows(tmp_path / "whole")

@@ -1,22 +1,18 @@
-"""weft tune: what a search leaves, what it never reads, and that it resumes after a kill.
+"""weft tune: what a search leaves, and what it never reads; see also test_tune_kills.py.
 
 Without Optuna only the last test runs.
 """
 
-import importlib.util
-import os
-import signal
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.commands import labelled
 from tests.commands.shell import refused, weft
+from tests.tune.searches import make, needs_optuna, rows, studied, words
 from weft.commands import tune
 from weft.commands.program import typed
 from weft.config import read_recipe
@@ -29,38 +25,11 @@ from weft.tune import trial as trials
 from weft.tune.plan import keep, plan
 from weft.tune.retrain import retrain, retrained
 from weft.tune.search import search
-from weft.tune.study import Study
-
-ROOT = Path(__file__).resolve().parents[2]
-HERE = importlib.util.find_spec("optuna") is not None
-needs_optuna = pytest.mark.skipif(not HERE, reason="OPTUNA IS NOT INSTALLED: pip install 'weft[tune]'")
-SPACE = "training.optimiser.lr: {low: 0.001, high: 0.1, log: true}\nmodel.pool: [mean, max]\n"
-SHORT = "training.max_updates=6", "training.validate_every=2"
 
 
 @pytest.fixture
 def recipe(tmp_path: Path) -> Path:
-    (tmp_path / "space.yaml").write_text(SPACE)
-    return labelled.make_texts(tmp_path / "toy")
-
-
-def words(recipe: Path, *more: object) -> list[object]:
-    folder = recipe.parents[1]
-    return ["tune", recipe, *SHORT, "--space", folder / "space.yaml", "--study", folder / "study", *more]
-
-
-def rows(recipe: Path) -> list[dict[str, str]]:
-    lines = (recipe.parents[1] / "study" / "trials.tsv").read_text("utf-8").splitlines()
-    return [dict(zip(lines[0].split("\t"), line.split("\t"), strict=True)) for line in lines[1:]]
-
-
-def studied(recipe: Path, changes: Sequence[str] = (), **settings: bool) -> Study:
-    space = recipe.parents[1] / "space.yaml"
-    ready = plan(recipe, [*SHORT, *changes], recipe.parents[1] / "study", space=space)
-    keep(ready)
-    study = Study(ready, "", "study", 1, **settings)
-    study.begin()
-    return study
+    return make(tmp_path)
 
 
 @pytest.fixture
@@ -103,32 +72,6 @@ def test_a_search_leaves_a_table_pictures_and_a_recipe_and_never_opens_the_test_
     assert check(read_recipe(study / "retrained" / "0000" / "seed-2" / "recipe.yaml")).task.has("test")
     again = weft(*words(recipe, "--trials", 5, "--seeds", 2, "--no-pruning"))
     assert again.code == 0 and again.out == answer.out and "again" not in again.err
-
-
-@needs_optuna
-def test_a_killed_search_resumes_its_trial_where_it_was(recipe: Path) -> None:
-    study = recipe.parents[1] / "study"
-    arguments = words(recipe, "training.max_updates=40", "--trials", 2, "--seeds", 0, "--no-pruning")
-    command = [sys.executable, "-m", "weft", *map(str, arguments)]
-    log = study / "trials" / "0000" / "metrics.jsonl"
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL, start_new_session=True) as first:
-        until = time.monotonic() + 120
-        while first.poll() is None and time.monotonic() < until:
-            if log.exists() and log.read_text().count('"validation"') >= 3:
-                break
-            time.sleep(0.002)
-        os.killpg(first.pid, signal.SIGKILL)
-    assert first.wait() == -signal.SIGKILL
-    before = log.read_text().count('"validation"')
-    assert 3 <= before < 20
-    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=240)
-    assert again.returncode == 0, again.stderr
-    assert [row["state"] for row in rows(recipe)] == ["complete", "complete"]
-    validated = [line for line in log.read_text().splitlines() if '"validation"' in line]
-    assert len(validated) == 20  # each once
-    first_line = next(line for line in again.stderr.splitlines() if "trained" in line)
-    percent = int(first_line.partition("trial 0: ")[2].partition(" %")[0])
-    assert percent >= 5 * (before - 1)  # not from the beginning
 
 
 @needs_optuna
@@ -257,36 +200,6 @@ def test_each_process_has_one_of_the_visible_gpus(monkeypatch: pytest.MonkeyPatc
     assert [tune._device(n)["CUDA_VISIBLE_DEVICES"] for n in range(3)] == ["0", "1", "0"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5, 7")
     assert [tune._device(n)["CUDA_VISIBLE_DEVICES"] for n in range(3)] == ["5", "7", "5"]
-
-
-@needs_optuna
-def test_a_signal_stops_all_processes_and_the_search_resumes(recipe: Path) -> None:
-    arguments = words(recipe, "training.max_updates=4000", "--trials", 2, "--seeds", 0, "--processes", 2)
-    command = [sys.executable, "-m", "weft", *map(str, arguments)]
-    folder = recipe.parents[1] / "study" / "trials"
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as running:
-        until = time.monotonic() + 240
-        while running.poll() is None and time.monotonic() < until:
-            if len(list(folder.glob("*/metrics.jsonl"))) == 2:
-                break
-            time.sleep(0.05)
-        running.send_signal(signal.SIGTERM)
-        assert "stopped; the same command resumes" in running.communicate(timeout=120)[1]
-    assert running.returncode == 128 + signal.SIGTERM
-    with studied(recipe, changes=("training.max_updates=4000",)).next(2) as left:
-        assert left.number in (0, 1)
-
-
-@needs_optuna
-@pytest.mark.slow
-def test_two_processes_share_the_trials(recipe: Path) -> None:
-    command = [sys.executable, "-m", "weft", *map(str, words(recipe, "--trials", 4, "--seeds", 1))]
-    done = subprocess.run(
-        [*command, "--processes", "2"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    found = rows(recipe)
-    assert len(found) == 4 and {row["state"] for row in found} <= {"complete", "pruned"}
 
 
 def test_without_an_end_it_is_refused(recipe: Path) -> None:

@@ -93,9 +93,7 @@ def command(recipe: Path, overrides: tuple[str, ...], folder: Path | None, **giv
       weft tune my.yaml --trials 20 --space space.yaml model.encoder.cell=gru
     """  # noqa: D301  click reads the \b
     from weft.errors import ConfigError
-    from weft.tune.decoding import search_decoding
     from weft.tune.plan import keep, plan
-    from weft.tune.report import write_report
     from weft.tune.study import Study, imported
 
     if not given["minutes"] and not given["trials"]:
@@ -115,8 +113,15 @@ def command(recipe: Path, overrides: tuple[str, ...], folder: Path | None, **giv
     name = given["name"] or folder.resolve().name
     seed = given["seed"] + 1000 * int(number or 0)
     study = Study(ready, given["storage"], name, seed, halving=given["pruning"])
-    if phase:
-        return _run(phase, study, given)
+    with study.answering():
+        return _run(phase, study, given) if phase else _searched(study, given)
+
+
+def _searched(study: "Study", given: Mapping[str, Any]) -> int:
+    """Do all phases, and report; the exit code."""
+    from weft.tune.decoding import search_decoding
+    from weft.tune.report import write_report
+
     study.begin()
     for line in _opening(study, given):
         _say(line)

@@ -102,12 +102,13 @@ def run_folds(plan: Folds, say: Callable[[str], None]) -> int:
             _check_same(plan, repeat, fold)
     for repeat in range(1, plan.repeats + 1):
         for fold in plan.tested:
-            if files.is_file(plan.run(repeat, fold).with_suffix(".json")):
-                continue
-            say(f"repeat {repeat} of {plan.repeats}, fold {fold} of {plan.number}")
-            code = _run(plan, repeat, fold, say)
-            if code:
-                return code
+            run = plan.run(repeat, fold)
+            if not files.is_file(run.with_suffix(".json")):
+                say(f"repeat {repeat} of {plan.repeats}, fold {fold} of {plan.number}")
+                code = _run(plan, repeat, fold, say)
+                if code:
+                    return code
+            shutil.rmtree(run / "checkpoints", ignore_errors=True)  # only now: a fold without scores resumes
     return 0
 
 
@@ -137,7 +138,6 @@ def _run(plan: Folds, repeat: int, fold: int, say: Callable[[str], None]) -> int
     scores = {one.score.name: one.value for one in tested}
     baselines = {one.score.name: dict(one.baselines) for one in tested}
     files.replace(run.with_suffix(".json"), files.to_json({"scores": scores, "baselines": baselines}))
-    shutil.rmtree(run / "checkpoints", ignore_errors=True)  # only now, as a fold without scores is resumed
     say(", ".join(f"{name} {value:.4g}" for name, value in scores.items()))
     return 0
 

@@ -4,14 +4,14 @@ Read next: report.py.
 """
 
 import shutil
-from typing import Any
 
 from weft import files, jsonfile
 from weft.card import write_card
-from weft.config import dump, read_recipe
+from weft.config import Table, dump, read_recipe
 from weft.errors import CheckpointError
 from weft.metrics.trainings import Mean, mean_of
-from weft.run import begin, check
+from weft.run import Begun, begin, check
+from weft.run.begun import completed
 from weft.train.claim import claim
 from weft.train.loop import train
 from weft.train.reporting import MetricsFile
@@ -37,6 +37,8 @@ def retrain(study: Study, seeds: int, say: Say) -> int:
                 _remove_other(study, number, seed)
                 done = files.is_file(run.with_suffix(".json"))
                 code = 0 if done else _train(study, number, seed, say)
+                if not code:
+                    _finish(study, number, seed)
         except CheckpointError as error:
             if "another process" not in str(error):
                 raise
@@ -67,30 +69,40 @@ def _remove_other(study: Study, number: int, seed: int) -> None:
     plan, run = study.plan, study.plan.retrained(number, seed)
     if not files.is_file(run / "recipe.yaml"):
         return
-    old = read_recipe(run / "recipe.yaml").plain()
-    settings = study.settings(study.trials()[number]), *QUIET, f"training.seed={seed}"
-    same = (check(plan.table(*settings, tested=tested), plugins=plan.plugins) for tested in (True, False))
-    if all(old != begun.plain for begun in same):
+    old = completed(read_recipe(run / "recipe.yaml"), plan.plugins)
+    if all(old != _checked(study, number, seed, tested=tested).plain for tested in (True, False)):
         run.with_suffix(".json").unlink(missing_ok=True)
-        shutil.rmtree(run)
+        files.remove_directory(run)
 
 
 def _train(study: Study, number: int, seed: int, say: Say) -> int:
     plan, run = study.plan, study.plan.retrained(number, seed)
-    one: Any = study.trials()[number]
-    more = (*QUIET, f"training.seed={seed}")
-    begun = begin(run, plan.table(study.settings(one), *more), plugins=plan.plugins)
+    begun = begin(run, _table(study, number, seed), plugins=plan.plugins)
     say(f"trial {number} again, seed {seed}")
     outcome = train(begun.task, run, begun.settings, MetricsFile(run / "metrics.jsonl"))
     if outcome.exit_code:
         return outcome.exit_code
     write_card(run, begun, outcome)
-    shutil.rmtree(run / "checkpoints", ignore_errors=True)
-    whole = check(plan.table(study.settings(one), *more, tested=True), plugins=plan.plugins)
-    files.replace(
-        run / "recipe.yaml", dump(whole.plain).encode()
-    )  # so that `weft evaluate` finds the test split
     score = outcome.scores[plan.metric]
     files.replace(run.with_suffix(".json"), files.to_json({"score": score}))
     say(f"trial {number} again, seed {seed}: {plan.metric} {score:.4g}")
     return 0
+
+
+def _finish(study: Study, number: int, seed: int) -> None:
+    """Remove the checkpoints of a training with a score, and name the test split in its recipe."""
+    run = study.plan.retrained(number, seed)
+    shutil.rmtree(run / "checkpoints", ignore_errors=True)
+    recipe, whole = run / "recipe.yaml", _checked(study, number, seed, tested=True)
+    content = dump(whole.plain).encode()
+    if files.is_file(recipe) and recipe.read_bytes() != content:
+        files.replace(recipe, content)
+
+
+def _table(study: Study, number: int, seed: int, *, tested: bool = False) -> Table:
+    settings = study.settings(study.trials()[number])
+    return study.plan.table(settings, *QUIET, f"training.seed={seed}", tested=tested)
+
+
+def _checked(study: Study, number: int, seed: int, *, tested: bool) -> Begun:
+    return check(_table(study, number, seed, tested=tested), plugins=study.plan.plugins)

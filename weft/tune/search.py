@@ -5,7 +5,7 @@ from typing import Any
 
 from weft.errors import ConfigError
 from weft.tune.study import Study
-from weft.tune.trial import Say, run_trial
+from weft.tune.trial import Say, remove_checkpoints, run_trial
 
 FAILURES = 5
 """The search ends if so many trials in a row fail."""
@@ -27,6 +27,9 @@ def search(study: Study, *, minutes: float, trials: int, processes: int, say: Sa
     Raises:
         ConfigError: the recipe does not work, or no trial does.
     """
+    for one in study.trials():
+        if one.state.is_finished():  # a process was killed before it had tidied up
+            remove_checkpoints(study, one.number)
     left = 60 * minutes - study.seconds() / processes if minutes else float("inf")
     deadline = time.monotonic() + left
     while time.monotonic() < deadline:

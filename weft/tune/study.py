@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import CheckpointError, ConfigError, DataError
 from weft.train.claim import claim
 from weft.tune import space as spaces
 from weft.tune.plan import Plan
@@ -46,6 +46,7 @@ class Study:
         self.plan = plan
         self._optuna = optuna = imported()
         self._local = not storage
+        self._shown = "--storage" if storage else f"{plan.folder / 'study.db'}"
         address = storage or f"sqlite:///{(plan.folder / 'study.db').resolve()}"
         waiting = {"connect_args": {"timeout": LOCAL_SECONDS}} if self._local else {}
         pruners = optuna.pruners
@@ -61,12 +62,27 @@ class Study:
             )
         except Exception as error:  # noqa: BLE001  each database driver has its own errors
             why = str(error).splitlines()[0] if str(error) else type(error).__name__
-            shown = "--storage" if storage else f"{plan.folder / 'study.db'}"
-            raise ConfigError(f"{shown}: the database cannot be opened ({why}); check --storage") from None
+            remedy = "check --storage" if storage else "restore it from a copy, or pass another --study"
+            raise ConfigError(f"{self._shown}: the database cannot be opened ({why}); {remedy}") from None
         tried = len(self.study.get_trials(deepcopy=False))
         # a sampler that starts again must not repeat its first draws
         self.study.sampler = optuna.samplers.TPESampler(seed=seed + tried, n_startup_trials=RANDOM_TRIALS)
         self._place = f"{socket.gethostname()}:{plan.folder.resolve()}"
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """A block that uses the database.
+
+        Raises:
+            DataError: it does not answer, for example because the disk is full or another program locks it.
+        """
+        try:
+            yield
+        except self._optuna.exceptions.StorageInternalError as error:
+            why = str(error.__cause__ or error).splitlines()[0]
+            raise DataError(
+                f"{self._shown}: the database does not answer ({why}); the same command resumes"
+            ) from error
 
     def begin(self) -> None:
         """Enqueue trial 0, the recipe as it is."""

@@ -111,8 +111,13 @@ def run_trial(study: Study, trial: Any, deadline: float, say: Say) -> int:
         score = outcome.scores[plan.metric]
         study.end(trial, score)
         say(f"trial {trial.number}: trained to its end, {plan.metric} {score:.4g}, {_so_far(study, trial)}")
-    shutil.rmtree(run / "checkpoints", ignore_errors=True)  # nothing resumes it
+    remove_checkpoints(study, trial.number)
     return 0
+
+
+def remove_checkpoints(study: Study, number: int) -> None:
+    """Remove the checkpoints of a trial that has ended: nothing resumes it."""
+    shutil.rmtree(study.plan.trial(number) / "checkpoints", ignore_errors=True)
 
 
 def _so_far(study: Study, trial: Any) -> str:
