@@ -136,6 +136,25 @@ def test_stopped_anywhere_it_resumes_and_ends_the_same(
     }
 
 
+def test_what_a_killed_process_left_goes_and_pairs_have_one_writer(
+    trained: Path, mono: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    command = ["backtranslate", trained, mono, "--output", out]
+    out.mkdir()
+    (out / ".writing-back.json-1").write_text("{")  # the first file of all
+    with monkeypatch.context() as patch:
+        patch.setattr(bulk, "remove_parts", _stopping("weft.commands.bulk.remove_parts", 0))
+        assert weft(*command).code == 130
+    assert (out / "scored.txt.parts").is_dir()
+    (out / ".writing-texts.xx-1").write_text("half")
+    with claim(out):
+        assert "another process is writing these pairs" in untouched(out, lambda: weft(*command))
+    made = weft(*command)
+    assert made.code == 0 and "lines answered" not in made.err
+    assert not (out / "scored.txt.parts").exists() and not list(out.glob(".writing-*"))
+
+
 def _stopping(place: str, calls: int) -> Callable[..., Any]:
     """The function of that name, which is stopped after so many calls."""
     from pkgutil import resolve_name
@@ -165,7 +184,7 @@ def test_pairs_belong_to_one_model_with_its_settings_and_texts(
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("mine")
     said = untouched(tmp_path / "mine", lambda: weft(*command[:-1], tmp_path / "mine"))
-    assert "is not empty and has no back-translated pairs" in said
+    assert "is not empty and has no translated pairs" in said
 
 
 def test_a_model_of_the_other_direction_does_not_take_over_its_translations(

@@ -69,10 +69,12 @@ def test_other_sources_and_the_original_pairs_can_be_mixed_in(blind: Path, toy: 
 
 
 STAGES = {
+    "before the corpus is named": ("weft.run.teacher.Teacher.save", 0),
     "before the first chunk": ("weft.commands.bulk.answer", 0),
     "between chunks": ("weft.commands.bulk.write", 2),
     "before the chunks are joined": ("weft.commands.bulk.join", 0),
     "before the run is begun": ("weft.run.begin", 0),
+    "before the recipe of the run": ("weft.run.begun.dump", 0),
     "before the teacher is noted in the run": ("weft.run.teacher.Teacher.save", 1),
     "before the training": ("weft.train.loop.train", 0),
     "before the model card": ("weft.card.write_card", 0),
@@ -107,6 +109,22 @@ def test_stopped_anywhere_it_resumes_and_ends_the_same(
     ]  # a chunk that was not written is answered again
     for folder in ("run.corpus/train.yy", "run.corpus/train.xx", "run/model.safetensors"):
         assert (tmp_path / folder).read_bytes() == (whole / folder).read_bytes(), folder
+
+
+def test_what_a_killed_process_left_goes_and_a_corpus_has_one_writer(
+    blind: Path, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["distill", blind, "--student", toy, "--run", tmp_path / "run", "--beam", 1, *SHORT]
+    texts = tmp_path / "run.corpus"
+    with monkeypatch.context() as patch:
+        patch.setattr(bulk, "remove_parts", _stopping("weft.commands.bulk.remove_parts", 0))
+        assert weft(*command).code == 130
+    assert (texts / "train.yy.parts").is_dir()
+    (texts / ".writing-mixed.xx-1").write_text("half")
+    with claim(texts):
+        assert "another process is writing this corpus" in untouched(texts, lambda: weft(*command))
+    assert weft(*command).code == 0
+    assert not (texts / "train.yy.parts").exists() and not list(texts.glob(".writing-*"))
 
 
 def _stopping(place: str, calls: int) -> Callable[..., Any]:

@@ -124,9 +124,10 @@ def command(**given: Any) -> int:
       weft backtranslate runs/es-en news.es.gz more.es --output back --beam 1 --keep 0.8 --processes 2
       weft backtranslate runs/es-en news.es --output back --sample --top-k 10 --seed 3
     """  # noqa: D301  click reads the \b
-    from weft.commands import asked, predict
+    from weft import files
+    from weft.commands import asked, bulk, predict
     from weft.run import open_run
-    from weft.train.claim import check_idle
+    from weft.train.claim import check_idle, claim
 
     run, out = given["run"], given["out"]
     check_idle(run)
@@ -138,10 +139,13 @@ def command(**given: Any) -> int:
     texts, lines = out / f"texts.{source}", out / "scored.txt"
     _check(given["mono"])
     _begin(out, opened, search, given["mono"])
-    _copy(given["mono"], texts)
-    if not lines.exists() and (code := predict.answer_file(run, texts, lines, ["--scores"], search)):
-        return code
-    found = _kept(texts, lines, out / f"back.{target}", out / f"back.{source}", given)
+    with claim(out, "writing these pairs", "--output"):
+        files.remove_leftovers(out)
+        _copy(given["mono"], texts)
+        if not lines.exists() and (code := predict.answer_file(run, texts, lines, ["--scores"], search)):
+            return code
+        bulk.remove_parts(lines)
+        found = _kept(texts, lines, out / f"back.{target}", out / f"back.{source}", given)
     _report(found, out, (source, target))
     return 0
 
@@ -193,17 +197,13 @@ def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequenc
     }
     known = out / "back.json"
     try:
-        if not known.exists() and out.exists() and any(out.iterdir()):
-            raise ConfigError(
-                f"{out}: is not empty and has no back-translated pairs; choose another --output"
-            )
+        if not known.exists() and out.exists() and any(one.name[0] != "." for one in out.iterdir()):
+            raise ConfigError(f"{out}: is not empty and has no translated pairs; choose another --output")
         out.mkdir(parents=True, exist_ok=True)
         begun = known.exists() and any(out.glob("texts.*"))  # of any direction
         remedy = f"remove {out}, or choose another --output"
         then = jsonfile.load(known, dict[str, Any], remedy) if begun else about
-        differs = sorted(name for name in about if then.get(name) != about[name])
-        if differs:
-            changed = ", ".join(differs)
+        if changed := ", ".join(sorted(name for name in about if then.get(name) != about[name])):
             raise ConfigError(f"{out}: {changed} changed since its pairs were made; {remedy}")
         files.replace(known, files.to_json(about))
     except OSError as error:
@@ -243,8 +243,7 @@ def _check(mono: Sequence[Path]) -> None:
         next(each_line(file), None)
     counts = Counter[str]()
     if next(_texts(mono, counts), None) is None:
-        sentence = f"expected at least one line with text{_shown(counts)}; name another file"
-        raise DataError(sentence, path=mono[0])
+        raise DataError(f"expected at least one line with text{_shown(counts)}; name another", path=mono[0])
 
 
 def _texts(mono: Sequence[Path], counts: Counter[str]) -> Iterator[str]:

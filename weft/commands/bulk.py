@@ -161,8 +161,14 @@ def join(file: Path, output: Path) -> Joined:
                     wrong += place.with_suffix(WRONG).read_text("utf-8").removesuffix("\n").split("\n")
     except OSError as error:
         raise _unwritable(output, error) from error
-    shutil.rmtree(parts, ignore_errors=True)
+    remove_parts(output)
     return Joined(lines, wrong)
+
+
+def remove_parts(output: Path) -> None:
+    """Remove the answered chunks of an output that is complete, all at once or not at all."""
+    with contextlib.suppress(OSError):
+        files.remove_directory(parts_of(output))
 
 
 def parts_of(output: Path) -> Path:

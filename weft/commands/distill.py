@@ -82,9 +82,11 @@ def command(**given: Any) -> int:
       weft distill runs/large --student small.yaml --run runs/small --mix --processes 2
       weft distill runs/large --student small.yaml --sources news.en.xz --beam 8
     """  # noqa: D301  click reads the \b
+    from weft import files
     from weft.commands import rewritten, train
     from weft.config import dump, read_recipe
     from weft.run import begin, check
+    from weft.train.claim import claim
 
     run: Path = given["run"] or Path("runs") / f"{given['student'].stem}-distilled"
     corpus: Path = given["corpus"] or run.with_name(f"{run.name}.corpus")
@@ -96,12 +98,14 @@ def command(**given: Any) -> int:
     rewritten.begin(corpus, teacher)
     others = f" with {', '.join(teacher.ensemble)}" if teacher.ensemble else ""
     click.echo(f"teacher: {teacher.run}{others}, {teacher.decoding}; its texts go to {corpus}", err=True)
-    for job in jobs:
-        job.copy()
-        if code := _written(job, given["teacher"], search):
-            return code
-        if given["mix"]:
-            job.mix()
+    with claim(corpus, "writing this corpus", "--corpus"):
+        files.remove_leftovers(corpus)
+        for job in jobs:
+            job.copy()
+            if code := _written(job, given["teacher"], search):
+                return code
+            if given["mix"]:
+                job.mix()
     data = rewritten.settings(student.task, corpus, mixed=given["mix"])
     recipe = corpus / f"{run.name}.yaml"
     rewritten.write(recipe, dump({**student.plain, "data": {**student.plain["data"], **data}}).encode())
@@ -129,9 +133,12 @@ def _assigned(
 
 def _written(job: "Job", teacher: Path, search: Mapping[str, Any]) -> int:
     """Let the teacher write its texts unless they exist; the exit code."""
-    from weft.commands import predict
+    from weft.commands import bulk, predict
 
-    if not job.student.trained or job.answers.exists():
+    if not job.student.trained:
+        return 0
+    if job.answers.exists():
+        bulk.remove_parts(job.answers)
         return 0
     return predict.answer_file(teacher, job.read, job.answers, job.asked, search)
 
@@ -148,13 +155,14 @@ def _check(teacher: Path, run: Path, corpus: Path, sources: Sequence[Path]) -> N
     from weft.config.compared import at
     from weft.data.lines import read_lines
     from weft.errors import ConfigError, DataError
+    from weft.run.begun import foreign
     from weft.train.claim import check_idle
 
     check_idle(teacher)
     for file in sources:
         if not any(text.strip() for text in read_lines(file)):
             raise DataError("expected at least one line with text; name another file", path=file)
-    if not run.exists() or not any(one.name[0] != "." for one in run.iterdir()):
+    if not run.exists() or not any(map(foreign, run.iterdir())):
         return
     recipe = run / "recipe.yaml"
     folder = at(read_recipe(recipe).plain(), ("data", "folder")) if recipe.is_file() else None

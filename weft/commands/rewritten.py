@@ -71,6 +71,7 @@ class Job:
                 pairs = list(self.student.data.open(split))
                 _same(self._file(split), (pair.source for pair in pairs))
                 _same(self._file(split, target=True), (pair.target for pair in pairs))
+        files.remove_leftovers(self.folder)
         if self.student.trained and not self.read.exists():
             write(self.read, _text(text for text in self._sources() if text.strip()))
 
@@ -197,8 +198,8 @@ def begin(corpus: Path, teacher: Teacher) -> None:
                 f"{corpus}: was written by a teacher with another {' and '.join(differs)}; "
                 "remove it, or choose another --corpus or --run"
             )
+    teacher.save(corpus)  # first: it says whose the folder is
     write(corpus / "README.md", f"# {corpus.name}\n\n{teacher.paragraph()}\n".encode())
-    teacher.save(corpus)
 
 
 def write(path: Path, content: bytes) -> None:

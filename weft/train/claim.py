@@ -69,8 +69,13 @@ def check_idle(run: Path) -> None:
 
 
 @contextmanager
-def claim(run: Path) -> Iterator[None]:
-    """Lock a run directory for this process; the lock ends with the process, even if it is killed.
+def claim(run: Path, doing: str = "training this run", option: str = "--run") -> Iterator[None]:
+    """Lock a directory for this process; the lock ends with the process, even if it is killed.
+
+    Args:
+        run: a run directory, or another one that a single process may write.
+        doing: what the other process does, for the error.
+        option: the option that names the directory.
 
     Raises:
         CheckpointError: another process holds the lock, or the directory is not writable.
@@ -85,14 +90,14 @@ def claim(run: Path) -> Iterator[None]:
         handle = os.open(run / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise CheckpointError(
-            f"{run}: cannot be written to ({error.strerror}); choose another directory with --run"
+            f"{run}: cannot be written to ({error.strerror}); choose another directory with {option}"
         ) from error
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CheckpointError(
-                f"{run}: another process is training this run; wait for it, stop it, or choose another --run"
+                f"{run}: another process is {doing}; wait for it, stop it, or choose another {option}"
             ) from None
         except OSError:
             pass  # a file system without locks
