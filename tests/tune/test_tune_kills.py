@@ -1,12 +1,14 @@
 """weft tune that is killed, or whose database fails: nothing is lost, and the same command resumes."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from weft.run import check
 from weft.train.loop import train
 from weft.train.outcome import Outcome
 from weft.tune import retrain as retraining
+from weft.tune import space as spaces
 from weft.tune import trial as trials
 from weft.tune.retrain import retrain
 from weft.tune.search import search
@@ -79,6 +82,26 @@ def test_a_kill_after_a_training_loses_nothing_and_leaves_nothing(
     assert retrain(study, 1, said.append) == 0
     assert said == [] and not any(folder.exists() for folder in left)
     assert check(read_recipe(study.plan.retrained(0, 1) / "recipe.yaml")).task.has("test")
+
+
+@needs_optuna
+def test_a_killed_search_proposes_what_an_unbroken_one_does(recipe: Path) -> None:
+    def taken(kills: int) -> list[dict[str, Any]]:
+        shutil.rmtree(recipe.parents[1] / "study", ignore_errors=True)
+        study = studied(recipe)
+        for _ in range(4):
+            for when in range(kills):
+                with study.next() as trial:  # killed before its settings are proposed, then after
+                    if when:
+                        spaces.proposed(trial, study.plan.space)
+                study = studied(recipe)
+            with study.next() as trial:
+                spaces.proposed(trial, study.plan.space)
+                study.end(trial, 0.5)
+        return [one.params for one in study.trials()]
+
+    whole = taken(0)
+    assert taken(2) == whole and all(one != other for one, other in pairwise(whole))
 
 
 @needs_optuna

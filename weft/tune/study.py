@@ -64,9 +64,7 @@ class Study:
             why = str(error).splitlines()[0] if str(error) else type(error).__name__
             remedy = "check --storage" if storage else "restore it from a copy, or pass another --study"
             raise ConfigError(f"{self._shown}: the database cannot be opened ({why}); {remedy}") from None
-        tried = len(self.study.get_trials(deepcopy=False))
-        # a sampler that starts again must not repeat its first draws
-        self.study.sampler = optuna.samplers.TPESampler(seed=seed + tried, n_startup_trials=RANDOM_TRIALS)
+        self._seed = seed
         self._place = f"{socket.gethostname()}:{plan.folder.resolve()}"
 
     @contextmanager
@@ -113,6 +111,10 @@ class Study:
             with ExitStack() as choosing:
                 self._wait("choosing", choosing)
                 trial = self._left(held) or self._new(wanted, held)
+            if trial is not None:  # seeded by its number: a search that was killed proposes the same settings
+                self.study.sampler = self._optuna.samplers.TPESampler(
+                    seed=self._seed + trial.number, n_startup_trials=RANDOM_TRIALS
+                )
             yield trial
 
     def end(self, trial: Any, value: float | None, why: str = "", *, failed: bool = False) -> None:
