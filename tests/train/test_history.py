@@ -134,17 +134,18 @@ def test_a_device_that_is_not_there_is_refused() -> None:
         assert devices.choose("auto") == torch.device("cpu")
 
 
-def test_a_gpu_keeps_float32_and_its_attention_builds_no_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
-    before = torch.backends.cuda.cudnn_sdp_enabled()
+def test_a_gpu_keeps_float32_and_its_attention_builds_no_plans() -> None:
+    before = torch.backends.cuda.cudnn_sdp_enabled(), torch.backends.cudnn.allow_tf32
     try:
         torch.backends.cuda.enable_cudnn_sdp(True)
+        torch.backends.cudnn.set_flags(_allow_tf32=True)
         devices.prepare(torch.device("cpu"))
         assert torch.backends.cuda.cudnn_sdp_enabled() and torch.backends.cudnn.allow_tf32
         devices.prepare(torch.device("cuda"))
         assert not torch.backends.cuda.cudnn_sdp_enabled() and not torch.backends.cudnn.allow_tf32
     finally:
-        torch.backends.cuda.enable_cudnn_sdp(before)
+        torch.backends.cuda.enable_cudnn_sdp(before[0])
+        torch.backends.cudnn.set_flags(_allow_tf32=before[1])
 
 
 def test_auto_takes_bfloat16_only_where_it_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def prepare(device: torch.device) -> torch.device:
     """
     if device.type == "cuda":
         torch.backends.cuda.enable_cudnn_sdp(False)
-        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.set_flags(_allow_tf32=False)  # also where torch.testing has frozen the flags
     return device
 
 
