@@ -4,7 +4,8 @@ import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -67,3 +68,16 @@ def untouched(folder: Path, act: Callable[[], Answer]) -> str:
     said = refused(act())
     assert content(folder) == before
     return said
+
+
+def stops(place: str, calls: int) -> Callable[..., Any]:
+    """The function of that name, which is stopped as by Ctrl-C after so many calls."""
+    real, left = resolve_name(place), [calls]
+
+    def stopping(*given: Any, **named: Any) -> Any:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return real(*given, **named)
+
+    return stopping

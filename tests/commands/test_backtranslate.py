@@ -1,13 +1,12 @@
 """weft backtranslate: texts become pairs, and nothing is written twice after a stop."""
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.commands.shell import content, refused, untouched, weft
+from tests.commands.shell import content, refused, stops, untouched, weft
 from tests.commands.test_summarise import make as make_digests
 from tests.tasks.test_multilingual import corpus as make_many
 from weft.commands import bulk
@@ -127,7 +126,7 @@ def test_stopped_anywhere_it_resumes_and_ends_the_same(
     monkeypatch.setattr(bulk, "answer", lambda *given: chunks.append(given[1].number) or real(*given))
     for name, (place, calls) in STAGES.items():
         with monkeypatch.context() as patch:
-            patch.setattr(place, _stopping(place, calls))
+            patch.setattr(place, stops(place, calls))
             assert weft(*command, tmp_path / "out").code == 130, name
     assert weft(*command, tmp_path / "out").code == 0
     assert chunks == [0, 1, 2, 2, 3]  # the one that was not written is answered again
@@ -144,7 +143,7 @@ def test_what_a_killed_process_left_goes_and_pairs_have_one_writer(
     out.mkdir()
     (out / ".writing-back.json-1").write_text("{")  # the first file of all
     with monkeypatch.context() as patch:
-        patch.setattr(bulk, "remove_parts", _stopping("weft.commands.bulk.remove_parts", 0))
+        patch.setattr(bulk, "remove_parts", stops("weft.commands.bulk.remove_parts", 0))
         assert weft(*command).code == 130
     assert (out / "scored.txt.parts").is_dir()
     (out / ".writing-texts.xx-1").write_text("half")
@@ -153,21 +152,6 @@ def test_what_a_killed_process_left_goes_and_pairs_have_one_writer(
     made = weft(*command)
     assert made.code == 0 and "lines answered" not in made.err
     assert not (out / "scored.txt.parts").exists() and not list(out.glob(".writing-*"))
-
-
-def _stopping(place: str, calls: int) -> Callable[..., Any]:
-    """The function of that name, which is stopped after so many calls."""
-    from pkgutil import resolve_name
-
-    real, left = resolve_name(place), [calls]
-
-    def stopping(*given: Any, **named: Any) -> Any:
-        if not left[0]:
-            raise KeyboardInterrupt
-        left[0] -= 1
-        return real(*given, **named)
-
-    return stopping
 
 
 def test_pairs_belong_to_one_model_with_its_settings_and_texts(

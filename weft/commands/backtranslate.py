@@ -243,7 +243,8 @@ def _check(mono: Sequence[Path]) -> None:
         next(each_line(file), None)
     counts = Counter[str]()
     if next(_texts(mono, counts), None) is None:
-        raise DataError(f"expected at least one line with text{_shown(counts)}; name another", path=mono[0])
+        why = f"expected at least one line with text{_shown(counts)}; name another file"
+        raise DataError(why, path=mono[0])
 
 
 def _texts(mono: Sequence[Path], counts: Counter[str]) -> Iterator[str]:

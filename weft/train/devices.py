@@ -39,10 +39,10 @@ def choose(name: str) -> torch.device:
 def prepare(device: torch.device) -> torch.device:
     """The device, after settings of torch for it.
 
-    cuDNN's attention builds a plan for every new shape of a batch. On an H200 that took 0.1 s and more, ten
-    times the rest of the update, so torch's other kernels take its place. And cuDNN's recurrent layers and
-    convolutions would multiply float32 numbers with 10 bits of their 23 (TF32): a line alone and the same
-    line among others then differed in the fourth digit.
+    cuDNN's attention builds a plan for every new shape of a batch, which took most of an update on an H200;
+    torch's other kernels take its place. And cuDNN's recurrent layers and convolutions would multiply float32
+    numbers with 10 bits of their 23 (TF32): the answers to a line alone and among others then differed in the
+    fourth digit.
     """
     if device.type == "cuda":
         torch.backends.cuda.enable_cudnn_sdp(False)

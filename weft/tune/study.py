@@ -46,7 +46,7 @@ class Study:
         self.plan = plan
         self._optuna = optuna = imported()
         self._local = not storage
-        self._shown = "--storage" if storage else f"{plan.folder / 'study.db'}"
+        self._shown = "--storage" if storage else str(plan.folder / "study.db")
         address = storage or f"sqlite:///{(plan.folder / 'study.db').resolve()}"
         waiting = {"connect_args": {"timeout": LOCAL_SECONDS}} if self._local else {}
         pruners = optuna.pruners
