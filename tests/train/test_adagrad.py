@@ -10,6 +10,7 @@ from weft import native
 from weft.nn.embed.neighbours import Neighbours
 from weft.nn.embed.subwords import WordTable
 from weft.train import batch
+from weft.train.optimisers import rows as optimiser_rows
 from weft.train.optimisers.adagrad import Adagrad
 
 needs = pytest.mark.skipif(
@@ -28,6 +29,19 @@ def test_three_steps_are_the_formula() -> None:
         s += g**2
         theta -= 0.3 * g / (np.sqrt(s) + 1e-6)
     np.testing.assert_allclose(model.weight.detach().numpy(), theta, atol=1e-10)
+
+
+@pytest.mark.parametrize(("place", "fused"), [("cpu", True), ("cuda", False)])
+def test_only_a_cpu_has_a_fused_step(place: str, fused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Elsewhere(nn.Parameter):
+        device = torch.device(place)  # type: ignore[assignment]
+
+    model = nn.Linear(3, 2, bias=False)
+    model.weight = Elsewhere(model.weight.detach())
+    taken: dict[str, bool] = {}
+    monkeypatch.setattr(optimiser_rows, "Adagrad", lambda *_, **named: taken.update(named))
+    Adagrad().build(model)
+    assert taken["fused"] is fused
 
 
 def rows(numbers: list[int], seed: int) -> Tensor:
