@@ -1,7 +1,8 @@
 """Weft's source for tests: files, names, imports. This file imports nothing of weft."""
 
 import ast
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,9 +18,30 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@functools.cache
+def text_of(path: Path) -> str:
+    """Each file is read once, and parsed once, for all rules."""
+    return path.read_text("utf-8")
+
+
+@functools.cache
+def parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
+@functools.cache
+def nodes(source: str) -> list[ast.AST]:
+    return list(ast.walk(parsed(source)))
+
+
+def broken(rule: Callable[[Path], list[str]], paths: Iterable[Path] = PACKAGE) -> list[str]:
+    """Where files break a rule, as file: what."""
+    return [f"{name_of(path)}: {what}" for path in paths for what in rule(path)]
+
+
 def imported(source: str) -> Iterator[tuple[int, str]]:
     """(line, dotted name) of every import, at the top level or inside a function."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, name.name) for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level:

@@ -4,22 +4,21 @@ Imports under `if TYPE_CHECKING:` do not run and do not count. Read next: test_h
 """
 
 import ast
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.source import PACKAGE, ROOT, nodes, text_of
 
 
 def imported(source: str, modules: set[str]) -> set[str]:
     """Those of `modules` that a source imports."""
-    tree = ast.parse(source)
+    tree = nodes(source)
     for_types = {
         id(part)
-        for node in ast.walk(tree)
+        for node in tree
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for part in ast.walk(node)
     }
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in tree:
         if id(node) in for_types:
             continue
         if isinstance(node, ast.Import):
@@ -51,10 +50,10 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 def weft_imports() -> dict[str, set[str]]:
     files = {}
-    for path in (ROOT / "weft").rglob("*.py"):
+    for path in PACKAGE:
         parts = path.relative_to(ROOT).with_suffix("").parts
         files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    sources = {name: path.read_text("utf-8") for name, path in files.items()}
+    sources = {name: text_of(path) for name, path in files.items()}
     return {name: imported(source, set(files)) - {name} for name, source in sources.items()}
 
 

@@ -1,19 +1,18 @@
-"""Rules for the source, checked by reading it: which package may import which, how long a file may be,
-which calls are forbidden. This file imports nothing of weft, except in a new interpreter.
+"""Rules for the source, checked by reading it: which package may import which, what has a docstring, how long
+a function may be. This file imports nothing of weft, except in a new interpreter.
 
 Read next: CONTRIBUTING.md, which explains them.
 """
 
 import ast
 import functools
-import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.source import PACKAGE, PYTHON, ROOT, imported, name_of
+from tests.source import PACKAGE, PYTHON, ROOT, broken, imported, name_of, nodes, parsed, text_of
 
 GROUND = {
     "errors",
@@ -153,17 +152,18 @@ def wrong_imports(source: str, room: str) -> list[str]:
     return wrong
 
 
-def undocumented(source: str, contracts: set[str]) -> list[str]:
-    """Public classes, functions and methods without a docstring; overrides inherit their base's."""
+def undocumented(source: str, documented: set[str]) -> list[str]:
+    """Public classes, functions and methods without a docstring; overrides inherit that of a base."""
     bare = []
-    for node in ast.parse(source).body:
+    for node in parsed(source).body:
         if not isinstance(node, ast.ClassDef | ast.FunctionDef) or node.name.startswith("_"):
             continue
         if not ast.get_docstring(node):
             bare.append(f"line {node.lineno}: {node.name}")
         for method in node.body if isinstance(node, ast.ClassDef) else []:
             if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
-                known = ast.get_docstring(method) or method.name in contracts or overloads(method)
+                inherited = isinstance(node, ast.ClassDef) and node.bases and method.name in documented
+                known = ast.get_docstring(method) or inherited or overloads(method)
                 bare += [] if known else [f"line {method.lineno}: {node.name}.{method.name}"]
     return bare
 
@@ -173,12 +173,13 @@ def overloads(method: ast.FunctionDef) -> bool:
 
 
 @functools.cache
-def contract_methods() -> set[str]:
-    classes = [node for path in PACKAGE for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+def documented_methods() -> set[str]:
+    """The names of all methods that some class documents."""
     return {
         method.name
-        for node in classes
-        if isinstance(node, ast.ClassDef) and any("ABC" in ast.unparse(base) for base in node.bases)
+        for path in PACKAGE
+        for node in nodes(text_of(path))
+        if isinstance(node, ast.ClassDef)
         for method in node.body
         if isinstance(method, ast.FunctionDef) and ast.get_docstring(method)
     }
@@ -189,40 +190,31 @@ def test_every_room_has_its_place() -> None:
     assert not unknown, f"say in tests/test_house.py what {unknown} may import"
 
 
-@pytest.mark.parametrize("path", PACKAGE, ids=name_of)
-def test_imports_point_downward(path: Path) -> None:
-    assert wrong_imports(path.read_text("utf-8"), room_of(path)) == []
+def test_imports_point_downward() -> None:
+    assert broken(lambda path: wrong_imports(text_of(path), room_of(path))) == []
 
 
-@pytest.mark.parametrize("path", PACKAGE, ids=name_of)
-def test_public_names_have_docstrings(path: Path) -> None:
-    assert undocumented(path.read_text("utf-8"), contract_methods()) == []
+def test_public_names_have_docstrings() -> None:
+    assert broken(lambda path: undocumented(text_of(path), documented_methods())) == []
 
 
-def test_files_are_short_and_say_what_they_are() -> None:
-    sources = {name_of(path): path.read_text("utf-8") for path in PYTHON}
-    assert {name: text.count("\n") for name, text in sources.items() if text.count("\n") > 300} == {}
-    assert [name for name, text in sources.items() if text and not ast.get_docstring(ast.parse(text))] == []
-
-
-def test_the_median_file_has_at_most_100_lines() -> None:
-    assert statistics.median(path.read_text("utf-8").count("\n") for path in PACKAGE) <= 100
+def test_files_say_what_they_are() -> None:
+    bare = [path for path in PYTHON if text_of(path) and not ast.get_docstring(parsed(text_of(path)))]
+    assert bare == [], "a docstring at the top says what a file is and what to read next"
 
 
 def long_functions(source: str) -> list[str]:
     """Names of functions with more than 60 lines, from `def` to their last line."""
     return [
         node.name
-        for node in ast.walk(ast.parse(source))
+        for node in nodes(source)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno >= 60
     ]
 
 
 def test_functions_fit_on_a_screen() -> None:
-    found = {
-        f"{name_of(path)}:{name}" for path in PACKAGE for name in long_functions(path.read_text("utf-8"))
-    }
+    found = {f"{name_of(path)}:{name}" for path in PACKAGE for name in long_functions(text_of(path))}
     assert found - LONG == set(), "split them: a function has at most 60 lines"
     assert LONG - found == set(), "LONG names functions that are short now: remove them there"
 

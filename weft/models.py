@@ -59,7 +59,8 @@ class Generator(WholeSteps, nn.Module):
         encoder: reads the source; None for a language model.
         source_embed: embeds the source; None to share `embed`.
         prompt: use of the source without an encoder: "ignored", "read" (the decoder reads and continues it,
-            M4 as a language model) or "learnt" (the same, and in training its tokens are targets too).
+            the multilingual translator as a language model) or "learnt" (the same, and in training its
+            tokens are targets too).
 
     Raises:
         ConfigError: an unknown prompt, or one together with an encoder; or only one of decoder and head can
@@ -139,7 +140,7 @@ class Generator(WholeSteps, nn.Module):
 
         Args:
             batch: sources and targets.
-            feeding: D2, the probability of feeding the true token instead of the model's own.
+            feeding: the probability of feeding the true token instead of the model's own.
             per_sequence: draw once per sequence instead of once per token.
             parallel: take the model's own tokens from a pass with teacher forcing, so that two passes
                 suffice.
@@ -164,7 +165,7 @@ class Generator(WholeSteps, nn.Module):
         return self._own_words(batch, nowhere, self._drawn if drawn else self.head.best)
 
     def carry_on(self, batch: SequencePair, state: State | None) -> tuple[Loss, State]:
-        """The loss of a segment of a longer text and the detached state after it (C11).
+        """The loss of a segment of a longer text and the detached state after it.
 
         This is truncated back-propagation: each segment starts from the state of the previous one, but
         gradients stay within a segment.

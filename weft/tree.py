@@ -27,7 +27,7 @@ def tree_map(function: Callable[[Tensor], Tensor], state: State) -> State:
 
 
 def detach(state: State) -> State:
-    """Detach all tensors from the graph, for truncated back-propagation (C11)."""
+    """Detach all tensors from the graph, for truncated back-propagation."""
     return tree_map(Tensor.detach, state)
 
 

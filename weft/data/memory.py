@@ -1,4 +1,4 @@
-"""Generated problems that need memory (M15): adding, copying, recall of pairs, a state that inputs change.
+"""Generated problems that need memory: adding, copying, recall of pairs, a state that inputs change.
 
 Each example depends only on (seed, number), so numbers identify examples in any batch and after any resume.
 Where nothing is asked the output is BLANK. Read next: ../tasks/memory/task.py.

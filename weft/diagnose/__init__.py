@@ -1,4 +1,4 @@
-"""Measurements of a running model: how far gradients reach (G1 to G4), gates, spectra, attention.
+"""Measurements of a running model: how far gradients reach, gates, spectra, attention.
 
 Start with recorded.py, which records the inputs and states of a model's cells; then reach.py.
 """

@@ -1,4 +1,4 @@
-"""G2: an upper bound on a plain recurrent network's gradient reach, without measuring it.
+"""An upper bound on a plain recurrent network's gradient reach, without measuring it.
 
 γ_max λ₁ < 1 is sufficient for gradients to vanish. γ_max λ₁ > 1 is necessary but not sufficient for them to
 explode. Read next: reach.py, which measures; verdict.py, which uses only the measurement.

@@ -1,4 +1,4 @@
-"""G3: gradient paths through a cell with a separate memory c: along c only, and through the whole state.
+"""Gradient paths through a cell with a separate memory c: along c only, and through the whole state.
 
 On the direct path, with h held fixed, an LSTM's gradient is multiplied by the forget gates only.
 The full product over (h, c) has three more paths through the gates, which can still explode.

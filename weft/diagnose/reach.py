@@ -1,4 +1,4 @@
-"""G1: how far gradients reach, measured as the norm of dh_T/dh_t for every layer of any recurrent model.
+"""How far gradients reach, measured as the norm of dh_T/dh_t for every layer of any recurrent model.
 
 Read next: bound.py, Pascanu's upper bound; paths.py, the two paths through an LSTM; verdict.py.
 """

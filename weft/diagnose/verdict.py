@@ -1,4 +1,4 @@
-"""G4: whether gradients vanish or explode, judged by measurements (G1) and never by a bound.
+"""Whether gradients vanish or explode, judged by measurements and never by a bound.
 
 Read next: reach.py; train/monitors.py, which calls it at the end of training.
 """

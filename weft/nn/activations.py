@@ -1,4 +1,4 @@
-"""Activations of step-wise, Elman and Jordan networks (C0 to C2), by name.
+"""Activations of step-wise, Elman and Jordan networks, by name.
 
 Read next: cells/stepwise.py.
 """

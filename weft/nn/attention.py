@@ -1,4 +1,4 @@
-"""Attention: energies, mask, weights, weighted sum (A2); and multi-head attention (A6).
+"""Attention: energies, mask, weights, weighted sum; and multi-head attention.
 
 `Attention` works with every score of scores/, `MultiHead` is the Transformer's. In both, the W hypotheses of
 a beam share one source: their queries are folded into the step axis, so keys and values are never copied.

@@ -1,4 +1,4 @@
-"""C12: initialise a decoder's state from an encoder's final state, per layer and direction."""
+"""Initialise a decoder's state from an encoder's final state, per layer and direction."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""C13: recurrences of a matrix per head, one step at a time or in chunks of matrix products.
+"""Recurrences of a matrix per head, one step at a time or in chunks of matrix products.
 
 A state S [K, V] decays by rows, S_t = diag(a_t) S_{t-1} + ..., with one a_t per head or one per row. Within
 a chunk the influence of step j on step i is exp(L_i - L_j), with L the running sum of log a. No exponential

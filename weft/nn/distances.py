@@ -1,4 +1,4 @@
-"""A10: relative positions used inside attention: rotary positions and distance biases.
+"""Relative positions used inside attention: rotary positions and distance biases.
 
 For encodings added to embeddings see positions.py. A `Distance` is called once for all layers; the `Order`
 that it returns rotates queries and keys, or is added to their energies.
@@ -104,7 +104,6 @@ class Alibi(Distance):
         self.register_buffer("slopes", torch.tensor(slopes, dtype=torch.float64), persistent=False)
 
     def forward(self, queries: Where, keys: Where, like: Tensor) -> Order:
-        """See Distance."""
         far = _apart(queries, keys, like).abs()[:, None].to(like.dtype)  # [B or 1, 1, T, S]
         return Order(bias=-self.slopes.to(like.dtype)[:, None, None] * far)
 
@@ -135,7 +134,6 @@ class Relative(Distance):
         self.register_buffer("bucket_of", self._buckets(torch.arange(farthest + 1)), persistent=False)
 
     def forward(self, queries: Where, keys: Where, like: Tensor) -> Order:
-        """See Distance."""
         bucket = self.bucket(_apart(queries, keys, like))
         return Order(bias=self.table(bucket).permute(0, 3, 1, 2))
 

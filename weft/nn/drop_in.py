@@ -75,13 +75,11 @@ class RNN(DropIn, nn.RNN):
         self._settle(join, residual, nan)
 
     def cell(self) -> str:
-        """See DropIn.cell."""
         return {"tanh": "elman", "relu": "relu"}[self.nonlinearity]
 
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
     ) -> tuple[Tensor, State]:
-        """See DropIn.layer."""
         weight_x, weight_h, *biases = weights
         y, h = elman(x, state[0], weight_x, weight_h, _bias(biases, weight_h), self.nonlinearity, mask)
         return y, (h,)
@@ -137,13 +135,11 @@ class LSTM(DropIn, nn.LSTM):
         self._settle(join, residual, nan)
 
     def cell(self) -> str:
-        """See DropIn.cell."""
         return "lstm"
 
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
     ) -> tuple[Tensor, State]:
-        """See DropIn.layer."""
         weight_x, weight_h, *biases = weights
         if self.proj_size:
             return _projected(x, state, weights, mask)
@@ -198,13 +194,11 @@ class GRU(DropIn, nn.GRU):
         self._settle(join, residual, nan)
 
     def cell(self) -> str:
-        """See DropIn.cell."""
         return "gru"
 
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
     ) -> tuple[Tensor, State]:
-        """See DropIn.layer."""
         weight_x, weight_h, *biases = weights
         size = self.hidden_size
         if biases:

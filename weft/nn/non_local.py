@@ -1,4 +1,4 @@
-"""A9: the non-local block for images and video, in which every place attends to every other.
+"""The non-local block for images and video, in which every place attends to every other.
 
 Read next: encoders/non_local.py, a stack of them as an encoder.
 """

@@ -1,4 +1,4 @@
-"""A10: position encodings added to embeddings or concatenated with them.
+"""Position encodings added to embeddings or concatenated with them.
 
 For those used inside attention (rotary, ALiBi, relative) see distances.py. `positions_of` and `distance_of`
 build both from a recipe's setting.

@@ -1,6 +1,6 @@
-"""Run cells over time: stacked layers (C3), one or both directions (C4).
+"""Run cells over time: stacked layers, one or both directions.
 
-For truncated back-propagation (C11) call a stack on one segment after the other, passing on the states
+For truncated back-propagation call a stack on one segment after the other, passing on the states
 detached with `tree.detach`. Read next: cells/cell.py; ragged.py, rows of very different lengths; drop_in.py,
 torch.nn's interface; encoders/recurrent.py and decoders/recurrent.py, which use stacks.
 """

@@ -1,4 +1,4 @@
-"""c_t = a_t c_{t-1} + b_t over all steps, elementwise, the common part of the cells of C10.
+"""c_t = a_t c_{t-1} + b_t over all steps, elementwise, the common part of minGRU, minLSTM, SSRU and SRU.
 
 `recurrence` runs step by step, with one operation each; on a CPU a scan over logarithms took five times as
 long. `scan`, for GPUs, combines neighbours in ceil(log2 T) operations. Read next: cells/mingru.py.

@@ -1,4 +1,4 @@
-"""The Transformer block: self-attention, cross-attention and a position-wise network (M2).
+"""The Transformer block: self-attention, cross-attention and a position-wise network.
 
 Each sublayer has a residual connection and a norm before it (pre-norm) or after it (post-norm). In a parallel
 block the network reads the block's input instead of the attention's output.

@@ -56,7 +56,6 @@ class UnderRules:
         self.rules = rules
 
     def __call__(self, token: Tensor, state: Ruled) -> tuple[Tensor, Ruled]:
-        """See Step."""
         if state.written is None:
             written = token.new_zeros(len(token), 0)
         else:
@@ -75,7 +74,6 @@ class Prefix:
     free: int
 
     def __call__(self, logp: Tensor, written: Tensor) -> Tensor:
-        """See Rule."""
         time = written.shape[1]
         if time >= len(self.tokens):
             return logp
@@ -92,7 +90,6 @@ class LeastLength:
     eos: int
 
     def __call__(self, logp: Tensor, written: Tensor) -> Tensor:
-        """See Rule."""
         if written.shape[1] >= self.tokens:
             return logp
         return logp.index_fill(1, torch.tensor([self.eos], device=logp.device), -INFINITY)
@@ -105,7 +102,6 @@ class NoRepeat:
     size: int
 
     def __call__(self, logp: Tensor, written: Tensor) -> Tensor:
-        """See Rule."""
         if written.shape[1] < self.size:
             return logp
         grams = written.unfold(1, self.size, 1)  # [N, t - n + 1, n]

@@ -71,7 +71,6 @@ class Imported(Vocabulary):
 
     @property
     def opening(self) -> list[int] | None:
-        """See Vocabulary."""
         return self._opening
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:

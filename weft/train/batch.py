@@ -44,7 +44,7 @@ class Pass:
         group: the batches of this update.
         feeding: probability of feeding the true token.
         settings: training settings.
-        carried: state after the previous batch, if the task carries one (C11).
+        carried: state after the previous batch, if the task carries one.
         alone: whether no other pass runs in this process at the same time.
         sharded: whether the parameters are sharded; gradients are then added to them directly.
     """

@@ -1,4 +1,4 @@
-"""C11, truncated back-propagation: the state carried from one batch to the next.
+"""Truncated back-propagation: the state carried from one batch to the next.
 
 A task with `streams` cuts a text into pieces; the model starts each piece with its state after the previous
 one. Gradients stay within a piece. Checkpoints store the carried state, so a resumed run equals an

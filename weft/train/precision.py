@@ -109,11 +109,9 @@ class OneBatch(Training):
         return self.batch if len(numbers) == len(self.numbers) else self.training.collate(numbers)
 
     def plan(self, seed: int) -> Any:
-        """See Training."""
         return self.training.plan(seed)
 
     def validate(self, model: nn.Module) -> Validation:
-        """See Training."""
         return self.training.validate(model)
 
 

@@ -80,7 +80,7 @@ def update(
         factor: factor of the learning rate, from the schedule.
         settings: training settings.
         workers: threads that compute batches in parallel; by default one after the other.
-        carried: state after the previous batch, if the task carries one (C11).
+        carried: state after the previous batch, if the task carries one.
         processes: processes that share the batches; by default only this one.
         criterion: computes losses; by default the model's own.
 

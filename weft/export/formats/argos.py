@@ -35,7 +35,6 @@ class Argos(Format):
     packages: ClassVar[Sequence[str]] = ("ctranslate2", "sentencepiece", "onnx")
 
     def check(self, opened: Opened, options: Options) -> None:
-        """See Format."""
         found = network(opened, TO)
         if found.encoder is None or not isinstance(opened.ready, Rewrites) or not opened.ready.directions():
             raise ConfigError(
@@ -50,7 +49,6 @@ class Argos(Format):
         check_vocabulary(found.target, TO)
 
     def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
-        """See Format."""
         found, texts = network(opened, TO), sources(opened)
         found = found._replace(model=_silent(found.model), beam=BEAM, length_penalty=PENALTY)
         ready: Any = opened.ready
@@ -84,11 +82,9 @@ class Argos(Format):
         return [f"package: {size / 1e6:.2f} MB", f"SentencePiece: {count} texts give Weft's tokens", *lines]
 
     def result(self, folder: Path) -> Path:
-        """See Format."""
         return folder / "package.argosmodel"
 
     def hints(self, output: Path) -> Sequence[str]:
-        """See Format."""
         code = f"from argostranslate import package; package.install_from_path({str(output)!r})"
         return [f"next: python -c {shlex.quote(code)}"]
 

@@ -28,7 +28,6 @@ class TokenizerOnly(Format):
     about: ClassVar[str] = "only the tokenizer of a language model, for evaluation harnesses"
 
     def check(self, opened: Opened, options: Options) -> None:
-        """See Format."""
         if not isinstance(opened.ready, Continues):
             raise ConfigError(
                 f"--to {TO}: expected a language model, got a run of the task {opened.name}; "
@@ -36,7 +35,6 @@ class TokenizerOnly(Format):
             )
 
     def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
-        """See Format."""
         ready: Any = opened.ready
         vocabulary: Vocabulary = ready.vocabulary
         if isinstance(vocabulary, Imported):
@@ -52,7 +50,6 @@ class TokenizerOnly(Format):
         return [said]
 
     def hints(self, output: Path) -> Sequence[str]:
-        """See Format."""
         return [f"next: weft serve RUN, and tokenizer={output} in the --model_args of lm_eval"]
 
 

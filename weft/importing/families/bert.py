@@ -1,4 +1,4 @@
-"""Import BERT, RoBERTa and DistilBERT: an encoder with a masked language model's head (M7)."""
+"""Import BERT, RoBERTa and DistilBERT: an encoder with a masked language model's head."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Import GPT-2: a decoder without an encoder, learned positions, pre-norm, tied embeddings (M5)."""
+"""Import GPT-2: a decoder without an encoder, learned positions, pre-norm, tied embeddings."""
 
 from typing import Any
 

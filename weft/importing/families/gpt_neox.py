@@ -1,4 +1,4 @@
-"""Import GPT-NeoX and Pythia: parallel blocks, rotary positions in a part of each head (M5)."""
+"""Import GPT-NeoX and Pythia: parallel blocks, rotary positions in a part of each head."""
 
 from collections.abc import Callable
 from typing import Any

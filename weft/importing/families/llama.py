@@ -1,4 +1,4 @@
-"""Import Llama and its relatives: decoders with RMSNorm, gated networks, rotary positions, shared keys (M5).
+"""Import Llama and its relatives: decoders with RMSNorm, gated networks, rotary positions, shared keys.
 
 Mistral, Qwen2, Qwen3 and Gemma differ in biases, in norms of queries and keys, and in the network's gate.
 Read next: names.py.

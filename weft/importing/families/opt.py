@@ -1,4 +1,4 @@
-"""Import OPT: a decoder without an encoder, learned positions, norms before or after (M5)."""
+"""Import OPT: a decoder without an encoder, learned positions, norms before or after."""
 
 from typing import Any
 

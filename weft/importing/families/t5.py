@@ -1,4 +1,4 @@
-"""Import T5, T5 v1.1, Flan-T5 and mT5: encoder-decoders with relative positions and no biases (M2)."""
+"""Import T5, T5 v1.1, Flan-T5 and mT5: encoder-decoders with relative positions and no biases."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Import classifiers of texts: BERT, RoBERTa and DistilBERT with a layer on the first symbol (M7).
+"""Import classifiers of texts: BERT, RoBERTa and DistilBERT with a layer on the first symbol.
 
 Read next: bert.py, the encoder.
 """

@@ -1,4 +1,4 @@
-"""Import Marian, BART, mBART, Pegasus and M2M100: Transformer encoder-decoders (M2).
+"""Import Marian, BART, mBART, Pegasus and M2M100: Transformer encoder-decoders.
 
 They differ in norms, positions and biases. Read next: t5.py.
 """

@@ -1,4 +1,4 @@
-"""Import ViT: image patches, a Transformer encoder, a class token at the first position (M12)."""
+"""Import ViT: image patches, a Transformer encoder, a class token at the first position."""
 
 from weft.importing.checkpoint import Foreign, Origin, fill
 from weft.importing.names import activation, heads, plain, tensor

@@ -1,4 +1,4 @@
-"""C13: the layer around a cell: norm, short convolution, gate, feed-forward network and residual connections.
+"""The layer around a cell: norm, short convolution, gate, feed-forward network and residual connections.
 
 A block is a cell itself, so it fits everything that takes cells. Read next: convolution.py; rglru.py and
 mamba.py, the usual cells inside; ../recurrent.py, which stacks blocks.

@@ -1,4 +1,4 @@
-"""A short causal convolution of each feature, which cells and blocks of C13 put before the recurrence."""
+"""A short causal convolution of each feature, which cells and blocks put before the recurrence."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""C7: the LSTM with coupled gates, in which the input gate is 1 - f. Read next: gru.py."""
+"""The LSTM with coupled gates, in which the input gate is 1 - f. Read next: gru.py."""
 
 from torch import Tensor, nn
 

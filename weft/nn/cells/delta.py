@@ -1,4 +1,4 @@
-"""C13: DeltaNet, which replaces the value under a key instead of adding to it. Read next: gated_delta.py."""
+"""DeltaNet, which replaces the value under a key instead of adding to it. Read next: gated_delta.py."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""C1: the plain recurrent network of Elman (1990). Read next: lstm.py."""
+"""The plain recurrent network of Elman (1990). Read next: lstm.py."""
 
 from torch import Tensor, nn
 

@@ -1,4 +1,4 @@
-"""C13: Gated DeltaNet, the delta rule with a decay. Read next: ssd.py."""
+"""Gated DeltaNet, the delta rule with a decay. Read next: ssd.py."""
 
 import torch.nn.functional as F
 from torch import Tensor, nn

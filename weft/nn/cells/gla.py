@@ -1,4 +1,4 @@
-"""C13: gated linear attention, a matrix per head whose rows decay by what is read. Read next: hgrn2.py."""
+"""Gated linear attention, a matrix per head whose rows decay by what is read. Read next: hgrn2.py."""
 
 import torch.nn.functional as F
 from torch import Tensor

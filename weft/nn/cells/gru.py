@@ -1,4 +1,4 @@
-"""C8: the gated recurrent unit, with the reset gate before or after the recurrent product."""
+"""The gated recurrent unit, with the reset gate before or after the recurrent product."""
 
 from typing import Literal
 
@@ -102,7 +102,6 @@ class GRU(Cell):
         return new.hidden, (new.hidden,)
 
     def step_weights(self) -> Gates | None:
-        """See Cell.step_weights."""
         if self.normalised or self.candidate != "tanh" or self.reset != "after":
             return None
         return Gates("gru", self.weight_x, self.bias, self.weight_h, self.bias_n)

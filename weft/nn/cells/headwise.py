@@ -1,4 +1,4 @@
-"""A linear map by heads: a block-diagonal matrix, used by the cells of C13."""
+"""A linear map by heads: a block-diagonal matrix."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""C13: HGRN2, a gated recurrence whose state became a matrix. Read next: mlstm.py."""
+"""HGRN2, a gated recurrence whose state became a matrix. Read next: mlstm.py."""
 
 import torch.nn.functional as F
 from torch import Tensor

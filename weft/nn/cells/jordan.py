@@ -1,4 +1,4 @@
-"""C2: the recurrent network of Jordan (1986), which feeds back its output. Read next: lstm.py."""
+"""The recurrent network of Jordan (1986), which feeds back its output. Read next: lstm.py."""
 
 import torch
 from torch import Tensor, nn

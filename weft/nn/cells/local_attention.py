@@ -1,4 +1,4 @@
-"""C13: attention to the last W positions, as a cell, so that stacks can mix it with recurrences."""
+"""Attention to the last W positions, as a cell, so that stacks can mix it with recurrences."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""C13: the linear recurrent unit, a linear recurrence of complex numbers. Read next: rglru.py, s4d.py."""
+"""The linear recurrent unit, a linear recurrence of complex numbers. Read next: rglru.py, s4d.py."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""C5: the long short-term memory with a forget gate. Read next: gru.py."""
+"""The long short-term memory with a forget gate. Read next: gru.py."""
 
 from typing import Literal
 
@@ -88,7 +88,6 @@ class LSTM(Cell):
         return new.hidden, (new.hidden, new.cell)
 
     def step_weights(self) -> Gates | None:
-        """See Cell.step_weights."""
         if self.normalised or self.candidate != "tanh" or not (self.forget_gate and self.input_gate):
             return None
         return Gates("lstm", self.weight_x, self.bias, self.weight_h)

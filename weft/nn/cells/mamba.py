@@ -1,4 +1,4 @@
-"""C13: Mamba's layer, a selective state space with its convolution and gate. Read next: block.py, the layer's
+"""Mamba's layer, a selective state space with its convolution and gate. Read next: block.py, the layer's
 norm and residual connection; ../kernels/light/selective.py, its scan.
 """
 

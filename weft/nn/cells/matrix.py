@@ -1,4 +1,4 @@
-"""The contract of a cell whose state is one matrix per head (C13); a new one writes `read` and `write`.
+"""The contract of a cell whose state is one matrix per head; a new one writes `read` and `write`.
 
 Read next: retention.py, the simplest one; ../chunks.py, the recurrence itself.
 """

@@ -1,4 +1,4 @@
-"""C10: the minimal GRU, whose gates depend only on the input. Read next: minlstm.py."""
+"""The minimal GRU, whose gates depend only on the input. Read next: minlstm.py."""
 
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-"""C10: the minimal LSTM, with two input-only gates that sum to one. Read next: ssru.py."""
+"""The minimal LSTM, with two input-only gates that sum to one. Read next: ssru.py."""
 
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-"""C13: xLSTM's mLSTM, a matrix memory with exponential input gates. Read next: delta.py."""
+"""The mLSTM of xLSTM, a matrix memory with exponential input gates. Read next: delta.py."""
 
 import torch
 import torch.nn.functional as F

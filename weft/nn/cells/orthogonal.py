@@ -1,4 +1,4 @@
-"""C9: the Elman network with an orthogonal recurrent matrix. Read next: unitary.py."""
+"""The Elman network with an orthogonal recurrent matrix. Read next: unitary.py."""
 
 from typing import Literal
 

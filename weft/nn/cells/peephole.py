@@ -1,4 +1,4 @@
-"""C6: the LSTM with peepholes, whose gates also read the cell state. Read next: coupled.py."""
+"""The LSTM with peepholes, whose gates also read the cell state. Read next: coupled.py."""
 
 from typing import Literal
 

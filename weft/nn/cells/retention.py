@@ -1,4 +1,4 @@
-"""C13: RetNet's retention, a matrix per head that decays at a fixed rate. Read next: gla.py."""
+"""RetNet's retention, a matrix per head that decays at a fixed rate. Read next: gla.py."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""C13: the real-gated linear recurrent unit of Griffin. Read next: headwise.py, its matrices."""
+"""The real-gated linear recurrent unit of Griffin. Read next: headwise.py, its matrices."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""C13: RWKV-4's time mixing, a weighted mean over the past whose weights fade. Read next: rwkv7.py."""
+"""RWKV-4's time mixing, a weighted mean over the past whose weights fade. Read next: rwkv7.py."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""C13: RWKV-7's time mixing, a delta rule whose decay and rate are vectors.
+"""RWKV-7's time mixing, a delta rule whose decay and rate are vectors.
 
 Read next: rwkv7_layers.py, whole layers of RWKV-7; ../chunks.py, the recurrence.
 """

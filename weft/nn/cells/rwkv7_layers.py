@@ -1,4 +1,4 @@
-"""C13: whole layers of RWKV-7 as one cell, because upper layers read the values of the first one.
+"""Whole layers of RWKV-7 as one cell, because upper layers read the values of the first one.
 
 Read next: rwkv7.py, the recurrence of a layer; ../recurrent.py, stacks of cells that read the layer below.
 """

@@ -1,4 +1,4 @@
-"""C13: the diagonal structured state space, a bank of linear filters for each feature. Read next: lru.py.
+"""The diagonal structured state space, a bank of linear filters for each feature. Read next: lru.py.
 
 All steps run in chunks: inside a chunk the filter is a triangular matrix of its impulse response, and the
 state carries from chunk to chunk.

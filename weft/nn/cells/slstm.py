@@ -1,4 +1,4 @@
-"""C13: the LSTM with exponential gates of xLSTM, and a recurrent matrix by heads. Read next: headwise.py."""
+"""The LSTM with exponential gates of xLSTM, and a recurrent matrix by heads. Read next: headwise.py."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""C10: the simple recurrent unit, with a forget gate and a highway connection. Read next: ../scan.py."""
+"""The simple recurrent unit, with a forget gate and a highway connection. Read next: ../scan.py."""
 
 import torch
 from torch import Tensor, nn

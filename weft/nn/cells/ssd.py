@@ -1,4 +1,4 @@
-"""C13: Mamba-2's state space duality, one decay per head. Read next: rwkv7.py."""
+"""Mamba-2's state space duality, one decay per head. Read next: rwkv7.py."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""C10: the simpler simple recurrent unit, with one gate and a ReLU output. Read next: sru.py."""
+"""The simpler simple recurrent unit, with one gate and a ReLU output. Read next: sru.py."""
 
 import torch
 from torch import Tensor, nn
@@ -69,5 +69,4 @@ class SSRU(Cell):
         return linear(x, gates.x, gates.bias)
 
     def step_weights(self) -> Gates:
-        """See Cell.step_weights."""
         return Gates("ssru", self.weight_x, torch.cat([self.bias, torch.zeros_like(self.bias)]))

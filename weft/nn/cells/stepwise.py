@@ -1,4 +1,4 @@
-"""C0: a network without recurrence, which treats each step separately. Read next: elman.py."""
+"""A network without recurrence, which treats each step separately. Read next: elman.py."""
 
 from torch import Tensor
 

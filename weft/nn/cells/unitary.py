@@ -1,4 +1,4 @@
-"""C9: the complex unitary network, with a norm-preserving recurrence. Read next: orthogonal.py."""
+"""The complex unitary network, with a norm-preserving recurrence. Read next: orthogonal.py."""
 
 import math
 

@@ -67,7 +67,6 @@ class Zoneout(Cell):
         return self._zoned(state, self.cell.step(x, state)[1])
 
     def step_dropped(self, x: Tensor, state: State, kept: Tensor) -> tuple[Tensor, State]:
-        """See Cell.step_dropped."""
         return self._zoned(state, self.cell.step_dropped(x, state, kept)[1])
 
     def _zoned(self, old: State, new: State) -> tuple[Tensor, State]:

@@ -1,4 +1,4 @@
-"""A decoder that uses its last input, and earlier inputs as a bag of words (M5)."""
+"""A decoder that uses its last input, and earlier inputs as a bag of words."""
 
 from typing import Literal, NamedTuple
 
@@ -96,7 +96,6 @@ class BagDecoder(Decoder):
         return BagState(past, real, given)
 
     def forward(self, x: Tensor, state: BagState, mask: Tensor | None = None) -> tuple[Tensor, BagState]:
-        """See Decoder.forward."""
         x = harmless(x, mask)
         rows, steps, _ = x.shape
         new = torch.ones(rows, steps, dtype=torch.bool, device=x.device) if mask is None else mask

@@ -217,7 +217,6 @@ class HybridDecoder(Decoder):
         return self.last_norm(x), HybridState(tuple(layers), counted[:, -1], state.source)
 
     def whole_step(self, state: HybridState, ends: Ends) -> WholeStep | None:
-        """See Decoder.whole_step."""
         gates = self.blocks[0].cell.step_weights()
         if self.training or gates is None or gates.kind != "ssru" or bool(state.read.any()):
             return None

@@ -1,4 +1,4 @@
-"""M14: a decoder that attends to the source after each step, to copy its words.
+"""A decoder that attends to the source after each step, to copy its words.
 
 Read next: ../heads/pointer.py, which mixes copying with the vocabulary's distribution.
 """

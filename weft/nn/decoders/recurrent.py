@@ -1,4 +1,4 @@
-"""A recurrent decoder, with or without attention to a memory (A3).
+"""A recurrent decoder, with or without attention to a memory.
 
 If steps depend on each other only through the cells (late attention, no input feeding), all steps run at
 once; otherwise a loop runs them one by one.
@@ -69,7 +69,7 @@ class RecurrentDecoder(Decoder):
         last_norm: of the stack's output; see `Stack`.
 
     Raises:
-        ConfigError: bidirectional is True; a decoder must not see later inputs (C4).
+        ConfigError: bidirectional is True; a decoder must not see later inputs.
     """
 
     def __init__(
@@ -145,7 +145,6 @@ class RecurrentDecoder(Decoder):
     def forward(
         self, x: Tensor, state: RecurrentState, mask: Tensor | None = None
     ) -> tuple[Tensor, RecurrentState]:
-        """See Decoder.forward."""
         if self.enters in ("input", "both") or self.input_feeding:
             return self._loop(x, state, mask)
         h, finals = self.stack(x, state.layers, mask)
@@ -153,7 +152,6 @@ class RecurrentDecoder(Decoder):
         return y, RecurrentState(tuple(layer[0] for layer in finals), None, state.source)
 
     def whole_step(self, state: RecurrentState, ends: Ends) -> WholeStep | None:
-        """See Decoder.whole_step."""
         cells = [cell.step_weights() for cell in self.stack.forwards]
         usable = [gates for gates in cells if gates is not None]
         if self.training or len(usable) < len(cells):

@@ -206,7 +206,6 @@ class TransformerDecoder(Decoder):
         return y, TransformerState(state.cache.grown(layers), path, None, state.source)
 
     def whole_step(self, state: TransformerState, ends: Ends) -> WholeStep | None:
-        """See Decoder.whole_step."""
         if self.training or not self.usual or state.path is not None or state.mask is not None:
             return None
         positions = added(

@@ -90,7 +90,6 @@ class WindowDecoder(Decoder):
     def forward(
         self, x: Tensor, state: WindowState, mask: Tensor | None = None
     ) -> tuple[Tensor, WindowState]:
-        """See Decoder.forward."""
         x = harmless(x, mask)
         before = state.window.view(x.shape[0], self.length - 1, x.shape[2]) if self.length > 1 else x[:, :0]
         seen = windows(x, before)  # [N, T, n D]

@@ -48,7 +48,6 @@ class PiecesInContext(Context):
         self.num_mixed = 2 if embed_size == encoder.size else 1
 
     def forward(self, given: Pieces, mask: Tensor) -> list[Tensor]:
-        """See Context.forward."""
         x = self.embed(given.tokens)
         states = self.encoder(x, given.mask).states
         layers = [x, states] if self.num_mixed == 2 else [states]

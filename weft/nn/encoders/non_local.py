@@ -1,4 +1,4 @@
-"""An encoder of non-local blocks (A9), for places of an image, frames of a clip or words."""
+"""An encoder of non-local blocks, for places of an image, frames of a clip or words."""
 
 from torch import Tensor, nn
 

@@ -1,4 +1,4 @@
-"""A5 without parameters: self-attention by the similarity of embeddings."""
+"""Self-attention without parameters by the similarity of embeddings."""
 
 from collections.abc import Callable
 

@@ -42,7 +42,6 @@ class LinearForecaster(Forecaster):
     def forward(
         self, past: Past, say: Say, future: Tensor | None = None, true: Tensor | None = None
     ) -> Tensor:
-        """See Forecaster.forward."""
         x = past.values
         if self.of_trend is None:
             h = self.weight(x)

@@ -44,7 +44,6 @@ class PairForecaster(Forecaster):
     def forward(
         self, past: Past, say: Say, future: Tensor | None = None, true: Tensor | None = None
     ) -> Tensor:
-        """See Forecaster.forward."""
         rows, lookback = past.values.shape
         x = torch.cat([past.values[..., None], past.known[:, :lookback], past.seen], -1)
         mask = torch.ones(rows, lookback, dtype=torch.bool, device=x.device)

@@ -60,7 +60,6 @@ class PatchForecaster(Forecaster):
     def forward(
         self, past: Past, say: Say, future: Tensor | None = None, true: Tensor | None = None
     ) -> Tensor:
-        """See Forecaster.forward."""
         rows, lookback = past.values.shape
         x = torch.cat([past.values[..., None], past.known[:, :lookback], past.seen], -1)
         x = torch.cat([x, x[:, -1:].expand(-1, self.stride, -1)], 1)

@@ -1,4 +1,4 @@
-"""A recurrent forecaster in which each step reads the previous value (C1 to C10)."""
+"""A recurrent forecaster in which each step reads the previous value."""
 
 import torch
 from torch import Tensor
@@ -14,9 +14,9 @@ class RecurrentForecaster(Forecaster):
     """h_t = cell([x_{t-1}; covariates of t], h_{t-1}), over the past and then the future.
 
     In training the true values are fed (one call over all steps), in use the forecaster's own. With
-    `cell: stepwise` only the previous value is fed back, as in Jordan's network (C2) with teacher forcing;
-    with elman it is C1; with jordan the cell's hidden outputs are fed back too. Other channels are read one
-    step late, like the value, and are 0 where unknown.
+    `cell: stepwise` only the previous value is fed back, as in Jordan's network with teacher forcing;
+    with elman it is a plain recurrent network; with jordan the cell's hidden outputs are fed back too. Other
+    channels are read one step late, like the value, and are 0 where unknown.
 
     Args:
         lookback, horizon, known_size, num_series, seen_size: see Forecaster.
@@ -45,7 +45,6 @@ class RecurrentForecaster(Forecaster):
     def forward(
         self, past: Past, say: Say, future: Tensor | None = None, true: Tensor | None = None
     ) -> Tensor:
-        """See Forecaster.forward."""
         lookback = past.values.shape[1]
         late = pad(past.seen, (0, 0, 1, self.horizon - 1))  # [B, L + H, C] channels at the previous time
         past = past._replace(known=torch.cat([past.known, late], -1))

@@ -69,7 +69,6 @@ class SegmentForecaster(Forecaster):
     def forward(
         self, past: Past, say: Say, future: Tensor | None = None, true: Tensor | None = None
     ) -> Tensor:
-        """See Forecaster.forward."""
         rows, lookback = past.values.shape
         x = torch.cat([past.values[..., None], past.known[:, :lookback], past.seen], -1)
         x = torch.relu(self.read(x.reshape(rows, lookback // self.segment, -1)))

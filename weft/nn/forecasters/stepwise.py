@@ -23,7 +23,7 @@ def write(
         past, say, future, true: see Forecaster.forward.
     """
     ahead = past.known[:, past.values.shape[1] :]  # [B, H, G]
-    value = past.values[:, -1:]  # [B, 1]: forecasts start from the last observation (D1)
+    value = past.values[:, -1:]  # [B, 1]: forecasts start from the last observation
     if future is not None and true is None:
         before = torch.cat([value, future[:, :-1]], 1)
         return step(torch.cat([before[..., None], ahead], -1), state)[0]

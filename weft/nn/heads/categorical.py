@@ -64,7 +64,6 @@ class Categorical(Head):
         return log_probabilities(self, h, self.weight, self.bias)
 
     def output(self) -> Output:
-        """See Head.output."""
         return Output(
             self, None if isinstance(self.project, nn.Identity) else self.project, self.weight, self.bias
         )

@@ -34,7 +34,6 @@ class Normal(RealHead):
         self.weight = Linear(in_size, 2)
 
     def begin_standard(self) -> None:
-        """See RealHead.begin_standard."""
         super().begin_standard()
         with torch.no_grad():
             self.weight.bias.copy_(torch.tensor([0.0, math.log(math.expm1(1 - self.least))]))
@@ -56,6 +55,5 @@ class Normal(RealHead):
         return self(h).mean  # type: ignore[no-any-return]
 
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:
-        """See RealHead.quantiles."""
         mean, std = self(h)
         return mean[..., None] + std[..., None] * torch.special.ndtri(levels.to(mean.dtype))

@@ -38,7 +38,6 @@ class Point(RealHead):
         self.weight = Linear(in_size, 1)
 
     def begin_standard(self) -> None:
-        """See RealHead.begin_standard."""
         super().begin_standard()
         with torch.no_grad():
             self.weight.bias.zero_()

@@ -1,4 +1,4 @@
-"""M14: a head that can copy, mixing the vocabulary's distribution with the source words.
+"""A head that can copy, mixing the vocabulary's distribution with the source words.
 
 Read next: ../decoders/pointer.py; ../../tasks/shared/writing/reading.py, which numbers unknown words.
 """

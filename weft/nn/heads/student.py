@@ -37,7 +37,6 @@ class Student(RealHead):
         self.weight = Linear(in_size, 3)
 
     def begin_standard(self) -> None:
-        """See RealHead.begin_standard."""
         super().begin_standard()
         with torch.no_grad():
             # ν = 30 is nearly Gaussian; softplus(28) is 28

@@ -37,7 +37,7 @@ def lstm(
     peep: Callable[[Tensor], Tensor | float] | None = None,
     norm: Callable[[Tensor], Tensor] | None = None,
 ) -> LSTMStep:
-    """c_t = f c_{t-1} + i c^, h_t = o tanh(c_t), from the pre-activations of the gates (C5, C6).
+    """c_t = f c_{t-1} + i c^, h_t = o tanh(c_t), from the pre-activations of the gates.
 
     Args:
         i, f: pre-activations [B, H] of the input and forget gate; None for a gate that is always open.
@@ -71,7 +71,7 @@ def coupled(
     activation: str = "tanh",
     norm: Callable[[Tensor], Tensor] | None = None,
 ) -> LSTMStep:
-    """c_t = f c_{t-1} + (1 - f) c^, h_t = o tanh(c_t) (C7); arguments as in `lstm`."""
+    """c_t = f c_{t-1} + (1 - f) c^, h_t = o tanh(c_t); arguments as in `lstm`."""
     forget_gate, output_gate = f.sigmoid(), o.sigmoid()
     candidate = activate(candidate, activation)
     c = forget_gate * c + (1 - forget_gate) * candidate
@@ -96,7 +96,7 @@ def gru(
     *,
     activation: str = "tanh",
 ) -> GRUStep:
-    """h_t = u h_{t-1} + (1 - u) h^, h^ = g(W_x x + inner(r)) (C8).
+    """h_t = u h_{t-1} + (1 - u) h^, h^ = g(W_x x + inner(r)).
 
     Args:
         gates: [B, 2 H] pre-activations of r and u.

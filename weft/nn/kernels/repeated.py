@@ -98,7 +98,6 @@ class Products(Sums):
         super().__init__()
 
     def begin(self) -> None:
-        """See Sums."""
         self._waiting: list[tuple[Tensor, Tensor]] = []
         self._rows = 0
         self._sums: tuple[Tensor, Tensor] | None = None
@@ -112,7 +111,6 @@ class Products(Sums):
             self._fold()
 
     def total(self) -> tuple[Tensor | None, Tensor | None]:
-        """See Sums."""
         self._fold()
         return self._sums or (None, None)
 

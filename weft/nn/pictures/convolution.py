@@ -1,4 +1,4 @@
-"""A small convolutional network for images and clips, optionally with non-local blocks (A9)."""
+"""A small convolutional network for images and clips, optionally with non-local blocks."""
 
 import math
 from functools import partial
@@ -87,7 +87,6 @@ class ConvolutionFront(Front):
         self.grid = (*shape[:-3], height, width)
 
     def forward(self, picture: Tensor) -> Tensor:
-        """See Front.forward."""
         if self.coordinates:
             picture = torch.cat([picture, _coordinates(picture)], -1)
         x = picture.movedim(-1, 1)

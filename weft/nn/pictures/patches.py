@@ -44,6 +44,5 @@ class PatchFront(Front):
         self.patches = Patches(channels, size, patch=patch)
 
     def forward(self, picture: Tensor) -> Tensor:
-        """See Front.forward."""
         frames = picture.flatten(0, -4)
         return self.patches(frames).reshape(picture.shape[0], self.places, self.size)  # type: ignore[no-any-return]

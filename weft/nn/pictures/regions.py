@@ -26,5 +26,4 @@ class RegionFront(Front):
         self.project = Linear(shape[-1], size)
 
     def forward(self, picture: Tensor) -> Tensor:
-        """See Front.forward."""
         return self.project(picture.reshape(picture.shape[0], self.places, -1))  # type: ignore[no-any-return]

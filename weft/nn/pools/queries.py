@@ -1,4 +1,4 @@
-"""A4: attention pooling with learned queries."""
+"""Attention pooling with learned queries."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A1: additive attention, a small network of query and key."""
+"""Additive attention, a small network of query and key."""
 
 from torch import Tensor
 
@@ -30,7 +30,6 @@ class Additive(Score):
         return self.key(keys)
 
     def comparison(self) -> Comparison:
-        """See Score.comparison."""
         return Comparison(query=self.query, weight=self.weight.weight)
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:

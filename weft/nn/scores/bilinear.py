@@ -1,4 +1,4 @@
-"""A1: a bilinear form of query and key."""
+"""A bilinear form of query and key."""
 
 from torch import Tensor
 
@@ -22,7 +22,6 @@ class Bilinear(Score):
         return self.weight(keys)
 
     def comparison(self) -> Comparison:
-        """See Score.comparison."""
         return Comparison()
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:

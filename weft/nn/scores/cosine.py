@@ -1,4 +1,4 @@
-"""A1: the cosine of the angle between query and key."""
+"""The cosine of the angle between query and key."""
 
 import torch.nn.functional as F
 from torch import Tensor

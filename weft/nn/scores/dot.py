@@ -1,4 +1,4 @@
-"""A1: the dot product."""
+"""The dot product."""
 
 from torch import Tensor
 
@@ -21,7 +21,6 @@ class Dot(Score):
         need_equal("dot", query_size, key_size)
 
     def comparison(self) -> Comparison:
-        """See Score.comparison."""
         return Comparison()
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A1: the scaled dot product."""
+"""The scaled dot product."""
 
 import math
 
@@ -23,7 +23,6 @@ class ScaledDot(Score):
         need_equal("scaled", query_size, key_size)
 
     def comparison(self) -> Comparison:
-        """See Score.comparison."""
         return Comparison(1 / math.sqrt(self.key_size))
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A0: a constant score, so all positions have the same weight."""
+"""A constant score, so all positions have the same weight."""
 
 from torch import Tensor
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def exported(ready: "CaptionReady", model: nn.Module) -> Exported:
-    """See ../shared/writing/exported.py."""
+    """What `weft export` writes for this task."""
     assert isinstance(model, Generator)
     captioner = ready.predictor(model)
     places = captioner.front.places

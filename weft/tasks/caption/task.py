@@ -1,4 +1,4 @@
-"""M11, captioning: describes a picture in a sentence; each word attends to the picture.
+"""Captioning: describes a picture in a sentence; each word attends to the picture.
 
 Read next: ../shared/pictures/data.py, ../shared/pictures/model.py, predictor.py, evaluation.py.
 """

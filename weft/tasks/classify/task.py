@@ -1,4 +1,4 @@
-"""M8, classification: a text has one of several classes.
+"""Classification: a text has one of several classes.
 
 Read next: ../shared/labels/data.py, reader.py, model.py, ready.py, start.py, predictor.py, evaluation.py.
 """

@@ -1,4 +1,4 @@
-"""M16, text to picture: a caption becomes a picture, drawn tile by tile in reading order.
+"""Text to picture: a caption becomes a picture, drawn tile by tile in reading order.
 
 The reverse of captioning: the source is words, the target is the numbers of tiles from a palette that is
 learnt from the training pictures. Read next: tiles.py, predictor.py, ../shared/pictures/model.py.
@@ -65,7 +65,6 @@ class Draw(Task):
         return f"pictures for captions of {self.data.describe('train')}"
 
     def has(self, split: Split) -> bool:
-        """See Task.has."""
         return self.data.has(split)
 
     def check_ready(self) -> None:

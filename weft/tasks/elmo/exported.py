@@ -40,7 +40,7 @@ class Layers(nn.Module):
 
 
 def exported(ready: "ElmoReady", model: nn.Module) -> Exported:
-    """See ../exported.py."""
+    """What `weft export` writes for this task."""
     assert isinstance(model, BothWays)
     lexicon, how = ready.lexicon, ready.task.data.vocabulary
     settings: dict[str, Any] = {

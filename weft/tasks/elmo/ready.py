@@ -85,7 +85,6 @@ class ElmoReady(ready.Ready):
         return self.task.parts.build(self.lexicon.num_words, self.lexicon.num_letters)
 
     def rows(self) -> Mapping[str, Sequence[str]]:
-        """See Ready.rows."""
         found = self.lexicon.rows("")
         words = next(iter(found.values()))
         return {**found, **dict.fromkeys(("head.weight", "head.bias"), words)}

@@ -1,4 +1,4 @@
-"""M7, ELMo: a forward and a backward language model over letters, whose layers are words in context.
+"""ELMo: a forward and a backward language model over letters, whose layers are words in context.
 
 A tagger uses it with `model.embedding.contextual: RUN`. Read next: ../../nn/embed/contextual.py;
 ../shared/context/text.py, model.py, ready.py, predictor.py.

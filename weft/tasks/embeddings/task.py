@@ -1,4 +1,4 @@
-"""M6, static embeddings: a vector for each word of a text, by word2vec, fastText's n-grams or GloVe.
+"""Static embeddings: a vector for each word of a text, by word2vec, fastText's n-grams or GloVe.
 
 Read next: data.py, corpus.py, ready.py, predictor.py, evaluation.py; ../../nn/embed/neighbours.py.
 """

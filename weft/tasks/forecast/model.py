@@ -135,7 +135,7 @@ class Forecast(nn.Module):
 
         Args:
             batch: windows.
-            feeding: D2, the probability of feeding a true value to an autoregressive forecaster.
+            feeding: the probability of feeding a true value to an autoregressive forecaster.
             per_sequence: draw once per window.
         """
         true = None

@@ -1,4 +1,4 @@
-"""M10, forecasting: predicts the future of a series from its past, as numbers or as distributions.
+"""Forecasting: predicts the future of a series from its past, as numbers or as distributions.
 
 Read next: data.py, model.py; ../nn/forecasters, the models; ../metrics/series.py, baselines.
 """

@@ -35,7 +35,7 @@ class Classes(nn.Module):
 
 
 def exported(ready: "ImagesReady", model: nn.Module) -> Exported:
-    """See ../exported.py."""
+    """What `weft export` writes for this task."""
     assert isinstance(model, Predictor)
     both = {"pixels": noise(ready.shape, 2)}, {"pixels": noise(ready.shape, 3)}
     settings: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""M12, images and video: predicts the class of a picture or a clip.
+"""Images and video: predicts the class of a picture or a clip.
 
 Read next: data.py, ../shared/pictures/model.py, predictor.py; ../nn/pictures/convolution.py.
 """
@@ -57,7 +57,6 @@ class Images(Task):
         return f"classes of {self.data.describe('train')}"
 
     def has(self, split: Split) -> bool:
-        """See Task.has."""
         return self.data.has(split)
 
     def check_ready(self) -> None:

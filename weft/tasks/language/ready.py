@@ -142,7 +142,6 @@ class LanguageReady(ready.Ready):
         return self.task.parts.build(size, rarity(self.training.text, size) if self.training else None)
 
     def rows(self) -> Mapping[str, Sequence[str]]:
-        """See Ready.rows."""
         return named_rows(self.vocabulary)
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Writer:
@@ -161,7 +160,6 @@ class LanguageReady(ready.Ready):
         )
 
     def writer(self, model: nn.Module) -> Writer:
-        """See abilities.Continues."""
         return self.predictor(model)
 
     def _mixture(self, model: Generator, decoding: Writing) -> Mixed:

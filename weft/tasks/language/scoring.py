@@ -1,4 +1,4 @@
-"""The log-probability of each token of a text, in its context (M5).
+"""The log-probability of each token of a text, in its context.
 
     stream   the state is carried through the whole text: a token sees everything before it
     windows  the last `stride` tokens of each window are scored, so that a token sees at least

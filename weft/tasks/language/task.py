@@ -1,4 +1,4 @@
-"""M5, language models: predicts the next token of a text, and scores texts.
+"""Language models: predicts the next token of a text, and scores texts.
 
 Read next: ../shared/running_text.py, model.py, ready.py, scoring.py (contexts), evaluation.py, predictor.py.
 """

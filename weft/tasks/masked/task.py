@@ -1,4 +1,4 @@
-"""M7, a masked language model (BERT's first task): words predicted from the context on both sides.
+"""A masked language model (BERT's first task): words predicted from the context on both sides.
 
 Read next: model.py, ready.py, predictor.py.
 """

@@ -1,4 +1,4 @@
-"""M15, the synthetic memory problems: add numbers far apart, copy, recall, follow a ball under cups.
+"""The synthetic memory problems: add numbers far apart, copy, recall, follow a ball under cups.
 
 A network that cannot store information over `length` steps cannot solve them, so they measure only memory.
 Read next: ../../data/memory.py, which makes the examples; problems.py, model.py, ready.py, evaluation.py.

@@ -1,4 +1,4 @@
-"""A recipe's section `data` for many language pairs at once (M4), and how a source names the target."""
+"""A recipe's section `data` for many language pairs at once, and how a source names the target."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

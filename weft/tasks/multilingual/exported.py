@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def exported(ready: "ManyReady", model: nn.Module) -> Exported:
-    """See ../shared/writing/exported.py."""
+    """What `weft export` writes for this task."""
     data, vocabulary = ready.task.data, ready.source
     directions: dict[str, Json] = {}
     for source, target in ready.directions():

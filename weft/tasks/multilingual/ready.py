@@ -154,22 +154,18 @@ class ManyReady(ready.Ready):
         return Splitting(found, options.get("source") or "", options["target"])
 
     def directions(self) -> Sequence[tuple[str, str]]:
-        """See abilities.Rewrites."""
         pairs = (*self.task.data.pairs, *self.task.data.zero_shot)
         return [(pair.split("-")[0], pair.split("-")[1]) for pair in pairs]
 
     def translator(self, model: Generator, decoding: Decoding, target: str = "") -> Translator:
-        """See abilities.Rewrites."""
         source = self._source_for(target)
         return ManyTranslator(model, self.task.data, self.source, decoding).to(target, source)
 
     def directed(self, text: str, target: str) -> str:
-        """See abilities.Rewrites."""
         source = self._source_for(target)
         return f"{source}-{target}: {text}" if source and text.strip() else text
 
     def typed(self, sample: str) -> str:
-        """See abilities.Rewrites."""
         return sample.partition(": ")[2]
 
     def _source_for(self, target: str) -> str | None:

@@ -1,4 +1,4 @@
-"""M4, one model for many language pairs: a symbol or words name the target language.
+"""One model for many language pairs: a symbol or words name the target language.
 
 An encoder-decoder reads the symbol before the source; a decoder alone (`encoder: null`) reads source or
 prompt itself and continues it, as a language model does. It can also translate pairs that were not trained.
@@ -80,12 +80,10 @@ class Multilingual(Task):
         return self.parts.build(19, 19, one_vocabulary=True).loss(batch)
 
     def corpora(self) -> Sequence[Direction]:
-        """See abilities.OnPairs."""
         every = (*self.data.pairs, *self.data.zero_shot)
         return [Direction(pair, self.data.of(pair), pair in self.data.pairs) for pair in every]
 
     def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
-        """See abilities.OnPairs."""
         return moved(folder, train, tested=tested, inside="{pair}/")
 
     def check_ready(self) -> None:

@@ -30,7 +30,7 @@ SEED = 1
 
 
 def exported(ready: "SpeechReady", model: nn.Module) -> Exported:
-    """See ../shared/writing/exported.py."""
+    """What `weft export` writes for this task."""
     assert isinstance(model, Generator)
     assert model.encoder is not None
     sound, transcriber = ready.task.data.sound, ready.predictor(model)

@@ -1,4 +1,4 @@
-"""M13, speech: transcribes recordings.
+"""Speech: transcribes recordings.
 
 Read next: data.py, model.py, predictor.py; ../nn/encoders/pyramid.py.
 """
@@ -71,7 +71,6 @@ class Speech(Task):
         return f"speech to text, on {self.data.train}"
 
     def has(self, split: Split) -> bool:
-        """See Task.has."""
         return self.data.has(split)
 
     def check_ready(self) -> None:

@@ -1,4 +1,4 @@
-"""M14, summarisation: shortens a text.
+"""Summarisation: shortens a text.
 
 Read next: ../shared/writing/task.py, which reads, trains and searches; evaluation.py, the scores.
 """

@@ -1,4 +1,4 @@
-"""M9, tagging: a tag for each word of a sentence, such as its part of speech.
+"""Tagging: a tag for each word of a sentence, such as its part of speech.
 
 Read next: data.py, ../shared/lexicon.py, model.py, ready.py, predictor.py, evaluation.py.
 """
@@ -59,7 +59,6 @@ class Tag(Task):
         return f"{self.data.column} tags, on {Path(self.data.train).name}"
 
     def has(self, split: Split) -> bool:
-        """See Task.has."""
         return self.data.has(split)
 
     def check_ready(self) -> None:

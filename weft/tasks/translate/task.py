@@ -1,4 +1,4 @@
-"""M1-M3, translation: translates a sequence into another language.
+"""Translation: translates a sequence into another language.
 
 Read next: ../shared/writing/task.py, which reads, trains and searches; ready.py.
 """

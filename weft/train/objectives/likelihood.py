@@ -14,7 +14,6 @@ class OwnLoss(Criterion):
     """The loss of the model."""
 
     def loss(self, batch: Any, **forced: Any) -> Loss:
-        """See Criterion.loss."""
         loss: Loss = self.model.loss(batch, **forced)  # type: ignore[operator]
         return loss
 
@@ -26,5 +25,4 @@ class Likelihood(Objective):
     plain: ClassVar[bool] = True
 
     def build(self, ready: Ready, model: nn.Module) -> Criterion:
-        """See Objective.build."""
         return OwnLoss(model)

@@ -1,4 +1,4 @@
-"""D2, minimum-risk training: minimise the expected error of the model's own output, for example by BLEU.
+"""Minimum-risk training: minimise the expected error of the model's own output, for example by BLEU.
 
     R(θ) = Σ_x Σ_{y in S(x)} Q(y | x) Δ(y, y*),   Q(y | x) = P(y | x)^α / Σ_{y' in S(x)} P(y' | x)^α
 
@@ -76,7 +76,6 @@ class MinimumRisk(Objective):
             raise ConfigError(f"sharpness: expected a number above 0, got {self.sharpness}")
 
     def build(self, ready: Ready, model: nn.Module) -> Criterion:
-        """See Objective.build."""
         vocabulary = ready.writes()
         if vocabulary is None or not isinstance(model, Generator) or not isinstance(model.head, Categorical):
             raise ConfigError(

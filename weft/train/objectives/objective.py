@@ -41,7 +41,7 @@ class Criterion(ABC):
 
         Args:
             batch: batch from the task.
-            forced: settings of teacher forcing (D2) if the true token is not always fed; see Generator.loss.
+            forced: settings of teacher forcing if the true token is not always fed; see Generator.loss.
         """
 
 

@@ -1,4 +1,4 @@
-"""D2, professor forcing: the decoder learns to behave the same on true words and on its own words.
+"""Professor forcing: the decoder learns to behave the same on true words and on its own words.
 
 A discriminator D reads the decoder's states h over a sentence and predicts whether they are from teacher
 forcing; the decoder learns to fool it:
@@ -65,7 +65,6 @@ class ProfessorForcing(Objective):
                 raise ConfigError(f"{name}: expected a share from 0 to 1, got {getattr(self, name)}")
 
     def build(self, ready: Ready, model: nn.Module) -> Criterion:
-        """See Objective.build."""
         if (
             not isinstance(model, Generator)
             or ready.writes() is None

@@ -81,7 +81,6 @@ class _Keys(Sums):
     """Gradients of keys."""
 
     def begin(self) -> None:
-        """See Sums."""
         self._grad: Tensor | None = None
 
     def into(self, keys: Tensor) -> Tensor:
@@ -92,7 +91,6 @@ class _Keys(Sums):
         return self._grad
 
     def total(self) -> tuple[Tensor | None, Tensor | None]:
-        """See Sums."""
         return self._grad, None
 
 

@@ -55,7 +55,7 @@ def room_forward(kind: str, plan: Sorted, wide: int, size: int) -> Tensor | None
 
 
 def room_backward(kind: str, plan: Sorted, wide: int) -> Tensor | None:
-    """See room_forward."""
+    """Memory that the backward pass of this kind needs, if any."""
     match kind:
         case "tiles":
             return tiles.room(_most(plan), wide, len(plan.active))

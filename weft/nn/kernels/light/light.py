@@ -1,4 +1,4 @@
-"""Recurrences without a matrix over all steps: minGRU, minLSTM, SSRU, SRU (C10). Gates depend only on x.
+"""Recurrences without a matrix over all steps: minGRU, minLSTM, SSRU, SRU. Gates depend only on x.
 
 native   gates and state in one pass of compiled code, float32 on the CPU        compiled.py
 triton   the same in one kernel, on a GPU                                        triton.py

@@ -1,4 +1,4 @@
-"""The recurrences of C13 with a matrix per head, all steps in compiled code, float32 on the CPU.
+"""The recurrences with a matrix per head, all steps in compiled code, float32 on the CPU.
 
 S_t = diag(a_t) S_{t-1} + w_t (e_t^T S_{t-1}) + k_t v_t^T, o_t = S_t^T q_t. A matrix stays in the first-level
 cache from step to step, so that the products of chunks, their solve and their copies are saved.

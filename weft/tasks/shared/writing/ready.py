@@ -167,7 +167,6 @@ class PairReady(ready.Ready, ABC):
         return ()
 
     def translator(self, model: Generator, decoding: Decoding, target: str = "") -> Translator:
-        """See abilities.Rewrites."""
         return Translator(
             model,
             self.reading,
@@ -177,17 +176,14 @@ class PairReady(ready.Ready, ABC):
         )
 
     def directed(self, text: str, target: str) -> str:
-        """See abilities.Rewrites."""
         return text
 
     def typed(self, sample: str) -> str:
-        """See abilities.Rewrites."""
         return sample
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
     ) -> Inspected:
-        """See Ready.inspected."""
         from weft.tasks.shared.writing.inspected import of
 
         return of(self.searcher(model), examples.middle() if text is None else text, self.task.data)

@@ -48,7 +48,6 @@ class Shortlisted(WholeSteps):
             self.head = _Head(output, tokens)
 
     def pause(self) -> None:
-        """See WholeSteps."""
         self.model.pause()
 
     def step(self, token: Tensor, state: State) -> tuple[Tensor, State]:

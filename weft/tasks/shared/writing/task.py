@@ -111,11 +111,9 @@ class PairTask(Task, ABC):
         return self.ready(self._known(run), None)
 
     def corpora(self) -> Sequence[Direction]:
-        """See abilities.OnPairs."""
         return [Direction("", self.data)]
 
     def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
-        """See abilities.OnPairs."""
         return {**moved(folder, train, tested=tested), "mixed": {}}
 
     def _known(self, run: Path) -> Vocabularies:

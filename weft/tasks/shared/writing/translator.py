@@ -155,7 +155,6 @@ class Translator(Predictor[str]):
         return other
 
     def align(self, source: Sequence[int], target: Sequence[int]) -> Alignment:
-        """See alignment.align."""
         return align(self.model, source, target)
 
     @property
