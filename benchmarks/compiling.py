@@ -42,8 +42,9 @@ def main() -> None:
 def _measured(width: int, layers: int, bfloat16: bool, asked: argparse.Namespace) -> None:
     import torch
 
+    from weft.nn import devices
     from weft.nn.regions import compile_regions, plainly
-    from weft.train import compiling, devices, seeds
+    from weft.train import compiling, seeds
 
     device = torch.device("cpu")
     compiling.check(device)

@@ -128,7 +128,7 @@ def recomputing(folder: Path, asked: argparse.Namespace) -> None:
     import torch
 
     from weft.config import read_recipe
-    from weft.recompute import recomputing as checkpointed
+    from weft.nn.recompute import recomputing as checkpointed
     from weft.run import check
     from weft.tasks.shared.writing.batch import collate_pairs
 

@@ -27,8 +27,9 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from weft import native
 from weft.config import read_recipe
 from weft.native.memory import keep_freed
+from weft.nn import devices
 from weft.run import check
-from weft.train import devices, seeds
+from weft.train import seeds
 from weft.train.sharding import local
 
 WARM = 3

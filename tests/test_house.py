@@ -14,24 +14,7 @@ import pytest
 
 from tests.source import PACKAGE, PYTHON, ROOT, broken, imported, name_of, nodes, parsed, text_of
 
-GROUND = {
-    "errors",
-    "files",
-    "tree",
-    "shapes",
-    "masks",
-    "probe",
-    "randomness",
-    "recompute",
-    "rooms",
-    "jsonfile",
-    "cache",
-    "native",
-    "tracing",
-    "version",
-    "visible",
-    "plural",
-}
+GROUND = {"errors", "tree", "shapes", "masks", "probe", "rooms", "store", "native", "version", "wording"}
 SIDE = {"search", "metrics", "text", "data", "ngram"}
 ORDER = [
     "nn",
@@ -41,7 +24,6 @@ ORDER = [
     "train",
     "config",
     "run",
-    "card",
 ]  # each imports those before it
 LEAVES = {"inspect", "serve", "export", "importing", "tune"}
 
@@ -49,38 +31,30 @@ ALLOWED = dict.fromkeys(SIDE, GROUND)
 ALLOWED["documents"] = GROUND
 ALLOWED["data"] = GROUND | {"documents"}
 ALLOWED |= {room: GROUND | set(ORDER[:place]) for place, room in enumerate(ORDER)}
-for _room in ("tasks", "train", "config", "run", "card"):
+for _room in ("tasks", "train", "config", "run"):
     ALLOWED[_room] = ALLOWED[_room] | SIDE | {"documents"}
 ALLOWED["figures"] = GROUND | {"metrics"}
-for _room in ("tasks", "train", "config", "run", "card"):
+for _room in ("tasks", "train", "config", "run"):
     ALLOWED[_room] = ALLOWED[_room] | {"figures"}
 ALLOWED |= {room: GROUND | SIDE | {"figures", "documents"} | set(ORDER) for room in LEAVES}
 ALLOWED["serve"] = ALLOWED["serve"] | {"inspect"}  # its page opens the page of `weft inspect`
-ALLOWED["serve"] = ALLOWED["serve"] | {"parent"}  # its workers end with their parent
+ALLOWED["serve"] = ALLOWED["serve"] | {"machine"}  # its workers end with their parent
 ALLOWED["commands"] = GROUND | SIDE | {"figures", "documents"} | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
 ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
-ALLOWED |= {"machine": set(), "parent": set(), "version": set()}
-ALLOWED["commands"] = ALLOWED["commands"] | {"machine", "parent"}
-ALLOWED["cli"] = ALLOWED["cli"] | {"machine", "parent"}
+ALLOWED |= {"machine": set(), "version": set()}
+ALLOWED["commands"] = ALLOWED["commands"] | {"machine"}
+ALLOWED["cli"] = ALLOWED["cli"] | {"machine"}
 ALLOWED |= {
-    "errors": {"visible"},
-    "visible": set(),
-    "plural": set(),
+    "wording": set(),
+    "errors": {"wording"},
     "tree": {"errors"},
-    "tracing": set(),
     "shapes": {"errors"},
-    "probe": {"errors", "tracing"},
-    "randomness": set(),
-    "files": set(),
-    "jsonfile": {"errors", "files"},
-    "cache": set(),
-    "native": set(),
-}
-ALLOWED |= {
-    "masks": {"errors", "shapes", "tracing"},
+    "probe": {"errors", "shapes"},
+    "masks": {"errors", "shapes"},
     "rooms": {"errors"},
-    "recompute": {"probe", "randomness"},
+    "store": {"errors", "version", "wording"},
+    "native": set(),
 }
 
 # Each library is imported in few packages, so that it can be replaced or missing.
@@ -96,13 +70,13 @@ HOMES = {
     "sentencepiece": {"export"},
     "zstandard": {"data"},
     "pandas": {"data", "tasks"},
-    "msgspec": {"jsonfile", "serve"},
+    "msgspec": {"store", "serve"},
     "sacrebleu": {"metrics"},
     "nltk": {"metrics"},
     "pyarrow": {"data"},
     "PIL": {"data", "tasks", "export"},
     "ruamel": {"config"},
-    "safetensors": {"train", "run", "export", "importing"},
+    "safetensors": {"store", "train", "run", "export", "importing"},
     "tensorboardX": {"train"},
     "matplotlib": {"figures", "inspect", "tasks"},
     "rich": {"train", "inspect", "commands"},

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import click
 
-from weft import machine, parent
+from weft import machine
 from weft.commands.lazy import Lazy
 from weft.errors import WeftError
 from weft.version import __version__
-from weft.visible import shown
+from weft.wording import shown
 
 COMMANDS = {
     "demo": "Train, score and try a small translator in minutes.",
@@ -94,10 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     # Before torch starts its threads: spinning threads slow a shared machine tenfold.
     machine.settle()
-    parent.end_with_parent()
+    machine.end_with_parent()
     with shown():
         code = _run(arguments)
-    parent.leave(code)
+    machine.leave(code)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

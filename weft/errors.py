@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 
-from weft.visible import visible
+from weft.wording import visible
 
 _LONG = re.compile(r"\S{400,}")  # longer than any word, and than any name that a file system takes
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ShapeError
-from weft.tracing import exporting
+from weft.shapes import exporting
 
 _kept: ContextVar[bool] = ContextVar("kept", default=False)
 

@@ -18,7 +18,7 @@ from weft.nn.heads.head import Head, Loss
 from weft.nn.kernels.writing.model import WholeSteps
 from weft.nn.pools.pool import Pool
 from weft.nn.positions import most_positions
-from weft.randomness import for_rows, open_generator
+from weft.nn.randomness import for_rows, open_generator
 from weft.shapes import check_choice
 from weft.tree import State, at_step, detach, join_steps
 

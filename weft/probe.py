@@ -23,7 +23,7 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor
 
-from weft.tracing import exporting
+from weft.shapes import exporting
 
 Edit = Callable[[str, Tensor], Tensor]
 """Maps the name of a tensor and its value to the new value."""

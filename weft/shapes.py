@@ -1,4 +1,4 @@
-"""The letters of dimensions used everywhere, and the check of shapes at public entry points.
+"""The letters of dimensions used everywhere, and checks of shapes and choices at public entry points.
 
 B rows (examples)      S source positions     T target positions or time steps
 D width                H heads                K width of a head
@@ -10,6 +10,7 @@ features last. Read next: masks.py.
 
 from typing import Any, get_args
 
+import torch
 from torch import Tensor
 
 from weft.errors import ConfigError, ShapeError
@@ -50,3 +51,12 @@ def check_choice(name: str, value: str, choices: Any) -> None:
     """
     if value not in get_args(choices):
         raise ConfigError(f"{name}: expected one of {', '.join(get_args(choices))}, got {value!r}")
+
+
+def exporting() -> bool:
+    """Whether torch exports this code, so the graph must hold for inputs of other sizes and values.
+
+    Always False with PyTorch 2.6, which cannot be asked. PyTorch 2.11 says yes in torch.compile too.
+    """
+    asked = getattr(torch.compiler, "is_exporting", None)
+    return asked is not None and not torch.compiler.is_dynamo_compiling() and bool(asked())

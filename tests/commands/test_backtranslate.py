@@ -11,7 +11,7 @@ from tests.commands.test_summarise import make as make_digests
 from tests.tasks.test_multilingual import corpus as make_many
 from weft.commands import bulk
 from weft.config import read_recipe
-from weft.train.claim import claim
+from weft.store.claim import claim
 
 TEXTS = ["alpha beta", "gamma", "iota theta eta zeta", "delta delta", "beta"] * 3
 

@@ -130,7 +130,7 @@ def test_weights_of_another_model_are_refused(run: Path, trained: Path) -> None:
 
 
 def test_two_trainings_of_one_run_are_refused(run: Path) -> None:
-    from weft.train import claim
+    from weft.store import claim
 
     before = content(run)
     with claim.claim(run):

@@ -11,7 +11,7 @@ from tests.tasks.test_multilingual import corpus as make_many
 from weft.commands import bulk
 from weft.config import read_recipe
 from weft.run.teacher import digest, teacher_of
-from weft.train.claim import claim
+from weft.store.claim import claim
 
 SHORT = ("training.max_updates=7", "training.validate_every=7", "training.precision=float32")
 
@@ -75,7 +75,7 @@ STAGES = {
     "before the recipe of the run": ("weft.run.begun.dump", 0),
     "before the teacher is noted in the run": ("weft.run.teacher.Teacher.save", 1),
     "before the training": ("weft.train.loop.train", 0),
-    "before the model card": ("weft.card.write_card", 0),
+    "before the model card": ("weft.run.card.write_card", 0),
 }
 
 

@@ -22,7 +22,7 @@ from weft.export.formats.huggingface import HuggingFace
 from weft.export.formats.onnx import Onnx
 from weft.export.formats.tokenizer import TokenizerOnly
 from weft.export.shared import share
-from weft.train.claim import claim
+from weft.store.claim import claim
 
 LINES = ["the cat sat", "", "  one dog ran home .", "the <eos> sat", "zebra é\u0301 ﬁ", "on\u00a0a mat", "."]
 

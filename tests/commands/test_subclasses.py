@@ -9,9 +9,9 @@ import torch
 
 from tests.commands.exporting import exported, run_program
 from tests.commands.shell import refused, weft
-from weft import jsonfile
 from weft.errors import CheckpointError
 from weft.run import open_run
+from weft.store import jsonfile
 from weft.tasks.classify.nested import Nested
 from weft.tasks.classify.reader import Reader
 

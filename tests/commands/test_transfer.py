@@ -13,7 +13,7 @@ from tests.commands.test_masked import make as make_masked
 from tests.commands.test_resume import stopped
 from weft.config import read_recipe
 from weft.run import open_run
-from weft.train import weights
+from weft.store import weights
 from weft.train.checkpoints import Checkpoints
 
 ENCODER = "model.encoder={use: transformer, size: 16, num_layers: 1, num_heads: 2, dropout: 0.1}"

@@ -13,7 +13,7 @@ from weft.nn.embed.contextual import InContext, Twice
 from weft.nn.embed.pieces import Pieces, PiecesInContext
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
-from weft.train import weights
+from weft.store import weights
 
 PART = "embed.model."
 

@@ -5,12 +5,11 @@ from typing import Any
 
 import torch
 
-from weft import files
 from weft.config import dump, read_recipe
 from weft.data.corpora import corpus
 from weft.run import FORMAT, check
+from weft.store import files, weights
 from weft.text.vocabulary import EOS, Vocabulary
-from weft.train import weights
 from weft.version import __version__
 
 SIDE = {"use": "transformer", "size": 12, "num_layers": 2, "num_heads": 2, "inner": 17, "dropout": 0.0}

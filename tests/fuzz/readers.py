@@ -32,11 +32,12 @@ from weft.importing.families import import_model
 from weft.inspect.views import curves
 from weft.ngram import arpa
 from weft.run import check
+from weft.store import weights
 from weft.tasks.embeddings.corpus import WordList
 from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.shared.pictures.shape import read_shape
 from weft.text.loading import load_vocabulary
-from weft.train import parts, weights
+from weft.train import parts
 from weft.train.checkpoints import Checkpoints
 
 

@@ -6,7 +6,7 @@ import torch
 from weft import native
 from weft.nn.kernels import choice
 from weft.nn.kernels.dropout import _hashes, dropout
-from weft.randomness import Rows, part_of_batch
+from weft.nn.randomness import Rows, part_of_batch
 
 needs_native = pytest.mark.skipif(
     native.loaded("dropping").library is None, reason=native.loaded("dropping").reason

@@ -17,7 +17,8 @@ from tests.laws.members import (
     ready,
     source,
 )
-from weft import randomness, tree
+from weft import tree
+from weft.nn import randomness
 from weft.nn.bridge import Bridge
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.elman import Elman

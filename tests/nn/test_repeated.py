@@ -14,8 +14,8 @@ from weft.nn.cells.lstm import LSTM
 from weft.nn.kernels import choice, repeated
 from weft.nn.kernels.linear import linear
 from weft.nn.kernels.repeated import Products, repeating
+from weft.nn.recompute import recomputing
 from weft.nn.recurrent import Stack
-from weft.recompute import recomputing
 
 
 class Steps:

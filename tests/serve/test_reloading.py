@@ -13,8 +13,7 @@ import torch
 
 from tests.serve.client import Reply, ask, post
 from tests.serve.conftest import listening
-from weft import files
-from weft.train import weights
+from weft.store import files, weights
 
 ASKED = {"q": "alpha beta", "source": "xx", "target": "yy"}
 

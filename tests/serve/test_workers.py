@@ -18,7 +18,7 @@ from tests.commands.shell import refused, weft
 from tests.export.runs import translator
 from tests.serve.client import Reply, ask, post
 from tests.serve.test_reloading import ASKED, changed, until
-from weft import files
+from weft.store import files
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from weft import files
+from weft.store import files
 
 
 class Fault:

@@ -15,7 +15,7 @@ from torch import distributed, nn
 from tests.train import toy
 from tests.train.test_update import Broken
 from tests.train.toy import quiet, settings
-from weft import parent
+from weft import machine
 from weft.models import Generator
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -133,4 +133,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-    parent.leave(0)
+    machine.leave(0)

@@ -11,9 +11,8 @@ from torch import nn
 
 from tests.train.saved import newest, save
 from tests.train.toy import Notes, Task, quiet, settings
-from weft import files
 from weft.errors import CheckpointError
-from weft.train import claim
+from weft.store import claim, files
 from weft.train.checkpoints import Checkpoints
 from weft.train.loop import train
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.train.toy import Task, quiet, settings
 from tests.train.traces import Crash, crash, same, terminate
-from weft.train import weights
+from weft.store import weights
 from weft.train.loop import train
 from weft.train.schedules.cosine import Cosine
 from weft.train.schedules.cosine_restarts import CosineRestarts

@@ -1,6 +1,6 @@
 """Weights from a stranger: whatever their header claims, one sentence, soon, in bounded memory.
 
-Read next: ../config/test_attacks.py, recipes; weft/train/weights.py.
+Read next: ../config/test_attacks.py, recipes; weft/store/weights.py.
 """
 
 import json
@@ -13,7 +13,7 @@ import pytest
 
 from weft.errors import CheckpointError
 from weft.importing.checkpoint import read
-from weft.train import weights
+from weft.store import weights
 
 MORE = 512 * 2**20
 """Bytes of address space beyond what the process has already."""

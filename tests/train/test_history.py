@@ -11,9 +11,10 @@ import safetensors.torch
 import torch
 
 from tests.train.toy import Notes, Task, quiet, settings
-from weft import jsonfile
 from weft.errors import ConfigError, DataError
-from weft.train import averaging, devices, weights
+from weft.nn import devices
+from weft.store import jsonfile, weights
+from weft.train import averaging
 from weft.train.checkpoints import Checkpoints
 from weft.train.history import History, Validated
 from weft.train.loop import train

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.train.toy import Notes, Task, quiet, settings
-from weft import files
+from weft.store import files
 from weft.train.checkpoints import Checkpoints
 from weft.train.interrupts import Interrupted, Interrupts
 from weft.train.loop import train

@@ -18,7 +18,8 @@ from weft.nn.cells.delta import Delta
 from weft.nn.cells.gru import GRU
 from weft.nn.heads.head import Loss
 from weft.nn.recurrent import Cells, Stack
-from weft.train import monitors, weights
+from weft.store import weights
+from weft.train import monitors
 from weft.train.loop import train
 from weft.train.monitors import SHARE, Monitors
 from weft.train.position import Group, Position

@@ -11,8 +11,9 @@ from torch import nn
 
 from tests.train.toy import Notes, Task, quiet
 from tests.train.traces import BUSY, Trace, terminate, unbroken
+from weft.nn import devices
 from weft.nn.kernels import choice
-from weft.train import devices, precision
+from weft.train import precision
 from weft.train.checkpoints import Checkpoints
 from weft.train.loop import train
 

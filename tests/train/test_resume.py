@@ -9,7 +9,8 @@ import torch
 
 from tests.train.toy import ROWS, Notes, Task, quiet, settings
 from tests.train.traces import BUSY, Crash, Trace, crash, same, terminate, unbroken, vars_of
-from weft.train import seeds, weights
+from weft.store import weights
+from weft.train import seeds
 from weft.train.loop import train
 from weft.train.optimisers.sgd import SGD
 from weft.train.position import Position

@@ -6,7 +6,8 @@ import torch
 from torch import nn
 
 from weft.errors import CheckpointError
-from weft.train import optimiser_state, weights
+from weft.store import weights
+from weft.train import optimiser_state
 
 
 @pytest.mark.parametrize(

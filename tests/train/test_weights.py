@@ -11,7 +11,8 @@ from torch import nn
 
 from tests.train.toy import Model, Task
 from weft.errors import CheckpointError
-from weft.train import optimiser_state, weights
+from weft.store import weights
+from weft.train import optimiser_state
 from weft.train.optimisers.adamw import AdamW
 from weft.train.optimisers.sgd import SGD
 

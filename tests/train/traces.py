@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tests.train.toy import Task, quiet, settings
-from weft.train import weights
+from weft.store import weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.feeding.linear import Linear
 from weft.train.loop import train

@@ -12,7 +12,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.randomness import drawing
+from weft.nn.randomness import drawing
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.text.vocabulary import Vocabulary
 

@@ -18,7 +18,7 @@ from weft.commands.program import typed
 from weft.config import read_recipe
 from weft.errors import ConfigError, DataError
 from weft.run import check
-from weft.train.claim import claim
+from weft.store.claim import claim
 from weft.train.loop import train
 from weft.train.outcome import Outcome
 from weft.tune import trial as trials

@@ -87,7 +87,7 @@ def _members(path: Path, run: Path) -> list[Path]:
 
 def _is_model_of(run: Path, file: Path) -> bool:
     """Whether a file in RUN/cycles is the run's best model."""
-    from weft.train import weights
+    from weft.store import weights
 
     if not file.is_file() or file.resolve().parent.parent != run.resolve():
         return False

@@ -33,7 +33,7 @@ from weft.commands.options import (
     sampling,
     searching,
 )
-from weft.plural import plural
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from weft.data.synthetic import Judged
@@ -124,10 +124,10 @@ def command(**given: Any) -> int:
       weft backtranslate runs/es-en news.es.gz more.es --output back --beam 1 --keep 0.8 --processes 2
       weft backtranslate runs/es-en news.es --output back --sample --top-k 10 --seed 3
     """  # noqa: D301  click reads the \b
-    from weft import files
     from weft.commands import asked, bulk, predict
     from weft.run import open_run
-    from weft.train.claim import check_idle, claim
+    from weft.store import files
+    from weft.store.claim import check_idle, claim
 
     run, out = given["run"], given["out"]
     check_idle(run)
@@ -177,10 +177,10 @@ def _languages(opened: "Opened", given: Mapping[str, Any]) -> tuple[str, str]:
 
 def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequence[Path]) -> None:
     """Create the folder, or check that it has pairs of the same texts, model and search."""
-    from weft import files, jsonfile
     from weft.commands import predict, rewritten
     from weft.errors import ConfigError, DataError
     from weft.run.teacher import digest
+    from weft.store import files, jsonfile
     from weft.tasks.abilities import Rewrites
 
     how = {name: value for name, value in search.items() if name not in COMPUTING}
@@ -220,7 +220,7 @@ def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequenc
 
 def _copy(mono: Sequence[Path], texts: Path) -> None:
     """Write the texts of all files, one per line, without empty and unreadable ones."""
-    from weft import files
+    from weft.store import files
 
     if texts.exists():
         return
@@ -266,10 +266,10 @@ def _shown(counts: Counter[str]) -> str:
 
 def _kept(texts: Path, lines: Path, source: Path, target: Path, given: Mapping[str, Any]) -> "Judged":
     """Write the pairs to keep; raises DataError if there are none."""
-    from weft import files
     from weft.data.lines import read_lines
     from weft.data.synthetic import Limits, judged, pairs
     from weft.errors import DataError
+    from weft.store import files
 
     limits = Limits(given["least"], given["share"], given["ratio"])
     found = judged(read_lines(texts), read_lines(lines), limits)

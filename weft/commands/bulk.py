@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import click
 
-from weft import files, jsonfile
 from weft.commands.options import given_one
 from weft.data.labelled import kind_of
 from weft.errors import ConfigError, DataError
-from weft.plural import plural
+from weft.store import files, jsonfile
+from weft.wording import plural
 
 CHUNK = 512
 """Lines per chunk."""

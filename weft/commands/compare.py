@@ -95,11 +95,11 @@ def _trained(
     given: Sequence[str], grids: Sequence[str], output: Path, plugins: Sequence[str]
 ) -> tuple[list[Named], int]:
     """Train the variants that are not trained yet; return all runs and the exit code."""
-    from weft.card import write_card
     from weft.commands.views import folder_for
     from weft.config import read_recipe
     from weft.inspect.comparing.grid import folder_name, variants
     from weft.run import begin, check
+    from weft.run.card import write_card
     from weft.train.loop import train
 
     recipe, overrides = Path(given[0]), list(given[1:])

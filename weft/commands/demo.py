@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft import files
 from weft.commands.program import typed
+from weft.store import files
 
 if TYPE_CHECKING:
     from weft.run import Opened
@@ -56,10 +56,10 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
       weft demo
       weft demo --source de --target fr
     """  # noqa: D301  click reads the \b
-    from weft.card import write_card
     from weft.config import read_recipe
     from weft.errors import ConfigError
     from weft.run import begin, open_run
+    from weft.run.card import write_card
     from weft.tasks.shared.writing.translator import Translator
     from weft.train.loop import train
 

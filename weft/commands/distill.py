@@ -82,11 +82,11 @@ def command(**given: Any) -> int:
       weft distill runs/large --student small.yaml --run runs/small --mix --processes 2
       weft distill runs/large --student small.yaml --sources news.en.xz --beam 8
     """  # noqa: D301  click reads the \b
-    from weft import files
     from weft.commands import rewritten, train
     from weft.config import dump, read_recipe
     from weft.run import begin, check
-    from weft.train.claim import claim
+    from weft.store import files
+    from weft.store.claim import claim
 
     run: Path = given["run"] or Path("runs") / f"{given['student'].stem}-distilled"
     corpus: Path = given["corpus"] or run.with_name(f"{run.name}.corpus")
@@ -156,7 +156,7 @@ def _check(teacher: Path, run: Path, corpus: Path, sources: Sequence[Path]) -> N
     from weft.data.lines import read_lines
     from weft.errors import ConfigError, DataError
     from weft.run.begun import foreign
-    from weft.train.claim import check_idle
+    from weft.store.claim import check_idle
 
     check_idle(teacher)
     for file in sources:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.plural import plural
+from weft.wording import plural
 
 if TYPE_CHECKING:
     import torch
@@ -26,8 +26,8 @@ def command() -> None:
     import torch
 
     from weft import machine
-    from weft.cache import cache_directory
-    from weft.train import devices
+    from weft.nn import devices
+    from weft.store.cache import cache_directory
     from weft.version import __version__
 
     click.echo(f"weft {__version__}, Python {platform.python_version()}, {platform.platform()}")

@@ -12,7 +12,7 @@ import click
 
 from weft.commands import outputs
 from weft.errors import ConfigError, DataError
-from weft.plural import plural
+from weft.wording import plural
 
 OTHERS = ("file", "nbest", "scores", "plot", "alignments", "split_sentences", "processes", "ray")
 """Options that do not go together with --document."""

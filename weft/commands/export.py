@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from weft.commands.options import device, plugin
-from weft.plural import plural
+from weft.wording import plural
 
 
 def _listed() -> str:

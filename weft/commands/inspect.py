@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from weft.commands.options import plugin, setting
-from weft.plural import plural
+from weft.wording import plural
 
 FORMATS = ("svg", "png", "csv", "json")
 

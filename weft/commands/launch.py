@@ -2,7 +2,7 @@
 
 Only the output of the first process is shown. If a process fails, all others are stopped and one sentence
 says which and why. Signals are passed on to all processes, which save and exit. If this process is killed,
-the others end by themselves (../parent.py).
+the others end by themselves (../machine.py).
 
 torch's own launcher (torch.distributed.launcher.api, used by torchrun) starts as fast, but cannot do this;
 measured with torch 2.13 on two cores. It sends SIGTERM to all processes as soon as one ends with an exit code
@@ -27,8 +27,7 @@ from typing import IO
 
 import click
 
-from weft.machine import cores
-from weft.parent import LAUNCHED
+from weft.machine import LAUNCHED, cores
 
 LOST = 75
 """Exit code of a launched process that lost its connection to the others; it prints nothing."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.commands.program import typed
-from weft.plural import plural
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from weft.train.settings import Settings

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from weft.plural import plural
+from weft.wording import plural
 
 
 @click.group(no_args_is_help=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from weft import files
 from weft.commands.program import typed
 from weft.errors import ConfigError, DataError
+from weft.store import files
 
 UNANSWERED = 3
 """The exit code if some inputs have no answer and all others have one."""

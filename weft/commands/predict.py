@@ -21,7 +21,7 @@ from weft.commands.options import (
     sampling,
     searching,
 )
-from weft.plural import plural
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from weft.figures.answers import Pictures

@@ -17,7 +17,7 @@ import click
 
 from weft.commands import bulk
 from weft.errors import ConfigError, DataError, WeftError
-from weft.plural import plural
+from weft.wording import plural
 
 WINDOW = 1024
 """Maximum number of chunks in Ray's memory: half a million lines."""

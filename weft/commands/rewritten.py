@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft import files
 from weft.commands.options import given_one
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
 from weft.run.teacher import Teacher, digest, teacher_of
+from weft.store import files
 from weft.tasks.abilities import Direction, OnPairs, Rewrites
 from weft.tasks.ready import Split
 from weft.tasks.task import Task

@@ -9,7 +9,7 @@ import click
 from weft.commands.longer import degenerate, hint, longer
 from weft.commands.options import plugin
 from weft.commands.program import typed
-from weft.plural import plural
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from weft.config import Table
@@ -63,12 +63,12 @@ def command(
       weft train my.yaml --processes 2
       torchrun --nproc-per-node 8 -m -- weft train my.yaml --run runs/my
     """  # noqa: D301  click reads the \b
-    from weft.card import write_card
     from weft.commands.launch import LOST, launch
     from weft.config import read_recipe
     from weft.errors import ConfigError
-    from weft.parent import LAUNCHED
+    from weft.machine import LAUNCHED
     from weft.run import check
+    from weft.run.card import write_card
     from weft.train.loop import train
     from weft.train.processes import Lost
 

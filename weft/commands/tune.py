@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.commands.options import plugin
-from weft.plural import plural
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from weft.tune.study import Study
@@ -202,8 +202,8 @@ def _say(text: str) -> None:
 def _next(study: "Study") -> list[str]:
     """What to type next with the best trial, if there is one."""
     from weft.commands.program import typed
-    from weft.files import is_file
     from weft.run import check
+    from weft.store.files import is_file
 
     best = study.best()
     if best is None:

@@ -20,9 +20,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from weft import files, jsonfile
 from weft.data.child import Child
 from weft.data.encoded import BATCH, Encoded, Line, Settings, encoded
+from weft.store import files, jsonfile
 
 FILES: dict[str, tuple[str, int]] = {  # name: type, columns
     "source.ids": ("<i4", 1),

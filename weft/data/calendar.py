@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ConfigError
-from weft.plural import plural
+from weft.wording import plural
 
 HOLES = 1.0
 """Maximum missing periods per row for an inferred frequency."""

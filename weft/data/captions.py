@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from weft import jsonfile
 from weft.data import archive
 from weft.data.lines import read_lines
 from weft.errors import DataError
+from weft.store import jsonfile
 
 LONGEST_NAME = 255
 

@@ -19,9 +19,9 @@ from types import TracebackType
 
 import numpy as np
 
-from weft import jsonfile
 from weft.data.encoded import BATCH, Encoded, Line, Settings, encoded
 from weft.errors import DataError
+from weft.store import jsonfile
 
 PARTS = ("source.ids", "target.ids", "lengths", "numbers")
 SIZES = struct.Struct("<3Q")  # lines, bytes of sources, of targets

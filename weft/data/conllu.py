@@ -14,7 +14,7 @@ from typing import BinaryIO, Literal, NamedTuple
 
 from weft.data.lines import each_line, read_lines
 from weft.errors import DataError
-from weft.plural import plural
+from weft.wording import plural
 
 Column = Literal["upos", "xpos", "feats"]
 COLUMNS: dict[Column, int] = {"upos": 3, "xpos": 4, "feats": 5}

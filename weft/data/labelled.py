@@ -16,8 +16,8 @@ from weft.data.files import COMPRESSED
 from weft.data.lines import wrong_bytes
 from weft.data.sides import Finding, raw_lines
 from weft.errors import ConfigError, DataError
-from weft.plural import plural
 from weft.shapes import check_choice
+from weft.wording import plural
 
 MARK = "__label__"
 Labels = Literal["marked", "first", "coarse"]

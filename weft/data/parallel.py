@@ -17,8 +17,8 @@ from weft.data.files import COMPRESSED, file_bytes, unreadable
 from weft.data.lines import read_lines
 from weft.documents.pairs import ENDINGS, pairs
 from weft.errors import DataError
-from weft.files import status
-from weft.plural import plural
+from weft.store.files import status
+from weft.wording import plural
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
 

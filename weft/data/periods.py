@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.data.calendar import OTHER_DAY, about_seconds, fixed, grid, infer, offset_of, same_period
 from weft.errors import ConfigError, DataError
-from weft.plural import plural
+from weft.wording import plural
 
 FREE_HOLES = 20.0
 """Maximum missing periods per row for a frequency given by the user."""

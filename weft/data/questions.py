@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from weft.data.lines import read_lines
 from weft.errors import DataError
-from weft.plural import plural
+from weft.wording import plural
 
 
 class Pair(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from weft.data.sides import Finding
-from weft.plural import plural
+from weft.wording import plural
 
 MOST = 1_000
 """Findings kept of each kind; all are counted."""

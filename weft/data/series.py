@@ -20,7 +20,7 @@ from weft.data.lines import read_lines
 from weft.data.parquet import parquet_rows
 from weft.data.periods import aligned, resampled, shown
 from weft.errors import ConfigError, DataError
-from weft.plural import plural
+from weft.wording import plural
 
 MISSING = {"", "na", "n/a", "nan", "null", "none"}
 TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day")

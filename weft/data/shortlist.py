@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft import files, jsonfile
 from weft.data.model_one import Pairs, probabilities
+from weft.store import files, jsonfile
 
 MOST = 100
 """Target tokens that are stored for a source token."""

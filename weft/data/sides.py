@@ -14,7 +14,7 @@ from weft.data.lines import blocks
 from weft.data.parallel import ParallelText, is_memory, is_table
 from weft.documents.pairs import languages
 from weft.errors import DataError
-from weft.plural import plural
+from weft.wording import plural
 
 _PART = re.compile(r"(?<![a-z])(train(ing)?|valid(ation)?|val|dev|test)(?![a-z])", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")

@@ -4,9 +4,9 @@ from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
 
-from weft import files
 from weft.data.parallel import ParallelText, both, is_memory, is_table
 from weft.errors import ConfigError, DataError
+from weft.store import files
 
 SEED = 1
 

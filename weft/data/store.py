@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from weft import files, jsonfile
 from weft.data.building import FILES, cores, write
 from weft.data.encoded import EncodedPairs, PairEncoder, Settings
 from weft.errors import DataError
+from weft.store import files, jsonfile
 
 __all__ = ["EncodedPairs", "PairEncoder", "TokenStore", "content_key"]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from weft import files
 from weft.data.files import file_bytes
 from weft.data.lines import read_lines
 from weft.errors import DataError
+from weft.store import files
 
 Vectors = tuple[dict[str, np.ndarray], int]
 _HEAD = re.compile(rb"(\d{1,18}) (\d{1,18})\r?\n")

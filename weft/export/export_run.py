@@ -11,9 +11,9 @@ from weft import rooms
 from weft.errors import ConfigError
 from weft.export import formats
 from weft.export.format import Format, Options
-from weft.files import flush_directory
 from weft.run import open_run
-from weft.train.claim import check_idle
+from weft.store.claim import check_idle
+from weft.store.files import flush_directory
 
 
 def export_run(

@@ -13,9 +13,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from weft import files
 from weft.errors import ConfigError, DataError
 from weft.figures.fonts import BROWSER, readable
+from weft.store import files
 
 DOTS_PER_INCH = 200
 MAX_PIXELS = 3200

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from weft.errors import DataError
 from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
-from weft.plural import plural
+from weft.wording import plural
 
 MARKS = {
     "o": "trained to its end",

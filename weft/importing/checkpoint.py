@@ -13,9 +13,9 @@ import safetensors
 import safetensors.torch
 from torch import Tensor, nn
 
-from weft import jsonfile
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
+from weft.store import jsonfile
 
 LARGEST_CONFIG = 1 << 20
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")

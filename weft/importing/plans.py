@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from weft import files
 from weft.importing.checkpoint import Foreign
 from weft.importing.families import bert, gpt2, gpt_neox, llama, opt, t5, text_classifiers, translators
 from weft.importing.searches import searched, with_generation
 from weft.importing.vocabularies import Found, of_pair, vocabulary, with_frame, with_mask
 from weft.importing.writing import TABLES, renumbered
+from weft.store import files
 from weft.text.vocabulary import EOS, SOS
 
 

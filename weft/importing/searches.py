@@ -5,9 +5,9 @@ Read next: ../tasks/shared/writing/decoding.py, the section.
 
 from typing import Any, NamedTuple
 
-from weft import jsonfile
 from weft.errors import CheckpointError
 from weft.importing.checkpoint import LARGEST_CONFIG, Foreign
+from weft.store import jsonfile
 
 FILE = "generation_config.json"
 OF_TASKS = "task_specific_params"

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from weft import files
 from weft.config import dump, read_recipe
 from weft.errors import ConfigError, WeftError
 from weft.run import FORMAT, check
+from weft.store import files, weights
 from weft.text.vocabulary import Vocabulary
-from weft.train import weights
 from weft.version import __version__
 
 NEVER = -1e4

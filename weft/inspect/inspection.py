@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import weft.inspect.views
-from weft import files, jsonfile, rooms
+from weft import rooms
 from weft.errors import ConfigError
 from weft.inspect.page.html import Head, page
 from weft.inspect.views.view import View
 from weft.run import Opened
+from weft.store import files, jsonfile
 from weft.tasks.shared.inspected.inspected import LONGEST, Examples, Inspected
 from weft.version import __version__
 

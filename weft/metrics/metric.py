@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from weft.errors import DataError
-from weft.plural import plural
+from weft.wording import plural
 
 
 class Score(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 
 from weft.errors import DataError
-from weft.plural import plural
+from weft.wording import plural
 
 
 class NaiveBayes:

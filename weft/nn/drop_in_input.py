@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from weft import masks
 from weft.errors import ConfigError, ShapeError
 from weft.nn.padding import inspectable
-from weft.plural import plural
+from weft.wording import plural
 
 Nan = Literal["refuse", "pass"]
 

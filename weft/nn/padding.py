@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from weft.errors import ShapeError
 from weft.nn.kernels import choice
-from weft.tracing import exporting
+from weft.shapes import exporting
 
 HARMLESS = 1e18  # below this norm of x no product of padding with a weight overflows
 

@@ -14,8 +14,7 @@ from weft.errors import ConfigError, ShapeError
 from weft.nn.distances import Alibi, Distance, Relative, Rotary
 from weft.nn.kernels.linear import Linear
 from weft.nn.rotary import UNSCALED, Scaling
-from weft.shapes import check_choice
-from weft.tracing import exporting
+from weft.shapes import check_choice, exporting
 
 TABLE = 512  # precomputed positions; later ones are computed when needed
 

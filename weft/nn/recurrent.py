@@ -21,7 +21,7 @@ from weft.nn.kernels.repeated import opened
 from weft.nn.norms import norm_of
 from weft.nn.padding import read_mask, restore, settle
 from weft.nn.ragged import Plan, plan, run_pieces
-from weft.recompute import recomputed
+from weft.nn.recompute import recomputed
 from weft.shapes import check_choice, check_shape
 from weft.tree import State, leaves
 

@@ -11,7 +11,7 @@ from weft.nn.kernels import choice
 from weft.nn.kernels.exported import Tensors, repeated
 from weft.nn.kernels.light.recurrence import recurrence
 from weft.nn.kernels.ways import Way, pick
-from weft.tracing import exporting
+from weft.shapes import exporting
 
 
 def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:

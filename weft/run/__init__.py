@@ -12,7 +12,7 @@ Read next: checked.py, a recipe as objects; begun.py, a run before its training;
 
 from weft.run.begun import begin
 from weft.run.checked import Begun
-from weft.run.form import FORMAT
 from weft.run.opened import Opened, check, load, open_run
+from weft.store.form import FORMAT
 
 __all__ = ["FORMAT", "Begun", "Opened", "begin", "check", "load", "open_run"]

@@ -7,15 +7,15 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from weft import files
 from weft.config import Table, dump, read_recipe
 from weft.config.compared import at, difference
 from weft.errors import CheckpointError, ConfigError
-from weft.run import form
+from weft.nn import devices
 from weft.run.checked import Begun
 from weft.run.opened import check
+from weft.store import claim, files, form, weights
 from weft.tasks.task import Task
-from weft.train import claim, devices, transfer, weights
+from weft.train import transfer
 from weft.train.checkpoints import Checkpoints
 
 FREE = ("training", "decoding")

@@ -8,13 +8,13 @@ from torch import nn
 
 from weft.config import Table, read_recipe
 from weft.errors import CheckpointError
-from weft.files import is_file
-from weft.run import form
+from weft.nn import devices
 from weft.run.checked import Begun, checked
+from weft.store import blueprint, claim, form, weights
+from weft.store.files import is_file
 from weft.tasks.predictor import Predictor
 from weft.tasks.ready import Ready
 from weft.tasks.task import Task
-from weft.train import blueprint, claim, devices, weights
 from weft.train.checkpoints import CYCLES
 
 

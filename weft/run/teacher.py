@@ -1,14 +1,14 @@
 """What a student was distilled from: teacher.json in its run, and in the corpus that the teacher wrote.
 
-Read next: ../commands/distill.py, which trains students; ../card.py, which shows the teacher.
+Read next: ../commands/distill.py, which trains students; card.py, which shows the teacher.
 """
 
 import hashlib
 from pathlib import Path
 
-from weft import jsonfile
 from weft.errors import CheckpointError
-from weft.files import is_file
+from weft.store import jsonfile
+from weft.store.files import is_file
 
 FILE = "teacher.json"
 

@@ -12,10 +12,10 @@ from typing import Annotated, NamedTuple
 import torch
 from torch import Tensor
 
-from weft import jsonfile
 from weft.errors import ConfigError, DataError
 from weft.search.candidates import INFINITY, Candidates
 from weft.search.normalisation import Normalisation, norm
+from weft.store import jsonfile
 
 FATES = ("pruned", "kept", "finished", "stopped", "cut")
 """pruned: its rank was too low. kept: continued. finished: chose eos. stopped: kept, but its source was

@@ -7,11 +7,11 @@ threads. Read next: lane.py; answers.py, what a batch computes; app.py.
 
 from typing import Any
 
-from weft.plural import plural
 from weft.serve.job import Job
 from weft.serve.lane import Lane
 from weft.serve.limits import Refusal
 from weft.serve.turns import Turns
+from weft.wording import plural
 
 SIZES = (500, 5_000)
 """Maximum size of a job, in characters, of every lane but the last."""

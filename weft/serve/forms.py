@@ -17,7 +17,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from weft import jsonfile
 from weft.errors import WeftError
 from weft.serve.batcher import Batcher
 from weft.serve.bodies import Gone, admit, body_of
@@ -25,6 +24,7 @@ from weft.serve.expected import expected, shown
 from weft.serve.job import Job
 from weft.serve.limits import Limits, Refusal
 from weft.serve.responses import Failure, Mistake, Refused
+from weft.store import jsonfile
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 Handler = Callable[[Request], Awaitable[Response]]

@@ -11,16 +11,15 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from weft import jsonfile
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.run import Opened, open_run
 from weft.serve.job import Left, Stopped
 from weft.serve.limits import Refusal
+from weft.store import jsonfile, weights
 from weft.tasks.abilities import Continues, Rewrites
 from weft.tasks.predictor import Reads
 from weft.tasks.shared.writing.glossary import reread
-from weft.train import weights
 
 MODEL = "model.safetensors"
 POINTS = 400  # maximum per curve, approximately

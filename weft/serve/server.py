@@ -73,7 +73,7 @@ class Server(uvicorn.Server):
                 ws="none",
                 limit_concurrency=limits.connections + 1,  # beyond it a request is answered with 503
                 log_level="error",  # warnings are about what clients send, and clients can send a lot
-                use_colors=False,  # no escape sequences, see weft/visible.py
+                use_colors=False,  # no escape sequences, see weft/wording.py
                 access_log=False,
                 server_header=False,
                 lifespan="off",

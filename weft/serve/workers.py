@@ -22,7 +22,7 @@ import torch
 from prometheus_client.multiprocess import mark_process_dead
 
 from weft.errors import ConfigError, WeftError
-from weft.parent import LAUNCHED, end_with_parent
+from weft.machine import LAUNCHED, end_with_parent
 from weft.serve.answers import translator
 from weft.serve.continuing import Ask, How, go_on, writer_of
 from weft.serve.counts import SEVERAL

@@ -52,7 +52,7 @@ class Training(ABC):
     def collate(self, numbers: np.ndarray) -> Any:
         """A batch of the training examples with these numbers, with `to(device)` and `target_tokens`.
 
-        What it draws at random comes from the open generator (weft/randomness.py), whose numbers depend on
+        What it draws at random comes from the open generator (weft/nn/randomness.py), whose numbers depend on
         the batch alone.
 
         A batch may also have `rows(slice)`, which returns some of its rows with the same padding, or None if

@@ -10,7 +10,7 @@ from torch import nn
 from weft.metrics.compared import Compared
 from weft.metrics.metric import Metric
 from weft.nn.heads.head import Loss
-from weft.plural import plural
+from weft.wording import plural
 
 
 class Sample(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from weft import jsonfile
 from weft.errors import CheckpointError
+from weft.store import jsonfile
 from weft.text import bounds
 
 _SAMPLE = "Ångström, İ: “½” \u1f82 ① 中文 ﷺ"

@@ -12,8 +12,8 @@ from typing import Any
 
 from tokenizers.decoders import DecodeStream
 
-from weft import jsonfile
 from weft.errors import DataError
+from weft.store import jsonfile
 from weft.text import bounds
 from weft.text.foreign import built
 from weft.text.pieces import listed

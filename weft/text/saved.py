@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from tokenizers import models
 
-from weft import jsonfile
 from weft.errors import CheckpointError
+from weft.store import jsonfile
 from weft.text.bounds import guarded
 from weft.text.pieces import PATTERNS, SPECIALS
 

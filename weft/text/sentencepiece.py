@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from tokenizers import Encoding, Tokenizer, models
 
-from weft import jsonfile
 from weft.errors import CheckpointError
+from weft.store import jsonfile
 from weft.text import protobuf
 from weft.text.bounds import guarded, half_pair
 from weft.text.charsmap import Charsmap

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer, models
 
-from weft import jsonfile
 from weft.errors import DataError
+from weft.store import jsonfile
 from weft.text import places
 from weft.text.bounds import guarded, half_pair
 from weft.text.learn import learn

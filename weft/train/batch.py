@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.nn import devices
 from weft.nn.heads.head import Loss
-from weft.randomness import Rows, drawing, part_of_batch
-from weft.recompute import recomputing
+from weft.nn.randomness import Rows, drawing, part_of_batch
+from weft.nn.recompute import recomputing
 from weft.tasks.ready import Training
-from weft.train import devices, seeds
+from weft.train import seeds
 from weft.train.objectives.objective import Criterion
 from weft.train.position import Group
 from weft.train.processes import Share

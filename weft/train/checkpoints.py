@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from weft import files, jsonfile
 from weft.errors import CheckpointError
-from weft.train import parts, weights
+from weft.store import files, jsonfile, weights
+from weft.train import parts
 from weft.train.history import History, plain
 from weft.train.parts import Shard
 from weft.train.position import Position

@@ -12,9 +12,9 @@ import shutil
 
 import torch
 
-from weft.cache import cache_directory
 from weft.errors import ConfigError
-from weft.plural import plural
+from weft.store.cache import cache_directory
+from weft.wording import plural
 
 
 def check(device: torch.device) -> None:

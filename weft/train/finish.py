@@ -9,7 +9,8 @@ from typing import Any
 from torch import nn
 
 from weft.errors import CheckpointError
-from weft.train import averaging, weights
+from weft.store import weights
+from weft.train import averaging
 from weft.train.checkpoints import Checkpoints
 from weft.train.history import History, Scored, finite, plain
 from weft.train.reporting import Reporter

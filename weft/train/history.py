@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from weft import jsonfile
+from weft.store import jsonfile
 from weft.train.schedules.schedule import Schedule, ScheduleState
 
 

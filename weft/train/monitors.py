@@ -19,7 +19,7 @@ from weft.diagnose.reach import LAGS, reach_at, seen
 from weft.diagnose.recorded import Place, Run, Trace, places, titles_of, trace
 from weft.diagnose.spectrum import recurrent_matrices, sigma_max, spectral_radius
 from weft.diagnose.verdict import verdict, worst
-from weft.randomness import drawing
+from weft.nn.randomness import drawing
 from weft.tasks.ready import Training
 from weft.train.position import Group, Position
 from weft.train.reporting import Reporter

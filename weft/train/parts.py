@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from weft import files, jsonfile
 from weft.errors import CheckpointError
+from weft.store import files, jsonfile
 
 MANIFEST = "manifest.json"
 PATIENCE_SECONDS = 600.0

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from weft.errors import DataError
-from weft.jsonfile import Amount, Count, Real
+from weft.store.jsonfile import Amount, Count, Real
 from weft.train.settings import Settings
 
 

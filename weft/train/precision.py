@@ -3,7 +3,7 @@
 On a CPU that multiplies bfloat16 in hardware both are timed before the first update, forward and backward
 without an optimiser step. Nothing of the training changes: random generators and buffers are put back. The
 answer is kept per machine, model and batch (../nn/kernels/choice.py), and in the run's checkpoints, so that a
-resumed run computes as before. Read next: devices.py, ready.py.
+resumed run computes as before. Read next: ../nn/devices.py, ready.py.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import nn
 
+from weft.nn import devices
 from weft.nn.kernels import choice
 from weft.tasks.ready import Training
 from weft.tasks.validation import Validation
-from weft.train import devices
 from weft.train.batch import Pass
 from weft.train.objectives.objective import Criterion
 from weft.train.position import Plan, Position, groups

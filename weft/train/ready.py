@@ -9,11 +9,12 @@ import torch
 from torch import nn
 
 from weft.errors import ConfigError
+from weft.nn import devices
 from weft.nn.regions import compile_regions
-from weft.plural import plural
+from weft.store import blueprint, weights
 from weft.tasks.ready import Ready, training_of
 from weft.tasks.task import Task
-from weft.train import blueprint, carry, compiling, devices, precision, seeds, sharding, transfer, weights
+from weft.train import carry, compiling, precision, seeds, sharding, transfer
 from weft.train.clock import Clock
 from weft.train.course import Course
 from weft.train.divergence import Divergence
@@ -26,6 +27,7 @@ from weft.train.resume import resume
 from weft.train.session import Session
 from weft.train.settings import Settings
 from weft.train.tuned import Frozen, apply, scales
+from weft.wording import plural
 
 
 def check(task: Task, settings: Settings) -> tuple[torch.device, History]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from weft import files, jsonfile
 from weft.errors import CheckpointError
+from weft.store import files, jsonfile
 from weft.train.history import plain
 
 

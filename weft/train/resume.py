@@ -6,7 +6,8 @@ import torch
 from torch import nn
 
 from weft.errors import CheckpointError
-from weft.train import kernels, optimiser_state, sharding, weights
+from weft.store import weights
+from weft.train import kernels, optimiser_state, sharding
 from weft.train.checkpoints import Checkpoints, Saved
 from weft.train.guard import NonFinite
 from weft.train.history import History

@@ -1,13 +1,13 @@
 """The contents of a run's checkpoint JSON: state.json in each checkpoint, and checkpoints.json next to them.
 
-Read next: checkpoints.py, which reads and writes them; ../jsonfile.py.
+Read next: checkpoints.py, which reads and writes them; ../store/jsonfile.py.
 """
 
 from pathlib import Path
 from typing import Annotated, Literal
 
-from weft import jsonfile
 from weft.errors import CheckpointError
+from weft.store import jsonfile
 from weft.train.history import Validated
 from weft.train.position import Position
 from weft.version import __version__

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
 
-from weft.plural import plural
 from weft.train.checkpoints import Checkpoints
 from weft.train.snapshot import Snapshot
+from weft.wording import plural
 
 
 class Saving:

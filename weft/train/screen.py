@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from weft.plural import plural
 from weft.train.reporting import Line, MetricsFile, Reporter, Several, TensorBoard
-from weft.visible import beneath, visible
+from weft.wording import beneath, plural, visible
 
 SECONDS_BETWEEN_DRAWINGS = 0.5
 SECONDS_BETWEEN_LINES = 10.0

@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 
 from weft.nn.kernels import choice
-from weft.train import claim, seeds
+from weft.store import claim
+from weft.train import seeds
 from weft.train.checkpoints import Checkpoints
 from weft.train.interrupts import Interrupts
 from weft.train.parts import Shard

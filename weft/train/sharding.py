@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.train import weights
+from weft.store import weights
 from weft.train.feeding.feeding import Feeding, always_true
 
 OUTER = ("loss", "carry_on")  # methods of a model that the loop calls

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from weft import files
-from weft.train import carry, optimiser_state, weights
+from weft.store import files, weights
+from weft.train import carry, optimiser_state
 from weft.train.history import History
 from weft.train.objectives.objective import together
 from weft.train.parts import Shard, name

@@ -2,7 +2,7 @@
 
 When a run begins, the parts are written into it (`pack`), so that the other run is not needed again; when the
 model is built, they are copied into it (`take`). The rows of a table are found by the names of their pieces:
-the vocabularies may differ. Read next: model_parts.py; weights.py; ../tasks/ready.py, `rows`.
+the vocabularies may differ. Read next: model_parts.py; ../store/weights.py; ../tasks/ready.py, `rows`.
 """
 
 import json
@@ -13,12 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from weft import jsonfile
 from weft.errors import CheckpointError, ConfigError
 from weft.nn.embed.tokens import Tokens
-from weft.plural import plural
-from weft.train import weights
+from weft.store import jsonfile, weights
 from weft.train.model_parts import find
+from weft.wording import plural
 
 SETTING = "training.start_parts"
 VOCABULARY = "vocabulary"

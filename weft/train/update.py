@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from weft.nn.regions import plainly
-from weft.plural import plural
 from weft.tasks.ready import Training
 from weft.train.batch import Pass, add
 from weft.train.guard import NonFinite, advice, explain
@@ -27,6 +26,7 @@ from weft.train.settings import Settings
 from weft.train.sharding import is_sharded, local
 from weft.train.workers import Workers
 from weft.tree import State
+from weft.wording import plural
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from weft import files, jsonfile
 from weft.config.compared import at
 from weft.run import open_run
+from weft.store import files, jsonfile
 from weft.tune import space as spaces
 from weft.tune.plan import TEST, Plan
 from weft.tune.study import Study

@@ -9,14 +9,14 @@ from inspect import signature
 from pathlib import Path
 from typing import NamedTuple
 
-from weft import files, jsonfile
-from weft.card import write_card
 from weft.config import read_recipe
 from weft.config.compared import at, difference
 from weft.errors import ConfigError
 from weft.metrics.trainings import Mean, mean_of
 from weft.run import begin, check, open_run
+from weft.run.card import write_card
 from weft.run.checked import task_of
+from weft.store import files, jsonfile
 from weft.train.loop import train
 from weft.train.reporting import MetricsFile
 

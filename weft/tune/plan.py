@@ -5,13 +5,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from weft import files, jsonfile
 from weft.config import Table, dump, parse, read_recipe
 from weft.config.compared import at, difference
 from weft.config.shipped import find
 from weft.errors import ConfigError
 from weft.run import check
 from weft.run.begun import completed
+from weft.store import files, jsonfile
 from weft.tasks.space import PER_TOKEN, Range, decoding_of, space_of
 from weft.tune import space as spaces
 

@@ -5,20 +5,20 @@ Read next: ../figures/tuning.py, the pictures; ../config/edited.py.
 
 from typing import Any
 
-from weft import files
 from weft.config import parse
 from weft.config.compared import at
 from weft.config.edited import edited
 from weft.figures.picture import save
 from weft.figures.tuning import history_figure, importance_figure
 from weft.metrics.trainings import Mean
-from weft.plural import plural
 from weft.run import check
+from weft.store import files
 from weft.tune import plan as plans
 from weft.tune import space as spaces
 from weft.tune.decoding import best_decoding
 from weft.tune.retrain import retrained
 from weft.tune.study import Study
+from weft.wording import plural
 
 
 def write_report(study: Study, seeds: int) -> list[str]:

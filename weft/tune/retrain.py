@@ -5,14 +5,14 @@ Read next: report.py.
 
 import shutil
 
-from weft import files, jsonfile
-from weft.card import write_card
 from weft.config import Table, dump, read_recipe
 from weft.errors import CheckpointError
 from weft.metrics.trainings import Mean, mean_of
 from weft.run import Begun, begin, check
 from weft.run.begun import completed
-from weft.train.claim import claim
+from weft.run.card import write_card
+from weft.store import files, jsonfile
+from weft.store.claim import claim
 from weft.train.loop import train
 from weft.train.reporting import MetricsFile
 from weft.tune.plan import QUIET

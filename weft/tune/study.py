@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from weft.errors import CheckpointError, ConfigError, DataError
-from weft.train.claim import claim
+from weft.store.claim import claim
 from weft.tune import space as spaces
 from weft.tune.plan import Plan
 

@@ -16,7 +16,7 @@ from tests.tasks.test_multilingual import WORDS
 from tests.tasks.test_multilingual import corpus as make_many
 from weft.config import read_recipe
 from weft.errors import ConfigError
-from weft.randomness import drawing
+from weft.nn.randomness import drawing
 from weft.run import check
 from weft.tasks.ready import training_of
 from weft.tasks.shared.writing.batch import PairBatch

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from weft import files
 from weft.errors import ConfigError, ExportError
 from weft.export.format import Format, Options
 from weft.export.programs import assemble
 from weft.run import Opened
+from weft.store import files
 from weft.tasks.exported import Exported, exported
 from weft.tasks.predictor import Answer, Place
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from weft import files
 from weft.errors import ConfigError
 from weft.export import page
 from weft.export.format import Format, Options
 from weft.export.formats.onnx import PROGRAM, Onnx
 from weft.run import Opened
+from weft.store import files
 from weft.tasks.exported import exported
 from weft.text.imported import KEY
 

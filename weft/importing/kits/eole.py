@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from weft import jsonfile
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import Origin, safe_tensors
 from weft.importing.kits.kit import Given, Kit
@@ -21,6 +20,7 @@ from weft.importing.names import tensor
 from weft.importing.writing import Parts
 from weft.nn.positions import Positions
 from weft.nn.transformer import Activation
+from weft.store import jsonfile
 
 CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocab.json", "model.00.safetensors"
 SPARE = (*COMPUTED, ".layer_scalar")  # which is used by Gemma alone

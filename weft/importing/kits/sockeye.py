@@ -10,7 +10,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-from weft import jsonfile
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
 from weft.importing.kits import vocabularies
@@ -20,6 +19,7 @@ from weft.importing.kits.reading import choice, number, tensors, yaml
 from weft.importing.kits.sockeye_parts import SIDES, Model, origins_of
 from weft.importing.kits.vocabularies import Found
 from weft.importing.writing import Parts
+from weft.store import jsonfile
 
 SETTINGS, BEST = "config", "params.best"
 SYMBOLS = ("<pad>", "<unk>", "<s>", "</s>")

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from weft import files, jsonfile
 from weft.errors import WeftError
 from weft.inspect.comparing.evidence import Evidence, evidence
 from weft.inspect.inspection import inspected_of
@@ -24,6 +23,7 @@ from weft.inspect.views.view import plain
 from weft.metrics.bylength import LengthRow
 from weft.metrics.scored import as_json
 from weft.run import Opened
+from weft.store import files, jsonfile
 from weft.tasks.shared.inspected.inspected import Inspected
 
 VERSION = 4

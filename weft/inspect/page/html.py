@@ -16,7 +16,7 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.figures.colours import BARS, DARK_BARS, DARK_SIGNED, DARK_WEIGHTS, SIGNED, WEIGHTS, scale
 from weft.inspect.views.view import Block, View, plain
-from weft.plural import plural
+from weft.wording import plural
 
 HERE = Path(__file__).parent
 SCRIPTS = (

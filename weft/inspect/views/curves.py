@@ -8,10 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from weft import jsonfile
 from weft.diagnose.recorded import places, titles_of
 from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, series
 from weft.run import Opened
+from weft.store import jsonfile
 from weft.tasks.shared.inspected.inspected import Inspected
 
 if TYPE_CHECKING:

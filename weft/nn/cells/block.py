@@ -18,8 +18,7 @@ from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.transformer import Activation, FeedForward
-from weft.shapes import check_choice
-from weft.tracing import exporting
+from weft.shapes import check_choice, exporting
 from weft.tree import State
 
 Gate = Literal["none", "input", "output"]

@@ -14,7 +14,7 @@ from weft.errors import ConfigError, ShapeError
 from weft.nn.kernels.cells.form import Gates
 from weft.nn.kernels.exported import stepped
 from weft.nn.padding import read_mask, restore, settle
-from weft.tracing import exporting
+from weft.shapes import exporting
 from weft.tree import State, leaves, where
 
 

@@ -12,7 +12,7 @@ from weft.nn.distances import Rotary, turned
 from weft.nn.kernels.cells.held import shown_last
 from weft.nn.kernels.linear import Linear
 from weft.probe import record, watching
-from weft.tracing import exporting
+from weft.shapes import exporting
 
 State = tuple[Tensor, Tensor, Tensor]
 

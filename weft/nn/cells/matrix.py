@@ -13,7 +13,7 @@ from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.chunks import Corrected, Decayed, Replaced
 from weft.probe import record, watching
-from weft.tracing import exporting
+from weft.shapes import exporting
 from weft.tree import State
 
 Recurrence = Decayed | Replaced | Corrected

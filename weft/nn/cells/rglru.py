@@ -9,7 +9,7 @@ from weft.nn.cells.headwise import Headwise
 from weft.nn.kernels.linear import Linear
 from weft.nn.scan import recur
 from weft.probe import record, watching
-from weft.tracing import exporting
+from weft.shapes import exporting
 
 SHARPNESS = 8.0
 """c of equation 6: a = sigmoid(Lambda)^(c r)."""

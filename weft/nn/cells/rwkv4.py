@@ -11,7 +11,7 @@ from weft.nn.cells.rwkv7 import change
 from weft.nn.kernels.linear import Linear
 from weft.nn.scan import recur
 from weft.probe import record, watching
-from weft.tracing import exporting
+from weft.shapes import exporting
 
 State = tuple[Tensor, ...]
 MIXED = "rkv"  # receptance, key, value

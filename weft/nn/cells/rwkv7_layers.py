@@ -14,7 +14,7 @@ from weft.nn.cells.rwkv7 import RWKV7, change
 from weft.nn.kernels.cells.held import shown_last
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
-from weft.tracing import exporting
+from weft.shapes import exporting
 from weft.tree import State
 
 EPSILON = 64e-5  # of the norm of the heads, in the authors' code

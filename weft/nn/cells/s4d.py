@@ -14,8 +14,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.kernels.cells.held import shown_last
 from weft.nn.kernels.linear import Linear
 from weft.probe import record, watching
-from weft.shapes import check_choice
-from weft.tracing import exporting
+from weft.shapes import check_choice, exporting
 
 Rule = Literal["zoh", "bilinear"]
 State = tuple[Tensor, Tensor, Tensor]

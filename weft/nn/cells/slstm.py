@@ -12,8 +12,7 @@ from weft.nn.cells.headwise import Headwise
 from weft.nn.cells.initial import GateNorm, input_weights
 from weft.nn.kernels.linear import linear
 from weft.probe import record, watching
-from weft.shapes import check_choice
-from weft.tracing import exporting
+from weft.shapes import check_choice, exporting
 from weft.tree import where
 
 State = tuple[Tensor, ...]

@@ -26,8 +26,8 @@ from weft.nn.kernels.writing.transformer import Layers, Past, transformer
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.padding import harmless
 from weft.nn.positions import added, positions_of
+from weft.nn.recompute import recomputed
 from weft.nn.transformer import Activation, FeedForward, Norm, Residual
-from weft.recompute import recomputed
 from weft.shapes import check_choice
 from weft.tree import State
 

@@ -23,10 +23,10 @@ from weft.nn.kernels.writing.transformer import Layers, Past, transformer
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.padding import harmless
 from weft.nn.positions import Positions, added, counted, distance_of, positions_of
+from weft.nn.recompute import recomputed
 from weft.nn.rotary import UNSCALED, Scaling
 from weft.nn.transformer import Activation, Norm, blocks_of
-from weft.recompute import recomputed
-from weft.tracing import exporting
+from weft.shapes import exporting
 
 
 class SourceLayers(NamedTuple):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from weft.errors import ConfigError
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
-from weft.randomness import for_rows, open_generator
+from weft.nn.randomness import for_rows, open_generator
 
 LEAST = 1e-6
 """Minimum power of a band, for silence, because the logarithm of 0 is infinite."""

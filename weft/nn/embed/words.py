@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from weft.nn.embed.characters import Characters
 from weft.nn.kernels.dropout import Dropout
-from weft.randomness import for_rows, open_generator
+from weft.nn.randomness import for_rows, open_generator
 
 
 class Spelled(NamedTuple):

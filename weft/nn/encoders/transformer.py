@@ -11,8 +11,8 @@ from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.positions import Positions, counted, distance_of, positions_of
+from weft.nn.recompute import recomputed
 from weft.nn.transformer import Activation, Norm, blocks_of
-from weft.recompute import recomputed
 
 
 class TransformerEncoder(Encoder):

@@ -5,7 +5,7 @@ could therefore use, or lose, the copies of another batch that runs at the same 
 weight used at every step were then added sometimes in bfloat16 and sometimes in float32, and two training
 runs with the same seed differed in the last bits. On the CPU, where batches run in parallel, torch's own
 cache is therefore off and products call `cast_weight`. On a GPU a process runs one pass at a time and uses
-torch's cache. Read next: linear.py; train/devices.py, which opens the block.
+torch's cache. Read next: linear.py; ../devices.py, which opens the block.
 """
 
 from collections.abc import Iterator

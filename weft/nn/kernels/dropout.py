@@ -23,7 +23,7 @@ from weft.errors import ConfigError
 from weft.native import pointer
 from weft.nn.kernels import choice
 from weft.nn.kernels.ways import Way, fused, pick, why_not_native
-from weft.randomness import for_rows, open_generator, open_rows
+from weft.nn.randomness import for_rows, open_generator, open_rows
 
 LEVELS = 1 << 16
 GROUP = 32  # elements that share 16 hashes: the low halves, then the high halves

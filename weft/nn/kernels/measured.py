@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from weft import files, jsonfile, native
-from weft.cache import cache_directory
+from weft import native
+from weft.store import files, jsonfile
+from weft.store.cache import cache_directory
 from weft.version import __version__
 
 LARGEST = 2**16

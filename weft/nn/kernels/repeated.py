@@ -21,7 +21,7 @@ from torch import Tensor
 
 from weft.nn.kernels import choice
 from weft.nn.kernels.ways import fused
-from weft.recompute import recomputes
+from weft.nn.recompute import recomputes
 
 Made = TypeVar("Made")
 ROWS = 2048  # of the factors that wait for their product

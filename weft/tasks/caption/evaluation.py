@@ -15,10 +15,10 @@ from weft.metrics.compared import Compared
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.rouge import rouge_l
 from weft.metrics.scored import Scored, fingerprint
-from weft.plural import plural
 from weft.tasks.caption.predictor import Captioner, coco
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.shared.pictures.data import Captions
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

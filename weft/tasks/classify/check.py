@@ -12,8 +12,8 @@ from weft.data.labelled import OPTIONS, LabelledText
 from weft.data.report import COMMON, Report
 from weft.data.sides import Finding, placed
 from weft.errors import DataError
-from weft.plural import plural
 from weft.tasks.shared.labels.data import names_of
+from weft.wording import plural
 
 FEW = 3  # texts of a class that is nearly empty
 MOST = 1000  # findings of a kind that are kept

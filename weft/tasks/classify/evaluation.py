@@ -15,12 +15,12 @@ from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
 from weft.metrics.metric import Score
 from weft.metrics.scored import Scored, scored
-from weft.plural import plural
 from weft.tasks.classify.baselines import baselines
 from weft.tasks.classify.predictor import Classifier
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.predictor import Place, separated
 from weft.tasks.shared.labels.sureness import Sureness, sureness
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

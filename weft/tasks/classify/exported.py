@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from weft import files
 from weft.errors import ConfigError, DataError
 from weft.models import Predictor
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.grams import Grams
+from weft.store import files
 from weft.tasks.exported import Exported, Graph
 from weft.tasks.shared.labels.temperature import calibrated
 from weft.text.portable import portable

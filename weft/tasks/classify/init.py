@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from weft.errors import DataError
-from weft.plural import plural
 from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from weft.data.labelled import LabelledText, Labels

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft import jsonfile
 from weft.errors import CheckpointError
 from weft.nn.embed.contextual import Twice
 from weft.nn.embed.grams import Grams
+from weft.store import jsonfile
 from weft.tasks.classify.items import Items
 from weft.tasks.classify.model import Bag
 from weft.tasks.classify.several import USUAL

@@ -17,7 +17,6 @@ from weft.errors import ConfigError, DataError, within
 from weft.nn.embed.grams import Grams
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
-from weft.plural import plural
 from weft.tasks.classify.check import check_labels
 from weft.tasks.classify.columns import columns
 from weft.tasks.classify.evaluation import LabelEvaluation
@@ -35,6 +34,7 @@ from weft.tasks.shared.labels.splits import small_validation
 from weft.tasks.shared.writing.batch import pad
 from weft.tasks.task import Progress, Task
 from weft.text.loading import load_vocabulary
+from weft.wording import plural
 
 
 class Classify(Task):

@@ -12,13 +12,13 @@ from weft.data.images import data_uri
 from weft.data.shapes import read_caption, recognise
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored, fingerprint
-from weft.plural import plural
 from weft.tasks.draw.predictor import Painter
 from weft.tasks.draw.tiles import FIRST
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.shared.pictures.data import Captions
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.shared.writing.scoring import scores_of
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.plural import plural
 from weft.search.trace import Trace
 from weft.tasks.draw.tiles import FIRST, Tiles
 from weft.tasks.shared.inspected.decoded import decoded
@@ -13,6 +12,7 @@ from weft.tasks.shared.inspected.inspected import Examples, Inspected, Pictured,
 from weft.tasks.shared.inspected.pictures import places
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs, pad
 from weft.text.vocabulary import EOS, UNK
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from weft.tasks.draw.ready import DrawReady

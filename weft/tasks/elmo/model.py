@@ -4,9 +4,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from weft import jsonfile
 from weft.errors import ConfigError
 from weft.nn.embed.contextual import BothWays
+from weft.store import jsonfile
 from weft.tasks.shared.lexicon import Lexicon
 
 LEXICON, SIZES = "tokenizer.elmo.json", "tokenizer.elmo-sizes.json"

@@ -12,7 +12,6 @@ from weft.data.check import check
 from weft.data.plain import no_words
 from weft.data.report import Report
 from weft.nn.heads.head import Loss
-from weft.plural import plural
 from weft.tasks.elmo.evaluation import collate
 from weft.tasks.elmo.model import SIZES, Elmo, ElmoModel
 from weft.tasks.elmo.ready import ElmoReady, ElmoTraining
@@ -21,6 +20,7 @@ from weft.tasks.shared.context import text
 from weft.tasks.shared.context.evaluation import ContextEvaluation
 from weft.tasks.shared.running_text import ProseData
 from weft.tasks.task import Progress, Task
+from weft.wording import plural
 
 
 class ElmoTask(Task):

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from weft import jsonfile
 from weft.errors import CheckpointError, DataError
 from weft.nn.embed.counts import Cells
 from weft.nn.embed.neighbours import Neighbourhood
+from weft.store import jsonfile
 
 POWER = 0.75
 """Exponent of a word's count in the noise distribution (Mikolov et al. 2013)."""

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from weft.data.plain import no_words
 from weft.data.questions import read_questions
-from weft.plural import plural
 from weft.tasks.init import TEST, TRAIN, Init, NewRecipe
 from weft.tasks.shared.recipe_text import quoted
+from weft.wording import plural
 
 
 class Embeddings(Init):

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from weft import jsonfile
 from weft.data.windows import Scale, Windows
 from weft.errors import CheckpointError
+from weft.store import jsonfile
 
 _SCALE = ("mean", "std")
 

@@ -12,7 +12,7 @@ from weft.nn.forecasters.forecaster import Forecaster, Past
 from weft.nn.forecasters.segments import SegmentForecaster
 from weft.nn.heads.head import Head, Loss, RealHead
 from weft.nn.heads.point import Point
-from weft.randomness import for_rows, open_generator
+from weft.nn.randomness import for_rows, open_generator
 
 Normalise = Literal["last", "mean", "mean_std", "none"]
 Base = Literal["none", "linear", "level"]

@@ -9,14 +9,13 @@ from typing import ClassVar, Literal
 
 import torch
 
-from weft import jsonfile
 from weft.data.report import Report
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
-from weft.plural import plural
+from weft.store import jsonfile
 from weft.tasks.forecast.about import about, read
 from weft.tasks.forecast.baseline import fit
 from weft.tasks.forecast.check import check
@@ -27,6 +26,7 @@ from weft.tasks.forecast.predictor import Horizon
 from weft.tasks.forecast.ready import PARTS, ForecastReady, ForecastTraining
 from weft.tasks.ready import Split
 from weft.tasks.task import Progress, Task
+from weft.wording import plural
 
 KEPT = "series.json"
 

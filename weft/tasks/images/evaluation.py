@@ -12,10 +12,10 @@ from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
 from weft.metrics.metric import Score
 from weft.metrics.scored import Scored, scored
-from weft.plural import plural
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.images.data import Classed
 from weft.tasks.images.predictor import PictureClassifier
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

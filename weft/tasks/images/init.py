@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from weft.data.images import is_clip, read_clip, read_folders
 from weft.errors import DataError
-from weft.plural import plural
 from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe
 from weft.tasks.shared.pictures.init import rounded
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
+from weft.wording import plural
 
 LARGEST = 64
 """Largest side in pixels at which a small convolutional net is fast on a CPU."""

@@ -13,7 +13,6 @@ import torch
 from weft.data.report import Report
 from weft.errors import DataError, within
 from weft.nn.heads.head import Loss
-from weft.plural import plural
 from weft.tasks.images.data import ClassData
 from weft.tasks.images.evaluation import ImageEvaluation
 from weft.tasks.images.ready import ImagesReady, ImagesTraining
@@ -24,6 +23,7 @@ from weft.tasks.shared.pictures.check import check_classes
 from weft.tasks.shared.pictures.model import ImageModel, places_of
 from weft.tasks.shared.pictures.shape import read_shape, write_shape
 from weft.tasks.task import Progress, Task
+from weft.wording import plural
 
 
 class Images(Task):

@@ -18,13 +18,13 @@ from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored, fingerprint
 from weft.models import Generator
 from weft.nn.positions import most_positions
-from weft.plural import plural
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.language.mixture import Counted, Parts, Weights, counted, halves, ngram_logp, parts_of
 from weft.tasks.language.scoring import too_long
 from weft.tasks.language.stream import Stream, lines_of
 from weft.tasks.language.writing import Writing
 from weft.tasks.shared.running_text import ProseData
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from weft.figures.colours import BARS, FAINT, GRID, INK, weight_colours
 from weft.figures.letters import printable
-from weft.plural import plural
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from weft.tasks.language.evaluation import Bucket

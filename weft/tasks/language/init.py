@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from weft.data.plain import PlainText, no_words
 from weft.errors import DataError
-from weft.plural import plural
 from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
 from weft.tasks.shared.planned import planned
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
+from weft.wording import plural
 
 Kind = Literal["space", "word", "character", "bpe"]
 Model = Literal["lstm", "gpt"]

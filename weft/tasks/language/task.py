@@ -15,7 +15,6 @@ from weft.data.report import Report
 from weft.errors import CheckpointError, ConfigError, within
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
-from weft.plural import plural
 from weft.tasks.language.batch import collate_lines, cut
 from weft.tasks.language.evaluation import ProseEvaluation
 from weft.tasks.language.model import ProseModel, grows
@@ -26,6 +25,7 @@ from weft.tasks.shared.running_text import ProseData
 from weft.tasks.task import Progress, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
+from weft.wording import plural
 
 VOCABULARY = "tokenizer.json"
 

@@ -10,9 +10,9 @@ from weft.metrics.baseline import beside
 from weft.metrics.bootstrap import mean_with_interval
 from weft.metrics.metric import Metric
 from weft.metrics.scored import Scored, as_json, report
-from weft.plural import plural
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.shared.writing.evaluation import COPIED, PairEvaluation
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from weft.cache import cache_directory
 from weft.data.check import check
 from weft.data.joined import Joined
 from weft.data.report import Report
 from weft.data.store import TokenStore, content_key
 from weft.errors import CheckpointError, ConfigError, within
 from weft.nn.heads.head import Loss
+from weft.store.cache import cache_directory
 from weft.tasks.abilities import Direction
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft import jsonfile
 from weft.data.conllu import Sentence
 from weft.errors import CheckpointError
 from weft.nn.embed.contextual import Twice
 from weft.nn.embed.words import Spelled
+from weft.store import jsonfile
 
 PAD, UNKNOWN = 0, 1
 LETTERS = 30

@@ -14,12 +14,12 @@ from weft.metrics.compared import Compared, of_lines
 from weft.metrics.scored import Scored, scored
 from weft.metrics.wer import Wer
 from weft.models import Generator
-from weft.plural import plural
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.speech.batch import collate_recordings
 from weft.tasks.speech.data import Recording
 from weft.tasks.speech.predictor import Transcriber
 from weft.tasks.validation import mean_loss
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

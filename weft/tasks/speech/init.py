@@ -6,10 +6,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from weft.data.audio import read_spoken
 from weft.errors import ConfigError, DataError
-from weft.plural import plural
 from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe
 from weft.tasks.shared.planned import planned
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
+from weft.wording import plural
 
 
 class Speech(Init):

@@ -10,10 +10,10 @@ from typing import ClassVar, Literal
 
 import torch
 
-from weft import jsonfile
 from weft.data.report import Report
 from weft.errors import DataError, within
 from weft.nn.heads.head import Loss
+from weft.store import jsonfile
 from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.writing.decoding import EVALUATED, PREDICTED
 from weft.tasks.speech.batch import collate_recordings

@@ -19,12 +19,12 @@ from weft.metrics.metric import Score
 from weft.metrics.scored import Scored, scored
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
-from weft.plural import plural
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.predictor import Place, separated
 from weft.tasks.shared.labels.sureness import Sureness, sureness
 from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.tag.predictor import Tagger
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from weft import files
 from weft.errors import ConfigError, DataError
 from weft.models import Predictor
 from weft.nn.embed.words import Spelled, Words
 from weft.nn.heads.crf import Crf
+from weft.store import files
 from weft.tasks.exported import Exported, Graph
 from weft.tasks.shared.lexicon import LETTERS
 

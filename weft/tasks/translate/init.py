@@ -8,11 +8,11 @@ from weft.data.parallel import ParallelText, both, is_memory, is_table
 from weft.data.sides import side_name
 from weft.data.split import hold_out
 from weft.errors import ConfigError, DataError
-from weft.plural import plural
 from weft.tasks.init import Init, NewRecipe, Option
 from weft.tasks.shared.planned import planned
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
 from weft.tasks.shared.writing.survey import MIDDLE, SMALL, TINY, sibling, survey
+from weft.wording import plural
 
 
 class Named(NamedTuple):

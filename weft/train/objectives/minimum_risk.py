@@ -21,7 +21,7 @@ from weft.metrics.sentence_bleu import SentenceBleu
 from weft.models import Generator
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
-from weft.randomness import open_generator
+from weft.nn.randomness import open_generator
 from weft.search.beam import beam
 from weft.search.hypotheses import to_lists
 from weft.search.sampling import sample

@@ -25,7 +25,7 @@ from weft.nn.kernels.exported import OPERATORS, layer
 from weft.nn.kernels.repeated import opened
 from weft.nn.kernels.ways import Way, able, pick
 from weft.nn.padding import inspectable
-from weft.tracing import exporting
+from weft.shapes import exporting
 
 __all__ = ["Given", "run", "skips_padding"]
 

@@ -12,7 +12,7 @@ from weft.nn.kernels.cells.form import FORMS, Norms, Recurrence
 from weft.nn.kernels.cells.rows import Sorted
 from weft.nn.kernels.exported import Tensors, repeated
 from weft.nn.kernels.linear import linear
-from weft.tracing import exporting
+from weft.shapes import exporting
 
 EPSILON = 1e-5  # as in nn/cells/initial.py
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from weft.nn import scan
 from weft.nn.kernels.exported import Tensors, repeated
-from weft.tracing import exporting
+from weft.shapes import exporting
 
 
 def by_torch(

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from weft.data.split import rank
 from weft.errors import ConfigError, DataError
-from weft.plural import plural
 from weft.tasks.task import Split
+from weft.wording import plural
 
 ENOUGH = 1068
 """Number of texts whose accuracy has a 95 % interval of at most ±3 points."""

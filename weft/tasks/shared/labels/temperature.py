@@ -11,8 +11,8 @@ from typing import Annotated, Any, NamedTuple
 
 from torch import Tensor
 
-from weft import files, jsonfile
 from weft.metrics.temperature import COLDEST, HOTTEST
+from weft.store import files, jsonfile
 
 FILE = "calibration.json"
 

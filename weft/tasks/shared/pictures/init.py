@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from weft.data.captions import SPLITS, Captioned, read_captions
 from weft.data.lines import read_lines
 from weft.errors import ConfigError
-from weft.plural import plural
 from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
+from weft.wording import plural
 
 
 class CaptionsInit(Init):

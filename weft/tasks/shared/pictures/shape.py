@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from weft import jsonfile
+from weft.store import jsonfile
 
 NAME = "pictures.json"
 

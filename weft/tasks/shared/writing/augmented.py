@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from weft.randomness import open_generator
+from weft.nn.randomness import open_generator
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.data import AugmentSettings, VocabularySettings
 from weft.text import noise

@@ -7,9 +7,9 @@ from weft.data.parallel import complete
 from weft.errors import DataError, ShapeError
 from weft.models import Generator
 from weft.nn.positions import most_positions
-from weft.plural import plural
 from weft.tasks.predictor import Place
 from weft.tasks.shared.writing.translator import Translator
+from weft.wording import plural
 
 
 def scorable(sources: Sequence[str], references: Sequence[str], title: str) -> list[int]:

@@ -8,17 +8,17 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from weft.cache import cache_directory
 from weft.data.joined import Joined
 from weft.data.shortlist import Shortlist
 from weft.data.store import TokenStore, content_key
 from weft.errors import CheckpointError, DataError
-from weft.plural import plural
+from weft.store.cache import cache_directory
 from weft.tasks.shared.writing.data import PairData
 from weft.tasks.shared.writing.reading import SourceReader
 from weft.tasks.task import Progress
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
+from weft.wording import plural
 
 SHORTLIST = "shortlist.json"
 LEARNING = "learning the vocabulary"

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Protocol
 
 from weft.data.store import EncodedPairs, PairEncoder
-from weft.plural import plural
 from weft.tasks.shared.writing.glossary import Glossary, read_glossary
 from weft.text.vocabulary import UNK, Vocabulary, Word
+from weft.wording import plural
 
 
 class Reading(Protocol):

@@ -14,12 +14,12 @@ from weft.errors import ConfigError, DataError, ShapeError
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored, report
 from weft.models import Generator
-from weft.plural import plural
 from weft.tasks.each import Failure, each
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.predictor import Place, separated
 from weft.tasks.shared.like_length import groups
 from weft.tasks.shared.writing.kept import counted
+from weft.wording import plural
 
 TOKENS = 2000  # target positions whose distributions are held at once
 

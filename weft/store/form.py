@@ -1,12 +1,12 @@
-"""The format of a run directory, in its run.json. Read next: begun.py, which writes it."""
+"""The format of a run directory, in its run.json. Read next: ../run/begun.py, which writes it."""
 
 import platform
 from pathlib import Path
 
 import torch
 
-from weft import files, jsonfile
 from weft.errors import CheckpointError
+from weft.store import files, jsonfile
 from weft.version import __version__
 
 FORMAT = 1

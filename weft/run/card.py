@@ -6,14 +6,14 @@ from pathlib import Path
 
 import torch
 
-from weft import files
 from weft.config import dump
 from weft.errors import CheckpointError
-from weft.plural import plural
 from weft.run import Begun
 from weft.run.teacher import teacher_of
+from weft.store import files
 from weft.train.outcome import Outcome
 from weft.version import __version__
+from weft.wording import plural
 
 
 def write_card(run: Path, begun: Begun, outcome: Outcome) -> None:

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from weft.errors import DataError
-from weft.visible import beneath, shown, visible
+from weft.wording import beneath, shown, visible
 
 
 class Terminal(io.TextIOWrapper):

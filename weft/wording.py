@@ -1,9 +1,9 @@
-"""Make untrusted text safe to print: no control character reaches a terminal.
+"""Words of messages: counts with their noun, and text from files, safe to print.
 
-A run's names, tokens, labels and recipe can contain escape sequences that retitle a terminal, move its cursor
-or hide a line. `visible` escapes them, and `shown` applies it to the program's streams: always to stderr,
-and to stdout if it is a terminal (a pipe carries data).
-Read next: cli.py.
+No control character reaches a terminal: a run's names, tokens, labels and recipe can contain escape sequences
+that retitle it, move its cursor or hide a line. `visible` escapes them, and `shown` applies it to the
+program's streams: always to stderr, and to stdout if it is a terminal (a pipe carries data).
+Read next: errors.py.
 """
 
 import io
@@ -82,3 +82,29 @@ def _escaped(found: re.Match[str]) -> str:
     if found[0] == "\r":
         return "\\r"
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
+
+
+def plural(count: int, noun: str) -> str:
+    """A count and its noun, in the plural unless the count is 1.
+
+    Args:
+        count: the number; thousands are separated by commas.
+        noun: its singular, perhaps after an adjective: "line", "unknown word", "series".
+
+    Example:
+        >>> [plural(1, "line"), plural(1200, "unknown word"), plural(2, "class"), plural(3, "summary")]
+        ['1 line', '1,200 unknown words', '2 classes', '3 summaries']
+        >>> [plural(0, "line"), plural(2, "hypothesis"), plural(2, "series"), plural(2, "day")]
+        ['0 lines', '2 hypotheses', '2 series', '2 days']
+    """
+    return f"{count:,} {noun if count == 1 else _several(noun)}"
+
+
+def _several(noun: str) -> str:
+    if noun.endswith("series"):
+        return noun
+    if noun.endswith("sis"):
+        return f"{noun[:-2]}es"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"

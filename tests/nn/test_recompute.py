@@ -9,9 +9,9 @@ from torch import Tensor
 from tests.train.several import Pairs
 from weft.nn.kernels import choice
 from weft.nn.kernels.dropout import dropout
+from weft.nn.randomness import drawing
+from weft.nn.recompute import recomputed, recomputing
 from weft.probe import probe, record
-from weft.randomness import drawing
-from weft.recompute import recomputed, recomputing
 
 KINDS = ["transformer", "recurrent", "lookback"]
 

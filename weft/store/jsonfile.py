@@ -8,7 +8,7 @@ The code that owns a file declares its contents as a `Form`, next to the code th
 
 and reads it with `load`. Unknown keys are skipped, so that runs of newer versions still open; keys with a
 default may be missing, so that runs of older versions do too.
-Read next: run/form.py.
+Read next: form.py.
 """
 
 import json
@@ -24,8 +24,8 @@ import msgspec
 from msgspec import Meta as Meta
 from msgspec import field as field
 
-from weft import files
 from weft.errors import CheckpointError, WeftError
+from weft.store import files
 
 LARGEST = 64 * 2**20
 """Maximum bytes of a file; a vocabulary of 100,000 pieces has 6 million."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from weft import files, jsonfile
 from weft.errors import CheckpointError
+from weft.store import files, jsonfile
 
 
 def names(folder: Path) -> list[str]:

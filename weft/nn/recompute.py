@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from weft.nn.randomness import Rows, drawing, open_generator, open_rows, part_of_batch
 from weft.probe import watching
-from weft.randomness import Rows, drawing, open_generator, open_rows, part_of_batch
 
 _wanted: ContextVar[bool] = ContextVar("weft_recomputing", default=False)
 

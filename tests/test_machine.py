@@ -113,12 +113,12 @@ def test_processes_of_a_bulk_prediction_end_with_their_launcher(tmp_path: Path) 
 
 CHILD = """
 import os, signal, sys, time
-from weft import parent
-parent.POLL_SECONDS, parent.GRACE_SECONDS = 0.05, {grace}
+from weft import machine
+machine.POLL_SECONDS, machine.GRACE_SECONDS = 0.05, {grace}
 if {alone}:
-    parent._signalled_by_kernel = lambda: False
+    machine._signalled_by_kernel = lambda: False
 signal.signal(signal.SIGTERM, {handler})
-parent.end_with_parent()
+machine.end_with_parent()
 print("begun", flush=True)
 while True:
     time.sleep(0.01)
@@ -151,7 +151,7 @@ def test_a_process_ends_with_its_parent_also_if_it_does_not_listen(alone: bool, 
 
 def test_a_process_whose_parent_has_died_already_ends_at_once() -> None:
     env = os.environ | {"WEFT_LAUNCHED": "1" if os.getppid() != 1 else "2", "PYTHONPATH": str(ROOT)}
-    code = "from weft import parent; parent.end_with_parent(); print('works on')"
+    code = "from weft import machine; machine.end_with_parent(); print('works on')"
     done = subprocess.run([PYTHON, "-c", code], env=env, capture_output=True, text=True)
     assert done.returncode == 143 and not done.stdout
 
@@ -176,7 +176,7 @@ def test_a_process_that_no_launcher_started_outlives_its_parent() -> None:
 @pytest.mark.parametrize("count", ["1", "2"])
 def test_a_process_leaves_with_its_code_and_its_output(count: str) -> None:
     program = (
-        "import atexit, sys; from weft.parent import leave; atexit.register(print, 'handler');"
+        "import atexit, sys; from weft.machine import leave; atexit.register(print, 'handler');"
         "print('written', end=' '); sys.stderr.write('told'); leave(3)"
     )
     environment = {**os.environ, "WORLD_SIZE": count, "PYTHONPATH": str(ROOT)}
@@ -187,7 +187,7 @@ def test_a_process_leaves_with_its_code_and_its_output(count: str) -> None:
 def test_one_of_several_processes_does_not_shut_python_down() -> None:
     """Where gloo's threads could abort it; an object left in a module tells of the shutdown."""
     program = (
-        "import sys; from weft.parent import leave\n"
+        "import sys; from weft.machine import leave\n"
         "class Kept:\n    def __del__(self): print('shut down', flush=True)\n"
         "kept = Kept(); leave(0)"
     )

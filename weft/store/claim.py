@@ -1,6 +1,6 @@
 """Lock a run directory for one process, and check that no link in it leads outside.
 
-Read next: session.py, which claims the run that it trains.
+Read next: ../train/session.py, which claims the run that it trains.
 """
 
 import errno

@@ -1,6 +1,6 @@
 """Read and write weights as safetensors files; tied weights are stored once.
 
-Read next: checkpoints.py, averaging.py.
+Read next: ../train/checkpoints.py, ../train/averaging.py.
 """
 
 import json
@@ -14,8 +14,8 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from weft import jsonfile
 from weft.errors import CheckpointError
+from weft.store import jsonfile
 
 START = "start.safetensors"
 """File in a run with weights to start training from, such as those of an imported model."""
