@@ -1,14 +1,14 @@
 # Weft's chores. Every target makes what it needs, in .venv of this checkout; only Python 3.11+ must be there.
 #   make setup   install Weft to use it
 #   make demo    train, score, use and look into a small translator
-#   make test    add the test tools, run the tests
+#   make test    add the test tools, run the tests (five minutes on two cores); make test-all: every test (an hour)
 #   make check   format, lint, types, the rules of the house
 #   make docs    the documentation site, in build/site; make docs-run: its pages with code run anew
 #   make sbom    what is installed, as CycloneDX; make audit: its known weaknesses; make lock: its hashes
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all test-forced check audit sbom lock format docs docs-run docs-gettext clean
+.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all test-changed test-forced check audit sbom lock format docs docs-run docs-gettext clean
 
 PYTHON ?=
 TORCH_INDEX ?=
@@ -59,6 +59,11 @@ test-all: $(VENV)/ready-test
 	@echo "make test-all: every test, the slow ones too"
 	@$(QUIET) $(RUN) -m pytest -n auto --maxprocesses 8 --dist worksteal $(PYTEST_ARGS)
 	@$(MAKE) --no-print-directory test-forced
+
+# The slow tests of the packages that changed in the last commits, until the time is up (seconds).
+CHANGED_SECONDS ?= 480
+test-changed: $(VENV)/ready-test
+	@$(QUIET) $(RUN) -m tests.changed --seconds $(CHANGED_SECONDS)
 
 # As on processors with fewer instructions, and with kernels forced: nothing may depend on how one machine rounds.
 test-forced: $(VENV)/ready-test
