@@ -2,8 +2,8 @@
 
     python -m tests.changed --seconds 480
 
-CI runs this after `make test`. What changed is read from the commits of the four hours before the last one, so
-that a clone that has no other branch to compare with can tell.
+CI runs this after `make test`. What changed is read from the commits of the four hours before the last one,
+so that a clone with no other branch to compare with can tell.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def changed_files() -> list[str]:
     return sorted(set(git("log", f"--since=@{since}", "--format=", "--name-only")) - {""})
 
 
-def tests_of(files: list[str]) -> list[Path]:
+def folders_of(files: list[str]) -> list[Path]:
     """The folders and files of tests that belong to changed files."""
     names = set()
     for first, *rest in (Path(file).parts for file in files):
@@ -62,7 +62,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run the slow tests of what changed lately.")
     parser.add_argument("--seconds", type=float, default=480.0, help="stop after this time")
     end = time.monotonic() + parser.parse_args().seconds
-    paths = tests_of(changed_files())
+    paths = folders_of(changed_files())
     print("The slow tests of what changed lately:", ", ".join(path.name for path in paths), flush=True)
     codes = {path.name: run(path, max(0.1, end - time.monotonic())) for path in paths}
     left = [name for name, code in codes.items() if code is None]
