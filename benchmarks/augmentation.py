@@ -121,7 +121,7 @@ def said(folder: Path, name: str, changes: list[str], tests: dict[str, tuple[lis
     start = time.process_time()
     opened = open_run(trained(folder, name, changes), device="cpu")
     seconds = time.process_time() - start
-    predictor = opened.ready.predictor(opened.model)
+    predictor = opened.pipeline.predictor(opened.model)
     found = {
         test: [answer.text() for answer in predictor.answers(sources)] for test, (sources, _) in tests.items()
     }

@@ -36,7 +36,7 @@ def by_weft(run: Path, beam: int, precision: str) -> Search:
     """Weft's search."""
     changes = [f"decoding.beam={beam}", f"decoding.precision={precision}", f"decoding.batch_rows={ROWS}"]
     opened = open_run(run, device="cpu", changes=changes)
-    predictor = opened.ready.predictor(opened.model)
+    predictor = opened.pipeline.predictor(opened.model)
     return lambda lines: [str(text) for text in predictor.texts(lines)]
 
 

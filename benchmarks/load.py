@@ -240,8 +240,8 @@ def main() -> None:
     asked.add_argument("--memory", type=int, default=0, metavar="N")
     given = asked.parse_args()
     lines = [line for line in given.sentences.read_text("utf-8").splitlines() if line.strip()][:ROWS]
-    ready = open_run(given.run, device="cpu").ready
-    pair = dict(zip(("source", "target"), ready.directions()[0], strict=True))  # type: ignore[attr-defined]
+    pipeline = open_run(given.run, device="cpu").pipeline
+    pair = dict(zip(("source", "target"), pipeline.directions()[0], strict=True))  # type: ignore[attr-defined]
     if given.hostile or given.memory:
         with _weft(given.run, given.workers[0], pair) as server:
             asyncio.run(measure(server, lines, 4, 2))  # warm

@@ -43,10 +43,10 @@ class Update:
         keep_freed()  # as a training does
         begun = check(read_recipe(recipe, changes))
         self.settings = begun.settings
-        self.ready = begun.task.prepare(folder, lambda *said: None)
-        self.training: Any = self.ready.training
+        self.pipeline = begun.task.prepare(folder, lambda *said: None)
+        self.training: Any = self.pipeline.training
         torch.manual_seed(begun.settings.seed)
-        self.model: Any = self.ready.model().train()
+        self.model: Any = self.pipeline.model().train()
         self.optimiser = begun.settings.optimiser.build(self.model)
         self.parameters = [one for one in self.model.parameters() if one.requires_grad]
         self.plan = self.training.plan(begun.settings.seed).epoch(0)

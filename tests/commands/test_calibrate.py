@@ -29,7 +29,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def probs(run: Path) -> np.ndarray:
     opened = open_run(run, device="cpu")
     texts = [text for _, text in labelled.texts(23, 2)]  # those of valid.tsv
-    return np.stack([one.probs for one in opened.ready.predictor(opened.model).classify(texts)])
+    return np.stack([one.probs for one in opened.pipeline.predictor(opened.model).classify(texts)])
 
 
 def test_the_temperature_is_that_of_the_validation_texts_and_is_used_everywhere(
@@ -38,7 +38,7 @@ def test_the_temperature_is_that_of_the_validation_texts_and_is_used_everywhere(
     run = tmp_path / "run"
     shutil.copytree(made, run)
     plain = probs(run)
-    classes = open_run(run, device="cpu").ready.reader.classes
+    classes = open_run(run, device="cpu").pipeline.reader.classes
     targets = np.array([classes.index(label) for label, _ in labelled.texts(23, 2)])
     want = fitted(np.log(plain), targets)
     answer = weft("evaluate", run, "--calibrate", "--json", tmp_path / "scores.json")
@@ -84,8 +84,8 @@ def test_a_tagger_answers_with_calibrated_probabilities_of_the_same_tags(crf: st
     assert weft("train", recipe, "--run", run, *words).code == 0
     test = (tmp_path / "toy" / "test.conllu").read_bytes()
     opened = open_run(run, device="cpu")
-    data, lexicon = opened.ready.task.data, opened.ready.lexicon
-    tagger = opened.ready.predictor(opened.model)
+    data, lexicon = opened.pipeline.task.data, opened.pipeline.lexicon
+    tagger = opened.pipeline.predictor(opened.model)
     forms = [one.forms for one in data.sentences("test")]
     valid = list(data.sentences("valid"))
     fit = np.concatenate([one.every for one in tagger.tag([one.forms for one in valid], probs=True)])

@@ -202,7 +202,7 @@ def test_given_captions_are_scored_and_runs_write_together(run: Path, tmp_path: 
     found = []
     for line in (run.parent / "valid.tsv").read_text().splitlines():
         name, text = line.split("\t")
-        tokens, logp, token = opened.ready.vocabulary.encode(text), 0.0, 2
+        tokens, logp, token = opened.pipeline.vocabulary.encode(text), 0.0, 2
         x, mask = source(captioner.read(run.parent / "pictures" / name)[None], captioner.front.places)
         state = opened.model.start(x, mask)
         for word in [*tokens, 3]:  # one step after the other, to the end

@@ -42,7 +42,7 @@ def test_balanced_classes_find_a_rare_one(texts: Path, tmp_path: Path) -> None:
         assert weft("train", texts, "--run", run, f"model.class_weights={weights}", *SHORT).code == 0
         opened = open_run(run, device="cpu")
         bad = [text for label, text in labelled.texts(97, 9) if label == "bad"]
-        labels = [one.label for one in opened.ready.predictor(opened.model).classify(bad)]
+        labels = [one.label for one in opened.pipeline.predictor(opened.model).classify(bad)]
         found[weights] = labels.count("bad") / len(labels)
     assert found["balanced"] > found["none"]
 

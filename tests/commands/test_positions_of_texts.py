@@ -96,7 +96,7 @@ def test_a_language_model_that_reads_lines(tmp_path: Path) -> None:
     assert f"context:the line, in windows of {POSITIONS} where it is longer (lines 24)|" in answer.out
     # the last line by hand: windows of 11 tokens, each read alone
     opened = open_run(tmp_path / "toy" / "run", device="cpu")
-    row = [EOS, *opened.ready.vocabulary.encode(long), EOS]
+    row = [EOS, *opened.pipeline.vocabulary.encode(long), EOS]
     total = 0.0
     for begin in (0, 11, len(row) - 1 - 11):
         part = torch.tensor([row[begin : begin + POSITIONS + 1]])

@@ -110,11 +110,11 @@ def test_scores_and_thresholds_are_fitted_to_the_validation_part(run: Path) -> N
     limits = json.loads((run / "scores.json").read_text())["thresholds"]
     assert set(limits) == set(TOPICS) and set(limits.values()) != {0.5}
     opened = open_run(run, device="cpu")
-    classifier = opened.ready.predictor(opened.model)
+    classifier = opened.pipeline.predictor(opened.model)
     valid = list(opened.task.data.texts("valid"))
     probs = np.stack([one.probs for one in classifier.classify([one.text for one in valid])])
-    for number, name in enumerate(opened.ready.reader.classes):
-        assert limits[name] == opened.ready.reader.thresholds[number]
+    for number, name in enumerate(opened.pipeline.reader.classes):
+        assert limits[name] == opened.pipeline.reader.thresholds[number]
         there = np.array([name in one.label.split("|") for one in valid])
         given = probs[:, number] >= limits[name] - 1e-6
         assert (given == there).all()  # as the toy is learnt
@@ -123,7 +123,7 @@ def test_scores_and_thresholds_are_fitted_to_the_validation_part(run: Path) -> N
 
 def test_it_is_inspected_and_has_no_page(run: Path, tmp_path: Path) -> None:
     opened = open_run(run, device="cpu")
-    seen = inspected(opened.ready, opened.model, "a song today", Examples([], ""), {})
+    seen = inspected(opened.pipeline, opened.model, "a song today", Examples([], ""), {})
     assert seen.answer.startswith("music|news (")
     pytest.importorskip("onnxscript", reason="pip install -e .[export]")
     said = refused(weft("export", run, "--to", "web", "--output", tmp_path / "out"))

@@ -108,11 +108,11 @@ def test_only_kept_and_required_tokens_are_written(
     run: Path, tmp_path: Path, written: list[Hypotheses]
 ) -> None:
     opened = open_run(run, device="cpu", changes=["decoding.shortlist=1", "decoding.nbest=3"])
-    translator: Any = opened.ready.predictor(opened.model)
+    translator: Any = opened.pipeline.predictor(opened.model)
     assert [best[0].text for best in translator.translate(["alpha gamma", "gamma"])] == ["uno tre", "tre"]
     (found,) = written
     names = [WORDS["alpha"], WORDS["gamma"]]
-    allowed = {*range(4), *(opened.ready.target.encode(name)[0] for name in names)}  # type: ignore[attr-defined]
+    allowed = {*range(4), *(opened.pipeline.target.encode(name)[0] for name in names)}  # type: ignore[attr-defined]
     assert len(set(found.tokens.flatten().tolist()) - allowed) <= 1  # the most frequent one
     terms = tmp_path / "terms.tsv"
     terms.write_text("alpha\tnove\n")

@@ -88,9 +88,9 @@ def test_classes_are_answered_and_subclasses_learnt(tmp_path: Path, model: str) 
     opened = open_run(tmp_path / "run")
     head = opened.model.head
     assert isinstance(head, Nested)
-    pairs = opened.ready.reader.finer
+    pairs = opened.pipeline.reader.finer
     assert pairs == [("account", "login"), ("order", "cancelled"), ("order", "late")]
-    source, mask = opened.ready.reader.source(opened.ready.reader.encode(["my refund"]), ["my refund"])
+    source, mask = opened.pipeline.reader.source(opened.pipeline.reader.encode(["my refund"]), ["my refund"])
     device = next(opened.model.parameters()).device
     with torch.no_grad():
         kinds = head._subclasses(opened.model.features(source.to(device), mask.to(device))[0])[0, 0]

@@ -25,8 +25,7 @@ from weft.metrics.scored import scored
 from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.predictor import Answer, Predictor
-from weft.tasks.ready import Ready, Training
-from weft.tasks.task import Task
+from weft.tasks.task import Pipeline, Task, Training
 from weft.tasks.validation import Sample, Validation
 
 LETTERS = "abcdefg"
@@ -153,10 +152,10 @@ class Echo(Task):
         return Table(self.parts.scale).loss(Batch(torch.zeros(2, dtype=torch.long)))
 
     def prepare(self, run, progress):
-        return EchoReady(self, EchoTraining(self))
+        return EchoPipeline(self, EchoTraining(self))
 
     def open(self, run):
-        return EchoReady(self)
+        return EchoPipeline(self)
 
 
 class EchoTraining(Training):
@@ -171,7 +170,7 @@ class EchoTraining(Training):
         return Batch(self.letters[torch.from_numpy(numbers)])
 
     def validate(self, model):
-        found = EchoReady(self.task).evaluate(model, split="valid")
+        found = EchoPipeline(self.task).evaluate(model, split="valid")
         words = self.task.words(self.task.data.valid)
         letters = torch.tensor([LETTERS.index(x) for word in words for x in word])
         loss = model.loss(Batch(letters).to(model.logits.weight.device))
@@ -179,7 +178,7 @@ class EchoTraining(Training):
         return Validation(scores, [Sample(words[0], "", found.outputs[0])])
 
 
-class EchoReady(Ready):
+class EchoPipeline(Pipeline):
     def __init__(self, task, training=None):
         self.task, self.training = task, training
 

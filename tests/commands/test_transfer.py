@@ -50,7 +50,7 @@ def test_encoder_and_shared_rows_of_a_masked_model_begin_a_classifier(masked: Pa
     for name, tensor in other.items():
         if name.startswith("predictor.encoder."):
             assert torch.equal(begun[name.removeprefix("predictor.")], tensor), name
-    vocabularies = [open_run(path, device="cpu").ready for path in (tmp_path / "run", masked)]
+    vocabularies = [open_run(path, device="cpu").pipeline for path in (tmp_path / "run", masked)]
     own, theirs = vocabularies[0].reader.vocabulary, vocabularies[1].vocabulary
     own, theirs = (each.pieces(range(len(each))) for each in (own, theirs))
     shared = set(own) & set(theirs)

@@ -74,7 +74,7 @@ def test_a_batch_with_padding_is_written_as_by_weft(tmp_path: Path) -> None:
     opened = open_run(run, device="cpu")
     expected = []
     for line in lines:
-        tokens = torch.tensor([opened.ready.source.encode(line)])
+        tokens = torch.tensor([opened.pipeline.source.encode(line)])
         step, state = opened.model.step, opened.model.start(tokens, torch.ones_like(tokens, dtype=torch.bool))
         token, row = torch.tensor([2]), []
         for _ in range(12):
@@ -84,7 +84,7 @@ def test_a_batch_with_padding_is_written_as_by_weft(tmp_path: Path) -> None:
             row.append(int(token))
             if row[-1] == 3:
                 break
-        expected.append(opened.ready.target.decode(row))
+        expected.append(opened.pipeline.target.decode(row))
     assert found == expected and any(expected)
 
 
@@ -97,7 +97,7 @@ def test_a_masked_language_model_fills_gaps_as_weft_does(tmp_path: Path) -> None
     text = "Click the [MASK] of a <eos> file"
     read = tokenizer(text, return_tensors="pt")
     opened = open_run(run, device="cpu")
-    filler: Any = opened.ready.predictor(opened.model)
+    filler: Any = opened.pipeline.predictor(opened.model)
     assert read["input_ids"][0].tolist() == filler.tokens(text)
     gap = read["input_ids"][0].tolist().index(tokenizer.convert_tokens_to_ids("[MASK]"))
     with torch.no_grad():

@@ -55,14 +55,14 @@ def test_it_writes_what_the_library_writes_by_default(name: str, settings: str, 
     said = import_run(tmp_path / "checkpoint", tmp_path / "run", source="en", target="es")
     assert "not taken over" not in said, said
     opened = open_run(tmp_path / "run", device="cpu")
-    order, given = opened.ready.target.order, CASES[name].settings
+    order, given = opened.pipeline.target.order, CASES[name].settings
     start, end = given["decoder_start_token_id"], given["eos_token_id"]
     banned = sorted({given["pad_token_id"], 3, start} - {end})
     for line in LINES:
         ids = torch.tensor([made.encode(line).ids])
         found = theirs.generate(ids, suppress_tokens=banned)[0, 1:].tolist()
         want = found[: found.index(end)] if end in found else found
-        tokens = next(opened.ready.predictor(opened.model).translate([line]))[0].tokens
+        tokens = next(opened.pipeline.predictor(opened.model).translate([line]))[0].tokens
         assert [order[number] for number in tokens] == want, line
 
 
@@ -78,8 +78,8 @@ def test_each_early_stopping_ends_the_search_where_the_library_does(tmp_path: Pa
         theirs.save_pretrained(there)
         import_run(there, run, source="en", target="es")
         opened = open_run(run, device="cpu")
-        ours = [best[0].tokens for best in opened.ready.predictor(opened.model).translate(lines)]
-        order, found[early] = opened.ready.target.order, []
+        ours = [best[0].tokens for best in opened.pipeline.predictor(opened.model).translate(lines)]
+        order, found[early] = opened.pipeline.target.order, []
         for line, tokens in zip(lines, ours, strict=True):
             written = theirs.generate(torch.tensor([made.encode(line).ids]), suppress_tokens=[1, 3])
             want = written[0, 1:].tolist()
@@ -98,7 +98,7 @@ def test_a_setting_of_the_search_has_its_place_in_the_recipe(tmp_path: Path) -> 
     for name, settings in PUBLISHED.items():
         published("bart", settings, tmp_path / name)
         import_run(tmp_path / name, tmp_path / f"run-{name}", source="en", target="es")
-        decoding = open_run(tmp_path / f"run-{name}", device="cpu").ready.decoding
+        decoding = open_run(tmp_path / f"run-{name}", device="cpu").pipeline.decoding
         assert tuple(getattr(decoding, field) for field in FIELDS) == known[name], name
 
 
@@ -137,7 +137,7 @@ def test_what_is_not_beam_search_is_taken_over_or_named(
     (tmp_path / "checkpoint" / "generation_config.json").write_text(json.dumps(settings), "utf-8")
     text = import_run(tmp_path / "checkpoint", tmp_path / "run", source="en", target="es")
     assert said in text.splitlines()
-    decoding = open_run(tmp_path / "run", device="cpu").ready.decoding
+    decoding = open_run(tmp_path / "run", device="cpu").pipeline.decoding
     assert {name: getattr(decoding, name) for name in fields} == fields
 
 
@@ -156,13 +156,13 @@ def test_settings_of_generate_are_taken_over_or_named(tmp_path: Path) -> None:
     assert said.endswith(
         "\nsearch settings not imported: repetition_penalty 1.2, encoder_no_repeat_ngram_size 2"
     )
-    found = open_run(tmp_path / "run", device="cpu").ready.decoding
+    found = open_run(tmp_path / "run", device="cpu").pipeline.decoding
     assert (found.beam, found.length_penalty, found.no_repeat_ngram, found.min_length) == (4, 0.8, 3, 5)
     settings = {"num_beams": 10**6, "length_penalty": -1, "min_new_tokens": 7, "min_length": "x"}
     (tmp_path / "checkpoint" / "generation_config.json").write_text(json.dumps(settings), "utf-8")
     said = import_run(tmp_path / "checkpoint", tmp_path / "second", source="text", target="summary")
     assert said.endswith("search settings not imported: num_beams 1000000, min_length x")
-    assert open_run(tmp_path / "second", device="cpu").ready.decoding.min_length == 7
+    assert open_run(tmp_path / "second", device="cpu").pipeline.decoding.min_length == 7
     (tmp_path / "checkpoint" / "generation_config.json").write_text('{"num_beams": 2, "length_penalty": -1}')
     said = import_run(tmp_path / "checkpoint", tmp_path / "third", source="text", target="summary")
     assert said.endswith("search settings not imported: length_penalty -1")
@@ -203,7 +203,7 @@ def test_settings_and_prefix_of_a_task_are_taken_over(task: str, tmp_path: Path)
     assert answer.code == 0, answer.err
     assert f"each text is read after {asked['prefix'].strip()!r}" in answer.lines
     opened = open_run(tmp_path / "run", device="cpu")
-    source, target = opened.ready.source, opened.ready.target
+    source, target = opened.pipeline.source, opened.pipeline.target
     for line in LINES:
         ids = made.encode(f"{asked['prefix']}{line}").ids
         here = source.encode(line)
@@ -211,7 +211,7 @@ def test_settings_and_prefix_of_a_task_are_taken_over(task: str, tmp_path: Path)
         assert [word.text for word in source.words(here)] == made.decode(made.encode(line).ids).split()
         settings = {name: value for name, value in asked.items() if name != "prefix"}
         found = theirs.generate(torch.tensor([ids]), suppress_tokens=[1, 3], **settings)[0, 1:].tolist()
-        tokens = next(opened.ready.predictor(opened.model).translate([line]))[0].tokens
+        tokens = next(opened.pipeline.predictor(opened.model).translate([line]))[0].tokens
         want = found[: found.index(2)] if 2 in found else found
         assert [target.order[number] for number in tokens] == want, line
 
@@ -232,10 +232,10 @@ def test_a_summariser_summarises_and_is_scored(tmp_path: Path) -> None:
     assert answer.code == 0, answer.err
     assert "for the task summarise" in answer.lines[0]
     assert answer.lines[1] == "search: beam 4, length penalty 2, stop full, min_length 8, at most 20 tokens"
-    data = open_run(tmp_path / "run", device="cpu").ready.task.data
+    data = open_run(tmp_path / "run", device="cpu").pipeline.task.data
     assert (data.source, data.target, data.cut_source) == ("text", "summary", 100)
     long = " ".join(LINES * 9)  # more tokens than positions: it is cut, and still ends as the model expects
-    reading = open_run(tmp_path / "run", device="cpu").ready.reading
+    reading = open_run(tmp_path / "run", device="cpu").pipeline.reading
     read = [reading.base.order[number] for number in reading.encode(long)]
     assert read == [*made.encode(long).ids[:99], 2]
     (tmp_path / "x.tsv").write_text("text\tsummary\n" + "".join(f"{line} {line}\t{line}\n" for line in LINES))
@@ -260,4 +260,4 @@ def test_languages_are_those_of_the_model(tmp_path: Path) -> None:
     assert weft("import", tmp_path / "mbart", *words, "--source", "es").code == 0
     opened = open_run(tmp_path / "run", device="cpu")
     assert opened.name == "summarise"
-    assert opened.ready.source.order[opened.ready.source.begin()[0]] == 5
+    assert opened.pipeline.source.order[opened.pipeline.source.begin()[0]] == 5

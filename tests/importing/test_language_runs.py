@@ -53,7 +53,7 @@ def test_a_run_reads_and_continues_like_the_library(
 ) -> None:
     theirs, made, there = imported
     opened = open_run(there / "run", device="cpu")
-    vocabulary = opened.ready.vocabulary
+    vocabulary = opened.pipeline.vocabulary
     order, end = torch.tensor(vocabulary.order), theirs.config.eos_token_id
     begin = end if theirs.config.bos_token_id is None else theirs.config.bos_token_id
     (there / "prompts").write_text("\n".join(LINES) + "\n", "utf-8")
@@ -87,8 +87,8 @@ def test_a_run_reads_and_continues_like_the_library(
 def test_line_ends_are_the_tokenizers_and_nothing_else_is_put_before_a_text(imported: Any) -> None:
     theirs, made, there = imported
     opened = open_run(there / "run", device="cpu")
-    writer = opened.ready.writer(opened.model)
-    order, end = opened.ready.vocabulary.order, theirs.config.eos_token_id
+    writer = opened.pipeline.writer(opened.model)
+    order, end = opened.pipeline.vocabulary.order, theirs.config.eos_token_id
     for text in ("Click the button.\n\nOpen a file\n", "\n x", "中文\n\t🙂"):
         ids, row = made(text).input_ids, writer.reading.row(text)
         assert [order[number] for number in row] == ids
@@ -109,7 +109,7 @@ def test_line_ends_are_the_tokenizers_and_nothing_else_is_put_before_a_text(impo
 def test_the_server_continues_it_with_exact_offsets(imported: Any) -> None:
     _, made, there = imported
     opened = open_run(there / "run", device="cpu")
-    writer = opened.ready.writer(opened.model)
+    writer = opened.pipeline.writer(opened.model)
     how = How(max_tokens=9, temperature=0.0, logprobs=2, scored=True)
     text = "中文 and\n\nünicode 🙂"
     asks = [Ask(text, how), Ask(tuple(made(text).input_ids), how), Ask("", how)]

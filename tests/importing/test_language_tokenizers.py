@@ -45,15 +45,15 @@ def test_both_sides_are_numbered_as_the_library_does(name: str, legacy: bool, tm
     getattr(transformers, f"{form}ForConditionalGeneration")(config).save_pretrained(tmp_path / "checkpoint")
     theirs.save_pretrained(tmp_path / "checkpoint")
     import_run(tmp_path / "checkpoint", tmp_path / "run", source=source, target=target)
-    ready = open_run(tmp_path / "run", device="cpu").ready
-    order = ready.target.order
+    pipeline = open_run(tmp_path / "run", device="cpu").pipeline
+    order = pipeline.target.order
     for text in ("Click the button.", "the  oat", "e", "中"):
         want = theirs(text)["input_ids"]
-        assert [order[number] for number in ready.source.encode(text)] == want
+        assert [order[number] for number in pipeline.source.encode(text)] == want
         written = theirs(text, add_special_tokens=False)["input_ids"]
         first = [] if name == "MBart" else [language]  # mBART's first form reads it as the first input
-        assert [order[number] for number in ready.target.encode(text)] == [*first, *written]
+        assert [order[number] for number in pipeline.target.encode(text)] == [*first, *written]
         assert order[2] == start
-        assert ready.target.decode(ready.target.encode(text)) == theirs.decode(
+        assert pipeline.target.decode(pipeline.target.encode(text)) == theirs.decode(
             written, skip_special_tokens=True
         )

@@ -138,16 +138,16 @@ def test_it_cuts_every_text_as_the_library_does(published: tuple[Path, Any, Any]
     texts = [*ODD, *lines(1, "valid")[:200], f"{MARK} Click it.", ">>xyz<<no such language"]
     unknown = 0
     for text in texts:
-        assert there_of(opened.ready.source, order, text) == cutter(text).input_ids, text
-        unknown += UNK in opened.ready.source.encode(text)
+        assert there_of(opened.pipeline.source, order, text) == cutter(text).input_ids, text
+        unknown += UNK in opened.pipeline.source.encode(text)
     assert unknown > 3  # so that pieces missing from vocab.json do occur
     for text in [*ODD, *lines(2, "valid")[:200]]:
         ids = cutter(text_target=text).input_ids
-        assert there_of(opened.ready.target, order, text) == ids[:-1], text
-        known = [number for number in opened.ready.target.encode(text) if number != UNK]
+        assert there_of(opened.pipeline.target, order, text) == ids[:-1], text
+        known = [number for number in opened.pipeline.target.encode(text) if number != UNK]
         kept = [order[number] for number in known]
         want = cutter.decode(kept, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        assert opened.ready.target.decode(known) == want
+        assert opened.pipeline.target.decode(known) == want
 
 
 @torch.no_grad()
@@ -156,9 +156,9 @@ def test_it_gives_each_piece_the_same_probability_and_writes_the_same_text(
 ) -> None:
     _, theirs, cutter = published
     opened = open_run(run, device="cpu", changes=["decoding.search=greedy"])
-    translator = opened.ready.predictor(opened.model)
+    translator = opened.pipeline.predictor(opened.model)
     start, size = theirs.config.decoder_start_token_id, theirs.config.vocab_size
-    number_of = {name: number for number, name in enumerate(opened.ready.target._names)}
+    number_of = {name: number for number, name in enumerate(opened.pipeline.target._names)}
     rows = torch.tensor([number_of.get(cutter.convert_ids_to_tokens(there), -1) for there in range(size)])
     rows[0], rows[1] = 3, 1  # </s> and <unk>
     kept = [there for there in range(size) if there != start]
@@ -167,9 +167,9 @@ def test_it_gives_each_piece_the_same_probability_and_writes_the_same_text(
         written = cutter(text_target="Abra el archivo").input_ids[:-1]
         want = theirs(input_ids=ids, decoder_input_ids=torch.tensor([[start, *written]])).logits[0]
         want = want.log_softmax(-1)
-        here = torch.tensor([opened.ready.source.encode(text)])
+        here = torch.tensor([opened.pipeline.source.encode(text)])
         state = opened.model.start(here, torch.ones_like(here, dtype=torch.bool))
-        words = torch.tensor([[2, *opened.ready.target.encode("Abra el archivo")]])
+        words = torch.tensor([[2, *opened.pipeline.target.encode("Abra el archivo")]])
         got = opened.model.head(opened.model.decoder(opened.model.embed(words), state)[0])[0]
         # Weft has no padding among its outputs, so the library's probability of it is shared by the rest.
         close(got[:, rows[kept]] - got[:, 3:4], want[:, kept] - want[:, 0:1], 1e-5)
@@ -182,7 +182,7 @@ def test_it_gives_each_piece_the_same_probability_and_writes_the_same_text(
 
 
 def test_it_is_saved_and_read_again(run: Path, tmp_path: Path) -> None:
-    vocabulary = open_run(run, device="cpu").ready.target
+    vocabulary = open_run(run, device="cpu").pipeline.target
     assert isinstance(vocabulary, SentencePieces)
     vocabulary.save(tmp_path / "tokenizer.json")
     again = load_vocabulary(tmp_path / "tokenizer.json")
@@ -240,7 +240,7 @@ def test_what_is_damaged_or_of_another_kind_is_said(
     with pytest.raises(ValueError, match="cut off"):
         Charsmap(b"\xff\xff\0\0abc")
     with pytest.raises(DataError, match="half a surrogate pair"):
-        open_run(run, device="cpu").ready.source.encode("x\ud800")
+        open_run(run, device="cpu").pipeline.source.encode("x\ud800")
     partial = tmp_path / "partial"
     partial.mkdir()
     for name in ("config.json", "model.safetensors", "vocab.json", "source.spm"):

@@ -49,7 +49,7 @@ def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def test_a_gap_is_filled_like_by_the_library(imported: Any) -> None:
     theirs, made, mask, there = imported
     opened = open_run(there / "run", device="cpu")
-    filler = opened.ready.predictor(opened.model)
+    filler = opened.pipeline.predictor(opened.model)
     order = torch.tensor([*filler.vocabulary.order, made.convert_tokens_to_ids(mask)])
     assert sorted(order.tolist()) == list(range(317))
     for text in TEXTS:
@@ -94,7 +94,7 @@ def test_a_run_fills_gaps_without_weft(
     assert "answers equal to Weft's: 7 of 7" in capsys.readouterr().out
     model, opened = program(tmp_path / "out"), open_run(there / "run", device="cpu")
     for options in ({}, {"nbest": 3, "scores": True}):
-        filler = opened.ready.predictor(opened.model, options)
+        filler = opened.pipeline.predictor(opened.model, options)
         parsed = [filler.parse(text, Place("input")) for text in TEXTS]
         assert [model(text, **options) for text in TEXTS] == [one.text() for one in filler.answers(parsed)]
 

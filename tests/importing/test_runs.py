@@ -77,7 +77,7 @@ def frame(theirs: nn.Module, made: Tokenizer, text: str) -> list[int]:
 def test_it_gives_each_piece_the_same_probability(imported: Any) -> None:
     theirs, made, run = imported
     opened = open_run(run, device="cpu")
-    source, target = opened.ready.source, opened.ready.target
+    source, target = opened.pipeline.source, opened.pipeline.target
     order = torch.tensor(target.order)
     for line in LINES:
         ids = torch.tensor([made.encode(line).ids])
@@ -106,17 +106,17 @@ def test_it_writes_what_the_library_writes(imported: Any) -> None:
             max_new_tokens=13,
             suppress_tokens=banned,
         )[0, 1:].tolist()
-        here = torch.tensor(opened.ready.source.encode(line))[None]
+        here = torch.tensor(opened.pipeline.source.encode(line))[None]
         state = opened.model.start(here, torch.ones_like(here, dtype=torch.bool))
         first = torch.tensor([2])
         found = greedy(opened.model.step, state, first, eos=3, max_length=13, banned=(0, 1, 2))
-        got = [opened.ready.target.order[number] for number in to_lists(found, 3)[0][0]]
+        got = [opened.pipeline.target.order[number] for number in to_lists(found, 3)[0][0]]
         assert got == [number for number in want if number != 2]
 
 
 def test_text_comes_back(imported: Any) -> None:
     _, _, run = imported
-    target = open_run(run, device="cpu").ready.target
+    target = open_run(run, device="cpu").pipeline.target
     for line in LINES:
         ids = target.encode(line)
         assert target.decode(ids) == line
@@ -164,12 +164,12 @@ def test_gpt2_becomes_a_language_model(tmp_path: Path, capsys: pytest.CaptureFix
         cli.main(["import", str(tmp_path / "checkpoint"), "--run", str(tmp_path / "run")])
     assert leave.value.code == 0
     opened = open_run(tmp_path / "run", device="cpu")
-    order = torch.tensor(opened.ready.vocabulary.order)
+    order = torch.tensor(opened.pipeline.vocabulary.order)
     for line in LINES:
         ids = made.encode(line).ids
         want = theirs(torch.tensor([[2, *ids]])).logits.log_softmax(-1)[0]
         state = opened.model.start(None, torch.ones(1, 1, dtype=torch.bool))
-        numbers = torch.tensor([[3, *opened.ready.vocabulary.encode(line)]])
+        numbers = torch.tensor([[3, *opened.pipeline.vocabulary.encode(line)]])
         got = opened.model.head(opened.model.decoder(opened.model.embed(numbers), state)[0])[0]
         kept = [place for place in range(len(order)) if got[0, place] > -1000]
         close(got[:, kept], want[:, order[kept]], 1e-5)

@@ -61,7 +61,7 @@ def test_the_model_gives_the_same_probabilities(imported: Any) -> None:
 @torch.no_grad()
 def test_the_run_reads_and_answers_like_the_library(imported: Any) -> None:
     theirs, made, there = imported
-    reader = open_run(there / "run", device="cpu").ready.reader
+    reader = open_run(there / "run", device="cpu").pipeline.reader
     said = weft("predict", there / "run", "--scores", stdin="".join(f"{text}\n" for text in TEXTS).encode())
     assert said.code == 0, said.err
     for text, line in zip(TEXTS, said.lines, strict=True):

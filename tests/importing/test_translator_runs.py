@@ -163,7 +163,7 @@ def start_of(case: Case) -> list[int]:
 def test_it_reads_as_the_tokenizer_and_gives_each_piece_the_same_probability(imported: Imported) -> None:
     case, theirs, made, run = imported
     opened = open_run(run, device="cpu")
-    source, target = opened.ready.source, opened.ready.target
+    source, target = opened.pipeline.source, opened.pipeline.target
     order = torch.tensor(target.order)
     for line in LINES:
         ids, here = made.encode(line).ids, source.encode(line)
@@ -184,8 +184,8 @@ def test_it_writes_what_the_library_writes(imported: Imported, beam: int, penalt
     opened = open_run(run, device="cpu")
     settings = {"search": "beam" if beam > 1 else "greedy", "length_penalty": penalty}
     options = settings | ({"beam": beam} if beam > 1 else {})
-    translator = opened.ready.predictor(opened.model, options)
-    order, end = opened.ready.target.order, case.settings["eos_token_id"]
+    translator = opened.pipeline.predictor(opened.model, options)
+    order, end = opened.pipeline.target.order, case.settings["eos_token_id"]
     banned = sorted({case.settings["pad_token_id"], 3, case.settings["decoder_start_token_id"]} - {end})
     for line in LINES:
         ids = torch.tensor([made.encode(line).ids])
@@ -215,7 +215,7 @@ def test_it_predicts_and_learns_on(
     assert leave.value.code == 0 and out.count("\n") == len(LINES)
     assert not any(name in out for name in imported.case.languages)
     opened = open_run(run, device="cpu")
-    data = opened.ready.task.data
+    data = opened.pipeline.task.data
     every = [row for row in corpus("libreoffice-help", "en", "es", "valid") if len(row[1]) < 40]
     for split, rows in (("train", every[:20]), ("valid", every[20:25])):
         for side, column in ((data.source, 1), (data.target, 2)):

@@ -29,7 +29,7 @@ def test_a_caption_is_the_one_that_predict_gives_and_looks_where_the_model_looke
     captioned: tuple[Opened, Inspected, dict[str, View]],
 ) -> None:
     opened, subject, views = captioned
-    captioner = opened.ready.predictor(opened.model)
+    captioner = opened.pipeline.predictor(opened.model)
     assert isinstance(views["Picture"], PictureView)
     picture = views["Picture"].picture
     tokens = captioner.vocabulary.encode(subject.answer)
@@ -45,14 +45,14 @@ def test_pictures_come_from_files_and_what_is_none_is_named(
 ) -> None:
     for name in ("caption", "images"):
         opened = runs(name)
-        side = opened.ready.shape[0]
+        side = opened.pipeline.shape[0]
         noise = np.random.default_rng(3).integers(0, 256, (side, side, 3), np.uint8)
         Image.fromarray(noise).save(tmp_path / "x.png")
         subject, views = looked_at(opened, str(tmp_path / "x.png"))
         assert subject.text == "x.png"
         assert isinstance(views["Picture"], PictureView)
         assert (views["Picture"].picture.pixels == noise).all()
-        predictor = opened.ready.predictor(opened.model)
+        predictor = opened.pipeline.predictor(opened.model)
         if name == "caption":  # a plain beam, whatever the run's own search is
             how = plain_beam(predictor.decoding)
             predictor = Captioner(predictor.model, predictor.vocabulary, how, predictor.shape, predictor.data)
@@ -102,7 +102,7 @@ def test_a_drawn_picture_is_that_of_predict_and_every_tile_has_its_chance(
     opened = runs("draw")
     text = "a red circle at the top"
     subject, views = looked_at(opened, text)
-    painter = opened.ready.predictor(opened.model)
+    painter = opened.pipeline.predictor(opened.model)
     assert isinstance(views["Picture"], PictureView)
     assert (views["Picture"].picture.pixels == painter.predict(text)).all()
     sure = views["Picture"].picture.looks[-1][1]

@@ -104,7 +104,7 @@ def test_a_masked_model_fills_gaps_and_else_hides_each_token_in_turn(
     runs: Callable[[str], Opened],
 ) -> None:
     opened = runs("masked")
-    filler = opened.ready.predictor(opened.model)
+    filler = opened.pipeline.predictor(opened.model)
     subject, _ = looked_at(opened, "the [MASK] can [MASK]")
     filled = filler.fill("the [MASK] can [MASK]", 3)
     assert subject.answer == filled.text and len(subject.choices) == 2
@@ -133,7 +133,7 @@ def test_elmo_says_each_word_and_one_word_has_two_places_in_context(runs: Callab
     first, second = places
     assert (vectors.table[vectors.chosen[first]] == vectors.table[vectors.chosen[second]]).all()
     assert vectors.context is not None
-    cosine = opened.ready.predictor(opened.model).compare("bank", *text.splitlines())[-1]
+    cosine = opened.pipeline.predictor(opened.model).compare("bank", *text.splitlines())[-1]
     a, b = vectors.context[first], vectors.context[second]
     assert float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) == pytest.approx(cosine, abs=1e-5)
     assert cosine < 0.9999
@@ -213,7 +213,7 @@ def test_without_the_data_words_in_context_have_no_neighbours_and_the_page_stand
 
 def test_word_vectors_name_what_is_near_and_what_is_not_there(runs: Callable[[str], Opened]) -> None:
     opened = runs("embeddings")
-    vectors = opened.ready.predictor(opened.model)
+    vectors = opened.pipeline.predictor(opened.model)
     subject, views = looked_at(opened, "apple saw nowhere")
     near = [one.word for one in vectors.nearest("apple", 6)]
     assert "without a vector: nowhere" in subject.answer and " ".join(near) in subject.answer
@@ -236,7 +236,7 @@ def test_a_forecast_is_that_of_predict(runs: Callable[[str], Opened]) -> None:
 def test_one_of_many_languages_is_asked_by_its_direction(runs: Callable[[str], Opened]) -> None:
     opened = runs("multilingual")
     pairs = opened.task.data.pairs
-    translator = opened.ready.predictor(opened.model)
+    translator = opened.pipeline.predictor(opened.model)
     for pair in pairs[:2]:
         subject, _ = looked_at(opened, f"{pair}: one two three")
         found = next(translator.of(pair).translate(["one two three"]))

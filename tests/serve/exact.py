@@ -20,7 +20,7 @@ class Exact:
     def __init__(self, run: Path) -> None:
         opened = open_run(run, device="cpu")
         self.model = opened.model.double()
-        self.vocabulary = opened.ready.vocabulary
+        self.vocabulary = opened.pipeline.vocabulary
 
     @torch.no_grad()
     def logp(self, row: Sequence[int]) -> Tensor:

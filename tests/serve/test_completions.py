@@ -17,7 +17,7 @@ def test_the_greedy_answer_is_the_command_lines(address: str, runs: Path) -> Non
     asked = {"prompt": ["the cat", "a mat and", "the dog"], "temperature": 0, "max_tokens": 9}
     answer = post(f"{address}/v1/completions", asked).body
     opened = open_run(runs / "prose", device="cpu")
-    writer = opened.ready.predictor(opened.model, {"search": "greedy", "max_tokens": 9})
+    writer = opened.pipeline.predictor(opened.model, {"search": "greedy", "max_tokens": 9})
     wanted = [found[0] for found in writer.write(asked["prompt"])]
     assert [one["text"] for one in answer["choices"]] == [one.added for one in wanted]
     assert {one["finish_reason"] for one in answer["choices"]} <= {"stop", "length"}

@@ -95,7 +95,7 @@ def test_a_summary_is_that_of_predict(served: Callable[[str], Any]) -> None:
 def test_gaps_are_filled(served: Callable[[str], Any]) -> None:
     run = served("masked")
     (found,) = answered(run, "the [MASK] can purr")
-    assert found["text"] == run.opened.ready.predictor(run.opened.model).predict("the [MASK] can purr")
+    assert found["text"] == run.opened.pipeline.predictor(run.opened.model).predict("the [MASK] can purr")
     probs = [one["prob"] for one in found["gaps"][0]]
     assert len(probs) == 5 and probs == sorted(probs, reverse=True)
     assert "expected [MASK]" in refusal(run, "no gap")
@@ -119,7 +119,7 @@ def test_a_batch_ends_when_nobody_waits_for_it_any_more(served: Callable[[str], 
 
 def test_words_are_near_others(served: Callable[[str], Any]) -> None:
     run = served("embeddings")
-    vectors = run.opened.ready.predictor(run.opened.model)
+    vectors = run.opened.pipeline.predictor(run.opened.model)
     one, three = answered(run, ["apple", "apple saw fig"])
     assert [each["word"] for each in one] == [each.word for each in vectors.nearest("apple", 10)]
     assert [each["word"] for each in three] == [
@@ -131,7 +131,7 @@ def test_words_are_near_others(served: Callable[[str], Any]) -> None:
 
 def test_a_word_is_compared_in_two_sentences_or_a_sentence_has_vectors(served: Callable[[str], Any]) -> None:
     run = served("elmo")
-    comparer = run.opened.ready.predictor(run.opened.model)
+    comparer = run.opened.pipeline.predictor(run.opened.model)
     line = "bank\tgo to the bank now\tthe bank of the lake"
     compared, alone = answered(run, [line, "go to the bank now"])
     assert compared["cosines"] == pytest.approx(comparer.compare(*line.split("\t")))
@@ -145,7 +145,7 @@ def test_a_picture_is_drawn(served: Callable[[str], Any]) -> None:
     run = served("draw")
     (found,) = answered(run, "a red circle at the top")
     with Image.open(io.BytesIO(base64.b64decode(found.removeprefix("data:image/png;base64,")))) as picture:
-        drawn = run.opened.ready.predictor(run.opened.model).predict("a red circle at the top")
+        drawn = run.opened.pipeline.predictor(run.opened.model).predict("a red circle at the top")
         assert (np.asarray(picture.convert("RGB")) == drawn).all()
 
 
@@ -155,7 +155,7 @@ def test_pictures_come_as_base64(name: str, served: Callable[[str], Any]) -> Non
     pixels = np.random.default_rng(3).integers(0, 256, (12, 12, 3), np.uint8)
     one, two = answered(run, [png(pixels), "data:image/png;base64," + png(pixels)])
     assert one == two
-    said = run.opened.ready.predictor(run.opened.model).predict(pixels)
+    said = run.opened.pipeline.predictor(run.opened.model).predict(pixels)
     assert one["text" if name == "caption" else "label"] == said
     assert "as base64" in refusal(run, "***")
     assert "another kind of file" in refusal(run, base64.b64encode(b"RIFF....WAVE").decode())

@@ -51,29 +51,29 @@ class Kind(NamedTuple):
 
 
 def _translated(opened: Opened, lines: Sequence[Any], target: str = "") -> Answers:
-    translator = opened.ready.predictor(opened.model)
+    translator = opened.pipeline.predictor(opened.model)
     translator = translator.to(target) if target else translator
     return [([each.text for each in n], [each.score for each in n]) for n in translator.translate(lines)]
 
 
 def _decided(opened: Opened, lines: Sequence[Any]) -> Answers:
-    found = opened.ready.predictor(opened.model).classify(lines)
+    found = opened.pipeline.predictor(opened.model).classify(lines)
     return [(each.label, each.probs.tolist()) for each in found]
 
 
 def _tagged(opened: Opened, lines: Sequence[Any]) -> Answers:
     sentences = [line.split() for line in lines]
-    found = opened.ready.predictor(opened.model).tag(sentences, probs=True)
+    found = opened.pipeline.predictor(opened.model).tag(sentences, probs=True)
     return [(each.tags, each.probs) for each in found]
 
 
 def _written(opened: Opened, lines: Sequence[Any]) -> Answers:
-    found = opened.ready.predictor(opened.model).write(lines)
+    found = opened.pipeline.predictor(opened.model).write(lines)
     return [([each.text for each in n], [each.logp for each in n]) for n in found]
 
 
 def _filled(opened: Opened, lines: Sequence[Any]) -> Answers:
-    filler = opened.ready.predictor(opened.model)
+    filler = opened.pipeline.predictor(opened.model)
     size = len(filler.vocabulary)
     rows = []
     for line in lines:
@@ -88,7 +88,7 @@ def _filled(opened: Opened, lines: Sequence[Any]) -> Answers:
 
 
 def _heard(opened: Opened, recordings: Sequence[Any]) -> Answers:
-    found = opened.ready.predictor(opened.model).transcribe(recordings)
+    found = opened.pipeline.predictor(opened.model).transcribe(recordings)
     return [([each.text for each in n], [each.score for each in n]) for n in found]
 
 
@@ -105,7 +105,7 @@ def _forecast(opened: Opened, starts: Sequence[Any]) -> Answers:
 
 
 def _remembered(opened: Opened, lines: Sequence[Any]) -> Answers:
-    rememberer = opened.ready.predictor(opened.model)
+    rememberer = opened.pipeline.predictor(opened.model)
     rows = [rememberer.read(line)[0] for line in lines]
     x = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
     mask = torch.arange(x.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
@@ -114,17 +114,17 @@ def _remembered(opened: Opened, lines: Sequence[Any]) -> Answers:
 
 
 def _captioned(opened: Opened, pictures: Sequence[Any]) -> Answers:
-    found = opened.ready.predictor(opened.model).captions(np.stack(pictures))
+    found = opened.pipeline.predictor(opened.model).captions(np.stack(pictures))
     return [([each.text for each in n], [each.score for each in n]) for n in found]
 
 
 def _seen(opened: Opened, pictures: Sequence[Any]) -> Answers:
-    probs = opened.ready.predictor(opened.model).probs(np.stack(pictures))
+    probs = opened.pipeline.predictor(opened.model).probs(np.stack(pictures))
     return [(int(row.argmax()), row.tolist()) for row in probs]
 
 
 def _layers(opened: Opened, lines: Sequence[Any]) -> Answers:
-    comparer = opened.ready.predictor(opened.model)
+    comparer = opened.pipeline.predictor(opened.model)
     sentences = [line.split() for line in lines]
     with torch.no_grad():
         found = opened.model(*comparer.lexicon.spell(sentences))
@@ -133,13 +133,13 @@ def _layers(opened: Opened, lines: Sequence[Any]) -> Answers:
 
 
 def _drawn(opened: Opened, lines: Sequence[Any]) -> Answers:
-    drawer = opened.ready.predictor(opened.model)
+    drawer = opened.pipeline.predictor(opened.model)
     pictures = drawer.draw([drawer.vocabulary.encode(line) for line in lines])
     return [((line, one.tobytes()), []) for line, one in zip(lines, pictures, strict=True)]
 
 
 def _near(opened: Opened, words: Sequence[Any]) -> Answers:
-    vectors = opened.ready.predictor(opened.model)
+    vectors = opened.pipeline.predictor(opened.model)
     found = [vectors.nearest(word, 3) for word in words]
     return [([each.word for each in near], [each.similarity for each in near]) for near in found]
 

@@ -20,8 +20,7 @@ from weft import rooms, tasks
 from weft.inspect.comparing.evidence import Evidence, evidence
 from weft.nn.kernels import choice
 from weft.run import Opened, open_run
-from weft.tasks.ready import Ready, Training, training_of
-from weft.tasks.task import Task
+from weft.tasks.task import Pipeline, Task, Training, training_of
 from weft.train.checkpoints import Checkpoints
 
 UPDATES = 7
@@ -64,8 +63,8 @@ def train(
     recipe = kind.make(folder / "toy") if not (folder / "toy").exists() else next(folder.glob("toy/*.yaml"))
     made: list[Any] = []
 
-    def watched(ready: Ready) -> Training:
-        training = training_of(ready)
+    def watched(pipeline: Pipeline) -> Training:
+        training = training_of(pipeline)
         collate = training.collate
 
         def collated(numbers: Any) -> Any:
@@ -124,7 +123,7 @@ def test_every_evaluation_says_beforehand_what_it_shows_and_gives_its_main_score
     trained: tuple[str, Path],
 ) -> None:
     opened = open_run(trained[1] / "whole")
-    found = opened.ready.evaluate(
+    found = opened.pipeline.evaluate(
         opened.model, split="test" if "test" in KINDS[trained[0]].evaluated else "valid"
     )
     assert type(found) is opened.task.evaluation and found.shows

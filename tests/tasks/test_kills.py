@@ -19,7 +19,7 @@ import torch
 from tests.tasks.agreement import agree_to_the_bit
 from tests.tasks.every import KINDS
 from weft import cli
-from weft.tasks.ready import Ready, Training, training_of
+from weft.tasks.task import Pipeline, Training, training_of
 from weft.train import ready as train_ready
 
 UPDATES = 7
@@ -36,8 +36,8 @@ def train(name: str, folder: Path, run: str, threads: int) -> None:
     kind = KINDS[name]
     (recipe,) = (folder / "toy").glob("*.yaml")
 
-    def slowed(ready: Ready) -> Training:
-        training = training_of(ready)
+    def slowed(pipeline: Pipeline) -> Training:
+        training = training_of(pipeline)
         collate = training.collate
 
         def slowly(numbers: Any) -> Any:

@@ -93,7 +93,7 @@ def test_trained_pairs_are_learnt_and_unseen_ones_are_scored(run: Path) -> None:
 
 def test_python_asks_in_the_same_way(run: Path) -> None:
     opened = open_run(run)
-    translator = opened.ready.predictor(opened.model)
+    translator = opened.pipeline.predictor(opened.model)
     said = weft("predict", run, "--source", "aa", "--target", "cc", stdin=b"two five\n").out.strip()
     assert translator.predict("two five", "cc", "aa") == said
     with pytest.raises(ConfigError, match="expected one of aa, bb, cc"):
@@ -104,7 +104,7 @@ def test_given_translations_are_scored_pair_by_pair_and_runs_translate_together(
     run: Path, tmp_path: Path
 ) -> None:
     opened = open_run(run)
-    many, found, labels = opened.ready.predictor(opened.model), [], []
+    many, found, labels = opened.pipeline.predictor(opened.model), [], []
     for pair in (*opened.task.data.pairs, *opened.task.data.zero_shot):
         sources = [source for _, source, _ in opened.task.data.of(pair).open("valid")]
         found += [each[0] for each in many.of(pair).translate(sources)]
@@ -135,12 +135,12 @@ def test_an_export_to_onnx_answers_the_same(run: Path, tmp_path: Path) -> None:
 
 def test_pairs_with_an_empty_side_are_in_no_score(run: Path, tmp_path: Path) -> None:
     opened = open_run(run)
-    before = opened.ready.evaluate(opened.model, split="valid")
+    before = opened.pipeline.evaluate(opened.model, split="valid")
     for language in WORDS:
         text = lzma.decompress((run.parent / "data" / f"valid.{language}.xz").read_bytes()).decode()
         (tmp_path / f"valid.{language}").write_text(text + ("\n" if language == "bb" else "x\n"))
     opened.task.data = dataclasses.replace(opened.task.data, folder=tmp_path)
-    after = opened.ready.evaluate(opened.model, split="valid")
+    after = opened.pipeline.evaluate(opened.model, split="valid")
     for pair, one in before.pairs.items():
         assert after.pairs[pair].left_out == ("bb" in pair)
         if "bb" in pair:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.commands.shell import refused, weft
 from weft.errors import ConfigError, DataError
-from weft.tasks.ready import SPLITS
 from weft.tasks.tag.data import TagData
+from weft.tasks.task import SPLITS
 
 WORD = "1\t{}\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
 

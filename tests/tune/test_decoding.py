@@ -39,7 +39,7 @@ def test_every_value_is_scored_once_as_evaluate_does(recipe: Path, tmp_path: Pat
     assert len(tried.scores) in (4, 5)
     for settings, score in tried.scores.items():
         opened = open_run(path.parent, changes=settings.split())
-        assert opened.ready.evaluate(opened.model, split="valid").scores[0].value == score
+        assert opened.pipeline.evaluate(opened.model, split="valid").scores[0].value == score
     best = max(tried.scores.values())
     assert (
         tried.scores[key({f"decoding.{name}": own.get(name, 1.0) for name in ("beam", "length_penalty")})]

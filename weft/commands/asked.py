@@ -62,7 +62,7 @@ def check_members(opened: Any, paths: Sequence[Path], plugins: Sequence[str]) ->
     """
     if paths:
         options = ready_options({"ensemble": paths}, opened.path, "cpu", plugins)
-        opened.ready.predictor(opened.model, options)
+        opened.pipeline.predictor(opened.model, options)
 
 
 def _told(what: str, done: float, total: float | None) -> None:

@@ -159,8 +159,8 @@ def _languages(opened: "Opened", given: Mapping[str, Any]) -> tuple[str, str]:
     from weft.errors import ConfigError
     from weft.tasks.abilities import Rewrites
 
-    ready = opened.ready
-    known = list(ready.directions()) if isinstance(ready, Rewrites) else []
+    pipeline = opened.pipeline
+    known = list(pipeline.directions()) if isinstance(pipeline, Rewrites) else []
     if not known:
         raise ConfigError(f"{opened.path}: expected a run that translates, got the task {opened.name}")
     asked = given["source"], given["target"]
@@ -184,9 +184,10 @@ def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequenc
     from weft.tasks.abilities import Rewrites
 
     how = {name: value for name, value in search.items() if name not in COMPUTING}
-    ready = opened.ready
-    assert isinstance(ready, Rewrites)
-    decoding = ready.decoding.with_options({name: value for name, value in how.items() if given_one(value)})
+    pipeline = opened.pipeline
+    assert isinstance(pipeline, Rewrites)
+    asked = {name: value for name, value in how.items() if given_one(value)}
+    decoding = pipeline.decoding.with_options(asked)
     stats = [(file.absolute(), file.stat()) for file in mono]
     about: dict[str, Any] = {
         "model": str(opened.path.resolve()),

@@ -84,7 +84,7 @@ def linewise(opened: Any, file: Path | None) -> bool:
     """Whether the lines of a file are answered independently, so that it can be cut into chunks."""
     if file is None or kind_of(file) != "lines":
         return False
-    return bool(opened.ready.predictor(opened.model).linewise)
+    return bool(opened.pipeline.predictor(opened.model).linewise)
 
 
 def begin(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> Path:
@@ -114,7 +114,7 @@ def answer(opened: Any, part: Chunk, options: Mapping[str, Any], file: Path) -> 
     """
     from weft.tasks.predictor import Place, answered
 
-    predictor = opened.ready.predictor(opened.model, options)
+    predictor = opened.pipeline.predictor(opened.model, options)
     first = part.number * CHUNK + 1
     given = (predictor.given(line, Place(str(file), number)) for number, line in enumerate(part.lines, first))
     answers = list(answered(predictor, given))

@@ -86,8 +86,8 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     opened = open_run(run)
     click.echo("\nScores on help pages that were not used in training:\n")
     for beam in (1, 5):
-        click.echo(opened.ready.evaluate(opened.model, options={"beam": beam}).text() + "\n")
-    translator = opened.ready.predictor(opened.model)
+        click.echo(opened.pipeline.evaluate(opened.model, options={"beam": beam}).text() + "\n")
+    translator = opened.pipeline.predictor(opened.model)
     assert isinstance(translator, Translator)
     sentences = ENGLISH if source == "en" else _from_test(opened)
     click.echo("Translations:\n")

@@ -56,7 +56,7 @@ def translate(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any])
     lost: list[str] = []
     document = document_of(_read(file), str(file), source, target, lost)
     plan = Plan(document.segments, source, target)
-    predictor = opened.ready.predictor(opened.model, options)
+    predictor = opened.pipeline.predictor(opened.model, options)
     wrong: list[str] = []
     data = document.written(plan.joined(list(translated(predictor, plan.sentences, wrong))))
     if given["output"]:
@@ -83,11 +83,11 @@ def _languages(opened: Any, options: Mapping[str, Any]) -> tuple[str, str]:
     """The direction of the translation."""
     pairs = [
         pair
-        for pair in opened.ready.directions()
+        for pair in opened.pipeline.directions()
         if options.get("source", pair[0]) == pair[0] and options.get("target", pair[1]) == pair[1]
     ]
     if len(pairs) != 1:
-        offered = ", ".join(f"{source} to {target}" for source, target in opened.ready.directions())
+        offered = ", ".join(f"{source} to {target}" for source, target in opened.pipeline.directions())
         raise ConfigError(f"--document: choose one direction with --source and --target: {offered}")
     source, target = pairs[0]
     return source, target

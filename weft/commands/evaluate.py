@@ -119,7 +119,7 @@ def command(**given: Any) -> int:
     metrics = {one.key: one for one in own} | named(given["metrics"], given["plugins"])
     if given["metrics"] and (given["score"] or not opened.task.evaluation.compares):
         raise ConfigError("--metric: needs outputs that are compared with references; leave it out")
-    found = opened.ready.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
+    found = opened.pipeline.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
     found = found if given["score"] else found.with_metrics(metrics)
     text = found.text()
     click.echo(text)

@@ -96,7 +96,7 @@ def _vectors(run: Path, vectors: Path, device: str) -> None:
         raise ConfigError(f"--vectors {vectors}: expected a file that ends in .txt, .vec, .bin or .glove")
     outputs.check(vectors)
     opened = open_run(run, device=device)
-    found = opened.ready.predictor(opened.model)
+    found = opened.pipeline.predictor(opened.model)
     if not isinstance(found, HasVectors):
         raise ConfigError(
             f"{run}: expected a run with word vectors, got one of the task {opened.name}; train one with "

@@ -171,7 +171,7 @@ def command(**given: Any) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     source = sys.stdin.buffer if file is None else file
-    return _written(opened.ready.predictor(opened.model, options), source, given)
+    return _written(opened.pipeline.predictor(opened.model, options), source, given)
 
 
 def answer_file(run: Path, file: Path, output: Path, words: Sequence[str], options: Mapping[str, Any]) -> int:
@@ -190,7 +190,7 @@ def _filed(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any]) ->
     file = given["file"]
     if not _several(given) and not bulk.linewise(opened, file):
         source = sys.stdin.buffer if file is None else file
-        return _kept(opened.ready.predictor(opened.model, options), source, given["output"])
+        return _kept(opened.pipeline.predictor(opened.model, options), source, given["output"])
     if given["ray"]:
         from weft.commands import ray_job
 

@@ -21,8 +21,7 @@ from weft.errors import ConfigError, DataError
 from weft.run.teacher import Teacher, digest, teacher_of
 from weft.store import files
 from weft.tasks.abilities import Direction, OnPairs, Rewrites
-from weft.tasks.ready import Split
-from weft.tasks.task import Task
+from weft.tasks.task import Split, Task
 
 if TYPE_CHECKING:
     from weft.run import Begun, Opened
@@ -111,12 +110,12 @@ def jobs(opened: "Opened", student: "Begun", texts: Sequence[Path], corpus: Path
         ConfigError: the teacher cannot teach this student.
     """
     task, place, own = student.task, opened.path, str(student.plain["task"])
-    if not isinstance(opened.ready, Rewrites) or not isinstance(opened.task, OnPairs):
+    if not isinstance(opened.pipeline, Rewrites) or not isinstance(opened.task, OnPairs):
         raise ConfigError(
             f"{place}: expected a run that turns a text into another, got one of the task "
             f"{opened.name}; name another"
         )
-    known = opened.ready.directions()
+    known = opened.pipeline.directions()
     wanted = task.corpora() if isinstance(task, OnPairs) else ()
     missing = [one for one in wanted if one.trained and known and _languages(one) not in known]
     if not wanted or (own != opened.name and (missing or not known)):
@@ -148,14 +147,14 @@ def about(opened: "Opened", options: Mapping[str, Any], texts: Sequence[Path]) -
         options: of its search.
         texts: as for `jobs`.
     """
-    ready = opened.ready
-    assert isinstance(ready, Rewrites)
+    pipeline = opened.pipeline
+    assert isinstance(pipeline, Rewrites)
     given = {name: value for name, value in options.items() if given_one(value)}
     return Teacher(
         run=str(opened.path.resolve()),
         weights=digest(opened.path),
         about=f"{opened.name}, {opened.task.about()}",
-        decoding=ready.decoding.with_options(given).describe(),
+        decoding=pipeline.decoding.with_options(given).describe(),
         sources=[str(file.absolute()) for file in texts] or ["its training data"],
         ensemble=[str(Path(run).resolve()) for run in given.get("ensemble", ())],
     )

@@ -125,8 +125,8 @@ def network(opened: Opened, to: str) -> Network:
     Raises:
         ConfigError: it is none, or has a part that no other program has; names the part.
     """
-    ready, model = opened.ready, opened.model
-    if not isinstance(model, Generator) or not isinstance(ready, Rewrites | Continues):
+    pipeline, model = opened.pipeline, opened.model
+    if not isinstance(model, Generator) or not isinstance(pipeline, Rewrites | Continues):
         raise ConfigError(
             f"--to {to}: expected a translator or a language model, got the task {opened.name}; use --to onnx"
         )
@@ -139,21 +139,21 @@ def network(opened: Opened, to: str) -> Network:
             )
     assert isinstance(encoder, TransformerEncoder | None) and isinstance(decoder, TransformerDecoder)
     _check_parts(model, to)
-    if isinstance(ready, Rewrites):
+    if isinstance(pipeline, Rewrites):
         if encoder is None:
             raise ConfigError(
                 f"model.encoder: --to {to} expects an encoder beside the decoder of a translator, got null; "
                 "use --to onnx"
             )
-        if len(ready.directions()) > 1:
+        if len(pipeline.directions()) > 1:
             raise ConfigError(
-                f"--to {to}: expected a translator of one direction, got {len(ready.directions())}; "
+                f"--to {to}: expected a translator of one direction, got {len(pipeline.directions())}; "
                 "train one with the task translate, or serve this run with weft serve"
             )
-        how = ready.decoding
-        reading = ready.translator(model, how).source
+        how = pipeline.decoding
+        reading = pipeline.translator(model, how).source
         cut = getattr(reading, "cut", None)
-        target: Any = opened.ready.writes()
+        target: Any = opened.pipeline.writes()
         found = Network(
             model,
             encoder,
@@ -167,7 +167,7 @@ def network(opened: Opened, to: str) -> Network:
             how.length_penalty,
         )
         return found
-    writer = ready.writer(model)
+    writer = pipeline.writer(model)
     known, window, wanted = writer.vocabulary, getattr(writer.reader, "window", None), writer.decoding
     width, penalty = getattr(wanted, "beam", 5), getattr(wanted, "length_penalty", 1.0)
     return Network(model, None, decoder, known, known, known.encode_batch, None, window, width, penalty)
@@ -189,7 +189,7 @@ def positions(part: Side) -> Positions:
 
 def _check_decoding(opened: Opened, to: str) -> None:
     """Settings that change what is written, and that the exported model would not follow."""
-    how = getattr(opened.ready, "decoding", None) or getattr(opened.task, "decoding", None)
+    how = getattr(opened.pipeline, "decoding", None) or getattr(opened.task, "decoding", None)
     off = {
         "coverage": 0.0,
         "diverse": 1,

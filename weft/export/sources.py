@@ -10,22 +10,22 @@ from weft.export.agreement import COUNT
 from weft.run import Opened
 from weft.tasks.shared.running_text import ProseData
 from weft.tasks.shared.writing.examples import SEED, examples
-from weft.tasks.shared.writing.ready import PairReady
+from weft.tasks.shared.writing.ready import PairPipeline
 from weft.text.vocabulary import EOS, Vocabulary
 
 
 def sources(opened: Opened) -> list[str]:
     """Texts that the model translates, continues or fills."""
-    ready: Any = opened.ready
-    if isinstance(ready, PairReady):
-        return list(examples(ready, COUNT))
+    pipeline: Any = opened.pipeline
+    if isinstance(pipeline, PairPipeline):
+        return list(examples(pipeline, COUNT))
     data = getattr(opened.task, "data", None)
     if isinstance(data, ProseData):
         with suppress(DataError):
             lines = [line for line in islice(data.open("valid"), 10 * COUNT) if line.strip()]
             if lines:  # the beginning of a line, to be continued
                 return [line[: len(line) // 2 + 1] for line in lines[:COUNT]]
-    return drawn(ready.vocabulary)
+    return drawn(pipeline.vocabulary)
 
 
 def drawn(vocabulary: Vocabulary) -> list[str]:

@@ -66,10 +66,10 @@ def write_run(run: Path, parts: Parts, *, kind: str, place: str) -> int:
             (folder / file).write_bytes(content)
         with _placed(folder / "recipe.yaml", place):
             begun = check(read_recipe(folder / "recipe.yaml"))
-            ready = begun.task.open(folder)
+            pipeline = begun.task.open(folder)
             with torch.device("meta"):  # settings that do not belong to the tensors may ask for terabytes
-                weights.check(ready.model().state_dict(), parts.state, place, hint=HINT)
-            model = ready.model()
+                weights.check(pipeline.model().state_dict(), parts.state, place, hint=HINT)
+            model = pipeline.model()
         model.load_state_dict(parts.state)
         packed = weights.pack(model.state_dict())
         contents = {

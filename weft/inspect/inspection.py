@@ -38,7 +38,7 @@ def inspected_of(opened: Opened, text: str | None, options: Mapping[str, Any] = 
     for name, value in options.items():
         if value is not None and name not in opened.task.options.get("inspect", ()):
             raise ConfigError(f"--{name}: the task {opened.name} does not have this option; leave it out")
-    return opened.ready.inspected(  # type: ignore[no-any-return]
+    return opened.pipeline.inspected(  # type: ignore[no-any-return]
         opened.model, text, examples(opened.path), options
     )
 

@@ -123,7 +123,7 @@ def _parts_of(old: Path, begun: Begun) -> dict[str, bytes]:
     other = begun.task.trained(old)
     before = at(read_recipe(old / "recipe.yaml").plain(), ("model",))
     transfer.check_settings(begun.plain["model"], before or {}, parts)
-    found = {weights.START: transfer.pack(other.model, other.ready.rows(), parts, old)}
+    found = {weights.START: transfer.pack(other.model, other.pipeline.rows(), parts, old)}
     if transfer.VOCABULARY in chosen:
         vocabulary = old / "tokenizer.json"
         if not vocabulary.is_file():

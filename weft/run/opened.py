@@ -1,4 +1,4 @@
-"""A trained run opened for use. Read next: begun.py; ../tasks/ready.py."""
+"""A trained run opened for use. Read next: begun.py; ../tasks/task.py."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -13,8 +13,7 @@ from weft.run.checked import Begun, checked
 from weft.store import blueprint, claim, form, weights
 from weft.store.files import is_file
 from weft.tasks.predictor import Predictor
-from weft.tasks.ready import Ready
-from weft.tasks.task import Task
+from weft.tasks.task import Pipeline, Task
 from weft.train.checkpoints import CYCLES
 
 
@@ -22,7 +21,7 @@ class Opened(NamedTuple):
     """A trained model and what it needs."""
 
     task: Task
-    ready: Ready
+    pipeline: Pipeline
     model: nn.Module
     path: Path
     recipe: Table
@@ -75,12 +74,12 @@ def open_run(
         raise CheckpointError(
             f"{path}: has no {model_path.relative_to(path)} yet; let `weft train` reach a first validation"
         )
-    ready = begun.task.open(path)
+    pipeline = begun.task.open(path)
     stored, place = weights.load(model_path), str(model_path)
-    model = blueprint.build_for(ready.model, stored, place)
+    model = blueprint.build_for(pipeline.model, stored, place)
     weights.restore(model, stored, place)
     model = model.to(devices.prepare(devices.choose(device))).eval().requires_grad_(False)
-    return Opened(begun.task, ready, model, path, recipe, str(recipe.value["task"].value))
+    return Opened(begun.task, pipeline, model, path, recipe, str(recipe.value["task"].value))
 
 
 def _places(path: Path) -> tuple[Path, Path]:
@@ -97,9 +96,9 @@ def _untrained(path: Path, plugins: Collection[str]) -> Opened:
     form.check(path)
     recipe = read_recipe(path / "recipe.yaml")
     task = check(recipe, plugins=plugins).task
-    ready = task.open(path)
+    pipeline = task.open(path)
     return Opened(
-        task, ready, blueprint.build(ready.model).eval(), path, recipe, str(recipe.value["task"].value)
+        task, pipeline, blueprint.build(pipeline.model).eval(), path, recipe, str(recipe.value["task"].value)
     )
 
 
@@ -114,4 +113,4 @@ def load(path: str | Path, *, device: str = "auto", plugins: Collection[str] = (
         translator.predict("Click the button.")
     """
     opened = open_run(path, device=device, plugins=plugins)
-    return opened.ready.predictor(opened.model)
+    return opened.pipeline.predictor(opened.model)

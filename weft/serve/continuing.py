@@ -98,9 +98,9 @@ def size_of(ask: Ask) -> int:
 
 def writer_of(run: Served, model: nn.Module | None = None) -> Continuer:
     """The writer of a run's language model, or of a changed copy of it."""
-    ready = run.opened.ready
-    assert isinstance(ready, Continues)
-    return ready.writer(model or run.opened.model)
+    pipeline = run.opened.pipeline
+    assert isinstance(pipeline, Continues)
+    return pipeline.writer(model or run.opened.model)
 
 
 def go_on(writer: Continuer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[list[Continued]]:

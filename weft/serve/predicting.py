@@ -93,7 +93,7 @@ def _answered(run: Served, items: list[Any], stopped: Stopped, limits: Limits, e
     model = without(run, edits)
     if isinstance(model, Generator):
         model = stoppable(model, stopped)
-    predictor = run.opened.ready.predictor(model, options)
+    predictor = run.opened.pipeline.predictor(model, options)
     if predictor.reads == "picture":
         for item in items:
             check_pixels(item)

@@ -115,7 +115,7 @@ class Served:
         """
         if self.rewriter or self.continues:
             return "text"
-        return self.opened.ready.predictor(self.opened.model).reads
+        return self.opened.pipeline.predictor(self.opened.model).reads
 
     def directions(self) -> list[tuple[str, str]]:
         """(source, target) of each direction that it translates; none for other tasks."""
@@ -123,14 +123,14 @@ class Served:
 
     @property
     def rewriter(self) -> Rewrites | None:
-        """Its `ready` object if it rewrites texts with a search that can be inspected, else None."""
-        ready = self.opened.ready if self.ready else None
-        return ready if isinstance(ready, Rewrites) else None
+        """Its pipeline if it rewrites texts with a search that can be inspected, else None."""
+        pipeline = self.opened.pipeline if self.ready else None
+        return pipeline if isinstance(pipeline, Rewrites) else None
 
     @property
     def continues(self) -> bool:
         """Whether it continues texts."""
-        return self.ready and isinstance(self.opened.ready, Continues)
+        return self.ready and isinstance(self.opened.pipeline, Continues)
 
     @property
     def _typed(self) -> bool:

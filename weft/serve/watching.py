@@ -80,7 +80,7 @@ def watch(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> N
     elif run.continues:
         _continue(run, given, emit, stopped)
     else:
-        predictor = run.opened.ready.predictor(without(run, given["edits"]))
+        predictor = run.opened.pipeline.predictor(without(run, given["edits"]))
         if not isinstance(predictor, Weighs):
             raise Refusal(400, f"{run.name}: the page does not show runs of the kind {run.kind} yet")
         emit({"event": "done", "kind": run.kind, **_decided(predictor, given["text"])})

@@ -170,7 +170,7 @@ class Workers:
                     for _ in go_on(writer_of(run), [Ask("a", How(max_tokens=2))], lambda: False):
                         pass
                 elif run.ready and run.reads == "text":
-                    predictor = run.opened.ready.predictor(run.opened.model)
+                    predictor = run.opened.pipeline.predictor(run.opened.model)
                     list(predictor.answers([predictor.parse("a", Place("a"))]))
 
     def _reload(self, reloading: Reloading) -> None:

@@ -1,6 +1,6 @@
 """Abilities that only some tasks have. Callers test for them with isinstance, never by a task's name.
 
-Read next: ready.py and predictor.py, what every task has.
+Read next: task.py and predictor.py, what every task has.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Rewrites(Protocol):
-    """A Ready whose model writes a text for a source text, by a search that can be traced."""
+    """A Pipeline whose model writes a text for a source text, by a search that can be traced."""
 
     source: "Vocabulary"  # of the source
     decoding: "Decoding"  # the recipe's search settings
@@ -155,7 +155,7 @@ class Continued(Protocol):
 
 @runtime_checkable
 class Continues(Protocol):
-    """A Ready whose model continues a text."""
+    """A Pipeline whose model continues a text."""
 
     def writer(self, model: nn.Module) -> Continuer:
         """The trained model, in evaluation mode, ready to continue texts."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from weft import rooms
 from weft.tasks.predictor import Answer, Json, Raw
-from weft.tasks.ready import Ready
+from weft.tasks.task import Pipeline
 
 
 class Graph(NamedTuple):
@@ -61,14 +61,14 @@ class Exported(NamedTuple):
     options: Mapping[str, Any] = {}
 
 
-def exported(ready: Ready, model: nn.Module) -> Exported | None:
+def exported(pipeline: Pipeline, model: nn.Module) -> Exported | None:
     """The graphs of a trained model; None if its task has none.
 
     Raises:
         ConfigError: a part of the model cannot be a graph.
     """
-    file = rooms.file_beside(type(ready), "exported")
+    file = rooms.file_beside(type(pipeline), "exported")
     if file is None:
         return None
-    found: Exported = file.exported(ready, model)
+    found: Exported = file.exported(pipeline, model)
     return found

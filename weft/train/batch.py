@@ -14,7 +14,7 @@ from weft.nn import devices
 from weft.nn.heads.head import Loss
 from weft.nn.randomness import Rows, drawing, part_of_batch
 from weft.nn.recompute import recomputing
-from weft.tasks.ready import Training
+from weft.tasks.task import Training
 from weft.train import seeds
 from weft.train.objectives.objective import Criterion
 from weft.train.position import Group
@@ -64,7 +64,7 @@ class Pass:
         """Compute one batch, or its halves in turn if the device runs out of memory.
 
         The gradients of the halves sum to the gradient of the batch. Dropout and teacher forcing draw the
-        same numbers if the batch can be cut into rows (tasks/ready.py); otherwise, and for sampled words,
+        same numbers if the batch can be cut into rows (tasks/task.py); otherwise, and for sampled words,
         each half draws its own.
 
         Args:

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import CheckpointError, ConfigError
-from weft.tasks.ready import Training
-from weft.tasks.task import Task
+from weft.tasks.task import Task, Training
 from weft.train.feeding.feeding import always_true
 from weft.train.settings import Settings
 from weft.tree import State, leaves, tree_map

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from weft.errors import ConfigError
-from weft.tasks.ready import Ready, Training
+from weft.tasks.task import Pipeline, Training
 from weft.train import kernels
 from weft.train.clock import Clock, Moment, now
 from weft.train.divergence import Divergence
@@ -38,7 +38,7 @@ class Course:
     """The part of a training that changes from update to update.
 
     session: what stays the same during the training.
-    ready: makes models.
+    pipeline: makes models.
     training: provides batches and validates.
     model: in training mode, possibly sharded.
     criterion: computes losses.
@@ -58,7 +58,7 @@ class Course:
     """
 
     session: Session
-    ready: Ready
+    pipeline: Pipeline
     training: Training
     model: nn.Module
     criterion: Criterion
@@ -121,7 +121,7 @@ class Course:
         session, number = self.session, self.position.update
         self._keep_cycle()
         found = validate(
-            self.ready, self.model, session.settings, session.processes, session.interrupts, number
+            self.pipeline, self.model, session.settings, session.processes, session.interrupts, number
         )
         self.samples = tuple(found.samples)
         self.history = self.history.add(number, finite(found.scores))
@@ -159,7 +159,7 @@ class Course:
         self.monitors.conclude()
         session.saving.wait()
         session.report.said(session.saving.sentence(self.clock.spent().wall))
-        whole = self.ready.model().to(session.device) if session.sharded else self.model
+        whole = self.pipeline.model().to(session.device) if session.sharded else self.model
         left = finish(
             whole,
             partial(scored, self.training, whole, session.settings),

@@ -20,7 +20,7 @@ from weft.diagnose.recorded import Place, Run, Trace, places, titles_of, trace
 from weft.diagnose.spectrum import recurrent_matrices, sigma_max, spectral_radius
 from weft.diagnose.verdict import verdict, worst
 from weft.nn.randomness import drawing
-from weft.tasks.ready import Training
+from weft.tasks.task import Training
 from weft.train.position import Group, Position
 from weft.train.reporting import Reporter
 from weft.train.settings import Settings

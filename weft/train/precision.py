@@ -19,7 +19,7 @@ from torch import nn
 
 from weft.nn import devices
 from weft.nn.kernels import choice
-from weft.tasks.ready import Training
+from weft.tasks.task import Training
 from weft.tasks.validation import Validation
 from weft.train.batch import Pass
 from weft.train.objectives.objective import Criterion

@@ -12,8 +12,7 @@ from weft.errors import ConfigError
 from weft.nn import devices
 from weft.nn.regions import compile_regions
 from weft.store import blueprint, weights
-from weft.tasks.ready import Ready, training_of
-from weft.tasks.task import Task
+from weft.tasks.task import Pipeline, Task, training_of
 from weft.train import carry, compiling, precision, seeds, sharding, transfer
 from weft.train.clock import Clock
 from weft.train.course import Course
@@ -69,14 +68,14 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
         Interrupted: a signal arrived.
     """
     settings, report = session.settings, session.report
-    ready = _prepare(session, task)
-    training = training_of(ready)
-    model = _model(session, ready)
+    pipeline = _prepare(session, task)
+    training = training_of(pipeline)
+    model = _model(session, pipeline)
     blocks = compile_regions(model) if settings.compile else 0
     if session.sharded:
         sharding.shard(model, session.device, session.processes.count, settings.feeding)
     seeds.settle(seeds.derive(settings.seed, "objective"), session.device)
-    criterion = settings.objective.build(ready, model)
+    criterion = settings.objective.build(pipeline, model)
     frozen, optimiser = _optimiser(settings, model, criterion)
     plan, position = training.plan(settings.seed), Position()
     for _ in session.turns():
@@ -99,7 +98,7 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
     watched = settings if first and not session.sharded else replace(settings, monitors=False)
     return Course(
         session,
-        ready,
+        pipeline,
         training,
         model,
         criterion,
@@ -116,23 +115,23 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
     )
 
 
-def _prepare(session: Session, task: Task) -> Ready:
+def _prepare(session: Session, task: Task) -> Pipeline:
     for _ in session.turns():
         if session.processes.first:
             with session.interrupts.alone():
-                ready = task.prepare(session.run, session.report.progress)
+                pipeline = task.prepare(session.run, session.report.progress)
         else:
-            ready = task.prepare(session.run, session.report.progress)
-    return ready
+            pipeline = task.prepare(session.run, session.report.progress)
+    return pipeline
 
 
-def _model(session: Session, ready: Ready) -> nn.Module:
+def _model(session: Session, pipeline: Pipeline) -> nn.Module:
     seeds.settle(seeds.derive(session.settings.seed, "weights"), session.device)
-    model = blueprint.build(ready.model).to(session.device).train()
+    model = blueprint.build(pipeline.model).to(session.device).train()
     check_fits(session.settings.feeding, model)
     start = session.run / weights.START
     if start.exists():
-        taken = transfer.take(model, ready.rows(), start)
+        taken = transfer.take(model, pipeline.rows(), start)
         if not taken:
             old = session.settings.start
             hint = "name the parts to take, such as training.start_parts='[embed, encoder]'" if old else None

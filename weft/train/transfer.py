@@ -2,7 +2,7 @@
 
 When a run begins, the parts are written into it (`pack`), so that the other run is not needed again; when the
 model is built, they are copied into it (`take`). The rows of a table are found by the names of their pieces:
-the vocabularies may differ. Read next: model_parts.py; ../store/weights.py; ../tasks/ready.py, `rows`.
+the vocabularies may differ. Read next: model_parts.py; ../store/weights.py; ../tasks/task.py, `rows`.
 """
 
 import json
@@ -57,7 +57,7 @@ def pack(model: nn.Module, rows: Mapping[str, Sequence[str]], parts: Mapping[str
 
     Args:
         model: of the other run.
-        rows: names of the rows of its tables; see `Ready.rows`.
+        rows: names of the rows of its tables; see `Pipeline.rows`.
         parts: from `by_part`.
         run: the other run.
 

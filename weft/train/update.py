@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.nn.regions import plainly
-from weft.tasks.ready import Training
+from weft.tasks.task import Training
 from weft.train.batch import Pass, add
 from weft.train.guard import NonFinite, advice, explain
 from weft.train.objectives.likelihood import OwnLoss

@@ -7,7 +7,7 @@ numbers. Read next: course.py.
 import torch
 from torch import nn
 
-from weft.tasks.ready import Ready, Training, training_of
+from weft.tasks.task import Pipeline, Training, training_of
 from weft.tasks.validation import Validation
 from weft.train import seeds, sharding
 from weft.train.interrupts import Interrupted, Interrupts
@@ -16,7 +16,7 @@ from weft.train.settings import Settings
 
 
 def validate(
-    ready: Ready,
+    pipeline: Pipeline,
     model: nn.Module,
     settings: Settings,
     processes: Processes,
@@ -28,7 +28,7 @@ def validate(
     The first process validates; the others receive its scores, or learn that a signal interrupted it.
 
     Args:
-        ready: makes and validates models.
+        pipeline: makes and validates models.
         model: temporarily put into evaluation mode.
         settings: training settings, for the seed.
         processes: processes of the training.
@@ -40,7 +40,7 @@ def validate(
     """
     whole: nn.Module | None = model
     if any(map(sharding.is_sharded, model.parameters())):
-        whole = sharding.gathered(model, ready.model, wanted=processes.first)
+        whole = sharding.gathered(model, pipeline.model, wanted=processes.first)
     if whole is None or not processes.first:
         answer = processes.told()
         if answer["signal"]:
@@ -49,7 +49,7 @@ def validate(
         return Validation(answer["scores"], [])
     try:
         with interrupts.alone():
-            validation: Validation = scored(training_of(ready), whole, settings, number)
+            validation: Validation = scored(training_of(pipeline), whole, settings, number)
     except Interrupted:
         processes.told({"signal": interrupts.asked})
         raise

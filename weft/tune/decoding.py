@@ -98,7 +98,7 @@ def _kept(run: Path) -> Path:
 def _scored(plan: Plan, run: Path, settings: Mapping[str, Any], tried: Tried) -> Tried:
     hidden = [".".join(TEST) + "=null"] if isinstance(at(plan.plain, TEST), str) else []
     opened = open_run(run, plugins=plan.plugins, changes=[*hidden, *spaces.overrides(settings)])
-    scores = opened.ready.evaluate(opened.model, split="valid").scores
+    scores = opened.pipeline.evaluate(opened.model, split="valid").scores
     wanted = [one for one in scores if one.metric is not None and one.metric.key == plan.metric]
     found = (wanted or scores)[0]
     higher = found.metric is None or found.metric.higher_is_better

@@ -134,7 +134,7 @@ def _run(plan: Folds, repeat: int, fold: int, say: Callable[[str], None]) -> int
         return outcome.exit_code
     write_card(run, begun, outcome)
     opened = open_run(run, device=begun.settings.device, plugins=plan.plugins)
-    tested = opened.ready.evaluate(opened.model).scores
+    tested = opened.pipeline.evaluate(opened.model).scores
     scores = {one.score.name: one.value for one in tested}
     baselines = {one.score.name: dict(one.baselines) for one in tested}
     files.replace(run.with_suffix(".json"), files.to_json({"scores": scores, "baselines": baselines}))

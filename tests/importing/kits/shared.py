@@ -54,7 +54,7 @@ def equal_log_probabilities(run: Path, expected: dict[str, Any], name: str) -> N
 def log_probabilities(run: Path, sources: list[str], targets: list[str]) -> list[list[float]]:
     """Of each token of the targets and its end, one pair at a time."""
     opened = open_run(run, device="cpu")
-    translator = opened.ready.predictor(opened.model)
+    translator = opened.pipeline.predictor(opened.model)
     found = []
     for source, target in zip(sources, targets, strict=True):
         batch = collate_pairs([translator.source.encode(source)], [translator.target.encode(target)])
@@ -67,4 +67,4 @@ def log_probabilities(run: Path, sources: list[str], targets: list[str]) -> list
 def translations(run: Path, sources: list[str], options: dict[str, Any]) -> list[str]:
     """The best translation of each source."""
     opened = open_run(run, device="cpu")
-    return [found[0].text for found in opened.ready.predictor(opened.model, options).translate(sources)]
+    return [found[0].text for found in opened.pipeline.predictor(opened.model, options).translate(sources)]

@@ -75,11 +75,11 @@ def compared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 def test_pieces_and_probabilities_are_fairseq_s(compared):
     run, expected = compared
-    ready = open_run(run, device="cpu").ready
+    pipeline = open_run(run, device="cpu").pipeline
     rows = expected["rows"]
     for row in rows:
-        assert len(ready.source.encode(row["source"])) == len(row["read"])
-        assert len(ready.target.encode(row["target"])) + 1 == len(row["written"])
+        assert len(pipeline.source.encode(row["source"])) == len(row["read"])
+        assert len(pipeline.target.encode(row["target"])) + 1 == len(row["written"])
     found = log_probabilities(run, [row["source"] for row in rows], [row["target"] for row in rows])
     for ours, row in zip(found, rows, strict=True):
         close(torch.tensor(ours), torch.tensor(row["logp"]), 1e-5)

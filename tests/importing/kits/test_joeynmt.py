@@ -49,7 +49,7 @@ def original(vocabulary: Any, numbers: list[int]) -> list[int]:
 
 @torch.no_grad()
 def test_pieces_and_probabilities_are_joeynmt_s(imported: Imported) -> None:
-    source, target = imported.opened.ready.source, imported.opened.ready.target
+    source, target = imported.opened.pipeline.source, imported.opened.pipeline.target
     model = imported.opened.model.eval()
     for row in imported.expected["rows"]:
         read, written = source.encode(row["source"]), target.encode(row["target"])
@@ -71,7 +71,7 @@ def test_outputs_are_joeynmt_s(imported: Imported, search: str) -> None:
         **expected.get("search", {}),
     }
     options |= expected["beam"] if search == "beam" else {}
-    translator = imported.opened.ready.predictor(imported.opened.model, options)
+    translator = imported.opened.pipeline.predictor(imported.opened.model, options)
     # a beam search that reaches the limit may choose between finished and cut texts in another way
     rows = [row for row in expected["rows"] if search == "greedy" or len(row["beam_ids"]) < expected["most"]]
     found = [next(translator.translate([row["source"]]))[0] for row in rows]
@@ -107,8 +107,8 @@ def test_normalised_text_has_no_space_at_its_ends(tmp_path: Path) -> None:
         config.read_text("utf-8").replace("level: char", "level: char\n    normalize: true"), "utf-8"
     )
     import_run(tmp_path / "checkpoint", tmp_path / "run")
-    ready = open_run(tmp_path / "run", device="cpu").ready
-    for side in (ready.source, ready.target):
+    pipeline = open_run(tmp_path / "run", device="cpu").pipeline
+    for side in (pipeline.source, pipeline.target):
         plain = side.encode("a file, and more.")
         assert side.encode(" a file, and more.") == plain == side.encode("a file, and more. ")
         assert side.encode("\u3000a  \ufb01le , and more .  ") == plain

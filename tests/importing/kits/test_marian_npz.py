@@ -45,7 +45,7 @@ def test_each_token_has_the_probability_of_marians_formulas(
     form: str, tmp_path: Path, cut: dict[str, Any]
 ) -> None:
     oracle, opened = made(form, tmp_path)
-    source, target = opened.ready.source, opened.ready.target
+    source, target = opened.pipeline.source, opened.pipeline.target
     lines = [(line, ids) for line, ids in cut["lines"] if 1 not in ids and ids]
     for (read, theirs), (written, wanted) in zip(lines[:8:2], lines[1:8:2], strict=True):
         batch = collate_pairs([source.encode(read)], [target.encode(written)])
@@ -60,7 +60,7 @@ def test_each_token_has_the_probability_of_marians_formulas(
 @pytest.mark.parametrize("form", ["base", "ssru", "before"])
 def test_greedy_search_follows_marians_formulas(form: str, tmp_path: Path, cut: dict[str, Any]) -> None:
     oracle, opened = made(form, tmp_path)
-    translator = opened.ready.predictor(opened.model, {"search": "greedy"})
+    translator = opened.pipeline.predictor(opened.model, {"search": "greedy"})
     lines = [(line, ids) for line, ids in cut["lines"] if 1 not in ids and 0 < len(ids) < 14]
     for line, ids in lines[:3]:
         written: list[int] = []
@@ -76,9 +76,9 @@ def test_greedy_search_follows_marians_formulas(form: str, tmp_path: Path, cut: 
 
 def test_it_cuts_texts_as_the_library_does(tmp_path: Path, cut: dict[str, Any]) -> None:
     _, opened = made("base", tmp_path)
-    names = opened.ready.source._names
+    names = opened.pipeline.source._names
     for line, ids in cut["lines"]:
-        got = opened.ready.source.encode(line)
+        got = opened.pipeline.source.encode(line)
         assert got[-1] == EOS
         pieces = [cut["pieces"][number] for number in ids]
         assert [names[number] for number in got[:-1]] == pieces
@@ -101,7 +101,7 @@ def test_words_of_a_yml_are_read_as_marian_vocab_writes_them(tmp_path: Path) -> 
     settings = SETTINGS | {"dim-vocabs": [10, 10]}
     path = saved(tmp_path / "model", settings, drawn(settings))
     imported(path, tmp_path / "run", vocabulary=(tmp_path / "vocab.yml",))
-    source = open_run(tmp_path / "run", device="cpu").ready.source
+    source = open_run(tmp_path / "run", device="cpu").pipeline.source
     assert [source.order[number] for number in source.encode("casa 1 \" : ' \u00e9 no casa nada")] == [
         *(words.index(word) for word in ("casa", "1", '"', ":", "'", "\u00e9", "no", "casa")),
         1,

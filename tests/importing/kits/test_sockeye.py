@@ -52,7 +52,7 @@ def imported(path: Path, run: Path, **options: Any) -> str:
 @torch.no_grad()
 def test_each_token_has_sockeyes_probability(runs: Path, expected: dict[str, Any], name: str) -> None:
     opened = open_run(runs / f"run-{name}", device="cpu")
-    source, target = opened.ready.source, opened.ready.target
+    source, target = opened.pipeline.source, opened.pipeline.target
     for (read, written), want in zip(expected["pairs"], expected[name]["logp"], strict=True):
         batch = collate_pairs([source.encode(read)], [target.encode(written)])
         logp = opened.model.head(opened.model.features(batch))[0]
@@ -63,7 +63,7 @@ def test_each_token_has_sockeyes_probability(runs: Path, expected: dict[str, Any
 @every_model
 def test_greedy_search_writes_what_sockeye_writes(runs: Path, expected: dict[str, Any], name: str) -> None:
     opened = open_run(runs / f"run-{name}", device="cpu")
-    translator = opened.ready.predictor(opened.model, {"search": "greedy"})
+    translator = opened.pipeline.predictor(opened.model, {"search": "greedy"})
     got = [found[0].text for found in translator.translate([read for read, _ in expected["pairs"]])]
     for ours, theirs in zip(got, expected[name]["greedy"], strict=True):
         assert ours.startswith(theirs)  # where the limit ends both, ours may be one piece longer

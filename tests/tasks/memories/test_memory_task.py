@@ -19,7 +19,7 @@ from weft.tasks.memory.data import Fresh, MemoryData, Problem
 from weft.tasks.memory.evaluation import evaluate
 from weft.tasks.memory.model import MemoryModel
 from weft.tasks.memory.predictor import Rememberer
-from weft.tasks.memory.ready import MemoryReady, MemoryTraining
+from weft.tasks.memory.ready import MemoryPipeline, MemoryTraining
 from weft.tasks.memory.task import MemoryTask
 from weft.tasks.predictor import answered
 
@@ -162,8 +162,8 @@ def test_a_line_of_signs_is_read_answered_and_shown(
     for other in wrong:
         with pytest.raises(DataError, match=r"expected .* such as .*, got "):
             rememberer.predict(other)
-    ready = MemoryReady(task)
-    shown = ready.inspected(ready.model().eval(), line, lambda: iter(()))
+    pipeline = MemoryPipeline(task)
+    shown = pipeline.inspected(pipeline.model().eval(), line, lambda: iter(()))
     assert len(shown.answer) == len(said) == len(shown.choices)
 
 
@@ -185,8 +185,8 @@ def test_lines_are_answered_and_wrong_ones_refused_in_a_sentence() -> None:
 
 
 def test_a_file_s_wrong_line_is_named() -> None:
-    ready = MemoryReady(small("copying"))
-    predictor = ready.predictor(ready.model().eval())
+    pipeline = MemoryPipeline(small("copying"))
+    predictor = pipeline.predictor(pipeline.model().eval())
     answers = answered(predictor, predictor.inputs(io.BytesIO(b"abc\nabx\n")))
     assert len(next(answers).text()) == 3
     answer = next(answers)
@@ -194,9 +194,9 @@ def test_a_file_s_wrong_line_is_named() -> None:
 
 
 def test_files_cannot_be_evaluated() -> None:
-    ready = MemoryReady(small("adding"))
+    pipeline = MemoryPipeline(small("adding"))
     with pytest.raises(ConfigError, match=r"--data x\.tsv: memory problems are generated"):
-        ready.evaluate(ready.model(), data=Path("x.tsv"))
+        pipeline.evaluate(pipeline.model(), data=Path("x.tsv"))
 
 
 @pytest.mark.parametrize(
@@ -228,5 +228,5 @@ def test_every_part_that_reads_can_remember() -> None:
         task = MemoryTask(data=MemoryData(problem=problem, length=5, symbols=3), model=attention)
         task.check_ready()
         assert task.rehearse().total.isfinite()
-        found = MemoryTraining(task.data).validate(MemoryReady(task).model().eval())
+        found = MemoryTraining(task.data).validate(MemoryPipeline(task).model().eval())
         assert set(found.scores) == {"loss", "accuracy"} and len(found.samples) == 3

@@ -18,20 +18,20 @@ from weft.config import read_recipe
 from weft.errors import ConfigError
 from weft.nn.randomness import drawing
 from weft.run import check
-from weft.tasks.ready import training_of
 from weft.tasks.shared.writing.batch import PairBatch
-from weft.tasks.shared.writing.ready import PairReady, PairTraining
+from weft.tasks.shared.writing.ready import PairPipeline, PairTraining
+from weft.tasks.task import training_of
 
 ALL = "data.augment={concatenate: 0.5, drop_words: 0.2, swap_words: 0.2, typos: 0.2}"
 
 
-def prepared(folder: Path, *changes: str) -> tuple[PairReady, PairTraining]:
+def prepared(folder: Path, *changes: str) -> tuple[PairPipeline, PairTraining]:
     task = check(read_recipe(make(folder), changes)).task
     (folder / "run").mkdir(exist_ok=True)
-    ready = task.prepare(folder / "run", lambda *told: None)
-    training = training_of(ready)
-    assert isinstance(ready, PairReady) and isinstance(training, PairTraining)
-    return ready, training
+    pipeline = task.prepare(folder / "run", lambda *told: None)
+    training = training_of(pipeline)
+    assert isinstance(pipeline, PairPipeline) and isinstance(training, PairTraining)
+    return pipeline, training
 
 
 def batch(training: PairTraining, seed: int | None, numbers: np.ndarray) -> PairBatch:
@@ -39,23 +39,23 @@ def batch(training: PairTraining, seed: int | None, numbers: np.ndarray) -> Pair
         return training.collate(numbers)
 
 
-def texts(ready: PairReady, found: PairBatch) -> list[tuple[str, str]]:
-    sources = [ready.source.decode(row) for row in found.source]
-    return list(zip(sources, (ready.target.decode(row) for row in found.target_out), strict=True))
+def texts(pipeline: PairPipeline, found: PairBatch) -> list[tuple[str, str]]:
+    sources = [pipeline.source.decode(row) for row in found.source]
+    return list(zip(sources, (pipeline.target.decode(row) for row in found.target_out), strict=True))
 
 
 def test_joined_pairs_are_those_of_the_batch_each_once(tmp_path: Path) -> None:
-    ready, training = prepared(tmp_path, "data.augment.concatenate=0.5")
+    pipeline, training = prepared(tmp_path, "data.augment.concatenate=0.5")
     turns = Counter[bool]()
     for seed in range(60):
         numbers = np.random.default_rng(seed).choice(397, 2 + seed % 7, replace=False)
         plain, found = batch(training, None, numbers), batch(training, seed, numbers)
         turns[found.joined] += 1
-        rows = texts(ready, found)
+        rows = texts(pipeline, found)
         assert len(rows) == (-(-len(numbers) // 2) if found.joined else len(numbers))
         assert all(translated(source) == target for source, target in rows)
         # The same words as in the batch as it is, and pairs in their order.
-        alone = texts(ready, plain)
+        alone = texts(pipeline, plain)
         assert sum((Counter(source.split()) for source, _ in rows), Counter()) == sum(
             (Counter(source.split()) for source, _ in alone), Counter()
         )
@@ -65,12 +65,12 @@ def test_joined_pairs_are_those_of_the_batch_each_once(tmp_path: Path) -> None:
 
 
 def test_pairs_that_would_be_too_long_stay_alone(tmp_path: Path) -> None:
-    ready, training = prepared(tmp_path, "data.augment.concatenate=0.99", "data.max_length=6")
+    pipeline, training = prepared(tmp_path, "data.augment.concatenate=0.99", "data.max_length=6")
     numbers = np.arange(40)
-    rows = texts(ready, batch(training, 1, numbers))
+    rows = texts(pipeline, batch(training, 1, numbers))
     assert max(len(source.split()) for source, _ in rows) == 6
     assert Counter(" ".join(s for s, _ in rows).split()) == Counter(
-        " ".join(s for s, _ in texts(ready, batch(training, None, numbers))).split()
+        " ".join(s for s, _ in texts(pipeline, batch(training, None, numbers))).split()
     )
 
 
@@ -83,9 +83,9 @@ def test_a_joined_batch_is_not_cut_into_rows_as_if_they_were_pairs(tmp_path: Pat
 
 
 def test_mistakes_are_in_sources_alone(tmp_path: Path) -> None:
-    ready, training = prepared(tmp_path, "data.augment={drop_words: 0.3, swap_words: 0.3, typos: 0.2}")
+    pipeline, training = prepared(tmp_path, "data.augment={drop_words: 0.3, swap_words: 0.3, typos: 0.2}")
     numbers = np.arange(50)
-    plain, found = texts(ready, batch(training, None, numbers)), texts(ready, batch(training, 4, numbers))
+    plain, found = (texts(pipeline, batch(training, epoch, numbers)) for epoch in (None, 4))
     assert [target for _, target in found] == [target for _, target in plain]
     changed = sum(a != b for (a, _), (b, _) in zip(found, plain, strict=True))
     assert 15 < changed < 50
@@ -101,15 +101,15 @@ def test_the_same_numbers_draw_the_same_and_others_draw_others(tmp_path: Path) -
 def test_validation_and_use_read_texts_as_they_are(tmp_path: Path) -> None:
     changed, plain = prepared(tmp_path, ALL), prepared(tmp_path)
     models = []
-    for ready, _ in (changed, plain):
+    for pipeline, _ in (changed, plain):
         torch.manual_seed(1)
-        models.append(ready.model().eval())
+        models.append(pipeline.model().eval())
     with torch.no_grad(), drawing(torch.Generator().manual_seed(1)):
         found = [one.validate(model) for (_, one), model in zip((changed, plain), models, strict=True)]
         lines = [f"{' '.join(['alpha', 'beta'] * n)} gamma" for n in range(5)]
         said = [
-            [answer.text() for answer in ready.predictor(model).answers(lines)]
-            for (ready, _), model in zip((changed, plain), models, strict=True)
+            [answer.text() for answer in pipeline.predictor(model).answers(lines)]
+            for (pipeline, _), model in zip((changed, plain), models, strict=True)
         ]
     assert found[0].scores == found[1].scores
     assert said[0] == said[1]
@@ -141,8 +141,8 @@ def test_many_languages_join_pairs_of_one_target_behind_one_symbol(tmp_path: Pat
         read_recipe(recipe, ["data.augment={concatenate: 0.9, drop_words: 0.1, swap_words: 0.1}"])
     ).task
     (tmp_path / "run").mkdir()
-    ready = task.prepare(tmp_path / "run", lambda *told: None)
-    training, size = training_of(ready), len(ready.source)  # type: ignore[attr-defined]
+    pipeline = task.prepare(tmp_path / "run", lambda *told: None)
+    training, size = training_of(pipeline), len(pipeline.source)  # type: ignore[attr-defined]
     language = {word: name for name, words in WORDS.items() for word in words}
     joined = 0
     for seed in range(20):
@@ -156,7 +156,7 @@ def test_many_languages_join_pairs_of_one_target_behind_one_symbol(tmp_path: Pat
             first, *rest = source.tolist()
             assert first >= size and max(rest) < size  # the symbol is in front, and nowhere else
             wanted = task.data.targets[first - size]  # type: ignore[attr-defined]
-            words = ready.source.decode(target.tolist()).split()  # type: ignore[attr-defined]
+            words = pipeline.source.decode(target.tolist()).split()  # type: ignore[attr-defined]
             assert {language[word] for word in words} == {wanted}
     assert joined > 12
 

@@ -54,7 +54,7 @@ def test_perplexity_is_e_to_the_loss() -> None:
 
 
 def test_scores_are_sacrebleus_and_baselines_stand_beside(opened: Opened) -> None:
-    report = opened.ready.evaluate(opened.model, split="test")
+    report = opened.pipeline.evaluate(opened.model, split="test")
     pairs = list(opened.task.data.open("test"))
     references = [target for _, _, target in pairs]
     by_name = {one.score.name: one.value for one in report.scores}
@@ -69,7 +69,7 @@ def test_scores_are_sacrebleus_and_baselines_stand_beside(opened: Opened) -> Non
 
 
 def test_lowercase_scores_in_small_letters_and_says_so(opened: Opened) -> None:
-    report = opened.ready.evaluate(opened.model, options={"lowercase": True})
+    report = opened.pipeline.evaluate(opened.model, options={"lowercase": True})
     references = [target for _, _, target in opened.task.data.open("test")]
     want = sacrebleu.corpus_bleu(report.outputs, [references], lowercase=True).score
     assert report.scores[0].value == pytest.approx(want)
@@ -87,12 +87,12 @@ def test_without_the_training_data_its_baseline_is_left_out(
         return read(data, split)
 
     monkeypatch.setattr(type(opened.task.data), "open", gone)
-    report = opened.ready.evaluate(opened.model)
+    report = opened.pipeline.evaluate(opened.model)
     assert list(report.scores[0].baselines) == ["source copied"]
 
 
 def test_a_model_worse_than_the_baseline_is_told(opened: Opened) -> None:
-    report = opened.ready.evaluate(opened.model, split="valid")
+    report = opened.pipeline.evaluate(opened.model, split="valid")
     high = [one._replace(baselines={"oracle": 100.1}) for one in report.scores]
     assert "oracle 100.10  <- the model is worse than the baseline" in replace(report, scores=high).text()
     none = [one._replace(baselines={}) for one in report.scores]
@@ -103,7 +103,7 @@ def test_validation_is_what_evaluation_says(opened: Opened, monkeypatch: pytest.
     # The last validation of training, in metrics.jsonl, against the greedy evaluation of the same split.
     lines = [json.loads(line) for line in (opened.path / "metrics.jsonl").read_text("utf-8").splitlines()]
     scores = next(line["scores"] for line in reversed(lines) if line["event"] == "validation")
-    report = opened.ready.evaluate(opened.model, split="valid", options={"beam": 1})
+    report = opened.pipeline.evaluate(opened.model, split="valid", options={"beam": 1})
     assert report.title == "valid xx-yy, 13 pairs, greedy"
     assert report.scores[0].value == pytest.approx(scores["bleu"])
     assert report.perplexity == pytest.approx(scores["perplexity"], rel=1e-4)

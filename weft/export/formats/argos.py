@@ -36,7 +36,8 @@ class Argos(Format):
 
     def check(self, opened: Opened, options: Options) -> None:
         found = network(opened, TO)
-        if found.encoder is None or not isinstance(opened.ready, Rewrites) or not opened.ready.directions():
+        translates = isinstance(opened.pipeline, Rewrites) and opened.pipeline.directions()
+        if found.encoder is None or not translates:
             raise ConfigError(
                 f"--to {TO}: expected a translator, got the task {opened.name}; use --to ctranslate2"
             )
@@ -51,8 +52,8 @@ class Argos(Format):
     def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
         found, texts = network(opened, TO), sources(opened)
         found = found._replace(model=_silent(found.model), beam=BEAM, length_penalty=PENALTY)
-        ready: Any = opened.ready
-        ((source, target),) = ready.directions()
+        pipeline: Any = opened.pipeline
+        ((source, target),) = pipeline.directions()
         inside = folder / f"weft-{source}_{target}"
         (inside / "model").mkdir(parents=True)
         content = sentencepiece_model(found.target, TO)

@@ -20,7 +20,7 @@ from weft.metrics.chrf import Chrf
 from weft.run import Opened
 from weft.search.beam import Stop
 from weft.tasks.shared.writing.exported import scored
-from weft.tasks.shared.writing.ready import PairReady
+from weft.tasks.shared.writing.ready import PairPipeline
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 
 
@@ -179,9 +179,9 @@ def _beside(found: Network, exact: Sequence[list[int]], small: Sequence[list[int
 
 def _scored(opened: Opened, found: Network, whole: Engine, small: Engine) -> list[str]:
     """The score of both on validation inputs, with the recipe's search; none for a language model."""
-    if not isinstance(opened.ready, PairReady):
+    if not isinstance(opened.pipeline, PairPipeline):
         return []
-    inputs, score = scored(opened.ready)
+    inputs, score = scored(opened.pipeline)
     if score is None:
         return []
     answers: dict[Engine, list[str]] = {whole: [], small: []}

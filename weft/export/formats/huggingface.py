@@ -165,7 +165,7 @@ def _masked(opened: Opened) -> Predictor | None:
 
 
 def _vocabulary(opened: Opened) -> Vocabulary:
-    found: Any = opened.ready
+    found: Any = opened.pipeline
     return found.vocabulary  # type: ignore[no-any-return]
 
 

@@ -39,7 +39,7 @@ class Onnx(Format):
         self.shares = shares
 
     def check(self, opened: Opened, options: Options) -> None:
-        if exported(opened.ready, opened.model) is None:
+        if exported(opened.pipeline, opened.model) is None:
             raise ConfigError(
                 f"--to onnx: a model of the task {opened.name} has no graphs; serve it with weft serve"
             )
@@ -49,7 +49,7 @@ class Onnx(Format):
         from weft.export.quantise import quantise
         from weft.export.shared import share, stored
 
-        form = exported(opened.ready, opened.model)
+        form = exported(opened.pipeline, opened.model)
         assert form is not None
         paths = [folder / f"{graph.name}.onnx" for graph in form.graphs]
         worst = max(write_graph(graph, path) for graph, path in zip(form.graphs, paths, strict=True))
@@ -86,7 +86,7 @@ def compared(opened: Opened, form: Exported, folder: Path) -> str:
         ExportError: most answers differ.
     """
     inputs = form.examples(COMPARED)
-    predictor = opened.ready.predictor(opened.model, form.options)
+    predictor = opened.pipeline.predictor(opened.model, form.options)
     parsed = [predictor.parse(one, Place("input", n)) for n, one in enumerate(inputs, 1)]
     found = list(zip(inputs, predictor.attempts(parsed), strict=True))
     answered = [(one, form.shown(answer)) for one, answer in found if isinstance(answer, Answer)]

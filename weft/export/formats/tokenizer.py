@@ -28,15 +28,15 @@ class TokenizerOnly(Format):
     about: ClassVar[str] = "only the tokenizer of a language model, for evaluation harnesses"
 
     def check(self, opened: Opened, options: Options) -> None:
-        if not isinstance(opened.ready, Continues):
+        if not isinstance(opened.pipeline, Continues):
             raise ConfigError(
                 f"--to {TO}: expected a language model, got a run of the task {opened.name}; "
                 "use --to onnx, which includes the tokenizer"
             )
 
     def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
-        ready: Any = opened.ready
-        vocabulary: Vocabulary = ready.vocabulary
+        pipeline: Any = opened.pipeline
+        vocabulary: Vocabulary = pipeline.vocabulary
         if isinstance(vocabulary, Imported):
             content, about = vocabulary.content, _of(vocabulary)
             said = "tokenizer.json is that of the imported model"

@@ -53,7 +53,7 @@ class Web(Format):
 
     def check(self, opened: Opened, options: Options) -> None:
         Onnx().check(opened, options)
-        form = exported(opened.ready, opened.model)
+        form = exported(opened.pipeline, opened.model)
         if form is not None and form.settings["kind"] not in _kinds():
             raise ConfigError(f"--to web: the page cannot run a model of task {opened.name}; use --to onnx")
         if form is not None and form.settings.get("frames"):

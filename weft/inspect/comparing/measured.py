@@ -114,7 +114,7 @@ def _measure(opened: Opened, name: str, text: str | None) -> Measured:
     lengths: Sequence[LengthRow] = ()
     if opened.task.has("test"):
         try:
-            evaluation = opened.ready.evaluate(model)
+            evaluation = opened.pipeline.evaluate(model)
             tested = evaluation.title
             scores = list(as_json(evaluation.scores).values())
             lengths = evaluation.lengths

@@ -77,7 +77,7 @@ def score(opened: Opened) -> QualityView:
     length = opened.task.evaluation.length
     if not length:
         raise ConfigError(f"--evaluate: a run of {opened.name} has no score by length; leave it out")
-    found = opened.ready.evaluate(opened.model)
+    found = opened.pipeline.evaluate(opened.model)
     return QualityView(opened.path.resolve().name, found.title, length, found.lengths)
 
 

@@ -16,39 +16,39 @@ from weft.tasks.shared.pictures.examples import content, encoded, noise, readabl
 from weft.tasks.shared.writing.exported import SCORED, written
 
 if TYPE_CHECKING:
-    from weft.tasks.caption.ready import CaptionReady
+    from weft.tasks.caption.ready import CaptionPipeline
 
 
-def exported(ready: "CaptionReady", model: nn.Module) -> Exported:
+def exported(pipeline: "CaptionPipeline", model: nn.Module) -> Exported:
     """What `weft export` writes for this task."""
     assert isinstance(model, Generator)
-    captioner = ready.predictor(model)
+    captioner = pipeline.predictor(model)
     places = captioner.front.places
 
     def read(picture: Tensor) -> tuple[Tensor, Tensor]:
         return picture, torch.ones(picture.shape[0], places, dtype=torch.bool, device=picture.device)
 
-    two, three = ({"picture": noise(ready.shape, rows).float() / 127.5 - 1} for rows in (2, 3))
-    data = ready.task.data
+    two, three = ({"picture": noise(pipeline.shape, rows).float() / 127.5 - 1} for rows in (2, 3))
+    data = pipeline.task.data
     form = written(
         model,
         (two, three),
-        ready.vocabulary,
+        pipeline.vocabulary,
         captioner.decoding,
         program="captions",
         more={
             "kind": "captions",
-            "shape": list(ready.shape),
-            "size": ready.shape[0] if data.generated else data.size,
+            "shape": list(pipeline.shape),
+            "size": pipeline.shape[0] if data.generated else data.size,
         },
         read=read,
     )
 
     def examples(count: int) -> Sequence[bytes]:
-        return readable(captioner, ready.shape, (one for one, _ in _pairs(ready)), count)
+        return readable(captioner, pipeline.shape, (one for one, _ in _pairs(pipeline)), count)
 
     def scored() -> tuple[Sequence[bytes], Score | None]:
-        pairs = list(islice(_pairs(ready), SCORED))
+        pairs = list(islice(_pairs(pipeline), SCORED))
         if not pairs:
             return examples(SCORED), None
         references = [captions for _, captions in pairs]
@@ -57,9 +57,9 @@ def exported(ready: "CaptionReady", model: nn.Module) -> Exported:
     return form._replace(examples=examples, scored=scored)
 
 
-def _pairs(ready: "CaptionReady") -> Iterator[tuple[bytes, list[str]]]:
+def _pairs(pipeline: "CaptionPipeline") -> Iterator[tuple[bytes, list[str]]]:
     """The files of the validation pictures and their captions; nothing where the data is missing."""
-    data = ready.task.data
+    data = pipeline.task.data
     with suppress(DataError, OSError):
         if data.generated is not None:
             found = data.load("valid")

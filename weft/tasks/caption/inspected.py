@@ -14,20 +14,20 @@ from weft.tasks.shared.pictures.batch import source
 from weft.tasks.shared.writing.batch import PairBatch
 
 if TYPE_CHECKING:
-    from weft.tasks.caption.ready import CaptionReady
+    from weft.tasks.caption.ready import CaptionPipeline
 
 
 def inspected(
-    ready: "CaptionReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    pipeline: "CaptionPipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Ready.inspected.
+    """See Pipeline.inspected.
 
     The text is the name of a picture; without one, a validation picture is used.
     """
-    plain = ready.predictor(model)
+    plain = pipeline.predictor(model)
     how = plain_beam(plain.decoding)
     captioner = Captioner(plain.model, plain.vocabulary, how, plain.shape, plain.data)
-    picture, name = asked(ready.task.data, captioner.read, text)
+    picture, name = asked(pipeline.task.data, captioner.read, text)
     return of(captioner, picture, name)
 
 

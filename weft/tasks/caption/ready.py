@@ -16,10 +16,8 @@ from weft.metrics.bleu_n import bleu_n
 from weft.metrics.cider import cider_d
 from weft.metrics.compared import Compared
 from weft.models import Generator
-from weft.tasks import ready
 from weft.tasks.caption.evaluation import CaptionEvaluation, evaluate, exact
 from weft.tasks.caption.predictor import Captioner, captioned
-from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.pictures.batch import Order, parts
 from weft.tasks.shared.pictures.data import Captions
 from weft.tasks.shared.pictures.model import places_of
@@ -27,6 +25,7 @@ from weft.tasks.shared.writing.batch import PairBatch
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.members import joined, pieces
 from weft.tasks.shared.writing.scoring import GivenScores, score_file
+from weft.tasks.task import Pipeline, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
 from weft.text.vocabulary import Vocabulary
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from weft.tasks.caption.task import Caption
 
 
-class CaptionTraining(ready.Training):
+class CaptionTraining(Training):
     """The training pictures with their captions.
 
     Args:
@@ -93,7 +92,7 @@ class CaptionTraining(ready.Training):
         return Validation(scores, samples, [Compared(outputs, references)])
 
 
-class CaptionReady(ready.Ready):
+class CaptionPipeline(Pipeline):
     """Vocabulary and shape of a run.
 
     Args:
@@ -151,7 +150,7 @@ class CaptionReady(ready.Ready):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> CaptionEvaluation | GivenScores:
-        """BLEU-1 to 4, ROUGE-L, CIDEr-D and exact captions; see Ready.evaluate. `data` is a captions file.
+        """BLEU-1 to 4, ROUGE-L, CIDEr-D and exact captions; see Pipeline.evaluate. `data` is a captions file.
 
         With the option `score`, a file, the result is the log-probability of each of its lines instead.
         """

@@ -15,14 +15,13 @@ from weft.nn.heads.head import Loss
 from weft.nn.pictures.front import Front
 from weft.tasks.caption.evaluation import CaptionEvaluation
 from weft.tasks.caption.predictor import captioned
-from weft.tasks.caption.ready import CaptionReady, CaptionTraining
-from weft.tasks.ready import SPLITS, Split
+from weft.tasks.caption.ready import CaptionPipeline, CaptionTraining
 from weft.tasks.shared.pictures.check import check_captions
 from weft.tasks.shared.pictures.data import SIDE, CaptionData
 from weft.tasks.shared.pictures.model import CaptionModel
 from weft.tasks.shared.pictures.shape import read_shape, write_shape
 from weft.tasks.shared.writing.decoding import EVALUATED, PREDICTED, Decoding
-from weft.tasks.task import Progress, Task
+from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
@@ -86,7 +85,7 @@ class Caption(Task):
         pixels = np.zeros((2, *shape), np.float32)
         return model.loss(captioned(pixels, [[5, 6, 7], [8]], model.source_embed.places))
 
-    def prepare(self, run: Path, progress: Progress) -> CaptionReady:
+    def prepare(self, run: Path, progress: Progress) -> CaptionPipeline:
         """Read the pictures; learn the vocabulary unless the run has it."""
         progress("reading pictures", 0, None)
         train, valid = self.data.load("train"), self.data.load("valid")
@@ -108,11 +107,11 @@ class Caption(Task):
             0,
             0,
         )
-        return CaptionReady(self, vocabulary, shape, training)
+        return CaptionPipeline(self, vocabulary, shape, training)
 
-    def open(self, run: Path) -> CaptionReady:
+    def open(self, run: Path) -> CaptionPipeline:
         """Read the vocabulary and the shape of pictures."""
-        return CaptionReady(self, *_kept(run))
+        return CaptionPipeline(self, *_kept(run))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

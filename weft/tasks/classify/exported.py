@@ -21,7 +21,7 @@ from weft.text.portable import portable
 from weft.text.vocabulary import EOS
 
 if TYPE_CHECKING:
-    from weft.tasks.classify.ready import ClassifyReady
+    from weft.tasks.classify.ready import ClassifyPipeline
 
 SEED = 1
 
@@ -52,7 +52,7 @@ class ClassesOfBag(nn.Module):
         return calibrated(self.model(Grams(tokens, weights), mask)[:, 0], self.temperature)
 
 
-def exported(ready: "ClassifyReady", model: nn.Module) -> Exported:
+def exported(pipeline: "ClassifyPipeline", model: nn.Module) -> Exported:
     """See ../exported.py.
 
     Raises:
@@ -64,7 +64,7 @@ def exported(ready: "ClassifyReady", model: nn.Module) -> Exported:
             "embedding: contextual: words in context come from another run, which a graph cannot hold; "
             "serve the run with weft serve"
         )
-    reader = ready.reader
+    reader = pipeline.reader
     both = _inputs(reader.num_items, 3, 7), _inputs(reader.num_items, 2, 10)
     contents: dict[str, bytes] = {"tokenizer.json": portable(reader.vocabulary)}
     settings: dict[str, Any] = {
@@ -87,7 +87,7 @@ def exported(ready: "ClassifyReady", model: nn.Module) -> Exported:
     else:
         both = tuple({name: each[name] for name in ("tokens", "mask")} for each in both)  # type: ignore[assignment]
     graph = Graph("scores", module, both, ["logp"])
-    return Exported([graph], settings, contents, lambda count: _examples(ready, count), program="labels")
+    return Exported([graph], settings, contents, lambda count: _examples(pipeline, count), program="labels")
 
 
 def _inputs(items: int, rows: int, steps: int) -> Mapping[str, Tensor]:
@@ -97,14 +97,14 @@ def _inputs(items: int, rows: int, steps: int) -> Mapping[str, Tensor]:
     return {"tokens": tokens * mask, "weights": torch.rand(rows, steps, generator=draw) * mask, "mask": mask}
 
 
-def _examples(ready: "ClassifyReady", count: int) -> Sequence[str]:
+def _examples(pipeline: "ClassifyPipeline", count: int) -> Sequence[str]:
     """Validation texts, or random tokens where the data is missing."""
     with suppress(DataError):
-        found = [one.text for one in islice(ready.task.data.texts("valid"), count)]
+        found = [one.text for one in islice(pipeline.task.data.texts("valid"), count)]
         if found:
             return found
     draw = random.Random(SEED)
-    numbers = range(EOS + 1, len(ready.reader.vocabulary))
+    numbers = range(EOS + 1, len(pipeline.reader.vocabulary))
     return [
-        ready.reader.vocabulary.decode(draw.choices(numbers, k=draw.randint(1, 20))) for _ in range(count)
+        pipeline.reader.vocabulary.decode(draw.choices(numbers, k=draw.randint(1, 20))) for _ in range(count)
     ]

@@ -17,18 +17,18 @@ from weft.tasks.shared.inspected.inspected import (
 )
 
 if TYPE_CHECKING:
-    from weft.tasks.classify.ready import ClassifyReady
+    from weft.tasks.classify.ready import ClassifyPipeline
 
 
 def inspected(
-    ready: "ClassifyReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    pipeline: "ClassifyPipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Ready.inspected.
+    """See Pipeline.inspected.
 
     The classifier may read tokens in order or a bag.
     """
     text = checked(examples.middle() if text is None else text)
-    classifier = ready.predictor(model)
+    classifier = pipeline.predictor(model)
     reader = classifier.reader
     rows = reader.encode([text])
     explanation = classifier.explain(text)
@@ -54,7 +54,7 @@ def inspected(
         names = reader.vocabulary.pieces(range(len(reader.vocabulary)))
         beside = None
         if own is not None:
-            valid = sentences(lambda: (one.text for one in ready.task.data.texts("valid")))
+            valid = sentences(lambda: (one.text for one in pipeline.task.data.texts("valid")))
             beside = around(valid, context)
         vectors = Vectors(names, table, rows[0], pieces, None if own is None else own[1], beside)
     return Inspected(

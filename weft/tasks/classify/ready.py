@@ -19,7 +19,6 @@ from weft.metrics.f1 import ClassRow, by_class
 from weft.metrics.label_sets import by_label
 from weft.metrics.temperature import fitted
 from weft.models import Predictor
-from weft.tasks import ready
 from weft.tasks.classify.evaluation import LabelEvaluation, evaluate
 from weft.tasks.classify.predictor import Classifier, order
 from weft.tasks.classify.reader import Decided, Reader
@@ -27,12 +26,12 @@ from weft.tasks.classify.several import nats, thresholds
 from weft.tasks.classify.several_evaluation import SeveralEvaluation, evaluate_several
 from weft.tasks.classify.start import begin
 from weft.tasks.predictor import Place, separated
-from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.context.standing import Standing
 from weft.tasks.shared.labels import temperature
 from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.labels.data import LabelData
 from weft.tasks.shared.labels.weights import weights_of
+from weft.tasks.task import Pipeline, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, first, samples_of
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class Texts(NamedTuple):
         return Texts(texts, labels, [self.lines[n] for n in numbers], finer)
 
 
-class ClassifyTraining(ready.Training):
+class ClassifyTraining(Training):
     """The texts of a training.
 
     Args:
@@ -127,7 +126,7 @@ class ClassifyTraining(ready.Training):
         return -np.log(np.maximum(probs, 1e-30)), by_class(outputs, labels)
 
 
-class ClassifyReady(ready.Ready):
+class ClassifyPipeline(Pipeline):
     """The vocabulary and the classes of a run.
 
     Args:
@@ -177,7 +176,7 @@ class ClassifyReady(ready.Ready):
         return model
 
     def rows(self) -> Mapping[str, Sequence[str]]:
-        """See Ready.rows; the classes are the rows of the head."""
+        """See Pipeline.rows; the classes are the rows of the head."""
         subclasses = [" ".join(pair) for pair in self.reader.finer]
         of_head = dict.fromkeys(("head.weight", "head.bias"), subclasses or self.reader.classes)
         if self.reader.items is not None:
@@ -206,9 +205,9 @@ class ClassifyReady(ready.Ready):
         return Classifier(model, self.reader, self.task.data, others=others, scores=scores)
 
     def _joined(self, member: Any) -> Classifier:
-        if not isinstance(member.ready, ClassifyReady):
+        if not isinstance(member.pipeline, ClassifyPipeline):
             raise ConfigError(f"--ensemble {member.path}: expected a run of the task classify; leave it out")
-        other = member.ready.predictor(member.model)
+        other = member.pipeline.predictor(member.model)
         with within(f"--ensemble {member.path}"):
             order(other.reader.classes, self.reader.classes)
         return other  # type: ignore[no-any-return]
@@ -238,7 +237,7 @@ class ClassifyReady(ready.Ready):
         title = source.describe(split) if data is None else data.name
         members = options.get("ensemble", ())
         for member in members if data is None else ():
-            if isinstance(member.ready, ClassifyReady):
+            if isinstance(member.pipeline, ClassifyPipeline):
                 self._check_unseen(member, split)
         title += f", {1 + len(members)} runs together" if members else ""
         title += temperature.outdated(self._run)

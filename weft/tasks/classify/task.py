@@ -23,8 +23,7 @@ from weft.tasks.classify.evaluation import LabelEvaluation
 from weft.tasks.classify.model import LabelModel
 from weft.tasks.classify.nested import check_subclasses
 from weft.tasks.classify.reader import Reader
-from weft.tasks.classify.ready import ClassifyReady, ClassifyTraining, Texts
-from weft.tasks.ready import SPLITS, Split
+from weft.tasks.classify.ready import ClassifyPipeline, ClassifyTraining, Texts
 from weft.tasks.shared.context import standing
 from weft.tasks.shared.context.standing import Standing, whole_words
 from weft.tasks.shared.labels import temperature
@@ -32,7 +31,7 @@ from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.labels.data import LabelData
 from weft.tasks.shared.labels.splits import small_validation
 from weft.tasks.shared.writing.batch import pad
-from weft.tasks.task import Progress, Task
+from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.wording import plural
 
@@ -100,7 +99,7 @@ class Classify(Task):
         source = Grams(numbers, torch.ones(2, 3)) if self.parts.bag is not None else numbers
         return model.loss(LabelBatch(source, mask, target, 2))
 
-    def prepare(self, run: Path, progress: Progress) -> ClassifyReady:
+    def prepare(self, run: Path, progress: Progress) -> ClassifyPipeline:
         """Learn vocabulary and classes, unless the run has them, and read the texts."""
         contextual = self.parts.embedding.contextual
         stood = None if contextual is None else standing.begin(contextual, self, run)
@@ -138,16 +137,16 @@ class Classify(Task):
             0,
             0,
         )
-        return ClassifyReady(self, reader, standing=stood, training=training)
+        return ClassifyPipeline(self, reader, standing=stood, training=training)
 
-    def open(self, run: Path) -> ClassifyReady:
+    def open(self, run: Path) -> ClassifyPipeline:
         """Read vocabulary and classes of the run."""
         stood = None if self.parts.embedding.contextual is None else standing.reopen(self, run)
         reader = self._reader(run, stood)
         reader.temperature, thresholds = temperature.load(run)
         if len(thresholds) == len(reader.classes):
             reader.thresholds = list(thresholds)
-        return ClassifyReady(self, reader, standing=stood, run=run)
+        return ClassifyPipeline(self, reader, standing=stood, run=run)
 
     def _learn(self, train: Texts, run: Path) -> None:
         """Learn the vocabulary and the classes; words that have given vectors join the vocabulary."""

@@ -15,7 +15,7 @@ from weft.text.vocabulary import EOS, UNK
 from weft.wording import plural
 
 if TYPE_CHECKING:
-    from weft.tasks.draw.ready import DrawReady
+    from weft.tasks.draw.ready import DrawPipeline
 
 
 BEYOND = "(not drawn)"
@@ -23,14 +23,14 @@ BEYOND = "(not drawn)"
 
 
 def inspected(
-    ready: "DrawReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    pipeline: "DrawPipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Ready.inspected.
+    """See Pipeline.inspected.
 
     The picture is drawn as `weft predict` draws it; a beam search shows its tree.
     """
     text = checked(examples.middle() if text is None else text)
-    painter = ready.predictor(model)
+    painter = pipeline.predictor(model)
     device = next(model.parameters()).device
     words = painter.vocabulary.encode(text) or [UNK]
     tokens, mask = pad([words])

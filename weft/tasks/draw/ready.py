@@ -13,15 +13,14 @@ from torch import nn
 
 from weft.errors import DataError
 from weft.models import Generator
-from weft.tasks import ready
 from weft.tasks.draw.evaluation import DrawEvaluation, evaluate, judged
 from weft.tasks.draw.predictor import Painter
 from weft.tasks.draw.tiles import Tiles
-from weft.tasks.ready import Split
 from weft.tasks.shared.pictures.batch import Order
 from weft.tasks.shared.pictures.data import Captions
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.evaluation import loss_of_pairs
+from weft.tasks.task import Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
@@ -32,7 +31,7 @@ DRAWN = 64
 """Number of pictures that a validation draws; its loss is over all of them."""
 
 
-class DrawTraining(ready.Training):
+class DrawTraining(Training):
     """The training pictures with their captions.
 
     Args:
@@ -92,7 +91,7 @@ class DrawTraining(ready.Training):
         return Validation(scores, shown)
 
 
-class DrawReady(ready.Ready):
+class DrawPipeline(Pipeline):
     """Vocabulary, palette and shape of a run.
 
     Args:
@@ -136,7 +135,7 @@ class DrawReady(ready.Ready):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> DrawEvaluation:
-        """Likelihood, error and share right; see Ready.evaluate. `data` is a captions file."""
+        """Likelihood, error and share right; see Pipeline.evaluate. `data` is a captions file."""
         own = self.task.data
         found = drawable(own.load(split) if data is None else own.read(own.at(data)))
         if found.pixels.shape[1:] != self.shape:

@@ -14,16 +14,15 @@ from weft.data.report import Report
 from weft.errors import DataError, within
 from weft.nn.heads.head import Loss
 from weft.tasks.draw.evaluation import DrawEvaluation
-from weft.tasks.draw.ready import DrawReady, DrawTraining, drawable
+from weft.tasks.draw.ready import DrawPipeline, DrawTraining, drawable
 from weft.tasks.draw.tiles import Tiles
-from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.pictures.check import check_captions
 from weft.tasks.shared.pictures.data import DrawData
 from weft.tasks.shared.pictures.model import DrawModel
 from weft.tasks.shared.pictures.shape import read_shape, write_shape
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.task import Progress, Task
+from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
@@ -79,7 +78,7 @@ class Draw(Task):
         """Two captions, of three words and one word, with pictures of four tiles."""
         return self.parts.build(11, 13).loss(collate_pairs([[5, 6, 7], [8]], [[5, 6, 7, 8], [9, 10, 11, 12]]))
 
-    def prepare(self, run: Path, progress: Progress) -> DrawReady:
+    def prepare(self, run: Path, progress: Progress) -> DrawPipeline:
         """Read the pictures; learn the vocabulary and the palette unless the run has them."""
         progress("reading pictures", 0, None)
         train, valid = drawable(self.data.load("train")), drawable(self.data.load("valid"))
@@ -104,11 +103,11 @@ class Draw(Task):
             0,
             0,
         )
-        return DrawReady(self, vocabulary, tiles, shape, training)
+        return DrawPipeline(self, vocabulary, tiles, shape, training)
 
-    def open(self, run: Path) -> DrawReady:
+    def open(self, run: Path) -> DrawPipeline:
         """Read vocabulary, palette and shape."""
-        return DrawReady(self, *_kept(run))
+        return DrawPipeline(self, *_kept(run))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

@@ -22,7 +22,7 @@ from weft.tasks.shared.lexicon import LETTERS
 from weft.text.portable import portable_cutter
 
 if TYPE_CHECKING:
-    from weft.tasks.elmo.ready import ElmoReady
+    from weft.tasks.elmo.ready import ElmoPipeline
 
 SEED = 1
 
@@ -39,10 +39,10 @@ class Layers(nn.Module):
         return torch.stack(self.model(Spelled(which, letters, which), mask), 1)
 
 
-def exported(ready: "ElmoReady", model: nn.Module) -> Exported:
+def exported(pipeline: "ElmoPipeline", model: nn.Module) -> Exported:
     """What `weft export` writes for this task."""
     assert isinstance(model, BothWays)
-    lexicon, how = ready.lexicon, ready.task.data.vocabulary
+    lexicon, how = pipeline.lexicon, pipeline.task.data.vocabulary
     settings: dict[str, Any] = {
         "kind": "contexts",
         "vocabulary": "tokenizer.json",
@@ -55,7 +55,7 @@ def exported(ready: "ElmoReady", model: nn.Module) -> Exported:
         [Graph("layers", Layers(model), both, ["layers"])],
         settings,
         {"tokenizer.json": portable_cutter(how.kind, form=how.form, lowercase=how.lowercase)},
-        lambda count: _examples(ready, count),
+        lambda count: _examples(pipeline, count),
         program="contexts",
         shown=_shown,
         same=_close,
@@ -70,14 +70,14 @@ def _inputs(num_letters: int, rows: int, steps: int, length: int) -> dict[str, T
     return {"letters": letters, "which": torch.arange(rows * steps).view(rows, steps), "mask": mask}
 
 
-def _examples(ready: "ElmoReady", count: int) -> Sequence[str]:
+def _examples(pipeline: "ElmoPipeline", count: int) -> Sequence[str]:
     """Validation sentences, and a word of each in it and in itself alone; random words without the data."""
     sentences: list[list[str]] = []
     with suppress(DataError):
-        data = ready.task.data
+        data = pipeline.task.data
         sentences = list(islice(text.sentences(data, data.open("valid")), count // 2))
     if not sentences:
-        draw, known = random.Random(SEED), ready.lexicon.words or ["a"]
+        draw, known = random.Random(SEED), pipeline.lexicon.words or ["a"]
         sentences = [draw.choices(known, k=draw.randint(1, 12)) for _ in range(count // 2)]
     plain = [" ".join(words) for words in sentences]
     return [

@@ -14,16 +14,16 @@ from weft.tasks.shared.inspected.context import around, sentences
 from weft.tasks.shared.inspected.inspected import Examples, Inspected, Vectors, checked, choices_of
 
 if TYPE_CHECKING:
-    from weft.tasks.elmo.ready import ElmoReady
+    from weft.tasks.elmo.ready import ElmoPipeline
 
 FREQUENT = 5000
 """Words of the training text among which neighbours are searched."""
 
 
 def inspected(
-    ready: "ElmoReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    pipeline: "ElmoPipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Ready.inspected.
+    """See Pipeline.inspected.
 
     A word that occurs in two of the sentences has two vectors in context, and one without.
     One word and two sentences with tabs between them, as `weft predict` reads them, are read too.
@@ -31,7 +31,7 @@ def inspected(
     text = checked(examples.middle() if text is None else text)
     if text.count("\t") == 2:
         text = "\n".join(text.split("\t")[1:])
-    comparer = ready.predictor(model)
+    comparer = pipeline.predictor(model)
     lines = [line for line in text.splitlines() if line.strip()]
     found = [comparer.vectors(line) for line in lines]
     words = [word for one in found for word in one.words]
@@ -51,7 +51,7 @@ def inspected(
             *_static(comparer, words),
             words,
             np.concatenate([one.layers[-1] for one in found]),
-            around(sentences(lambda: ready.task.data.open("valid")), lambda line: _within(comparer, line)),
+            around(sentences(lambda: pipeline.task.data.open("valid")), lambda line: _within(comparer, line)),
         ),
     )
 

@@ -13,21 +13,20 @@ from torch import nn
 from weft.data.batching import Batches
 from weft.data.plain import PlainText, no_words
 from weft.nn.embed.contextual import BothWays, Sentences
-from weft.tasks import ready
 from weft.tasks.elmo.evaluation import collate, evaluate, nats
 from weft.tasks.elmo.predictor import Comparer
-from weft.tasks.ready import Contextual, Split
 from weft.tasks.shared.context import text
 from weft.tasks.shared.context.evaluation import ContextEvaluation, perplexity
 from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.shared.running_text import ProseData
+from weft.tasks.task import Contextual, Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 
 if TYPE_CHECKING:
     from weft.tasks.elmo.task import ElmoTask
 
 
-class ElmoTraining(ready.Training):
+class ElmoTraining(Training):
     """The text of a training.
 
     Args:
@@ -64,7 +63,7 @@ class ElmoTraining(ready.Training):
         return Validation(scores, samples)
 
 
-class ElmoReady(ready.Ready):
+class ElmoPipeline(Pipeline):
     """The words and letters of a run.
 
     Args:

@@ -14,12 +14,11 @@ from weft.data.report import Report
 from weft.nn.heads.head import Loss
 from weft.tasks.elmo.evaluation import collate
 from weft.tasks.elmo.model import SIZES, Elmo, ElmoModel
-from weft.tasks.elmo.ready import ElmoReady, ElmoTraining
-from weft.tasks.ready import SPLITS, Split
+from weft.tasks.elmo.ready import ElmoPipeline, ElmoTraining
 from weft.tasks.shared.context import text
 from weft.tasks.shared.context.evaluation import ContextEvaluation
 from weft.tasks.shared.running_text import ProseData
-from weft.tasks.task import Progress, Task
+from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.wording import plural
 
 
@@ -67,7 +66,7 @@ class ElmoTask(Task):
         lexicon = text.learn(some, min_count=1)
         return self.parts.build(lexicon.num_words, lexicon.num_letters).loss(collate(lexicon, some))
 
-    def prepare(self, run: Path, progress: Progress) -> ElmoReady:
+    def prepare(self, run: Path, progress: Progress) -> ElmoPipeline:
         """Learn words and letters, unless the run has them, and read the text."""
         progress("reading the text", 0, None)
         train, valid = text.of(self.data, "train"), text.of(self.data, "valid")
@@ -80,11 +79,11 @@ class ElmoTask(Task):
         lexicon = Elmo.load(run).lexicon
         words = f"{plural(sum(map(len, train)), 'word')} in {plural(len(train), 'line')}"
         progress(f"training text: {words}, {len(lexicon.words):,} different ones are predicted", 0, 0)
-        return ElmoReady(self, lexicon, training=ElmoTraining(self.data, lexicon, train, valid))
+        return ElmoPipeline(self, lexicon, training=ElmoTraining(self.data, lexicon, train, valid))
 
-    def open(self, run: Path) -> ElmoReady:
+    def open(self, run: Path) -> ElmoPipeline:
         """Read words and letters of the run."""
-        return ElmoReady(self, Elmo.load(run).lexicon)
+        return ElmoPipeline(self, Elmo.load(run).lexicon)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

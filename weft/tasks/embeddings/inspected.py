@@ -8,18 +8,22 @@ from weft.tasks.embeddings.predictor import NEAREST
 from weft.tasks.shared.inspected.inspected import Examples, Inspected, Vectors, checked
 
 if TYPE_CHECKING:
-    from weft.tasks.embeddings.ready import EmbeddingsReady
+    from weft.tasks.embeddings.ready import EmbeddingsPipeline
 
 
 def inspected(
-    ready: "EmbeddingsReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    pipeline: "EmbeddingsPipeline",
+    model: Any,
+    text: str | None,
+    examples: Examples,
+    options: Mapping[str, Any],
 ) -> Inspected:
-    """See Ready.inspected.
+    """See Pipeline.inspected.
 
     The text is words separated by spaces; the answer names the words without a vector.
     """
     text = checked(examples.middle() if text is None else text)
-    vectors = ready.predictor(model)
+    vectors = pipeline.predictor(model)
     asked = text.split()
     known = [word for word in asked if word in vectors]
     if not known:

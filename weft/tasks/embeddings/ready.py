@@ -14,12 +14,11 @@ from weft.data.questions import read_questions
 from weft.errors import ConfigError, DataError
 from weft.nn.embed.counts import Cells, Glove
 from weft.nn.embed.neighbours import Neighbourhood, Neighbours
-from weft.tasks import ready
 from weft.tasks.embeddings.corpus import Corpus, Pieces, Table, Windows, WordList
 from weft.tasks.embeddings.data import WordsData
 from weft.tasks.embeddings.evaluation import WordsEvaluation, evaluate
 from weft.tasks.embeddings.predictor import NEAREST, WordVectors
-from weft.tasks.ready import Split
+from weft.tasks.task import Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ VALIDATION = 200
 """Number of fixed training pieces whose loss is the validation score; for GloVe 128 times as many cells."""
 
 
-class EmbeddingsTraining(ready.Training):
+class EmbeddingsTraining(Training):
     """The training text.
 
     Args:
@@ -93,7 +92,7 @@ class EmbeddingsTraining(ready.Training):
         )
 
 
-class EmbeddingsReady(ready.Ready):
+class EmbeddingsPipeline(Pipeline):
     """The words of a run.
 
     Args:

@@ -20,9 +20,8 @@ from weft.tasks.embeddings.corpus import Corpus, Table, WordList
 from weft.tasks.embeddings.data import WordsData
 from weft.tasks.embeddings.evaluation import WordsEvaluation
 from weft.tasks.embeddings.model import WordsModel
-from weft.tasks.embeddings.ready import EmbeddingsReady, EmbeddingsTraining
-from weft.tasks.ready import Split
-from weft.tasks.task import Progress, Task
+from weft.tasks.embeddings.ready import EmbeddingsPipeline, EmbeddingsTraining
+from weft.tasks.task import Progress, Split, Task
 
 
 class Embeddings(Task):
@@ -74,7 +73,7 @@ class Embeddings(Task):
         lines = torch.tensor([[0, 0, 0, 1, 1], [2, -1, -1, -1, -1]])
         return model.loss(Neighbourhood(words, lines, torch.full_like(words, 2), torch.tensor([[3], [0]]), 6))
 
-    def prepare(self, run: Path, progress: Progress) -> EmbeddingsReady:
+    def prepare(self, run: Path, progress: Progress) -> EmbeddingsPipeline:
         """Read the text; count its words unless the run has them."""
         keep_freed()  # every update has new gradients of whole tables
         progress("reading the text", 0, None)
@@ -89,11 +88,11 @@ class Embeddings(Task):
             table = Table(corpus, len(words), window=self.data.window)
             found += f", {len(table):,} pairs co-occur"
         progress(found, 0, 0)
-        return EmbeddingsReady(self, words, training=EmbeddingsTraining(self.data, words, corpus, table))
+        return EmbeddingsPipeline(self, words, training=EmbeddingsTraining(self.data, words, corpus, table))
 
-    def open(self, run: Path) -> EmbeddingsReady:
+    def open(self, run: Path) -> EmbeddingsPipeline:
         """Read the words of the run."""
-        return EmbeddingsReady(self, WordList.load(_saved(run)))
+        return EmbeddingsPipeline(self, WordList.load(_saved(run)))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

@@ -20,7 +20,7 @@ from weft.tasks.forecast.model import Forecast
 from weft.tasks.predictor import Answer
 
 if TYPE_CHECKING:
-    from weft.tasks.forecast.ready import ForecastReady
+    from weft.tasks.forecast.ready import ForecastPipeline
 
 SEED = 1
 
@@ -42,17 +42,17 @@ class Best(nn.Module):
         return self.model.best(Past(values, known, which, seen))
 
 
-def exported(ready: "ForecastReady", model: nn.Module) -> Exported:
+def exported(pipeline: "ForecastPipeline", model: nn.Module) -> Exported:
     """See ../exported.py.
 
     Raises:
         ConfigError: the exported program cannot read such tables.
     """
     assert isinstance(model, Forecast)
-    data, about = ready.data, ready.about
+    data, about = pipeline.data, pipeline.about
     channels = (about.get("channels") or {}).get("names", [])
-    both = _inputs(about["known"], len(channels), ready, 2), _inputs(about["known"], len(channels), ready, 3)
-    graph = Graph("forecast_values", Best(model, data.horizon, about["known"]), both, ["best"])
+    two, three = (_inputs(about["known"], len(channels), pipeline, rows) for rows in (2, 3))
+    graph = Graph("forecast_values", Best(model, data.horizon, about["known"]), (two, three), ["best"])
     settings: dict[str, Any] = {
         "kind": "forecaster",
         "lookback": data.lookback,
@@ -62,19 +62,19 @@ def exported(ready: "ForecastReady", model: nn.Module) -> Exported:
         "std": list(map(float, about["std"])),
     }
     if not about["known"] and not channels:
-        waves = partial(_examples, ready)
+        waves = partial(_examples, pipeline)
         return Exported([graph], settings, {}, waves, program="series", shown=_shown, same=_close)
-    settings |= {"kind": "tables", **_of_tables(ready)}
-    examples = partial(tables, ready)
+    settings |= {"kind": "tables", **_of_tables(pipeline)}
+    examples = partial(tables, pipeline)
     return Exported([graph], settings, {}, examples, program="tables", shown=_rows, same=_same_rows)
 
 
-def _inputs(known: int, channels: int, ready: "ForecastReady", rows: int) -> dict[str, Tensor]:
+def _inputs(known: int, channels: int, pipeline: "ForecastPipeline", rows: int) -> dict[str, Tensor]:
     """Random windows."""
-    data, draw = ready.data, torch.Generator().manual_seed(SEED + rows)
+    data, draw = pipeline.data, torch.Generator().manual_seed(SEED + rows)
     found = {
         "values": torch.randn(rows, data.lookback, generator=draw),
-        "which": torch.randint(len(ready.about["names"]), (rows,), generator=draw),
+        "which": torch.randint(len(pipeline.about["names"]), (rows,), generator=draw),
     }
     if known:
         found["known"] = torch.randn(rows, data.lookback + data.horizon, known, generator=draw)
@@ -83,9 +83,9 @@ def _inputs(known: int, channels: int, ready: "ForecastReady", rows: int) -> dic
     return found
 
 
-def _of_tables(ready: "ForecastReady") -> dict[str, Any]:
+def _of_tables(pipeline: "ForecastPipeline") -> dict[str, Any]:
     """How a table is read."""
-    data, about = ready.data, ready.about
+    data, about = pipeline.data, pipeline.about
     if data.resample is not None:
         raise ConfigError(
             "data: resample: the exported program reads rows as they are; serve the run with weft serve"
@@ -128,9 +128,9 @@ def _step(frequency: str) -> dict[str, int]:
     )
 
 
-def _examples(ready: "ForecastReady", count: int) -> Sequence[Sequence[float]]:
+def _examples(pipeline: "ForecastPipeline", count: int) -> Sequence[Sequence[float]]:
     """Waves with noise at the scale of the first series."""
-    rows, mean, std = ready.data.lookback + 7, ready.about["mean"][0], ready.about["std"][0]
+    rows, mean, std = pipeline.data.lookback + 7, pipeline.about["mean"][0], pipeline.about["std"][0]
     return [[float(value) for value in row] for row in _waves(rows, count) * std + mean]
 
 
@@ -140,9 +140,9 @@ def _waves(rows: int, count: int) -> np.ndarray:
     return np.sin(np.arange(rows) * draw.uniform(0.05, 1.0, (count, 1))) + draw.normal(0, 0.3, (count, rows))
 
 
-def tables(ready: "ForecastReady", count: int) -> Sequence[str]:
+def tables(pipeline: "ForecastPipeline", count: int) -> Sequence[str]:
     """Tables of waves as CSV, with covariates and times if the model reads any."""
-    data, about = ready.data, ready.about
+    data, about = pipeline.data, pipeline.about
     rows = data.lookback + 7
     begin = np.datetime64("2024-02-29T00:00:00", "s")
     times = (

@@ -15,13 +15,13 @@ from weft.tasks.shared.inspected.inspected import Examples, Inspected
 
 if TYPE_CHECKING:
     from weft.data.series import Table
-    from weft.tasks.forecast.ready import ForecastReady
+    from weft.tasks.forecast.ready import ForecastPipeline
 
 
 def inspected(
-    ready: "ForecastReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    pipeline: "ForecastPipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Ready.inspected.
+    """See Pipeline.inspected.
 
     The text is the name of a file of series; without one, the recipe's own series are used.
 
@@ -34,7 +34,7 @@ def inspected(
         )
     if text is not None and (len(text) > 1000 or not Path(text).is_file()):
         raise DataError(f"{text[:60]}: no such file; give a file of series")
-    data = ready.data
+    data = pipeline.data
     table = data.table(None if text is None else Path(text))
     windows = data.windows(table)
     every = windows.of(2) if len(windows.of(2)) else windows.of(1)
@@ -45,7 +45,7 @@ def inspected(
     past, _ = tensors(windows, last, next(model.parameters()).device)
     with torch.no_grad():
         best = model.best(past)
-    found = _forecast(ready.predictor(model).forecaster, table, windows.names[number])
+    found = _forecast(pipeline.predictor(model).forecaster, table, windows.names[number])
     mask = torch.ones_like(best, dtype=torch.bool)
     return Inspected(
         text=text or f"the newest rows of {data.name}",

@@ -14,7 +14,6 @@ from torch import nn
 
 from weft.data.windows import Windows
 from weft.errors import ConfigError, DataError, within
-from weft.tasks import ready
 from weft.tasks.forecast.about import scales_of
 from weft.tasks.forecast.baseline import Baseline
 from weft.tasks.forecast.calibration import Calibrated
@@ -25,7 +24,7 @@ from weft.tasks.forecast.model import Forecast, SeriesBatch
 from weft.tasks.forecast.plan import WindowPlan
 from weft.tasks.forecast.predictor import ForecastPredictor
 from weft.tasks.forecast.tensors import tensors
-from weft.tasks.ready import Split
+from weft.tasks.task import Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 PARTS: dict[str, int] = {"train": 0, "valid": 1, "test": 2}
 
 
-class ForecastTraining(ready.Training):
+class ForecastTraining(Training):
     """The training windows.
 
     Args:
@@ -85,7 +84,7 @@ class ForecastTraining(ready.Training):
         ]
 
 
-class ForecastReady(ready.Ready):
+class ForecastPipeline(Pipeline):
     """Names and scales of the series of a run.
 
     Args:
@@ -158,7 +157,7 @@ class ForecastReady(ready.Ready):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> ForecastEvaluation:
-        """Errors on all windows of a split, next to repeat, seasonal and ridge; see Ready.evaluate."""
+        """Errors on all windows of a split, next to repeat, seasonal and ridge; see Pipeline.evaluate."""
         members, own = options.get("ensemble", ()), self.data
         together = self._at_work(model, members)
         for member in members if data is None else ():
@@ -196,10 +195,10 @@ class ForecastReady(ready.Ready):
         assert isinstance(model, Forecast)
         for member in members:
             with within(f"--ensemble {member.path}"):
-                if not isinstance(member.ready, ForecastReady):
+                if not isinstance(member.pipeline, ForecastPipeline):
                     raise ConfigError("it is not a run of the task forecast; leave it out")
-                see_that_it_joins(self.about, self.data, member.ready.about, member.ready.data)
+                see_that_it_joins(self.about, self.data, member.pipeline.about, member.pipeline.data)
         if not members:
             return model
-        lookbacks = [self.data.lookback, *(member.ready.data.lookback for member in members)]
+        lookbacks = [self.data.lookback, *(member.pipeline.data.lookback for member in members)]
         return Together([model, *(member.model for member in members)], lookbacks)

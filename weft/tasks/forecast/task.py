@@ -23,9 +23,8 @@ from weft.tasks.forecast.data import SeriesData
 from weft.tasks.forecast.evaluation import ForecastEvaluation
 from weft.tasks.forecast.model import Forecast, ForecastModel, SeriesBatch
 from weft.tasks.forecast.predictor import Horizon
-from weft.tasks.forecast.ready import PARTS, ForecastReady, ForecastTraining
-from weft.tasks.ready import Split
-from weft.tasks.task import Progress, Task
+from weft.tasks.forecast.ready import PARTS, ForecastPipeline, ForecastTraining
+from weft.tasks.task import Progress, Split, Task
 from weft.wording import plural
 
 KEPT = "series.json"
@@ -97,7 +96,7 @@ class ForecastTask(Task):
         if self.data.file is not None and not (self.data.folder / self.data.file).exists():
             raise DataError("no such file; check data.file", path=self.data.folder / self.data.file)
 
-    def prepare(self, run: Path, progress: Progress) -> ForecastReady:
+    def prepare(self, run: Path, progress: Progress) -> ForecastPipeline:
         """Read the series and save their names and scales in the run."""
         progress("reading the series", 0, None)
         table = self.data.table()
@@ -122,11 +121,11 @@ class ForecastTask(Task):
         if self.parts.base != "none":
             base = fit(windows, self.data.season_of(table), level=self.parts.base == "level")
             progress(f"the model starts as {base.name}", 0, 0)
-        return ForecastReady(self, found, base=base, training=ForecastTraining(self, windows))
+        return ForecastPipeline(self, found, base=base, training=ForecastTraining(self, windows))
 
-    def open(self, run: Path) -> ForecastReady:
+    def open(self, run: Path) -> ForecastPipeline:
         """Read names and scales of the series."""
-        return ForecastReady(self, read(run / KEPT))
+        return ForecastPipeline(self, read(run / KEPT))
 
     def built(self, series: int, known: int, seen: int) -> Forecast:
         """A new model.

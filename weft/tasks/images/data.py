@@ -13,9 +13,9 @@ import numpy as np
 from weft.data.images import Labelled, is_clip, read_clip, read_folders, read_picture, stack
 from weft.data.shapes import moving, shapes
 from weft.errors import ConfigError, DataError
-from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.labels.splits import check_classes, parts
 from weft.tasks.shared.pictures.data import SIDE
+from weft.tasks.task import SPLITS, Split
 
 FRAMES = 6
 """Default number of frames of a generated clip."""

@@ -14,7 +14,7 @@ from weft.tasks.exported import Exported, Graph
 from weft.tasks.shared.pictures.examples import content, encoded, noise, readable
 
 if TYPE_CHECKING:
-    from weft.tasks.images.ready import ImagesReady
+    from weft.tasks.images.ready import ImagesPipeline
 
 
 class Classes(nn.Module):
@@ -34,28 +34,28 @@ class Classes(nn.Module):
         return logp
 
 
-def exported(ready: "ImagesReady", model: nn.Module) -> Exported:
+def exported(pipeline: "ImagesPipeline", model: nn.Module) -> Exported:
     """What `weft export` writes for this task."""
     assert isinstance(model, Predictor)
-    both = {"pixels": noise(ready.shape, 2)}, {"pixels": noise(ready.shape, 3)}
+    both = {"pixels": noise(pipeline.shape, 2)}, {"pixels": noise(pipeline.shape, 3)}
     settings: dict[str, Any] = {
         "kind": "pictures",
-        "classes": ready.names,
-        "shape": list(ready.shape),
-        "size": ready.task.data.size,
-        "frames": ready.task.data.frames,
+        "classes": pipeline.names,
+        "shape": list(pipeline.shape),
+        "size": pipeline.task.data.size,
+        "frames": pipeline.task.data.frames,
     }
     graph = Graph("scores", Classes(model), both, ["logp"])
 
     def examples(count: int) -> Sequence[bytes]:
-        return readable(ready.predictor(model), ready.shape, _files(ready), count)
+        return readable(pipeline.predictor(model), pipeline.shape, _files(pipeline), count)
 
     return Exported([graph], settings, {}, examples, program="pictures")
 
 
-def _files(ready: "ImagesReady") -> Iterator[bytes]:
+def _files(pipeline: "ImagesPipeline") -> Iterator[bytes]:
     """The content of the validation files, or the generated pictures as files."""
-    data = ready.task.data
+    data = pipeline.task.data
     with suppress(DataError, OSError):
         if data.generated is not None:
             yield from map(encoded, data.load("valid").pixels)

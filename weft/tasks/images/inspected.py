@@ -14,18 +14,18 @@ from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.pictures.batch import source
 
 if TYPE_CHECKING:
-    from weft.tasks.images.ready import ImagesReady
+    from weft.tasks.images.ready import ImagesPipeline
 
 
 def inspected(
-    ready: "ImagesReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    pipeline: "ImagesPipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Ready.inspected.
+    """See Pipeline.inspected.
 
     The text is the name of a picture or clip; without one, a validation picture is shown.
     """
-    classifier: Any = ready.predictor(model)
-    picture, name = asked(ready.task.data, classifier.read, text)
+    classifier: Any = pipeline.predictor(model)
+    picture, name = asked(pipeline.task.data, classifier.read, text)
     probs = classifier.probs(picture[None])[0]
     number = int(probs.argmax())
     order = np.argsort(-probs, kind="stable")[:12].tolist()

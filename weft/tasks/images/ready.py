@@ -17,21 +17,20 @@ from weft.data.images import read_folders
 from weft.errors import DataError
 from weft.metrics.f1 import by_class
 from weft.models import Predictor
-from weft.tasks import ready
 from weft.tasks.images.data import Classed
 from weft.tasks.images.evaluation import ImageEvaluation, evaluate
 from weft.tasks.images.predictor import PictureClassifier
-from weft.tasks.ready import Split
 from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.pictures.batch import Order, source
 from weft.tasks.shared.pictures.model import places_of
+from weft.tasks.task import Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 
 if TYPE_CHECKING:
     from weft.tasks.images.task import Images
 
 
-class ImagesTraining(ready.Training):
+class ImagesTraining(Training):
     """The training pictures.
 
     Args:
@@ -76,7 +75,7 @@ class ImagesTraining(ready.Training):
         return Validation(scores, [Sample(found.names[n], found.labels[n], outputs[n]) for n in shown])
 
 
-class ImagesReady(ready.Ready):
+class ImagesPipeline(Pipeline):
     """The shape and the classes of a run.
 
     Args:

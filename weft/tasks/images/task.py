@@ -15,14 +15,13 @@ from weft.errors import DataError, within
 from weft.nn.heads.head import Loss
 from weft.tasks.images.data import ClassData
 from weft.tasks.images.evaluation import ImageEvaluation
-from weft.tasks.images.ready import ImagesReady, ImagesTraining
-from weft.tasks.ready import SPLITS, Split
+from weft.tasks.images.ready import ImagesPipeline, ImagesTraining
 from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.pictures.batch import source
 from weft.tasks.shared.pictures.check import check_classes
 from weft.tasks.shared.pictures.model import ImageModel, places_of
 from weft.tasks.shared.pictures.shape import read_shape, write_shape
-from weft.tasks.task import Progress, Task
+from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.wording import plural
 
 
@@ -74,7 +73,7 @@ class Images(Task):
         x, mask = source(np.zeros((2, *shape), np.uint8), places_of(self.parts.front, shape))
         return model.loss(LabelBatch(x, mask, torch.tensor([2, 0]), 2))
 
-    def prepare(self, run: Path, progress: Progress) -> ImagesReady:
+    def prepare(self, run: Path, progress: Progress) -> ImagesPipeline:
         """Read all pictures and collect their classes."""
         progress("reading pictures", 0, None)
         train, valid = self.data.load("train"), self.data.load("valid")
@@ -89,11 +88,11 @@ class Images(Task):
         self.data.check_classes("valid", valid.labels)
         write_shape(run, shape, names)
         progress(f"training pictures: {len(train.labels):,}, {plural(len(names), 'class')}", 0, 0)
-        return ImagesReady(self, shape, names, ImagesTraining(self, names, train, valid))
+        return ImagesPipeline(self, shape, names, ImagesTraining(self, names, train, valid))
 
-    def open(self, run: Path) -> ImagesReady:
+    def open(self, run: Path) -> ImagesPipeline:
         """Read the shape and the classes of the run."""
-        return ImagesReady(self, *read_shape(run))
+        return ImagesPipeline(self, *read_shape(run))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

@@ -22,19 +22,19 @@ from weft.text.vocabulary import EOS, PAD, SOS, UNK
 from weft.tree import leaves
 
 if TYPE_CHECKING:
-    from weft.tasks.language.ready import LanguageReady
+    from weft.tasks.language.ready import LanguagePipeline
 
 SEED = 1
 
 
-def exported(ready: "LanguageReady", model: nn.Module) -> Exported:
+def exported(pipeline: "LanguagePipeline", model: nn.Module) -> Exported:
     """See ../exported.py.
 
     Raises:
         ConfigError: the recipe mixes in n-grams or a cache.
     """
     assert isinstance(model, Generator)
-    how = ready.task.decoding
+    how = pipeline.task.decoding
     for name, wanted in (("mixture", "count n-grams"), ("cache", "keep a cache")):
         if getattr(how, name):
             raise ConfigError(
@@ -44,14 +44,14 @@ def exported(ready: "LanguageReady", model: nn.Module) -> Exported:
         states = [model.start(None, torch.ones(rows, 1, dtype=torch.bool)) for rows in (1, 2, 3)]
     step, state = stepping(model, states[1:])
     first = [_value(leaf) for leaf in leaves(states[0])]
-    writer = ready.predictor(model)
+    writer = pipeline.predictor(model)
     settings: dict[str, Any] = {
         "kind": "continue",
         "sos": SOS,
         "eos": EOS,
         "pad": PAD,
         "unk": UNK,
-        "known": known([UNK], len(ready.vocabulary))[0],
+        "known": known([UNK], len(pipeline.vocabulary))[0],
         "ends": writer.ends,
         "banned": [PAD, UNK, SOS],
         "state": [{**one, **value} for one, value in zip(state, first, strict=True)],
@@ -59,8 +59,8 @@ def exported(ready: "LanguageReady", model: nn.Module) -> Exported:
         "decoding": {**asdict(how), "stop": list(how.stop)},
         "vocabulary": "tokenizer.json",
     }
-    files = {"tokenizer.json": portable(ready.vocabulary)}
-    examples = partial(_examples, ready)
+    files = {"tokenizer.json": portable(pipeline.vocabulary)}
+    examples = partial(_examples, pipeline)
     return Exported([step], settings, files, examples, program="continuing", options={"beam": 1})
 
 
@@ -70,13 +70,13 @@ def _value(leaf: Tensor) -> dict[str, Json]:
     return {"shape": list(leaf.shape), "type": str(leaf.dtype).removeprefix("torch."), "values": values}
 
 
-def _examples(ready: "LanguageReady", count: int) -> Sequence[str]:
+def _examples(pipeline: "LanguagePipeline", count: int) -> Sequence[str]:
     """The first half of validation lines, or random tokens where the data is missing."""
     with suppress(DataError):
-        lines = [line for line in islice(ready.task.data.open("valid"), 10 * count) if line.strip()]
+        lines = [line for line in islice(pipeline.task.data.open("valid"), 10 * count) if line.strip()]
         if lines:
             halves = [" ".join(line.split()[: 1 + len(line.split()) // 2]) for line in lines]
             return halves[:count]
     draw = random.Random(SEED)
-    numbers = range(EOS + 1, len(ready.vocabulary))
-    return [ready.vocabulary.decode(draw.choices(numbers, k=5)) for _ in range(count)]
+    numbers = range(EOS + 1, len(pipeline.vocabulary))
+    return [pipeline.vocabulary.decode(draw.choices(numbers, k=5)) for _ in range(count)]

@@ -23,7 +23,7 @@ from weft.tasks.shared.inspected.inspected import (
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 
 if TYPE_CHECKING:
-    from weft.tasks.language.ready import LanguageReady
+    from weft.tasks.language.ready import LanguagePipeline
 
 WRITTEN = 16
 """Maximum number of tokens of the continuation."""
@@ -32,14 +32,14 @@ WIDTH = 5
 
 
 def inspected(
-    ready: "LanguageReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    pipeline: "LanguagePipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Ready.inspected.
+    """See Pipeline.inspected.
 
     Computes the probability of each token of the text, and searches a continuation.
     """
     text = checked(examples.middle() if text is None else text)
-    writer = ready.predictor(model)
+    writer = pipeline.predictor(model)
     vocabulary, device = writer.vocabulary, next(model.parameters()).device
     tokens = writer.reading.tokens(text)
     tokens = tokens[: writer.length - 1] if writer.batching == "windows" else tokens
@@ -78,7 +78,7 @@ def inspected(
 
         with torch.no_grad():
             own = model.features(batch)[0, 1:].float().cpu().numpy()
-        beside = around(sentences(lambda: ready.task.data.open("valid")), context)
+        beside = around(sentences(lambda: pipeline.task.data.open("valid")), context)
         vectors = Vectors(vocabulary.pieces(range(len(vocabulary))), table, tokens, pieces[1:], own, beside)
     return Inspected(
         text=text,

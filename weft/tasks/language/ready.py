@@ -18,7 +18,6 @@ from weft.data.batching import Batches
 from weft.data.plain import PlainText
 from weft.errors import DataError
 from weft.models import Generator
-from weft.tasks import ready
 from weft.tasks.language.batch import ProseBatch, collate_lines, cut
 from weft.tasks.language.cache import Cache
 from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate
@@ -29,8 +28,8 @@ from weft.tasks.language.step import Mixed
 from weft.tasks.language.stream import Pieces, Stream, Windows, line_batches, lines_of, rarity
 from weft.tasks.language.stream import read as read_text
 from weft.tasks.language.writing import Writing
-from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.running_text import ProseData
+from weft.tasks.task import Pipeline, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
@@ -51,7 +50,7 @@ def as_read(data: ProseData, vocabulary: Vocabulary) -> ProseData:
     return replace(data, batches="windows") if whole else data
 
 
-class LanguageTraining(ready.Training):
+class LanguageTraining(Training):
     """The training text.
 
     Args:
@@ -117,7 +116,7 @@ class LanguageTraining(ready.Training):
         return [Sample(*three) for three in zip(begun, whole, written, strict=True)]
 
 
-class LanguageReady(ready.Ready):
+class LanguagePipeline(Pipeline):
     """The vocabulary of a run.
 
     Args:

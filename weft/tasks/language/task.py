@@ -18,11 +18,10 @@ from weft.nn.positions import most_positions
 from weft.tasks.language.batch import collate_lines, cut
 from weft.tasks.language.evaluation import ProseEvaluation
 from weft.tasks.language.model import ProseModel, grows
-from weft.tasks.language.ready import LanguageReady, LanguageTraining, as_read, read
+from weft.tasks.language.ready import LanguagePipeline, LanguageTraining, as_read, read
 from weft.tasks.language.writing import Writing
-from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.running_text import ProseData
-from weft.tasks.task import Progress, Task
+from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
@@ -110,7 +109,7 @@ class Language(Task):
             if self.data.has(split):
                 self.data.open(split)
 
-    def prepare(self, run: Path, progress: Progress) -> LanguageReady:
+    def prepare(self, run: Path, progress: Progress) -> LanguagePipeline:
         """Learn the vocabulary unless the run has it, then read the text."""
         if not (run / VOCABULARY).exists():
             progress("learning the vocabulary", 0, None)
@@ -127,11 +126,11 @@ class Language(Task):
             0,
             0,
         )
-        return LanguageReady(self, vocabulary, training)
+        return LanguagePipeline(self, vocabulary, training)
 
-    def open(self, run: Path) -> LanguageReady:
+    def open(self, run: Path) -> LanguagePipeline:
         """Read the vocabulary of the run."""
-        return LanguageReady(self, _learnt(run))
+        return LanguagePipeline(self, _learnt(run))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

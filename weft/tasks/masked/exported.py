@@ -18,20 +18,20 @@ from weft.text.portable import portable
 from weft.text.vocabulary import EOS, SOS
 
 if TYPE_CHECKING:
-    from weft.tasks.masked.ready import MaskedReady
+    from weft.tasks.masked.ready import MaskedPipeline
 
 SEED = 1
 STEPS = 10  # of the longer example
 
 
-def exported(ready: "MaskedReady", model: nn.Module) -> Exported:
+def exported(pipeline: "MaskedPipeline", model: nn.Module) -> Exported:
     """See ../exported.py.
 
     Raises:
         ConfigError: the vocabulary is a sentencepiece model.
     """
     assert isinstance(model, Masked)
-    size, most = len(ready.vocabulary), most_positions(model)
+    size, most = len(pipeline.vocabulary), most_positions(model)
     steps = STEPS if most is None else min(most, STEPS)
     settings: dict[str, Any] = {
         "kind": "filler",
@@ -47,8 +47,8 @@ def exported(ready: "MaskedReady", model: nn.Module) -> Exported:
     return Exported(
         [graph],
         settings,
-        {"tokenizer.json": portable(ready.vocabulary)},
-        lambda count: _examples(ready, Filler(model, ready.vocabulary), most, count),
+        {"tokenizer.json": portable(pipeline.vocabulary)},
+        lambda count: _examples(pipeline, Filler(model, pipeline.vocabulary), most, count),
         program="gaps",
     )
 
@@ -62,12 +62,12 @@ def _inputs(size: int, rows: int, steps: int) -> Mapping[str, Tensor]:
     return {"tokens": tokens * mask, "mask": mask}
 
 
-def _examples(ready: "MaskedReady", filler: Filler, most: int | None, count: int) -> Sequence[str]:
+def _examples(pipeline: "MaskedPipeline", filler: Filler, most: int | None, count: int) -> Sequence[str]:
     """Validation lines with a word left out, or random tokens where the data is missing."""
     draw = random.Random(SEED)
-    length, vocabulary = ready.task.data.length, ready.vocabulary
+    length, vocabulary = pipeline.task.data.length, pipeline.vocabulary
     with suppress(DataError):
-        words = (line.split()[:length] for line in ready.task.data.open("valid"))
+        words = (line.split()[:length] for line in pipeline.task.data.open("valid"))
         gaps = (_gap(row, draw) for row in words if row)
         found = list(islice((text for text in gaps if len(filler.tokens(text)) <= (most or 2**31)), count))
         if found:

@@ -24,24 +24,24 @@ from weft.tasks.shared.inspected.inspected import (
 from weft.text.vocabulary import EOS, SOS
 
 if TYPE_CHECKING:
-    from weft.tasks.masked.ready import MaskedReady
+    from weft.tasks.masked.ready import MaskedPipeline
 
 ROWS = 32
 
 
 def inspected(
-    ready: "MaskedReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    pipeline: "MaskedPipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Ready.inspected.
+    """See Pipeline.inspected.
 
     With [MASK] in the text, these gaps are filled; without, each token is hidden in turn.
     """
     text = checked(examples.middle() if text is None else text)
-    filler = ready.predictor(model)
+    filler = pipeline.predictor(model)
     vocabulary, size = filler.vocabulary, len(filler.vocabulary)
     device = next(filler.model.parameters()).device
     tokens = filler.tokens(text)
-    most = ready.task.data.length
+    most = pipeline.task.data.length
     if len(tokens) > most + 2:
         raise DataError(
             f"expected at most {most} tokens, as in training, got {len(tokens) - 2}; shorten the text"
@@ -73,7 +73,7 @@ def inspected(
         batch=Hidden(source, mask, target, chosen, int(chosen.sum())),
         choices=choices,
         chosen_what=what,
-        vectors=_vectors(ready, filler, tokens, pieces),
+        vectors=_vectors(pipeline, filler, tokens, pieces),
     )
 
 
@@ -102,10 +102,12 @@ def _in_turn(filler: Filler, source: torch.Tensor) -> list[Choice]:
     return choices_of(logp, source[0, 1:-1].tolist(), Called(filler.vocabulary))
 
 
-def _vectors(ready: "MaskedReady", filler: Filler, tokens: list[int], pieces: list[str]) -> Vectors | None:
+def _vectors(
+    pipeline: "MaskedPipeline", filler: Filler, tokens: list[int], pieces: list[str]
+) -> Vectors | None:
     predictor, vocabulary = filler.model.predictor, filler.vocabulary
     device = next(filler.model.parameters()).device
-    most = ready.task.data.length
+    most = pipeline.task.data.length
     table = table_of(predictor.embed, len(vocabulary) + 1)
     if table is None or len(tokens) < 3:
         return None
@@ -126,5 +128,5 @@ def _vectors(ready: "MaskedReady", filler: Filler, tokens: list[int], pieces: li
         tokens[1:-1],
         pieces[1:-1],
         states(tokens),
-        around(sentences(lambda: ready.task.data.open("valid")), context),
+        around(sentences(lambda: pipeline.task.data.open("valid")), context),
     )

@@ -15,13 +15,12 @@ from weft.data.batching import Batches
 from weft.data.plain import PlainText, no_words
 from weft.errors import ConfigError
 from weft.nn.embed.pieces import PiecesInContext
-from weft.tasks import ready
 from weft.tasks.masked.evaluation import evaluate, score
 from weft.tasks.masked.model import Hidden, Masked, hide, words_in_pieces
 from weft.tasks.masked.predictor import MASK, Filler
-from weft.tasks.ready import Contextual, Split, named_rows
 from weft.tasks.shared.context.evaluation import ContextEvaluation
 from weft.tasks.shared.running_text import ProseData
+from weft.tasks.task import Contextual, Pipeline, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
@@ -45,7 +44,7 @@ class Again:
         return [np.asarray(some) + number * self.count for some in self.batches.epoch(number)]
 
 
-class MaskedTraining(ready.Training):
+class MaskedTraining(Training):
     """The text of a training.
 
     Args:
@@ -98,7 +97,7 @@ class MaskedTraining(ready.Training):
         return Validation({"loss": found.nats, "accuracy": found.right}, samples)
 
 
-class MaskedReady(ready.Ready):
+class MaskedPipeline(Pipeline):
     """The vocabulary of a run.
 
     Args:
@@ -121,7 +120,7 @@ class MaskedReady(ready.Ready):
         return self.task.parts.build(len(self.vocabulary))
 
     def rows(self) -> Mapping[str, Sequence[str]]:
-        """See Ready.rows; the mask is the last one."""
+        """See Pipeline.rows; the mask is the last one."""
         found = named_rows(self.vocabulary, more=[MASK])
         return {f"predictor.{name}": names for name, names in found.items()}
 

@@ -12,12 +12,11 @@ from weft.data.report import Report
 from weft.errors import CheckpointError, within
 from weft.nn.heads.head import Loss
 from weft.tasks.masked.model import MaskedModel, hide
-from weft.tasks.masked.ready import MaskedReady, MaskedTraining, read
-from weft.tasks.ready import SPLITS, Split
+from weft.tasks.masked.ready import MaskedPipeline, MaskedTraining, read
 from weft.tasks.shared.context import text
 from weft.tasks.shared.context.evaluation import ContextEvaluation
 from weft.tasks.shared.running_text import ProseData
-from weft.tasks.task import Progress, Task
+from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 
 VOCABULARY = "tokenizer.json"
@@ -64,7 +63,7 @@ class MaskedTask(Task):
         """Two lines of a vocabulary of 19."""
         return self.parts.build(19).loss(hide([[5, 6, 7], [8]], 19, share=0.5, seed=[1]))
 
-    def prepare(self, run: Path, progress: Progress) -> MaskedReady:
+    def prepare(self, run: Path, progress: Progress) -> MaskedPipeline:
         """Learn the vocabulary, unless the run has one, and read the text."""
         if not (run / VOCABULARY).exists():
             progress("learning the vocabulary", 0, None)
@@ -74,15 +73,15 @@ class MaskedTask(Task):
         train, valid = (read(vocabulary, self.data.open(s), self.data.length) for s in ("train", "valid"))
         progress(f"{sum(map(len, train)):,} tokens of {len(vocabulary):,} kinds", 0, 0)
         training = MaskedTraining(self.data, self.parts.share, vocabulary, train, valid)
-        return MaskedReady(self, vocabulary, training=training)
+        return MaskedPipeline(self, vocabulary, training=training)
 
-    def open(self, run: Path) -> MaskedReady:
+    def open(self, run: Path) -> MaskedPipeline:
         """Read the vocabulary of the run."""
         if not (run / VOCABULARY).exists():
             raise CheckpointError(
                 f"{run / VOCABULARY}: is missing; this is not a run directory, or training has not started"
             )
-        return MaskedReady(self, load_vocabulary(run / VOCABULARY))
+        return MaskedPipeline(self, load_vocabulary(run / VOCABULARY))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

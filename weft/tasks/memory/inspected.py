@@ -11,20 +11,20 @@ from weft.tasks.shared.inspected.inspected import Examples, Inspected, checked, 
 from weft.tasks.shared.labels.batch import LabelBatch
 
 if TYPE_CHECKING:
-    from weft.tasks.memory.ready import MemoryReady
+    from weft.tasks.memory.ready import MemoryPipeline
 
 MOST = 300
 """Maximum number of positions to show."""
 
 
 def inspected(
-    ready: "MemoryReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    pipeline: "MemoryPipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Ready.inspected.
+    """See Pipeline.inspected.
 
     The text is a line of the problem; without one, the first test example is used.
     """
-    rememberer = ready.predictor(model)
+    rememberer = pipeline.predictor(model)
     data, model = rememberer.data, rememberer.model
     device = next(model.parameters()).device
     adding = data.problem == "adding"

@@ -12,19 +12,18 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.models import Predictor
-from weft.tasks import ready
 from weft.tasks.memory.data import Fresh, MemoryData
 from weft.tasks.memory.evaluation import MemoryEvaluation, evaluate, measure
 from weft.tasks.memory.predictor import Rememberer
-from weft.tasks.ready import Split
 from weft.tasks.shared.labels.batch import LabelBatch
+from weft.tasks.task import Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 
 if TYPE_CHECKING:
     from weft.tasks.memory.task import MemoryTask
 
 
-class MemoryTraining(ready.Training):
+class MemoryTraining(Training):
     """The training examples.
 
     Args:
@@ -51,7 +50,7 @@ class MemoryTraining(ready.Training):
         return Validation(scores, samples)
 
 
-class MemoryReady(ready.Ready):
+class MemoryPipeline(Pipeline):
     """A memory problem.
 
     Args:

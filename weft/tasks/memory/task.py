@@ -16,9 +16,8 @@ from weft.nn.heads.head import Loss
 from weft.tasks.memory.data import MemoryData
 from weft.tasks.memory.evaluation import MemoryEvaluation
 from weft.tasks.memory.model import MemoryModel
-from weft.tasks.memory.ready import MemoryReady, MemoryTraining
-from weft.tasks.ready import Split
-from weft.tasks.task import Progress, Task
+from weft.tasks.memory.ready import MemoryPipeline, MemoryTraining
+from weft.tasks.task import Progress, Split, Task
 
 
 class MemoryTask(Task):
@@ -67,10 +66,10 @@ class MemoryTask(Task):
         small = replace(self.data, length=length, shortest=0, test_length=0)
         return self.parts.build(small).loss(small.batch("train", np.arange(2)))
 
-    def prepare(self, run: Path, progress: Progress) -> MemoryReady:
-        """Return the ready task; nothing has to be read."""
-        return MemoryReady(self, training=MemoryTraining(self.data))
+    def prepare(self, run: Path, progress: Progress) -> MemoryPipeline:
+        """Nothing has to be read."""
+        return MemoryPipeline(self, training=MemoryTraining(self.data))
 
-    def open(self, run: Path) -> MemoryReady:
-        """Return the ready task; nothing has to be read."""
-        return MemoryReady(self)
+    def open(self, run: Path) -> MemoryPipeline:
+        """Nothing has to be read."""
+        return MemoryPipeline(self)

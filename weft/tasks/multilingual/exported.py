@@ -14,34 +14,34 @@ from weft.tasks.shared.writing.exported import rewriting
 from weft.text.vocabulary import EOS
 
 if TYPE_CHECKING:
-    from weft.tasks.multilingual.ready import ManyReady
+    from weft.tasks.multilingual.ready import ManyPipeline
 
 
-def exported(ready: "ManyReady", model: nn.Module) -> Exported:
+def exported(pipeline: "ManyPipeline", model: nn.Module) -> Exported:
     """What `weft export` writes for this task."""
-    data, vocabulary = ready.task.data, ready.source
+    data, vocabulary = pipeline.task.data, pipeline.source
     directions: dict[str, Json] = {}
-    for source, target in ready.directions():
+    for source, target in pipeline.directions():
         asking = data.asking(vocabulary, source, target)
         directions[f"{source}-{target}"] = {"first": list(asking.first), "prompt": asking.prompt}
     form = rewriting(
         model,
         vocabulary,
         vocabulary,
-        ready.decoding,
+        pipeline.decoding,
         symbols=data.symbols,
         more={"directions": directions},
     )
-    source, target = ready.directions()[0]
+    source, target = pipeline.directions()[0]
     options = {"target": target, "source": source}
-    return form._replace(examples=lambda count: _examples(ready, count), options=options)
+    return form._replace(examples=lambda count: _examples(pipeline, count), options=options)
 
 
-def _examples(ready: "ManyReady", count: int) -> Sequence[str]:
+def _examples(pipeline: "ManyPipeline", count: int) -> Sequence[str]:
     """Validation sources of the first direction, or single pieces where the data is missing."""
     with suppress(DataError):
-        rows = ready.task.data.of(ready.task.data.pairs[0]).open("valid")
+        rows = pipeline.task.data.of(pipeline.task.data.pairs[0]).open("valid")
         found = [row.source for row in islice(rows, 10 * count) if row.source.strip()]
         if found:
             return found[:count]
-    return [ready.source.decode([number]) for number in range(EOS + 1, EOS + 1 + count)]
+    return [pipeline.source.decode([number]) for number in range(EOS + 1, EOS + 1 + count)]

@@ -18,12 +18,10 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.metrics.compared import of_lines
 from weft.models import Generator
-from weft.tasks import ready
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation, together
 from weft.tasks.multilingual.predictor import ManyTranslator
 from weft.tasks.predictor import Predictor
-from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.inspected.inspected import Examples, Inspected, checked
 from weft.tasks.shared.writing.augmented import AugmentedPairs
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
@@ -34,6 +32,7 @@ from weft.tasks.shared.writing.members import joined, pieces
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
 from weft.tasks.shared.writing.splitting import Splitting
 from weft.tasks.shared.writing.translator import Translator
+from weft.tasks.task import Pipeline, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from weft.tasks.multilingual.task import Multilingual
 
 
-class ManyTraining(ready.Training):
+class ManyTraining(Training):
     """The training pairs.
 
     Args:
@@ -106,7 +105,7 @@ class ManyTraining(ready.Training):
         return Validation(scores, chosen, compared, notes).with_metrics([Bleu(), Chrf()])
 
 
-class ManyReady(ready.Ready):
+class ManyPipeline(Pipeline):
     """The vocabulary of a run.
 
     Args:

@@ -20,8 +20,7 @@ from weft.store.cache import cache_directory
 from weft.tasks.abilities import Direction
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation
-from weft.tasks.multilingual.ready import ManyReady, ManyTraining
-from weft.tasks.ready import SPLITS, Split
+from weft.tasks.multilingual.ready import ManyPipeline, ManyTraining
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.shared.writing.data import moved
 from weft.tasks.shared.writing.decoding import ALIGNED, EVALUATED, Decoding
@@ -29,7 +28,7 @@ from weft.tasks.shared.writing.evaluation import BETTER
 from weft.tasks.shared.writing.glossary import read_glossary
 from weft.tasks.shared.writing.model import PairModel
 from weft.tasks.shared.writing.reading import encode_pairs
-from weft.tasks.task import Progress, Task
+from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
@@ -97,7 +96,7 @@ class Multilingual(Task):
                 if self.data.of(pair).has(split):
                     self.data.of(pair).open(split)
 
-    def prepare(self, run: Path, progress: Progress) -> ManyReady:
+    def prepare(self, run: Path, progress: Progress) -> ManyPipeline:
         """Learn the vocabulary unless the run has it, then open or build a token store for each pair."""
         path = run / VOCABULARY
         if not path.exists():
@@ -114,13 +113,13 @@ class Multilingual(Task):
         vocabulary = load_vocabulary(path)
         stores = Joined([_stored(self.data, pair, path, vocabulary, progress) for pair in self.data.pairs])
         valid = {pair: self.data.of(pair).complete("valid") for pair in self.data.pairs}
-        return ManyReady(self, vocabulary, ManyTraining(self.data, vocabulary, stores, valid))
+        return ManyPipeline(self, vocabulary, ManyTraining(self.data, vocabulary, stores, valid))
 
-    def open(self, run: Path) -> ManyReady:
+    def open(self, run: Path) -> ManyPipeline:
         """Read the vocabulary of the run."""
         if not (run / VOCABULARY).exists():
             raise CheckpointError(f"{run / VOCABULARY}: is missing; this is not a trained run")
-        return ManyReady(self, load_vocabulary(run / VOCABULARY))
+        return ManyPipeline(self, load_vocabulary(run / VOCABULARY))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

@@ -142,7 +142,7 @@ class Lexicon:
         return torch.tensor([1e9, 1e9, *self.counts])
 
     def rows(self, embed: str) -> dict[str, list[str]]:
-        """The names of the rows of the tables of words and letters in a part of this name; see Ready.rows."""
+        """The row names of the tables of words and letters in a part of this name; see Pipeline.rows."""
         part = f"{embed}." if embed else ""
         special = ["<pad>", "<unk>"]
         return {

@@ -23,17 +23,17 @@ from weft.tasks.speech.data import FrameSettings
 from weft.tasks.speech.evaluation import spelled
 
 if TYPE_CHECKING:
-    from weft.tasks.speech.ready import SpeechReady
+    from weft.tasks.speech.ready import SpeechPipeline
 
 FILTERS = "filters.npy"
 SEED = 1
 
 
-def exported(ready: "SpeechReady", model: nn.Module) -> Exported:
+def exported(pipeline: "SpeechPipeline", model: nn.Module) -> Exported:
     """What `weft export` writes for this task."""
     assert isinstance(model, Generator)
     assert model.encoder is not None
-    sound, transcriber = ready.task.data.sound, ready.predictor(model)
+    sound, transcriber = pipeline.task.data.sound, pipeline.predictor(model)
     stride = model.encoder.stride
     examples = _frames(3, 5 * stride - 1, sound.bins), _frames(2, 8 * stride, sound.bins)
     length = round(sound.window * sound.rate)
@@ -48,7 +48,7 @@ def exported(ready: "SpeechReady", model: nn.Module) -> Exported:
     form = written(
         model,
         examples,
-        ready.vocabulary,
+        pipeline.vocabulary,
         transcriber.decoding,
         program="recordings",
         more={"kind": "recordings", "sound": settings},
@@ -57,7 +57,7 @@ def exported(ready: "SpeechReady", model: nn.Module) -> Exported:
     np.save(filters, mel_filters(sound.rate, points_of(length), sound.bins).numpy())
 
     def scored() -> tuple[Sequence[bytes], Score | None]:
-        pairs = _pairs(ready, SCORED)
+        pairs = _pairs(pipeline, SCORED)
         if not pairs:
             return _noise(sound, SCORED), None
         references = [spelled(transcriber, text) for _, text in pairs]
@@ -65,7 +65,7 @@ def exported(ready: "SpeechReady", model: nn.Module) -> Exported:
 
     return form._replace(
         files={**form.files, FILTERS: filters.getvalue()},
-        examples=lambda count: [one for one, _ in _pairs(ready, count)] or _noise(sound, count),
+        examples=lambda count: [one for one, _ in _pairs(pipeline, count)] or _noise(sound, count),
         scored=scored,
     )
 
@@ -76,11 +76,11 @@ def _frames(rows: int, length: int, bins: int) -> dict[str, Tensor]:
     return {"frames": torch.randn(rows, length, bins, generator=draw) * mask[..., None], "mask": mask}
 
 
-def _pairs(ready: "SpeechReady", count: int) -> list[tuple[bytes, str]]:
+def _pairs(pipeline: "SpeechPipeline", count: int) -> list[tuple[bytes, str]]:
     """Validation recordings and their transcripts; nothing where the data is missing."""
     found: list[tuple[bytes, str]] = []
     with suppress(DataError, OSError):
-        for one in read_spoken(ready.task.data.path("valid")):
+        for one in read_spoken(pipeline.task.data.path("valid")):
             found.append((Path(one.file).read_bytes(), one.text))
             if len(found) == count:
                 break

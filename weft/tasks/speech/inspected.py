@@ -16,20 +16,20 @@ from weft.tasks.speech.batch import RecordingBatch, collate_recordings, pad_fram
 from weft.tasks.speech.predictor import Transcriber
 
 if TYPE_CHECKING:
-    from weft.tasks.speech.ready import SpeechReady
+    from weft.tasks.speech.ready import SpeechPipeline
 
 
 def inspected(
-    ready: "SpeechReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    pipeline: "SpeechPipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Ready.inspected.
+    """See Pipeline.inspected.
 
     The text is the name of a wav file; without one, a validation recording is used.
     """
-    plain = ready.predictor(model)
+    plain = pipeline.predictor(model)
     transcriber = Transcriber(plain.model, plain.vocabulary, plain.sound, plain_beam(plain.decoding))
     if text is None:
-        path = next(iter(read_spoken(ready.task.data.path("valid")))).file
+        path = next(iter(read_spoken(pipeline.task.data.path("valid")))).file
     elif not text.strip() or len(text) > 1000 or not Path(text).is_file():
         raise DataError(f"{text[:60]}: no such file; give a wav file")
     else:

@@ -16,14 +16,13 @@ from weft.metrics.cer import Cer
 from weft.metrics.compared import of_lines
 from weft.metrics.wer import Wer
 from weft.models import Generator
-from weft.tasks import ready
-from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.writing.members import joined, pieces
 from weft.tasks.shared.writing.scoring import GivenScores, score_file
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings
 from weft.tasks.speech.data import Recording, SpeechData
 from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, loss_of_recordings, spelled
 from weft.tasks.speech.predictor import Listening, Transcriber
+from weft.tasks.task import Pipeline, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from weft.tasks.speech.task import Speech
 
 
-class SpeechTraining(ready.Training):
+class SpeechTraining(Training):
     """The training recordings.
 
     Args:
@@ -79,7 +78,7 @@ class SpeechTraining(ready.Training):
         return found.with_metrics([Wer(), Cer()])
 
 
-class SpeechReady(ready.Ready):
+class SpeechPipeline(Pipeline):
     """Vocabulary and most frequent answer of a run.
 
     Args:
@@ -136,7 +135,7 @@ class SpeechReady(ready.Ready):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> SpeechEvaluation | GivenScores:
-        """Error rates on a split, next to the most frequent answer; see Ready.evaluate.
+        """Error rates on a split, next to the most frequent answer; see Pipeline.evaluate.
 
         With the option `score`, a file, the result is the log-probability of each of its lines instead.
         """

@@ -14,7 +14,6 @@ from weft.data.report import Report
 from weft.errors import DataError, within
 from weft.nn.heads.head import Loss
 from weft.store import jsonfile
-from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.writing.decoding import EVALUATED, PREDICTED
 from weft.tasks.speech.batch import collate_recordings
 from weft.tasks.speech.check import check_recordings
@@ -22,8 +21,8 @@ from weft.tasks.speech.data import SpeechData
 from weft.tasks.speech.evaluation import SpeechEvaluation
 from weft.tasks.speech.model import SpeechModel
 from weft.tasks.speech.predictor import Listening
-from weft.tasks.speech.ready import SpeechReady, SpeechTraining
-from weft.tasks.task import Progress, Task
+from weft.tasks.speech.ready import SpeechPipeline, SpeechTraining
+from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
@@ -87,7 +86,7 @@ class Speech(Task):
         batch = collate_recordings([frames[0], frames[1, :31]], [[5, 6, 7], [8]])
         return self.parts.build(self.data.sound.bins, 19).loss(batch)
 
-    def prepare(self, run: Path, progress: Progress) -> SpeechReady:
+    def prepare(self, run: Path, progress: Progress) -> SpeechPipeline:
         """Read every recording; save the vocabulary and the most frequent answer in the run."""
         data = self.data
         every = list(data.recordings(data.path("train"), progress, data.speeds))
@@ -109,11 +108,11 @@ class Speech(Task):
             0,
             0,
         )
-        return SpeechReady(self, vocabulary, answer, SpeechTraining(data, vocabulary, train, valid))
+        return SpeechPipeline(self, vocabulary, answer, SpeechTraining(data, vocabulary, train, valid))
 
-    def open(self, run: Path) -> SpeechReady:
+    def open(self, run: Path) -> SpeechPipeline:
         """Read the run's vocabulary and most frequent answer."""
-        return SpeechReady(self, *_kept(run))
+        return SpeechPipeline(self, *_kept(run))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

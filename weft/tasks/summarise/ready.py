@@ -6,13 +6,13 @@ from typing import Any
 
 from torch import nn
 
-from weft.tasks.ready import Split
-from weft.tasks.shared.writing.ready import PairReady
+from weft.tasks.shared.writing.ready import PairPipeline
 from weft.tasks.shared.writing.scoring import GivenScores
 from weft.tasks.summarise.evaluation import SummaryEvaluation, evaluate
+from weft.tasks.task import Split
 
 
-class SummariseReady(PairReady):
+class SummarisePipeline(PairPipeline):
     """The vocabularies of a summariser."""
 
     def evaluate(

@@ -18,7 +18,7 @@ from weft.tasks.shared.writing.prepared import Vocabularies
 from weft.tasks.shared.writing.ready import PairTraining
 from weft.tasks.shared.writing.task import PairTask
 from weft.tasks.summarise.evaluation import KINDS, SummaryEvaluation
-from weft.tasks.summarise.ready import SummariseReady
+from weft.tasks.summarise.ready import SummarisePipeline
 from weft.tasks.validation import Validation
 
 
@@ -52,8 +52,8 @@ class Summarise(PairTask):
             f"summaries ({self.data.source} to {self.data.target}), on {self.data.corpus or self.data.train}"
         )
 
-    def ready(self, known: Vocabularies, training: PairTraining | None) -> SummariseReady:
-        return SummariseReady(self, known, training)
+    def pipeline(self, known: Vocabularies, training: PairTraining | None) -> SummarisePipeline:
+        return SummarisePipeline(self, known, training)
 
     def scored(self, found: Validation) -> Validation:
         (compared,) = found.compared

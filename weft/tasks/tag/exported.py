@@ -18,7 +18,7 @@ from weft.tasks.exported import Exported, Graph
 from weft.tasks.shared.lexicon import LETTERS
 
 if TYPE_CHECKING:
-    from weft.tasks.tag.ready import TagReady
+    from weft.tasks.tag.ready import TagPipeline
 
 SEED = 1
 
@@ -38,7 +38,7 @@ class Scores(nn.Module):
         return scores
 
 
-def exported(ready: "TagReady", model: nn.Module) -> Exported:
+def exported(pipeline: "TagPipeline", model: nn.Module) -> Exported:
     """See ../exported.py.
 
     Raises:
@@ -50,8 +50,8 @@ def exported(ready: "TagReady", model: nn.Module) -> Exported:
             "embedding: contextual: words in context come from another run, which a graph cannot hold; "
             "serve the run with weft serve"
         )
-    lexicon, head = ready.lexicon, model.head
-    examples = _inputs(ready, 3, 7, 11), _inputs(ready, 2, 10, 6)
+    lexicon, head = pipeline.lexicon, model.head
+    examples = _inputs(pipeline, 3, 7, 11), _inputs(pipeline, 2, 10, 6)
     crf: dict[str, Any] | None = None
     if isinstance(head, Crf):
         crf = {name: getattr(head, name).tolist() for name in ("begin", "end", "transitions")}
@@ -61,27 +61,27 @@ def exported(ready: "TagReady", model: nn.Module) -> Exported:
         [Graph("scores", Scores(model), examples, ["scores"])],
         settings,
         {"lexicon.json": files.to_json(content)},
-        lambda count: _examples(ready, count),
+        lambda count: _examples(pipeline, count),
         program="labels",
     )
 
 
-def _inputs(ready: "TagReady", rows: int, steps: int, length: int) -> dict[str, Tensor]:
+def _inputs(pipeline: "TagPipeline", rows: int, steps: int, length: int) -> dict[str, Tensor]:
     """Random sentences of words and letters."""
     draw = torch.Generator().manual_seed(rows)
-    words = torch.randint(ready.lexicon.num_words, (rows, steps), generator=draw)
-    letters = torch.randint(1, ready.lexicon.num_letters, (rows * steps, length), generator=draw)
+    words = torch.randint(pipeline.lexicon.num_words, (rows, steps), generator=draw)
+    letters = torch.randint(1, pipeline.lexicon.num_letters, (rows * steps, length), generator=draw)
     mask = torch.arange(steps) < torch.arange(steps, steps - rows, -1)[:, None]
     which = torch.arange(rows * steps).view(rows, steps)
     return {"words": words, "letters": letters, "which": which, "mask": mask}
 
 
-def _examples(ready: "TagReady", count: int) -> Sequence[str]:
+def _examples(pipeline: "TagPipeline", count: int) -> Sequence[str]:
     """Validation sentences, or random known words where the data is missing."""
     with suppress(DataError):
-        found = [" ".join(one.forms) for one in islice(ready.task.data.sentences("valid"), count)]
+        found = [" ".join(one.forms) for one in islice(pipeline.task.data.sentences("valid"), count)]
         if found:
             return found
     draw = random.Random(SEED)
-    words = ready.lexicon.words or ["a"]
+    words = pipeline.lexicon.words or ["a"]
     return [" ".join(draw.choices(words, k=draw.randint(1, 12))) for _ in range(count)]

@@ -19,19 +19,19 @@ from weft.tasks.shared.inspected.inspected import (
 from weft.tasks.shared.labels.batch import LabelBatch
 
 if TYPE_CHECKING:
-    from weft.tasks.tag.ready import TagReady
+    from weft.tasks.tag.ready import TagPipeline
 
 
 def inspected(
-    ready: "TagReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    pipeline: "TagPipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Ready.inspected.
+    """See Pipeline.inspected.
 
     Words stand between spaces.
     """
     text = checked(examples.middle() if text is None else text)
     words = text.split()
-    tagger = ready.predictor(model)
+    tagger = pipeline.predictor(model)
     lexicon, model = tagger.lexicon, tagger.model
     device = next(model.parameters()).device
 
@@ -53,7 +53,7 @@ def inspected(
         own = spelled.own if isinstance(spelled, Twice) else spelled
         names = ["<pad>", "<unk>", *lexicon.words]
         beside = around(
-            sentences(lambda: (" ".join(one.forms) for one in ready.task.data.sentences("valid"))),
+            sentences(lambda: (" ".join(one.forms) for one in pipeline.task.data.sentences("valid"))),
             lambda line: (line.split(), features(line.split())[1][0].float().cpu().numpy()),
         )
         context = h[0].float().cpu().numpy()

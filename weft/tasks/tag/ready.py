@@ -21,9 +21,7 @@ from weft.metrics.temperature import fitted
 from weft.models import Predictor
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.words import Words
-from weft.tasks import ready
 from weft.tasks.predictor import Place, separated
-from weft.tasks.ready import Split
 from weft.tasks.shared.context.standing import Standing
 from weft.tasks.shared.labels import temperature
 from weft.tasks.shared.labels.batch import LabelBatch
@@ -32,13 +30,14 @@ from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.tag.data import TagData
 from weft.tasks.tag.evaluation import TagEvaluation, evaluate
 from weft.tasks.tag.predictor import Tagger
+from weft.tasks.task import Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, first, mean_loss, samples_of
 
 if TYPE_CHECKING:
     from weft.tasks.tag.task import Tag
 
 
-class TagTraining(ready.Training):
+class TagTraining(Training):
     """The sentences of a training.
 
     Args:
@@ -114,7 +113,7 @@ class TagTraining(ready.Training):
         )
 
 
-class TagReady(ready.Ready):
+class TagPipeline(Pipeline):
     """The lexicon of a run.
 
     Args:
@@ -170,7 +169,7 @@ class TagReady(ready.Ready):
         return model
 
     def rows(self) -> Mapping[str, Sequence[str]]:
-        """See Ready.rows; the tags are the rows of the head."""
+        """See Pipeline.rows; the tags are the rows of the head."""
         heads = ("head.weight", "head.bias", "head.emit.weight", "head.emit.bias")
         embed = "embed" if self._standing is None else "embed.words"
         return {**self.lexicon.rows(embed), **dict.fromkeys(heads, self.lexicon.tags)}

@@ -15,7 +15,6 @@ from weft.data.vectors import read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError, within
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
-from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.context import standing
 from weft.tasks.shared.context.standing import Standing
 from weft.tasks.shared.lexicon import Lexicon
@@ -23,8 +22,8 @@ from weft.tasks.tag.check import check_tags
 from weft.tasks.tag.data import TagData
 from weft.tasks.tag.evaluation import TagEvaluation
 from weft.tasks.tag.model import TagModel
-from weft.tasks.tag.ready import TagReady, TagTraining, collate
-from weft.tasks.task import Progress, Task
+from weft.tasks.tag.ready import TagPipeline, TagTraining, collate
+from weft.tasks.task import SPLITS, Progress, Split, Task
 
 
 class Tag(Task):
@@ -85,7 +84,7 @@ class Tag(Task):
         model = self.parts.build(lexicon.num_words, lexicon.num_letters, 3)
         return model.loss(collate(lexicon, [["a", "b", "ab"], ["b"]], [["X", "Y", "Z"], ["Y"]]))
 
-    def prepare(self, run: Path, progress: Progress) -> TagReady:
+    def prepare(self, run: Path, progress: Progress) -> TagPipeline:
         """Learn the lexicon, unless the run has one, and read the sentences."""
         train = list(self.data.sentences("train"))
         if not train:
@@ -125,15 +124,15 @@ class Tag(Task):
         training = TagTraining(self.data, lexicon, kept, list(self.data.sentences("valid")))
         return self._ready(lexicon, stood, vectors=vectors, training=training)
 
-    def open(self, run: Path) -> TagReady:
+    def open(self, run: Path) -> TagPipeline:
         """Read the lexicon of the run."""
         stood = None if self.parts.embedding.contextual is None else standing.reopen(self, run)
         return self._ready(Lexicon.load(_saved(run)), stood, run=run)
 
-    def _ready(self, lexicon: Lexicon, stood: Standing | None, **more: Any) -> TagReady:
+    def _ready(self, lexicon: Lexicon, stood: Standing | None, **more: Any) -> TagPipeline:
         if stood is not None:
             lexicon.context = stood.read
-        return TagReady(self, lexicon, standing=stood, **more)
+        return TagPipeline(self, lexicon, standing=stood, **more)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

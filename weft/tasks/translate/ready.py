@@ -9,14 +9,14 @@ from torch import nn
 
 from weft.errors import DataError
 from weft.tasks.predictor import Predictor
-from weft.tasks.ready import Split
 from weft.tasks.shared.writing.evaluation import PairEvaluation, evaluate
-from weft.tasks.shared.writing.ready import PairReady
+from weft.tasks.shared.writing.ready import PairPipeline
 from weft.tasks.shared.writing.scoring import GivenScores
 from weft.tasks.shared.writing.splitting import Splitting
+from weft.tasks.task import Split
 
 
-class TranslateReady(PairReady):
+class TranslatePipeline(PairPipeline):
     """The vocabularies of a translator."""
 
     def directions(self) -> Sequence[tuple[str, str]]:

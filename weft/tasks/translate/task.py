@@ -16,7 +16,7 @@ from weft.tasks.shared.writing.evaluation import BETTER, PairEvaluation
 from weft.tasks.shared.writing.prepared import Vocabularies
 from weft.tasks.shared.writing.ready import PairTraining
 from weft.tasks.shared.writing.task import PairTask
-from weft.tasks.translate.ready import TranslateReady
+from weft.tasks.translate.ready import TranslatePipeline
 from weft.tasks.validation import Validation
 
 
@@ -38,8 +38,8 @@ class Translate(PairTask):
         """The languages and the corpus."""
         return f"{self.data.source} to {self.data.target}, on {self.data.corpus or self.data.train}"
 
-    def ready(self, known: Vocabularies, training: PairTraining | None) -> TranslateReady:
-        return TranslateReady(self, known, training)
+    def pipeline(self, known: Vocabularies, training: PairTraining | None) -> TranslatePipeline:
+        return TranslatePipeline(self, known, training)
 
     def scored(self, found: Validation) -> Validation:
         return found.with_metrics([Bleu(), Chrf()])

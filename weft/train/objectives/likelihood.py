@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from weft.nn.heads.head import Loss
-from weft.tasks.ready import Ready
+from weft.tasks.task import Pipeline
 from weft.train.objectives.objective import Criterion, Objective
 
 
@@ -24,5 +24,5 @@ class Likelihood(Objective):
 
     plain: ClassVar[bool] = True
 
-    def build(self, ready: Ready, model: nn.Module) -> Criterion:
+    def build(self, pipeline: Pipeline, model: nn.Module) -> Criterion:
         return OwnLoss(model)

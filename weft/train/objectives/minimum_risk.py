@@ -25,8 +25,8 @@ from weft.nn.randomness import open_generator
 from weft.search.beam import beam
 from weft.search.hypotheses import to_lists
 from weft.search.sampling import sample
-from weft.tasks.ready import Ready
 from weft.tasks.shared.writing.batch import collate_pairs
+from weft.tasks.task import Pipeline
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.train.objectives.objective import Criterion, Objective, mirror
 from weft.tree import take
@@ -75,8 +75,8 @@ class MinimumRisk(Objective):
         if not self.sharpness > 0:
             raise ConfigError(f"sharpness: expected a number above 0, got {self.sharpness}")
 
-    def build(self, ready: Ready, model: nn.Module) -> Criterion:
-        vocabulary = ready.writes()
+    def build(self, pipeline: Pipeline, model: nn.Module) -> Criterion:
+        vocabulary = pipeline.writes()
         if vocabulary is None or not isinstance(model, Generator) or not isinstance(model.head, Categorical):
             raise ConfigError(
                 "training.objective: minimum_risk needs a task that writes text for a source, with a model "

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 from torch import nn
 
 from weft.nn.heads.head import Loss
-from weft.tasks.ready import Ready
+from weft.tasks.task import Pipeline
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -55,11 +55,11 @@ class Objective(ABC):
     plain: ClassVar[bool] = False
 
     @abstractmethod
-    def build(self, ready: Ready, model: nn.Module) -> Criterion:
+    def build(self, pipeline: Pipeline, model: nn.Module) -> Criterion:
         """Make the criterion for a model on its device.
 
         Args:
-            ready: the prepared task.
+            pipeline: the prepared task.
             model: newly built.
 
         Raises:

@@ -23,7 +23,7 @@ from weft.nn.cells.gru import GRU
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.head import Loss
 from weft.nn.kernels.linear import Linear
-from weft.tasks.ready import Ready
+from weft.tasks.task import Pipeline
 from weft.train.objectives.objective import Criterion, Objective, mirror
 
 
@@ -64,10 +64,10 @@ class ProfessorForcing(Objective):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name}: expected a share from 0 to 1, got {getattr(self, name)}")
 
-    def build(self, ready: Ready, model: nn.Module) -> Criterion:
+    def build(self, pipeline: Pipeline, model: nn.Module) -> Criterion:
         if (
             not isinstance(model, Generator)
-            or ready.writes() is None
+            or pipeline.writes() is None
             or model.prompt == "learnt"
             or model.decoder.copies
         ):

@@ -19,8 +19,7 @@ from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
 from weft.nn.embed.contextual import Context
-from weft.tasks.ready import Contextual
-from weft.tasks.task import Task
+from weft.tasks.task import Contextual, Task
 
 FOLDER = "contextual"
 """The folder in a run with the other run's recipe and vocabularies, but not its weights."""
@@ -67,7 +66,7 @@ def check_ready(source: Path, task: Task) -> None:
             f"recipe.yaml; name such a run, or train one: weft train RECIPE --run {source}"
         )
     other = task.trained(source)
-    other.ready.contextual(other.model)
+    other.pipeline.contextual(other.model)
 
 
 def begin(source: Path, task: Task, run: Path) -> Standing:
@@ -78,7 +77,7 @@ def begin(source: Path, task: Task, run: Path) -> Standing:
     if not (source / "recipe.yaml").is_file() and (run / FOLDER / "recipe.yaml").is_file():
         return reopen(task, run)
     other = task.trained(source)
-    weights = other.ready.contextual(other.model).model.state_dict()
+    weights = other.pipeline.contextual(other.model).model.state_dict()
     folder = run / FOLDER
     folder.mkdir(exist_ok=True)
     for path in (*sorted(source.glob("tokenizer*")), source / "run.json", source / "recipe.yaml"):
@@ -93,7 +92,7 @@ def reopen(task: Task, run: Path) -> Standing:
 
 def _kept(task: Task, run: Path) -> Contextual:
     other = task.untrained(run / FOLDER)
-    return other.ready.contextual(other.model)
+    return other.pipeline.contextual(other.model)
 
 
 def whole_words(kind: str) -> None:

@@ -20,7 +20,7 @@ from weft.tasks.exported import Exported, Graph, Score
 from weft.tasks.predictor import Json
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.examples import examples
-from weft.tasks.shared.writing.ready import PairReady
+from weft.tasks.shared.writing.ready import PairPipeline
 from weft.tasks.shared.writing.searching import looked
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
@@ -149,10 +149,10 @@ def _looks(model: Generator, state: State, token: Tensor) -> bool:
     return any(seen[name] for name in ("attention", "cross_attention"))
 
 
-def exported(ready: PairReady, model: nn.Module) -> Exported:
+def exported(pipeline: PairPipeline, model: nn.Module) -> Exported:
     """See ../../exported.py and `rewriting`."""
-    form = rewriting(model, ready.source, ready.target, ready.decoding, cut=ready.reading.cut)
-    return form._replace(examples=lambda count: examples(ready, count), scored=lambda: scored(ready))
+    form = rewriting(model, pipeline.source, pipeline.target, pipeline.decoding, cut=pipeline.reading.cut)
+    return form._replace(examples=lambda count: examples(pipeline, count), scored=lambda: scored(pipeline))
 
 
 def rewriting(
@@ -244,12 +244,12 @@ def written(
     return Exported(found, settings, files, lambda count: (), program=program)
 
 
-def scored(ready: PairReady) -> tuple[Sequence[str], Score | None]:
+def scored(pipeline: PairPipeline) -> tuple[Sequence[str], Score | None]:
     """Validation sources, and BLEU of their translations."""
     try:
-        pairs = ready.pairs("valid", None)
+        pairs = pipeline.pairs("valid", None)
     except DataError:
-        return examples(ready, SCORED), None
+        return examples(pipeline, SCORED), None
     full = [n for n, source in enumerate(pairs.sources) if source.strip()][:SCORED]
     references = [pairs.references[n] for n in full]
     return [pairs.sources[n] for n in full], lambda answers: ("BLEU", Bleu().score(answers, references).value)

@@ -7,7 +7,7 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.models import Generator
-from weft.tasks.ready import Ready
+from weft.tasks.task import Pipeline
 from weft.text.vocabulary import Vocabulary
 
 
@@ -19,25 +19,25 @@ class Member(Protocol):
         """The run's directory."""
 
     @property
-    def ready(self) -> Ready:
-        """The run's Ready, with its vocabularies."""
+    def pipeline(self) -> Pipeline:
+        """The run's Pipeline, with its vocabularies."""
 
     @property
     def model(self) -> nn.Module:
         """The run's model, in evaluation mode."""
 
 
-def joined(member: Member, ready: Ready) -> Generator:
+def joined(member: Member, pipeline: Pipeline) -> Generator:
     """The member's model, if it reads and writes the same under the same numbers as the first run.
 
     Args:
         member: another run.
-        ready: of the first run; what both must share is what its `common` gives.
+        pipeline: of the first run; what both must share is what its `common` gives.
 
     Raises:
         ConfigError: the member has another task, other vocabularies or another input.
     """
-    model, own, its = member.model, ready.common(), member.ready.common()
+    model, own, its = member.model, pipeline.common(), member.pipeline.common()
     if not isinstance(model, Generator) or its.keys() != own.keys():
         raise ConfigError(
             f"--ensemble {member.path}: is a run of another kind of task than the first; leave it out"

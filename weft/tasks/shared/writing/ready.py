@@ -18,9 +18,7 @@ from weft.data.parallel import complete
 from weft.data.shortlist import Shortlist
 from weft.metrics.compared import of_lines
 from weft.models import Generator
-from weft.tasks import ready
 from weft.tasks.predictor import Predictor
-from weft.tasks.ready import Split, named_rows
 from weft.tasks.shared.inspected.inspected import Examples, Inspected
 from weft.tasks.shared.writing.augmented import AugmentedPairs
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
@@ -33,7 +31,7 @@ from weft.tasks.shared.writing.prepared import Vocabularies, shortlist
 from weft.tasks.shared.writing.reading import encode_pairs
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
 from weft.tasks.shared.writing.translator import Translator
-from weft.tasks.task import Progress
+from weft.tasks.task import Pipeline, Progress, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
@@ -48,7 +46,7 @@ class Pairs(NamedTuple):
     references: Sequence[str]
 
 
-class PairTraining(ready.Training):
+class PairTraining(Training):
     """The training pairs.
 
     Args:
@@ -115,7 +113,7 @@ def _silent(what: str, done: float, total: float | None) -> None:
     """Shows no progress."""
 
 
-class PairReady(ready.Ready, ABC):
+class PairPipeline(Pipeline, ABC):
     """The vocabularies of a run that was trained on sequence pairs.
 
     Args:

@@ -14,7 +14,6 @@ from weft.data.mixture import Mixture
 from weft.errors import ConfigError, within
 from weft.nn.heads.head import Loss
 from weft.tasks.abilities import Direction
-from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.shared.writing.data import PairData, moved
 from weft.tasks.shared.writing.decoding import Decoding
@@ -28,8 +27,8 @@ from weft.tasks.shared.writing.prepared import (
     vocabularies,
     vocabulary_paths,
 )
-from weft.tasks.shared.writing.ready import PairReady, Pairs, PairTraining
-from weft.tasks.task import Progress, Task
+from weft.tasks.shared.writing.ready import PairPipeline, Pairs, PairTraining
+from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.tasks.validation import Validation
 
 
@@ -64,7 +63,7 @@ class PairTask(Task, ABC):
         self.decoding = decoding
 
     @abstractmethod
-    def ready(self, known: Vocabularies, training: PairTraining | None) -> PairReady:
+    def pipeline(self, known: Vocabularies, training: PairTraining | None) -> PairPipeline:
         """The task with what it has learnt."""
 
     @abstractmethod
@@ -90,7 +89,7 @@ class PairTask(Task, ABC):
                 self.data.open(split)
         self.data.texts()
 
-    def prepare(self, run: Path, progress: Progress) -> PairReady:
+    def prepare(self, run: Path, progress: Progress) -> PairPipeline:
         """Learn the vocabularies unless the run has them, then open or build the token store."""
         if not vocabulary_paths(run, self.data)[0].exists():
             learn(self.data, run, progress)
@@ -104,11 +103,11 @@ class PairTask(Task, ABC):
         plan = training.plan(0)
         if isinstance(plan, Mixture):
             progress(plan.summary([text.name for text in texts]), 0, 0)
-        return self.ready(known, training)
+        return self.pipeline(known, training)
 
-    def open(self, run: Path) -> PairReady:
+    def open(self, run: Path) -> PairPipeline:
         """Read the vocabularies of the run."""
-        return self.ready(self._known(run), None)
+        return self.pipeline(self._known(run), None)
 
     def corpora(self) -> Sequence[Direction]:
         return [Direction("", self.data)]
