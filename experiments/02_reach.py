@@ -31,7 +31,7 @@ from weft.nn.cells.lstm import LSTM
 from weft.nn.cells.orthogonal import Orthogonal
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.point import Point
-from weft.nn.pools.summary import Summary
+from weft.nn.pools import Summary
 
 SIZE, LAG, LENGTH = 16, 50, 30
 FACTORS = (0.5, 0.8, 0.95, 1.1, 1.3, 1.6, 2.0, 3.0)

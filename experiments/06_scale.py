@@ -18,11 +18,10 @@ from typing import Any
 import torch
 
 from study import Part, begin, curves, picture
-from weft.nn.scores.dot import Dot
-from weft.nn.scores.scaled import ScaledDot
+from weft.nn.scores import Dot, Scaled
 
 WIDTHS = (4, 16, 64, 256, 1024)
-KINDS = {"dot product": Dot, "scaled": ScaledDot}
+KINDS = {"dot product": Dot, "scaled": Scaled}
 PARTS = {
     "variance": Part(
         "Independent entries of mean 0 and variance 1 give dot products of variance d, scaled ones of variance 1.",

@@ -28,7 +28,7 @@ from weft.nn.encoders.ngram import NgramEncoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.pools.mean import Mean
+from weft.nn.pools import Mean
 
 FEEL = "like love enjoy want need praise value trust admire favour cherish welcome".split()
 MEET = "see read watch hear finish follow study open try notice visit get".split()

@@ -27,7 +27,7 @@ from weft.models import Predictor
 from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.point import Point
-from weft.nn.pools.summary import Summary
+from weft.nn.pools import Summary
 
 SIZE, LAG, EVERY = 12, 50, 25
 SCALES = (0.5, 1.0, 2.0, 4.0, 8.0)

@@ -27,7 +27,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
-from weft.nn.pools.mean import Mean
+from weft.nn.pools import Mean
 
 LETTERS, WIDTH = 11, 32
 KINDS = ("none", "sinusoidal", "none, causal mask")

@@ -26,7 +26,7 @@ from weft.nn.cells.lstm import LSTM
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.pools.summary import Summary
+from weft.nn.pools import Summary
 
 LETTERS, WIDTH, STEPS = 6, 24, 8
 DEPTHS = (2, 4, 8, 16)

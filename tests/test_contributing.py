@@ -36,7 +36,7 @@ FILES = {
     "metric": code("docs/guides/add-a-metric.md"),
     "score": """
 from torch import nn
-from weft.nn.scores.score import Score
+from weft.nn.scores import Score
 
 class Doubled(Score):
     def __init__(self, query_size, key_size, *, factor: float = 2.0):
@@ -86,7 +86,7 @@ class Bigram(Decoder):
     "pool": """
 import torch
 from weft import masks
-from weft.nn.pools.pool import Pool
+from weft.nn.pools import Pool
 
 class Both(Pool):
     def __init__(self, memory_size):
@@ -133,7 +133,7 @@ class Halves(nn.Module):
     "optimiser": """
 from dataclasses import dataclass
 import torch
-from weft.train.optimisers.optimiser import Optimiser, trainable
+from weft.train.optimisers import Optimiser, trainable
 
 @dataclass(frozen=True, kw_only=True)
 class Rms(Optimiser):
@@ -144,7 +144,7 @@ class Rms(Optimiser):
 """,
     "schedule": """
 from dataclasses import dataclass
-from weft.train.schedules.schedule import Schedule
+from weft.train.schedules import Schedule
 
 @dataclass(frozen=True, kw_only=True)
 class Halving(Schedule):

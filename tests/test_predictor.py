@@ -17,8 +17,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.pools.queries import Queries
-from weft.nn.pools.summary import Summary
+from weft.nn.pools import Queries, Summary
 
 V, C, ROWS, SOURCE = 17, 3, 5, 7
 LENGTHS = (7, 4, 1, 6, 2)

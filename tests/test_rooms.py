@@ -10,15 +10,20 @@ import pytest
 
 from weft import rooms
 from weft.errors import ConfigError
-from weft.nn import cells, decoders, encoders, heads, scores
+from weft.nn import cells, decoders, encoders, heads, pools, scores
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.heads.head import Head
-from weft.nn.scores.score import Score
+from weft.nn.pools import Pool
+from weft.nn.scores import Score
+from weft.train import feeding, optimisers, schedules
+from weft.train.feeding import Feeding
+from weft.train.optimisers import Optimiser
+from weft.train.schedules import Schedule
 
-ROOMS = [(cells, Cell), (scores, Score), (encoders, Encoder), (decoders, Decoder), (heads, Head)]
+ROOMS = [(cells, Cell), (encoders, Encoder), (decoders, Decoder), (heads, Head)]
 
 PART = """
 from weft.nn.cells.cell import Cell
@@ -77,6 +82,18 @@ def test_a_file_holds_one_part(room: tuple[ModuleType, Path]) -> None:
 
 def test_a_part_is_found_by_the_name_of_its_file() -> None:
     assert rooms.find(cells, Cell, "lstm") is LSTM
+    assert rooms.room_of(Cell) is cells and rooms.name_of(LSTM) == "lstm"
+
+
+def test_small_parts_share_a_file_and_are_found_by_the_name_of_their_class() -> None:
+    assert rooms.room_of(Score) is scores and rooms.room_of(Pool) is pools
+    assert set(rooms.parts(scores, Score)) == {"additive", "bilinear", "cosine", "dot", "scaled", "uniform"}
+    assert rooms.find(schedules, Schedule, "cosine_restarts") is schedules.CosineRestarts
+    assert rooms.find(schedules, Schedule, "linear") is schedules.LinearSchedule
+    assert rooms.get(schedules, Schedule, "schedule") is None
+    for room, contract in [(schedules, Schedule), (optimisers, Optimiser), (feeding, Feeding)]:
+        for name, part in rooms.parts(room, contract).items():
+            assert rooms.name_of(part) == name
 
 
 def test_a_wrong_name_is_answered_with_the_nearest_or_with_all() -> None:

@@ -39,14 +39,13 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels import choice
-from weft.nn.scores.additive import Additive
-from weft.nn.scores.scaled import ScaledDot
+from weft.nn.scores import Additive, Scaled
 from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import to_lists
 from weft.tasks.shared.writing.exported import EXAMPLES, graphs, tokens
 from weft.tasks.shared.writing.searching import rounded
-from weft.train.optimisers.adam import Adam
+from weft.train.optimisers import Adam
 from weft.train.position import Group, Position
 from weft.train.settings import Settings
 from weft.train.update import update
@@ -215,7 +214,7 @@ def _hybrid(sizes: Sizes) -> Generator:
         encoder,
         sizes=(sizes.width,) * 2,
         cell=SSRU,
-        score=ScaledDot,
+        score=Scaled,
         enters="late",
         dropout=sizes.dropout,
     )

@@ -105,7 +105,7 @@ class PartSettings(Written):
     def lines(self) -> list[str]:
         """A section each."""
         contract = imported(self.arguments[0])
-        room = importlib.import_module(contract.__module__.rpartition(".")[0])
+        room = rooms.room_of(contract)
         out = []
         for name, part in sorted(rooms.parts(room, contract).items()):
             noun = contract.__name__.lower()

@@ -11,7 +11,7 @@ from tests.commands.shell import refused, weft
 
 SCORE = '''
 from torch import Tensor, nn
-from weft.nn.scores.score import Score
+from weft.nn.scores import Score
 
 
 class Doubled(Score):

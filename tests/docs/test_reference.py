@@ -1,6 +1,5 @@
 """The site's reference is complete: every package, task and kind of part has a page."""
 
-import importlib
 import pkgutil
 import re
 from pathlib import Path
@@ -49,6 +48,6 @@ def test_every_kind_of_part_that_a_recipe_names_has_a_page() -> None:
                 contract = f"{part[0].__module__}.{part[0].__name__}" if part else ""
                 if part and contract not in found:
                     found.add(contract)
-                    room = importlib.import_module(part[0].__module__.rpartition(".")[0])
+                    room = rooms.room_of(part[0])
                     todo += rooms.parts(room, part[0]).values()
     assert sorted(found - named) == []

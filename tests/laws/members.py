@@ -23,8 +23,8 @@ from weft.nn.cells.cell import Cell
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.heads.head import Head
-from weft.nn.pools.pool import Pool
-from weft.nn.scores.score import Score
+from weft.nn.pools import Pool
+from weft.nn.scores import Score
 
 # Different primes, so that confused axes raise errors; sizes of attention heads are products of two.
 ROWS, SOURCE, TARGET, READ, WRITE, CLASSES = 5, 7, 11, 3, 2, 17  # and SIZE, 13

@@ -1,4 +1,4 @@
-"""The laws of a pool, for every file of weft/nn/pools, and its equation."""
+"""The laws of a pool, for every class of weft/nn/pools.py, and its equation."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,8 +30,7 @@ from tests.oracles import attention as oracle
 from weft import masks, probe
 from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Memory
-from weft.nn.pools.pool import Pool
-from weft.nn.pools.queries import Queries
+from weft.nn.pools import Pool, Queries
 
 every_pool = pytest.mark.parametrize("make", POOLS.values(), ids=POOLS)
 

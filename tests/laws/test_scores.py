@@ -1,4 +1,4 @@
-"""The laws of an attention score, for every file of weft/nn/scores."""
+"""The laws of an attention score, for every class of weft/nn/scores.py."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from tests.laws.members import (
     ready,
 )
 from weft.errors import ShapeError
-from weft.nn.scores.score import Score
+from weft.nn.scores import Score
 
 OTHER = 11  # size of keys for scores that take two different sizes
 

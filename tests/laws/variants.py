@@ -9,7 +9,7 @@ from weft.nn.cells.gru import GRU
 from weft.nn.cells.s4d import S4D
 from weft.nn.cells.variational import Variational
 from weft.nn.decoders.recurrent import RecurrentDecoder
-from weft.nn.scores.dot import Dot
+from weft.nn.scores import Dot
 
 SIZE = 13  # features of a cell's output, a prime unlike the sizes in members.py
 

@@ -16,7 +16,7 @@ from weft.nn.encoders.self_attention import SelfAttentionEncoder
 from weft.nn.kernels.attention.dot import attention, plain_attention
 from weft.nn.non_local import NonLocal
 from weft.nn.positions import Concatenated, Sinusoidal, distance_of
-from weft.nn.scores.dot import Dot
+from weft.nn.scores import Dot
 from weft.nn.sparse import entmax15, sparsemax
 
 

@@ -17,8 +17,7 @@ from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.pointer import Pointer
-from weft.nn.scores.dot import Dot
-from weft.nn.scores.score import Score
+from weft.nn.scores import Dot, Score
 
 V, WIDTH, READ, WRITE, T = 13, 3, 5, 7, 6
 UNK, SOS, EOS = 1, 2, 3

@@ -19,7 +19,7 @@ from weft.nn.cells.lstm import LSTM
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.recurrent import Stack
-from weft.nn.scores.bilinear import Bilinear
+from weft.nn.scores import Bilinear
 
 CASES = {
     "elman-tanh": partial(Elman, activation="tanh"),

@@ -3,9 +3,7 @@
 import pytest
 
 from weft.tasks.shared.planned import EPOCHS, UPDATES, planned
-from weft.train.schedules.cosine_restarts import CosineRestarts
-from weft.train.schedules.linear import Linear
-from weft.train.schedules.schedule import unreached
+from weft.train.schedules import CosineRestarts, LinearSchedule, unreached
 from weft.train.settings import Settings
 
 
@@ -22,9 +20,9 @@ def test_the_warm_up_is_a_tenth_at_most_and_large_sets_stay_as_usual(batches: fl
 def test_a_warm_up_longer_than_the_training_is_said() -> None:
     settings = Settings(max_epochs=30, accumulate=2)
     assert settings.planned(17) == 30 * 9
-    said = unreached(Linear(warmup=400), settings.planned(17))
+    said = unreached(LinearSchedule(warmup=400), settings.planned(17))
     assert "270 planned updates, got 400" in said and "warmup: 27" in said
-    assert unreached(Linear(warmup=270), 270) == unreached(Linear(warmup=400), 0) == ""
+    assert unreached(LinearSchedule(warmup=270), 270) == unreached(LinearSchedule(warmup=400), 0) == ""
     assert "cycles: expected at most the 104 planned updates, got 400" in unreached(
         CosineRestarts(cycles=400), 104
     )

@@ -7,7 +7,7 @@ import torch
 from tests.train.toy import Model, Task
 from weft.train.checkpoints import Checkpoints
 from weft.train.history import History
-from weft.train.optimisers.adamw import AdamW
+from weft.train.optimisers import AdamW
 from weft.train.position import Position
 from weft.train.snapshot import taken
 

@@ -9,9 +9,8 @@ from tests.laws.members import normal
 from weft import native
 from weft.nn.embed.neighbours import Neighbours
 from weft.nn.embed.subwords import WordTable
-from weft.train import batch
-from weft.train.optimisers import rows as optimiser_rows
-from weft.train.optimisers.adagrad import Adagrad
+from weft.train import batch, optimisers
+from weft.train.optimisers import Adagrad
 
 needs = pytest.mark.skipif(
     native.loaded("neighbours").library is None, reason=native.loaded("neighbours").reason
@@ -39,7 +38,7 @@ def test_only_a_cpu_has_a_fused_step(place: str, fused: bool, monkeypatch: pytes
     model = nn.Linear(3, 2, bias=False)
     model.weight = Elsewhere(model.weight.detach())
     taken: dict[str, bool] = {}
-    monkeypatch.setattr(optimiser_rows, "Adagrad", lambda *_, **named: taken.update(named))
+    monkeypatch.setattr(optimisers, "SparseAdagrad", lambda *_, **named: taken.update(named))
     Adagrad().build(model)
     assert taken["fused"] is fused
 

@@ -14,7 +14,7 @@ from tests.train.traces import Crash, Trace, crash, same, terminate
 from weft.errors import CheckpointError, ConfigError
 from weft.nn.heads.head import Loss
 from weft.train.checkpoints import Checkpoints
-from weft.train.feeding.linear import Linear
+from weft.train.feeding import LinearFeeding
 from weft.train.loop import train
 
 TEXT = torch.from_numpy(np.random.default_rng(5).integers(4, WORDS, (3, 29)))
@@ -151,7 +151,7 @@ def test_a_damaged_state_is_damage_of_the_checkpoint(tmp_path: Path) -> None:
     ("changes", "sentence"),
     [
         ({"accumulate": 2}, "training.accumulate: .*got 2"),
-        ({"feeding": Linear(updates=6, floor=0.3)}, "training.feeding: .*carried state"),
+        ({"feeding": LinearFeeding(updates=6, floor=0.3)}, "training.feeding: .*carried state"),
     ],
 )
 def test_what_does_not_go_with_a_carried_state_is_refused(

@@ -12,7 +12,7 @@ from weft.train import clock
 from weft.train.clock import Clock, Moment
 from weft.train.loop import train
 from weft.train.position import Position
-from weft.train.schedules.linear import Linear
+from weft.train.schedules import LinearSchedule
 
 CPU, WALL = 2.0, 14.0  # seconds of a batch on a machine that gives this process a seventh of a core
 
@@ -40,7 +40,12 @@ def lines(run: Path) -> list[dict[str, Any]]:
 
 
 BUDGET = settings(
-    max_epochs=0, max_cpu_minutes=24 / 60, accumulate=1, schedule=Linear(), validate_every=1000, log_every=1
+    max_epochs=0,
+    max_cpu_minutes=24 / 60,
+    accumulate=1,
+    schedule=LinearSchedule(),
+    validate_every=1000,
+    log_every=1,
 )
 
 

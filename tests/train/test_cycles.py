@@ -10,8 +10,7 @@ from tests.train.toy import Task, quiet, settings
 from tests.train.traces import Crash, crash, same, terminate
 from weft.store import weights
 from weft.train.loop import train
-from weft.train.schedules.cosine import Cosine
-from weft.train.schedules.cosine_restarts import CosineRestarts
+from weft.train.schedules import Cosine, CosineRestarts
 
 CYCLES = settings(max_updates=11, max_epochs=0, validate_every=100, schedule=CosineRestarts(cycles=3))
 

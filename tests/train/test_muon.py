@@ -12,10 +12,9 @@ from tests.laws.members import normal
 from weft.errors import ConfigError
 from weft.nn.cells.lstm import LSTM
 from weft.nn.heads.categorical import Categorical
-from weft.train import optimiser_state
-from weft.train.optimisers import muon
-from weft.train.optimisers.adamw import AdamW
-from weft.train.optimisers.muon import POLYNOMIALS, Muon, orthogonal
+from weft.train import optimiser_state, optimisers
+from weft.train.muon import POLYNOMIALS, orthogonal
+from weft.train.optimisers import AdamW, Muon
 
 
 class Small(nn.Module):
@@ -125,7 +124,7 @@ def test_parts_without_gradients_rest() -> None:
 
 
 def test_matrices_spread_over_processes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(muon, "is_sharded", lambda parameter: True)
+    monkeypatch.setattr(optimisers, "is_sharded", lambda parameter: True)
     with pytest.raises(ConfigError, match=r"set training\.sharding: none"):
         Muon().build(nn.Linear(3, 3))
 

@@ -15,7 +15,7 @@ from weft import rooms
 from weft.errors import ConfigError
 from weft.tasks.shared.writing.batch import PairBatch
 from weft.text.vocabulary import Vocabulary
-from weft.train.feeding.constant import Constant
+from weft.train.feeding import ConstantFeeding
 from weft.train.objectives.minimum_risk import MinimumRisk
 from weft.train.objectives.objective import Objective, mirror
 from weft.train.objectives.professor_forcing import ProfessorForcing
@@ -104,7 +104,7 @@ def test_a_mirror_follows_and_is_never_trained() -> None:
             "professor_forcing needs a model",
         ),
         (
-            lambda: Settings(max_updates=1, objective=MinimumRisk(), feeding=Constant(p=0.5)),
+            lambda: Settings(max_updates=1, objective=MinimumRisk(), feeding=ConstantFeeding(p=0.5)),
             "training.feeding: .*MinimumRisk",
         ),
     ],

@@ -12,23 +12,17 @@ import weft.train.optimisers
 import weft.train.schedules
 from weft import rooms
 from weft.errors import ConfigError
-from weft.train.feeding.constant import Constant as Always
-from weft.train.feeding.exponential import Exponential
-from weft.train.feeding.feeding import Feeding
-from weft.train.feeding.inverse_sigmoid import InverseSigmoid
-from weft.train.feeding.linear import Linear as Falling
-from weft.train.feeding.step import Step
-from weft.train.optimisers.adam import Adam
-from weft.train.optimisers.adamw import AdamW
-from weft.train.optimisers.optimiser import Optimiser, can_fuse
-from weft.train.optimisers.sgd import SGD
-from weft.train.schedules.constant import Constant
-from weft.train.schedules.cosine import Cosine
-from weft.train.schedules.inverse_square_root import InverseSquareRoot
-from weft.train.schedules.linear import Linear
-from weft.train.schedules.noam import Noam
-from weft.train.schedules.plateau import Plateau
-from weft.train.schedules.schedule import Schedule
+from weft.train.feeding import ConstantFeeding, Exponential, Feeding, InverseSigmoid, LinearFeeding, Step
+from weft.train.optimisers import SGD, Adam, AdamW, Optimiser, can_fuse
+from weft.train.schedules import (
+    ConstantSchedule,
+    Cosine,
+    InverseSquareRoot,
+    LinearSchedule,
+    Noam,
+    Plateau,
+    Schedule,
+)
 
 
 def take_steps(part: Optimiser, gradients: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -104,20 +98,20 @@ def test_what_cannot_be_fused_is_stepped_on_plainly() -> None:
 @pytest.mark.parametrize(
     ("part", "update", "done", "factor"),
     [
-        (Constant(), 1, 0.0, 1.0),
-        (Constant(warmup=4), 1, 0.0, 0.25),
-        (Constant(warmup=4), 9, 0.5, 1.0),
+        (ConstantSchedule(), 1, 0.0, 1.0),
+        (ConstantSchedule(warmup=4), 1, 0.0, 0.25),
+        (ConstantSchedule(warmup=4), 9, 0.5, 1.0),
         (InverseSquareRoot(warmup=100), 25, 0.0, 0.25),
         (InverseSquareRoot(warmup=100), 100, 0.0, 1.0),
         (InverseSquareRoot(warmup=100), 400, 0.0, 0.5),
         (Noam(width=256, warmup=100), 100, 0.0, 1 / 160),
         (Noam(width=256, warmup=100), 50, 0.0, 1 / 320),
         (Noam(width=256, warmup=100), 400, 0.0, 1 / 320),
-        (Linear(warmup=10), 5, 0.05, 0.5),
-        (Linear(warmup=10), 10, 0.1, 1.0),
-        (Linear(warmup=10), 55, 0.55, 0.5),  # of 100 planned updates half of those after the warm-up
-        (Linear(warmup=10, floor=0.2), 100, 1.0, 0.2),
-        (Linear(warmup=10), 500, 0.0, 1.0),  # no planned end
+        (LinearSchedule(warmup=10), 5, 0.05, 0.5),
+        (LinearSchedule(warmup=10), 10, 0.1, 1.0),
+        (LinearSchedule(warmup=10), 55, 0.55, 0.5),  # of 100 planned updates half of those after the warm-up
+        (LinearSchedule(warmup=10, floor=0.2), 100, 1.0, 0.2),
+        (LinearSchedule(warmup=10), 500, 0.0, 1.0),  # no planned end
         (Cosine(), 25, 0.25, (1 + math.sqrt(0.5)) / 2),
         (Cosine(warmup=10), 55, 0.55, 0.5),
         (Cosine(floor=0.1), 100, 1.0, 0.1),
@@ -141,13 +135,13 @@ def test_plateau_waits_and_falls() -> None:
 @pytest.mark.parametrize(
     ("part", "update", "epoch", "probability"),
     [
-        (Always(), 1000, 9, 1.0),
-        (Always(p=0.3), 0, 0, 0.3),
+        (ConstantFeeding(), 1000, 9, 1.0),
+        (ConstantFeeding(p=0.3), 0, 0, 0.3),
         (Step(after_epochs=2, after=0.25), 10, 1, 1.0),
         (Step(after_epochs=2, after=0.25), 11, 2, 0.25),
-        (Falling(updates=10, floor=0.5), 0, 0, 1.0),
-        (Falling(updates=10, floor=0.5), 4, 0, 0.8),
-        (Falling(updates=10, floor=0.5), 99, 0, 0.5),
+        (LinearFeeding(updates=10, floor=0.5), 0, 0, 1.0),
+        (LinearFeeding(updates=10, floor=0.5), 4, 0, 0.8),
+        (LinearFeeding(updates=10, floor=0.5), 99, 0, 0.5),
         (Exponential(k=0.5), 0, 0, 1.0),
         (Exponential(k=0.5), 3, 0, 0.125),
         (Exponential(k=0.5, floor=0.2), 3, 0, 0.2),
@@ -180,12 +174,12 @@ def test_a_schedule_never_gives_a_negative_rate(part: type) -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Always(p=1.5), "p to be a probability .*got 1.5"),
-        (lambda: Falling(updates=0), "updates to be more than 0, got 0"),
+        (lambda: ConstantFeeding(p=1.5), "p to be a probability .*got 1.5"),
+        (lambda: LinearFeeding(updates=0), "updates to be more than 0, got 0"),
         (lambda: InverseSigmoid(k=0.5), "k of at least 1, got 0.5"),
         (lambda: Plateau(decay=1.0), "decay between 0 and 1, got 1.0"),
         (lambda: Noam(width=0), "width of the model, got 0"),
-        (lambda: Constant(warmup=-1), "warmup of at least 0 updates, got -1"),
+        (lambda: ConstantSchedule(warmup=-1), "warmup of at least 0 updates, got -1"),
         (lambda: AdamW(lr=-1.0), "lr of at least 0, got -1.0"),
     ],
 )

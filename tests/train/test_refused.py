@@ -10,7 +10,7 @@ from tests.train.toy import Task, quiet, settings
 from tests.train.traces import BUSY, terminate, vars_of
 from weft.errors import CheckpointError, ConfigError
 from weft.train.loop import train
-from weft.train.optimisers.sgd import SGD
+from weft.train.optimisers import SGD
 
 
 @pytest.mark.parametrize(

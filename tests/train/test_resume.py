@@ -12,9 +12,9 @@ from tests.train.traces import BUSY, Crash, Trace, crash, same, terminate, unbro
 from weft.store import weights
 from weft.train import seeds
 from weft.train.loop import train
-from weft.train.optimisers.sgd import SGD
+from weft.train.optimisers import SGD
 from weft.train.position import Position
-from weft.train.schedules.cosine import Cosine
+from weft.train.schedules import Cosine
 
 BATCHES = 21  # 3 epochs of 7, in 9 updates
 

@@ -24,11 +24,10 @@ from weft.nn.kernels import choice
 from weft.train import seeds
 from weft.train.checkpoints import Checkpoints
 from weft.train.divergence import Divergence
-from weft.train.feeding.constant import Constant as Half
+from weft.train.feeding import ConstantFeeding
 from weft.train.guard import NonFinite, explain
 from weft.train.loop import train
-from weft.train.optimisers.adamw import AdamW
-from weft.train.optimisers.sgd import SGD
+from weft.train.optimisers import SGD, AdamW
 from weft.train.position import Group, Position
 from weft.train.saving import Saving
 from weft.train.update import Taken, update
@@ -87,7 +86,7 @@ def test_its_parts_draw_the_dropout_and_the_true_words_of_the_whole(
     for most in (rows, len(ROWS)):
         torch.manual_seed(5)
         model = Tight(task.model(), most).train()
-        feeding = {} if kind == "transformer" else {"feeding": Half(p=0.5)}
+        feeding = {} if kind == "transformer" else {"feeding": ConstantFeeding(p=0.5)}
         chosen = settings(
             optimiser=SGD(lr=1.0), clip_norm=0.0, accumulate=1, checkpoint_activations=again, **feeding
         )

@@ -18,7 +18,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.train import model_parts
 from weft.train.checkpoints import Checkpoints
 from weft.train.loop import train
-from weft.train.optimisers.sgd import SGD
+from weft.train.optimisers import SGD
 from weft.train.tuned import Frozen, scales
 
 

@@ -8,9 +8,9 @@ import torch
 
 from tests.train.toy import Model, Task, settings
 from weft.nn.heads.head import Loss
-from weft.train.feeding.constant import Constant
+from weft.train.feeding import ConstantFeeding
 from weft.train.guard import NonFinite
-from weft.train.optimisers.sgd import SGD
+from weft.train.optimisers import SGD
 from weft.train.position import Group, Position
 from weft.train.update import Taken, update
 
@@ -103,8 +103,8 @@ def test_the_rate_is_lr_times_the_factor() -> None:
 
 def test_feeding_is_named_only_below_one() -> None:
     model = fresh()
-    step([ROWS], model, feeding=Constant(p=1.0))
-    step([ROWS], model, feeding=Constant(p=0.75, per_sequence=True))
+    step([ROWS], model, feeding=ConstantFeeding(p=1.0))
+    step([ROWS], model, feeding=ConstantFeeding(p=0.75, per_sequence=True))
     assert model.asked == [{}, {"feeding": 0.75, "per_sequence": True}]
 
 

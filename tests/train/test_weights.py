@@ -13,8 +13,7 @@ from tests.train.toy import Model, Task
 from weft.errors import CheckpointError
 from weft.store import weights
 from weft.train import optimiser_state
-from weft.train.optimisers.adamw import AdamW
-from weft.train.optimisers.sgd import SGD
+from weft.train.optimisers import SGD, AdamW
 
 pytestmark = pytest.mark.usefixtures("no_threads_left")
 

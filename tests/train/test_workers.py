@@ -12,7 +12,7 @@ from torch import nn
 from weft.nn.heads.head import Loss
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
-from weft.train.optimisers.adamw import AdamW
+from weft.train.optimisers import AdamW
 from weft.train.position import Group, Position
 from weft.train.settings import Settings
 from weft.train.update import update

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from weft.nn.heads.head import Loss
 from weft.tasks.validation import Validation
-from weft.train.optimisers.adamw import AdamW
+from weft.train.optimisers import AdamW
 from weft.train.reporting import MetricsFile, Reporter, Several
 from weft.train.settings import Settings
 

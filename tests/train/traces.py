@@ -12,11 +12,11 @@ from torch import Tensor
 from tests.train.toy import Task, quiet, settings
 from weft.store import weights
 from weft.train.checkpoints import Checkpoints
-from weft.train.feeding.linear import Linear
+from weft.train.feeding import LinearFeeding
 from weft.train.loop import train
-from weft.train.optimisers.adam import Adam
+from weft.train.optimisers import Adam
 from weft.train.outcome import Outcome
-from weft.train.schedules.plateau import Plateau
+from weft.train.schedules import Plateau
 
 
 class Crash(Exception):
@@ -71,7 +71,7 @@ def crash(at: int) -> Any:
 BUSY = settings(
     optimiser=Adam(lr=0.02),
     schedule=Plateau(patience=1, warmup=3),
-    feeding=Linear(updates=6, floor=0.3),
+    feeding=LinearFeeding(updates=6, floor=0.3),
     validate_every=2,
     save_every=1,
     metric="score",

@@ -1,10 +1,10 @@
 """Build objects from tables: names select parts, settings are checked against signatures.
 
-A part is named by its file (`use: lstm`, or `cell: lstm` if it needs no settings) and found in the room
-(package) of its contract, which the constructor's annotation names: `Callable[..., Cell]` expects a factory,
-`Cell` an object. A contract's room is the package that contains it, so a new room needs no entry here. A
-part's keyword-only arguments are settings of the recipe; the others, and those given to `build`, are set by
-the model. Read next: ../rooms.py, kinds.py.
+A part is named by its file or class (`use: lstm`, or `cell: lstm` if it needs no settings) and found in the
+room of its contract, which the constructor's annotation names: `Callable[..., Cell]` expects a factory,
+`Cell` an object. A contract's room is where it stands, so a new room needs no entry here. A part's keyword-
+only arguments are settings of the recipe; the others, and those given to `build`, are set by the model. Read
+next: ../rooms.py, kinds.py.
 """
 
 import dataclasses
@@ -56,7 +56,7 @@ def resolved(
 
 
 def named(entry: Entry, contract: type, *, plugins: Collection[str] = ()) -> type:
-    """The class that an entry names, by its file in the contract's room or by a dotted path in a plugin.
+    """The class that an entry names, by its name in the contract's room or by a dotted path in a plugin.
 
     Raises:
         ConfigError: there is no such class, it does not extend the contract, or its package is not allowed.
@@ -67,7 +67,7 @@ def named(entry: Entry, contract: type, *, plugins: Collection[str] = ()) -> typ
     if "." in name:
         return _plugged(entry, name, contract, plugins)
     try:
-        return rooms.find(_room(contract), contract, name[:80])
+        return rooms.find(rooms.room_of(contract), contract, name[:80])
     except ConfigError as error:
         raise entry.refuse(str(error)) from None
 
@@ -147,7 +147,7 @@ class _Builder:
         else:
             table = self._as_table(entry, f"the name of {words(contract)}, or a table with use:")
             if "use" not in table:
-                names = ", ".join(sorted(rooms.parts(_room(contract), contract)))
+                names = ", ".join(sorted(rooms.parts(rooms.room_of(contract), contract)))
                 raise entry.refuse(f"the table does not say which {noun}; add use: and one of {names}")
             name, table = table.value["use"], table.without("use")
         part = named(name, contract, plugins=self.plugins)
@@ -257,11 +257,7 @@ def _is_part(part: type) -> bool:
 
 def _name(part: type) -> str:
     inside = part.__module__.startswith("weft.")
-    return part.__module__.rpartition(".")[2] if inside else f"{part.__module__}.{part.__qualname__}"
-
-
-def _room(contract: type) -> Any:
-    return importlib.import_module(contract.__module__.rpartition(".")[0])
+    return rooms.name_of(part) if inside else f"{part.__module__}.{part.__qualname__}"
 
 
 def _placed(entry: Entry, sentence: str) -> PlacedError:

@@ -1,6 +1,6 @@
 """Neural network modules: they work on tensors and know nothing of files, text or recipes.
 
-cells/ has one recurrent cell per file, scores/ one attention score per file. recurrent.py runs cells over
+cells/ has one recurrent cell per file, scores.py all attention scores. recurrent.py runs cells over
 time, attention.py is attention, encoders/ and decoders/ combine them, and heads/ predict.
 
 RNN, LSTM, GRU and their cells are drop-in replacements for torch.nn's: change `from torch.nn import LSTM` to

@@ -1,8 +1,8 @@
 """Attention: energies, mask, weights, weighted sum; and multi-head attention.
 
-`Attention` works with every score of scores/, `MultiHead` is the Transformer's. In both, the W hypotheses of
+`Attention` works with every score, `MultiHead` is the Transformer's. In both, the W hypotheses of
 a beam share one source: their queries are folded into the step axis, so keys and values are never copied.
-Read next: scores/additive.py, decoders/recurrent.py, transformer.py.
+Read next: scores.py, decoders/recurrent.py, transformer.py.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from weft.nn.kernels.attention.dot import attention, attention_weights
 from weft.nn.kernels.attention.looking import look
 from weft.nn.kernels.linear import Linear
 from weft.nn.norms import norm_of
-from weft.nn.scores.score import Score
+from weft.nn.scores import Score
 from weft.nn.sparse import entmax15, sparsemax
 from weft.probe import changing, edited, record, watching
 from weft.shapes import check_choice

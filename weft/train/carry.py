@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from weft.errors import CheckpointError, ConfigError
 from weft.tasks.task import Task, Training
-from weft.train.feeding.feeding import always_true
+from weft.train.feeding import always_true
 from weft.train.settings import Settings
 from weft.tree import State, leaves, tree_map
 

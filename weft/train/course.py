@@ -24,7 +24,7 @@ from weft.train.objectives.objective import Criterion
 from weft.train.outcome import Outcome, outcome
 from weft.train.position import Group, Plan, Position
 from weft.train.resume import about, roll_back
-from weft.train.schedules.schedule import unreached
+from weft.train.schedules import unreached
 from weft.train.session import Session
 from weft.train.snapshot import taken as snapshot_of
 from weft.train.tuned import Frozen

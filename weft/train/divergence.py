@@ -23,7 +23,7 @@ class Divergence:
 
     Example:
         >>> from dataclasses import replace
-        >>> from weft.train.optimisers.sgd import SGD
+        >>> from weft.train.optimisers import SGD
         >>> watch = Divergence(Settings(optimiser=SGD(lr=10.0), max_epochs=1))
         >>> good = Taken(3.0, 1.0, 1, 0.1, 10.0, 1.0, True)
         >>> watch.after(1, good)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from weft.store import jsonfile
-from weft.train.schedules.schedule import Schedule, ScheduleState
+from weft.train.schedules import Schedule, ScheduleState
 
 
 class Validated(jsonfile.Form):

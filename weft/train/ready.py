@@ -17,7 +17,7 @@ from weft.train import carry, compiling, precision, seeds, sharding, transfer
 from weft.train.clock import Clock
 from weft.train.course import Course
 from weft.train.divergence import Divergence
-from weft.train.feeding.feeding import check_fits
+from weft.train.feeding import check_fits
 from weft.train.history import History
 from weft.train.monitors import Monitors
 from weft.train.objectives.objective import Criterion

@@ -7,14 +7,11 @@ from typing import Literal, get_args, get_origin, get_type_hints
 
 from weft.errors import ConfigError
 from weft.metrics.metric import Metric
-from weft.train.feeding.constant import Constant as AlwaysTrue
-from weft.train.feeding.feeding import Feeding, always_true
+from weft.train.feeding import ConstantFeeding, Feeding, always_true
 from weft.train.objectives.likelihood import Likelihood
 from weft.train.objectives.objective import Objective
-from weft.train.optimisers.adamw import AdamW
-from weft.train.optimisers.optimiser import Optimiser
-from weft.train.schedules.constant import Constant
-from weft.train.schedules.schedule import Schedule
+from weft.train.optimisers import AdamW, Optimiser
+from weft.train.schedules import ConstantSchedule, Schedule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,10 +19,10 @@ class Settings:
     """Training settings. An update is one step of the optimiser; an epoch reads every example once.
 
     Args:
-        optimiser: optimiser, a part of optimisers/.
-        schedule: learning rate schedule, a part of schedules/; multiplies the optimiser's `lr`.
+        optimiser: optimiser, one of optimisers.py.
+        schedule: learning rate schedule, one of schedules.py; multiplies the optimiser's `lr`.
         objective: objective to minimise, a part of objectives/.
-        feeding: teacher forcing, a part of feeding/: the probability that the decoder reads the true token.
+        feeding: teacher forcing, one of feeding.py: the probability that the decoder reads the true token.
         loss: per_token divides the gradient by the number of real target tokens, per_sequence by the number
             of examples.
         start: run of the same task and model to start from: its parameters and vocabularies are copied into
@@ -87,9 +84,9 @@ class Settings:
     """
 
     optimiser: Optimiser = field(default_factory=AdamW)
-    schedule: Schedule = field(default_factory=Constant)
+    schedule: Schedule = field(default_factory=ConstantSchedule)
     objective: Objective = field(default_factory=Likelihood)
-    feeding: Feeding = field(default_factory=AlwaysTrue)
+    feeding: Feeding = field(default_factory=ConstantFeeding)
     loss: Literal["per_token", "per_sequence"] = "per_token"
     start: Path | None = None
     start_parts: tuple[str, ...] | dict[str, str] = ()

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from weft.errors import ConfigError
 from weft.store import weights
-from weft.train.feeding.feeding import Feeding, always_true
+from weft.train.feeding import Feeding, always_true
 
 OUTER = ("loss", "carry_on")  # methods of a model that the loop calls
 

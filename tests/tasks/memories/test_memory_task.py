@@ -14,7 +14,7 @@ from weft.data.memory import swaps
 from weft.errors import ConfigError, DataError
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
-from weft.nn.pools.queries import Queries
+from weft.nn.pools import Queries
 from weft.tasks.memory.data import Fresh, MemoryData, Problem
 from weft.tasks.memory.evaluation import evaluate
 from weft.tasks.memory.model import MemoryModel

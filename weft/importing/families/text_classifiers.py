@@ -13,7 +13,7 @@ from weft.models import Predictor
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.pools.first import First, Layer
+from weft.nn.pools import First, Layer
 
 
 class Head(NamedTuple):

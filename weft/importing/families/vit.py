@@ -6,7 +6,7 @@ from weft.models import Predictor
 from weft.nn.embed.patches import Patches
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.pools.first import First
+from weft.nn.pools import First
 
 
 def vit(foreign: Foreign) -> Predictor:

@@ -11,9 +11,7 @@ from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.padding import harmless
-from weft.nn.scores.additive import Additive
-from weft.nn.scores.dot import Dot
-from weft.nn.scores.score import Score
+from weft.nn.scores import Additive, Dot, Score
 from weft.probe import record
 from weft.shapes import check_choice
 

@@ -19,8 +19,7 @@ from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.padding import harmless
 from weft.nn.pointed import Pointed, Read
-from weft.nn.scores.additive import Additive
-from weft.nn.scores.score import Score
+from weft.nn.scores import Additive, Score
 from weft.probe import edited, record, watching
 from weft.tree import State, where
 

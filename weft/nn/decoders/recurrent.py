@@ -25,8 +25,7 @@ from weft.nn.kernels.writing.recurrent import Looking, Network, recurrent
 from weft.nn.padding import harmless
 from weft.nn.recompute import recomputed
 from weft.nn.recurrent import Cells, LastNorm, Stack
-from weft.nn.scores.additive import Additive
-from weft.nn.scores.score import Score
+from weft.nn.scores import Additive, Score
 from weft.shapes import check_choice
 from weft.tree import State, where
 

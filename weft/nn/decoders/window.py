@@ -13,8 +13,7 @@ from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.padding import harmless
-from weft.nn.scores.additive import Additive
-from weft.nn.scores.score import Score
+from weft.nn.scores import Additive, Score
 from weft.nn.windows import windows
 from weft.shapes import check_choice
 

@@ -12,9 +12,7 @@ from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.filters import FilterEncoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.kernels.dropout import Dropout
-from weft.nn.pools.max import Max
-from weft.nn.pools.pool import Pool
-from weft.nn.pools.summary import Summary
+from weft.nn.pools import Max, Pool, Summary
 from weft.shapes import check_choice
 
 Kind = Literal["convolution", "recurrent"]

@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from weft import masks
 from weft.nn.attention import Attention
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.scores.dot import Dot
-from weft.nn.scores.score import Score
+from weft.nn.scores import Dot, Score
 
 
 class SelfAttentionEncoder(Encoder):

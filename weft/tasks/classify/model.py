@@ -1,6 +1,6 @@
 """A recipe's section `model` for classification: an encoder and a pool, or a linear model of a bag.
 
-Read next: ../../nn/pools/pool.py; ../../nn/embed/grams.py, the linear one.
+Read next: ../../nn/pools.py; ../../nn/embed/grams.py, the linear one.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,9 +21,7 @@ from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels.dropout import Dropout
-from weft.nn.pools.mean import Mean
-from weft.nn.pools.pool import Pool
-from weft.nn.pools.summary import Summary
+from weft.nn.pools import Mean, Pool, Summary
 from weft.tasks.classify.nested import Nested
 from weft.tasks.classify.several import Independent
 from weft.tasks.shared.labels.weights import ClassWeights, check_weights
@@ -109,7 +107,7 @@ class LabelModel:
 
     Args:
         encoder: a part of nn/encoders.
-        pool: a part of nn/pools; it makes one vector of the states of a text.
+        pool: a part of nn/pools.py; it makes one vector of the states of a text.
         embedding: of tokens.
         dropout: share of the pool's features that is set to zero in training.
         smoothing: share of each class's probability spread over all of them in training.

@@ -14,8 +14,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.point import Point
 from weft.nn.kernels.linear import Linear
-from weft.nn.pools.pool import Pool
-from weft.nn.pools.summary import Summary
+from weft.nn.pools import Pool, Summary
 from weft.tasks.memory.data import MemoryData
 from weft.tasks.memory.problems import PROBLEMS
 
@@ -26,7 +25,7 @@ class MemoryModel:
 
     Args:
         encoder: a part of nn/encoders; it reads the sequence.
-        pool: a part of nn/pools; it makes the vector from which the sum is computed. The other problems
+        pool: a part of nn/pools.py; it makes the vector from which the sum is computed. The other problems
             do not use it.
         embedding: features of a symbol, or of a number with its mark; 0 feeds number and mark unchanged.
     """

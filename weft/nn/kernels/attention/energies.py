@@ -4,7 +4,7 @@ native   one pass of compiled code, float32 on the CPU (bfloat16 is cast to it, 
          as long); the backward pass recomputes the hidden layer [B, T, S, A] instead of keeping it
 torch    the sum, its tanh and a product in torch operations
 
-Nothing is measured: compiled code does less work. Read next: ../../scores/additive.py, which calls it.
+Nothing is measured: compiled code does less work. Read next: ../../scores.py (Additive), which calls it.
 """
 
 from typing import Any

@@ -18,8 +18,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.pictures.convolution import ConvolutionFront
 from weft.nn.pictures.front import Front
-from weft.nn.pools.mean import Mean
-from weft.nn.pools.pool import Pool
+from weft.nn.pools import Mean, Pool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +61,7 @@ class ImageModel:
     Args:
         front: a part of nn/pictures.
         encoder: a part of nn/encoders; `bag` leaves the front end's places unchanged.
-        pool: a part of nn/pools.
+        pool: a part of nn/pools.py.
         smoothing: share of each class's probability spread over all of them in training.
     """
 

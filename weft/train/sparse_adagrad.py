@@ -2,7 +2,7 @@
 
 Word vectors read a few thousand rows of a large table in an update. Models with the attribute
 `sparse_gradients` give sparse gradients if an optimiser sets it. The twin is torch's step on dense gradients,
-where a row without a gradient does not move either. Read next: ../../nn/kernels/neighbours.py.
+where a row without a gradient does not move either. Read next: ../nn/kernels/neighbours.py.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from weft import native
 from weft.native import pointer
 
 
-class Adagrad(torch.optim.Adagrad):
+class SparseAdagrad(torch.optim.Adagrad):
     """torch.optim.Adagrad for dense gradients and sparse, coalesced ones (float32 on a CPU)."""
 
     @torch.no_grad()

@@ -1,21 +1,16 @@
-"""Muon: the step of a matrix is its momentum with equal singular values; AdamW for everything else.
+"""The step of Muon: AdamW, with the matrices of hidden layers orthogonalised.
 
-Read next: adamw.py.
+Read next: optimisers.py, which has its settings and its formula.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.heads.head import Head
-from weft.train.optimisers.adamw import AdamW
-from weft.train.optimisers.optimiser import trainable
-from weft.train.sharding import is_sharded
 
 POLYNOMIALS = ((8.0934, -23.6204, 17.4462), (3.6366, -2.7219, 0.5365), (2.6613, -1.9772, 0.4526))
 """a, b, c of X = a X + b X Xᵀ X + c (X Xᵀ)² X, one after the other, each the best for its interval (method
@@ -24,48 +19,8 @@ FEWEST = 16
 """A matrix with a shorter side is not cut into squares."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Muon(AdamW):
-    """M = μ M + (1-μ) G;  W = (1 - lr λ) W - 0.2 √n lr U Vᵀ, where U S Vᵀ = G + μ (M - G).
-
-    This is the step of linear layers' matrices and of the cells' `weight_x`, `weight_h`, separately for each
-    gate, key and value. Embeddings, output layers, biases and norms have AdamW's step with the same learning
-    rate; 0.2 √n, with n the longer side, makes the steps of both about as large. U Vᵀ is approximate (three
-    Newton-Schulz iterations; singular values from 0.73 to 1.27).
-
-    Args:
-        momentum: μ.
-
-    Source: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks"; Liu et al. 2025,
-    equation 4.
-    """
-
-    lr: float = 0.01
-    momentum: float = 0.95
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.momentum < 1:
-            raise ConfigError(f"muon: momentum: expected a number from 0 to below 1, got {self.momentum}")
-
-    def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        """AdamW, with groups whose matrices are orthogonalised.
-
-        Raises:
-            ConfigError: no process has whole matrices.
-        """
-        if any(map(is_sharded, trainable(model))):
-            raise ConfigError("muon needs whole matrices; set training.sharding: none, or use: adamw")
-        cuts, groups = _cuts(model), []
-        for group in super().build(model).param_groups:
-            for hidden in (True, False):
-                own = [one for one in group["params"] if (one in cuts) == hidden]
-                groups += [{**group, "params": own, "hidden": hidden}] if own else []
-        return _Muon(groups, cuts, self.momentum)
-
-
-def _cuts(model: nn.Module) -> dict[Tensor, int]:
-    """Rows per gate of every matrix that is orthogonalised."""
+def cut_matrices(model: nn.Module) -> dict[Tensor, int]:
+    """The matrices to orthogonalise, with the number of rows per gate of each."""
     found: dict[Tensor, int] = {}
     outer: set[Tensor] = set()
     for module in model.modules():
@@ -84,7 +39,15 @@ def _cuts(model: nn.Module) -> dict[Tensor, int]:
     }
 
 
-class _Muon(torch.optim.AdamW):
+class MuonStep(torch.optim.AdamW):
+    """AdamW, with Muon's step for the groups that are marked `hidden`.
+
+    Args:
+        groups: parameter groups.
+        cuts: rows per gate of each matrix of those groups.
+        momentum: μ.
+    """
+
     def __init__(self, groups: list[dict[str, Any]], cuts: Mapping[Tensor, int], momentum: float) -> None:
         super().__init__(groups)
         self.cuts, self.momentum = cuts, momentum

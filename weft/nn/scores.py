@@ -1,0 +1,181 @@
+"""Attention scores, which measure how well a query matches a key.
+
+Read next: attention.py, which turns scores into a weighted sum.
+"""
+
+import math
+from abc import ABC, abstractmethod
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from weft.errors import ShapeError
+from weft.nn.kernels.attention.energies import additive
+from weft.nn.kernels.linear import Linear
+from weft.nn.kernels.writing.recurrent import Comparison
+
+
+class Score(nn.Module, ABC):
+    """Compares queries with keys.
+
+    Args:
+        query_size: Q, features of a query.
+        key_size: D, features of a key.
+    """
+
+    def __init__(self, query_size: int, key_size: int) -> None:
+        super().__init__()
+        self.query_size = query_size
+        self.key_size = key_size
+
+    def prepare(self, keys: Tensor) -> Tensor:
+        """The part computed once per source: [B, S, D] to [B, S, A]. By default the keys themselves."""
+        return keys
+
+    def comparison(self) -> Comparison | None:
+        """The formula with a prepared key, for compiled code in a search; None if it has another form."""
+        return None
+
+    @abstractmethod
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """Energies [B, T, S] of queries [B, T, Q] and prepared keys [B, S, A]; higher is a better match."""
+
+
+class Dot(Score):
+    """score(q, k) = q^T k. Its variance grows with the size; see Scaled.
+
+    Raises:
+        ShapeError: query and key differ in size.
+
+    Source: Luong, Pham & Manning 2015, eq. 8.
+    """
+
+    def __init__(self, query_size: int, key_size: int) -> None:
+        super().__init__(query_size, key_size)
+        need_equal("dot", query_size, key_size)
+
+    def comparison(self) -> Comparison:
+        return Comparison()
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """[B, T, Q], [B, S, Q] to [B, T, S]."""
+        return query @ keys.transpose(-1, -2)
+
+
+def need_equal(name: str, query_size: int, key_size: int) -> None:
+    """Check that query and key have the same size.
+
+    Raises:
+        ShapeError: names both sizes and what to do.
+    """
+    if query_size != key_size:
+        raise ShapeError(
+            f"score {name}: the query has {query_size} features, the key {key_size}; make them equal, "
+            f"set key_size: {query_size}, or use bilinear or additive"
+        )
+
+
+class Scaled(Score):
+    """score(q, k) = q^T k / sqrt(d_k): variance 1 for independent features of variance 1.
+
+    Raises:
+        ShapeError: query and key differ in size.
+
+    Source: Vaswani et al. 2017, eq. 1.
+    """
+
+    def __init__(self, query_size: int, key_size: int) -> None:
+        super().__init__(query_size, key_size)
+        need_equal("scaled", query_size, key_size)
+
+    def comparison(self) -> Comparison:
+        return Comparison(1 / math.sqrt(self.key_size))
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """[B, T, Q], [B, S, Q] to [B, T, S]."""
+        return query @ keys.transpose(-1, -2) / math.sqrt(self.key_size)
+
+
+class Bilinear(Score):
+    """score(q, k) = q^T W k; query and key may differ in size.
+
+    Source: Luong, Pham & Manning 2015, eq. 8 ("general").
+    """
+
+    def __init__(self, query_size: int, key_size: int) -> None:
+        super().__init__(query_size, key_size)
+        self.weight = Linear(key_size, query_size, bias=False)
+
+    def prepare(self, keys: Tensor) -> Tensor:
+        """W k, [B, S, Q]."""
+        return self.weight(keys)
+
+    def comparison(self) -> Comparison:
+        return Comparison()
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """[B, T, Q], [B, S, Q] to [B, T, S]."""
+        return query @ keys.transpose(-1, -2)
+
+
+class Additive(Score):
+    """score(q, k) = w^T tanh(W [q; k]); query and key may differ in size.
+
+    Args:
+        inner: A, hidden features; the query's size by default.
+
+        W [q; k] is computed as W_q q + W_k k, the latter once per source.
+    Source: Bahdanau, Cho & Bengio 2014, appendix A.1.2 (v_a^T tanh(W_a s + U_a h)).
+    """
+
+    def __init__(self, query_size: int, key_size: int, *, inner: int | None = None) -> None:
+        super().__init__(query_size, key_size)
+        inner = inner or query_size
+        self.query = Linear(query_size, inner)
+        self.key = Linear(key_size, inner, bias=False)
+        self.weight = Linear(inner, 1, bias=False)
+
+    def prepare(self, keys: Tensor) -> Tensor:
+        """W_k k, [B, S, A]."""
+        return self.key(keys)
+
+    def comparison(self) -> Comparison:
+        return Comparison(query=self.query, weight=self.weight.weight)
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """[B, T, Q], [B, S, A] to [B, T, S]."""
+        return additive(self.query(query), keys, self.weight.weight)
+
+
+class Cosine(Score):
+    """score(q, k) = scale · q^T k / (|q| |k|).
+
+    Args:
+        scale: factor of the cosine; with 1 (the plain cosine) the softmax is nearly uniform.
+
+    Raises:
+        ShapeError: query and key differ in size.
+
+    Source: Graves, Wayne & Danihelka 2014, eq. 6; `scale` is their key strength beta, as a constant.
+    """
+
+    def __init__(self, query_size: int, key_size: int, *, scale: float = 1.0) -> None:
+        super().__init__(query_size, key_size)
+        need_equal("cosine", query_size, key_size)
+        self.scale = scale
+
+    def prepare(self, keys: Tensor) -> Tensor:
+        """Keys of unit length, [B, S, Q]."""
+        return F.normalize(keys, dim=-1)
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """[B, T, Q], [B, S, Q] to [B, T, S]."""
+        return F.normalize(query, dim=-1) @ keys.transpose(-1, -2) * self.scale
+
+
+class Uniform(Score):
+    """score(q, k) = 0, so attention is the mean of all states: c = (1/S) sum_j h_j."""
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """[B, T, Q], [B, S, D] to zeros [B, T, S]."""
+        return query.new_zeros(query.shape[0], query.shape[1], keys.shape[1])

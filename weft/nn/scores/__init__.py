@@ -1,1 +1,0 @@
-"""Attention scores, one per file. Start with score.py (the contract), then dot.py (the simplest)."""

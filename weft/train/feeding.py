@@ -1,0 +1,211 @@
+"""Teacher forcing: the probability that the decoder reads the true token.
+
+Otherwise it reads its own prediction. At 1 the model trains as usual, on all positions at once. Read next:
+update.py, which passes the probability on.
+"""
+
+import inspect
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from weft.errors import ConfigError
+
+
+class Feeding(ABC):
+    """Gives the probability of feeding the true token.
+
+    Attributes:
+        per_sequence: draw once per sequence instead of once per token.
+        parallel: two passes over all positions instead of step by step: the first predicts each token from
+            the true ones, the second reads the mixture (Mihaylova & Martins 2019).
+    """
+
+    per_sequence: bool
+    parallel: bool
+
+    @abstractmethod
+    def probability(self, update: int, epoch: int) -> float:
+        """The probability of feeding the true token, 0 to 1.
+
+        Args:
+            update: number of updates so far.
+            epoch: number of completed epochs.
+        """
+
+
+def always_true(feeding: Feeding) -> bool:
+    """Whether the true token is fed from the first update to the last."""
+    return feeding.probability(0, 0) >= 1 and feeding.probability(10**9, 10**6) >= 1
+
+
+def check_fits(feeding: Feeding, model: Any) -> None:
+    """Check that a model supports these settings: its own tokens as input, and in parallel.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    loss = getattr(model, "loss", None)  # a model that carries its state may have only `carry_on`
+    known = inspect.signature(loss).parameters if loss else {}
+    if not always_true(feeding) and "feeding" not in known:
+        raise ConfigError(
+            "training.feeding: expected a probability of 1 for a model that writes no tokens; leave it out"
+        )
+    if feeding.parallel and "parallel" not in known:
+        raise ConfigError(
+            "training.feeding.parallel: expected false, this model cannot feed tokens in "
+            "parallel; leave it out"
+        )
+
+
+def check_probability(name: str, **probabilities: float) -> None:
+    """Check that numbers are probabilities.
+
+    Raises:
+        ConfigError: one is not; the message names the setting.
+    """
+    for key, value in probabilities.items():
+        if not 0 <= value <= 1:
+            raise ConfigError(f"{name}: expected {key} to be a probability from 0 to 1, got {value}")
+
+
+def check_positive(name: str, **numbers: float) -> None:
+    """Check that numbers are positive.
+
+    Raises:
+        ConfigError: one is not; the message names the setting.
+    """
+    for key, value in numbers.items():
+        if not value > 0:
+            raise ConfigError(f"{name}: expected {key} to be more than 0, got {value}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstantFeeding(Feeding):
+    """p.
+
+    Args:
+        p: probability of feeding the true token.
+        per_sequence: draw once per sequence.
+        parallel: see Feeding.
+    """
+
+    p: float = 1.0
+    per_sequence: bool = False
+    parallel: bool = False
+
+    def __post_init__(self) -> None:
+        check_probability("constant", p=self.p)
+
+    def probability(self, update: int, epoch: int) -> float:
+        """p."""
+        return self.p
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step(Feeding):
+    """`before` until `after_epochs` epochs are complete, then `after`.
+
+    Args:
+        after_epochs: epochs completed before the change.
+        before: probability of feeding the true token until then.
+        after: probability from then on.
+        per_sequence: draw once per sequence.
+        parallel: see Feeding.
+    """
+
+    after_epochs: int
+    before: float = 1.0
+    after: float = 0.5
+    per_sequence: bool = False
+    parallel: bool = False
+
+    def __post_init__(self) -> None:
+        check_probability("step", before=self.before, after=self.after)
+
+    def probability(self, update: int, epoch: int) -> float:
+        """`before` or `after`."""
+        return self.before if epoch < self.after_epochs else self.after
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearFeeding(Feeding):
+    """max(floor, 1 - (1 - floor) i / updates), with i the number of updates so far.
+
+    Args:
+        updates: updates until the floor.
+        floor: the lowest probability.
+        per_sequence: draw once per sequence.
+        parallel: see Feeding.
+
+    Source: Bengio et al. 2015, section 2.4.
+    """
+
+    updates: int
+    floor: float = 0.0
+    per_sequence: bool = False
+    parallel: bool = False
+
+    def __post_init__(self) -> None:
+        check_positive("linear", updates=self.updates)
+        check_probability("linear", floor=self.floor)
+
+    def probability(self, update: int, epoch: int) -> float:
+        """From 1 to `floor`."""
+        return max(self.floor, 1 - (1 - self.floor) * update / self.updates)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exponential(Feeding):
+    """max(floor, k^i), with i the number of updates so far.
+
+    Args:
+        k: factor per update, just below 1.
+        floor: the lowest probability.
+        per_sequence: draw once per sequence.
+        parallel: see Feeding.
+
+    Source: Bengio et al. 2015, section 2.4.
+    """
+
+    k: float = 0.9999
+    floor: float = 0.0
+    per_sequence: bool = False
+    parallel: bool = False
+
+    def __post_init__(self) -> None:
+        check_probability("exponential", k=self.k, floor=self.floor)
+
+    def probability(self, update: int, epoch: int) -> float:
+        """From 1 to `floor`."""
+        return max(self.floor, self.k**update)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InverseSigmoid(Feeding):
+    """max(floor, k / (k + exp(i / k))), with i the number of updates so far.
+
+    Args:
+        k: at least 1; the probability is 1/2 after k ln k updates.
+        floor: the lowest probability.
+        per_sequence: draw once per sequence.
+        parallel: see Feeding.
+
+    Source: Bengio et al. 2015, section 2.4.
+    """
+
+    k: float = 1000.0
+    floor: float = 0.0
+    per_sequence: bool = False
+    parallel: bool = False
+
+    def __post_init__(self) -> None:
+        check_probability("inverse_sigmoid", floor=self.floor)
+        if not self.k >= 1:
+            raise ConfigError(f"inverse_sigmoid: expected k of at least 1, got {self.k}")
+
+    def probability(self, update: int, epoch: int) -> float:
+        """From k / (k + 1) to `floor`."""
+        exponent = update / self.k - math.log(self.k)
+        return max(self.floor, 1 / (1 + math.exp(min(exponent, 700.0))))  # 700: exp overflows above 709

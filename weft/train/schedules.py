@@ -1,0 +1,288 @@
+"""Learning rate schedules: the factor of the learning rate at each update.
+
+A schedule is a pure function of the number of the update, the finished share of the training and, for
+schedules that depend on validation scores, a state folded over them. Nothing is remembered, so a resumed run
+computes the same rates. Read next: history.py.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from weft.errors import ConfigError
+
+ScheduleState = dict[str, Any]
+"""The state of a schedule after the validations so far, as plain JSON."""
+
+
+class Schedule(ABC):
+    """Gives the factor of the learning rate."""
+
+    @abstractmethod
+    def factor(self, update: int, done: float, state: ScheduleState) -> float:
+        """The factor of the learning rate.
+
+        Args:
+            update: number of the next update, from 1.
+            done: share of the planned training that it completes, 0 to 1, by updates, epochs, minutes or CPU
+                minutes, whichever limit is nearest; 0 without a limit.
+            state: from `start` and `observe`.
+        """
+
+    def cycles_ended(self, update: int, done: float) -> int:
+        """Number of cycles that end at this update or before; 0 for a schedule without cycles.
+
+        Args:
+            update: number of updates so far.
+            done: share of the planned training that they complete; see `factor`.
+        """
+        return 0
+
+    def start(self) -> ScheduleState:
+        """The state before the first validation."""
+        return {}
+
+    def observe(self, state: ScheduleState, score: float, higher: bool) -> ScheduleState:
+        """The state after a validation.
+
+        Args:
+            state: state before it.
+            score: its score by the metric of the run.
+            higher: whether higher is better.
+        """
+        return state
+
+
+def warm(update: int, warmup: int) -> float:
+    """Linear from 1/warmup at the first update to 1 at update `warmup`, and 1 after it."""
+    return min(1.0, update / warmup) if warmup else 1.0
+
+
+def after_warmup(update: int, done: float, warmup: int) -> float:
+    """The finished share of the training after the warm-up, 0 to 1.
+
+    The planned number of updates is update / done: exact if the limit is a number of updates, an estimate if
+    it is a time.
+    """
+    if done <= 0 or update <= warmup:
+        return 0.0
+    planned = update / done
+    return min(1.0, (update - warmup) / (planned - warmup)) if planned > warmup else 1.0
+
+
+def unreached(schedule: Schedule, updates: int) -> str:
+    """A warning if the training is shorter than the warm-up or has fewer updates than cycles, else "".
+
+    Args:
+        schedule: schedule of the training.
+        updates: planned number of updates; 0 if unknown.
+    """
+    warmup, cycles = getattr(schedule, "warmup", 0), getattr(schedule, "cycles", 0)
+    if 0 < updates < cycles:
+        return (
+            f"training.schedule.cycles: expected at most the {updates:,} planned updates, got {cycles:,}, so "
+            "cycles end before they have trained; set fewer"
+        )
+    if not updates or warmup <= updates:
+        return ""
+    return (
+        f"training.schedule.warmup: expected at most the {updates:,} planned updates, got {warmup:,}, so the "
+        f"learning rate never reaches its peak; set training.schedule.warmup: {max(1, updates // 10)}"
+    )
+
+
+def check_warmup(name: str, warmup: int, least: int = 0) -> None:
+    """Check the length of a warm-up.
+
+    Raises:
+        ConfigError: it is too short; the message names the schedule.
+    """
+    if warmup < least:
+        raise ConfigError(f"{name}: expected a warmup of at least {least} updates, got {warmup}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstantSchedule(Schedule):
+    """min(1, n / warmup).
+
+    Args:
+        warmup: updates of linear warm-up.
+    """
+
+    warmup: int = 0
+
+    def __post_init__(self) -> None:
+        check_warmup("constant", self.warmup)
+
+    def factor(self, update: int, done: float, state: ScheduleState) -> float:
+        """1 after the warm-up."""
+        return warm(update, self.warmup)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearSchedule(Schedule):
+    """1 + (floor - 1) p, with p the finished share of the training after the warm-up.
+
+    Args:
+        warmup: updates of linear warm-up.
+        floor: the factor at the planned end of training.
+    """
+
+    warmup: int = 0
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_warmup("linear", self.warmup)
+
+    def factor(self, update: int, done: float, state: ScheduleState) -> float:
+        """From 1 to `floor`."""
+        part = after_warmup(update, done, self.warmup)
+        return warm(update, self.warmup) * (1 + (self.floor - 1) * part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cosine(Schedule):
+    """floor + (1 - floor) (1 + cos π p) / 2, with p the finished share of the training after the warm-up.
+
+    Args:
+        warmup: updates of linear warm-up.
+        floor: the factor at the planned end of training.
+
+    Source: Loshchilov and Hutter 2017, equation 5, without restarts.
+    """
+
+    warmup: int = 0
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_warmup("cosine", self.warmup)
+
+    def factor(self, update: int, done: float, state: ScheduleState) -> float:
+        """From 1 to `floor`."""
+        part = after_warmup(update, done, self.warmup)
+        return warm(update, self.warmup) * (
+            self.floor + (1 - self.floor) * (1 + math.cos(math.pi * part)) / 2
+        )
+
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class CosineRestarts(Schedule):
+    """floor + (1 - floor) (1 + cos π q) / 2, with q the finished share of the cycle.
+
+    Args:
+        cycles: number of cycles, equally long after the warm-up; the weights at the end of each are kept in
+            RUN/cycles, for `weft predict RUN --ensemble RUN/cycles`.
+        warmup: updates of linear warm-up.
+        floor: the factor at the end of each cycle.
+
+    Source: Huang et al. 2017, equation 2 (snapshot ensembles); Loshchilov and Hutter 2017, equation 5, with
+    T_mult = 1.
+    """
+
+    cycles: int = 5
+    warmup: int = 0
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_warmup("cosine_restarts", self.warmup)
+        if self.cycles < 1:
+            raise ConfigError(f"cosine_restarts: expected at least 1 cycle, got {self.cycles}")
+
+    def factor(self, update: int, done: float, state: ScheduleState) -> float:
+        """From 1 to `floor` in each cycle."""
+        part = self.cycles * after_warmup(update, done, self.warmup)
+        share = part - max(0, math.ceil(part - _ROUNDING) - 1)
+        return warm(update, self.warmup) * (
+            self.floor + (1 - self.floor) * (1 + math.cos(math.pi * min(1.0, share))) / 2
+        )
+
+    def cycles_ended(self, update: int, done: float) -> int:
+        """All of them at the end of training."""
+        return int(self.cycles * after_warmup(update, done, self.warmup) + _ROUNDING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noam(Schedule):
+    """d^-0.5 min(n^-0.5, n warmup^-1.5).
+
+    Args:
+        width: d, the width of the model.
+        warmup: updates until the peak, which is (d warmup)^-0.5.
+
+    Source: Vaswani et al. 2017, equation 3.
+    """
+
+    width: int
+    warmup: int = 4000
+
+    def __post_init__(self) -> None:
+        check_warmup("noam", self.warmup, 1)
+        if self.width < 1:
+            raise ConfigError(f"noam: expected the width of the model, got {self.width}")
+
+    def factor(self, update: int, done: float, state: ScheduleState) -> float:
+        """The learning rate that `lr` multiplies."""
+        return self.width**-0.5 * min(update**-0.5, update * self.warmup**-1.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InverseSquareRoot(Schedule):
+    """min(n / warmup, √(warmup / n)): 1 at update `warmup`.
+
+    Args:
+        warmup: updates until the full learning rate.
+    """
+
+    warmup: int = 4000
+
+    def __post_init__(self) -> None:
+        check_warmup("inverse_square_root", self.warmup, 1)
+
+    def factor(self, update: int, done: float, state: ScheduleState) -> float:
+        """At most 1."""
+        return min(update / self.warmup, (self.warmup / update) ** 0.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plateau(Schedule):
+    """decay^k after k plateaus; a plateau is `patience` validations in a row without a new best score.
+
+    Args:
+        decay: factor of the learning rate at each plateau.
+        patience: validations without a new best score that make a plateau.
+        floor: lowest factor.
+        warmup: updates of linear warm-up.
+    """
+
+    decay: float = 0.5
+    patience: int = 2
+    floor: float = 0.01
+    warmup: int = 0
+
+    def __post_init__(self) -> None:
+        check_warmup("plateau", self.warmup)
+        if not 0 < self.decay < 1:
+            raise ConfigError(f"plateau: expected a decay between 0 and 1, got {self.decay}")
+        if self.patience < 1:
+            raise ConfigError(f"plateau: expected a patience of at least 1 validation, got {self.patience}")
+
+    def factor(self, update: int, done: float, state: ScheduleState) -> float:
+        """1 until the first plateau."""
+        return warm(update, self.warmup) * max(self.floor, self.decay ** state["plateaus"])
+
+    def start(self) -> ScheduleState:
+        """No score yet."""
+        return {"best": None, "waited": 0, "plateaus": 0}
+
+    def observe(self, state: ScheduleState, score: float, higher: bool) -> ScheduleState:
+        """Count the validations since the best one; NaN is never better."""
+        best, waited, plateaus = state["best"], state["waited"] + 1, state["plateaus"]
+        if not math.isnan(score) and (best is None or (score > best if higher else score < best)):
+            best, waited = score, 0
+        if waited >= self.patience:
+            waited, plateaus = 0, plateaus + 1
+        return {"best": best, "waited": waited, "plateaus": plateaus}
