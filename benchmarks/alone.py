@@ -31,7 +31,7 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     begun = held()
-    model = check(read_recipe(asked.recipe)).task.parts.build(
+    model = check(read_recipe(asked.recipe)).task.model_config.build(
         asked.vocabulary, asked.vocabulary, one_vocabulary=True
     )
     optimiser = torch.optim.AdamW(model.parameters())

@@ -130,7 +130,7 @@ class Echo(Task):
     options = {"predict": ("plot",)}
 
     def __init__(self, *, data: Files, model: Parts) -> None:
-        self.data, self.parts = data, model
+        self.data, self.model_config = data, model
 
     def about(self):
         return f"words of {self.data.train.name} again"
@@ -149,7 +149,7 @@ class Echo(Task):
         return check(files)
 
     def rehearse(self):
-        return Table(self.parts.scale).loss(Batch(torch.zeros(2, dtype=torch.long)))
+        return Table(self.model_config.scale).loss(Batch(torch.zeros(2, dtype=torch.long)))
 
     def prepare(self, run, progress):
         return EchoPipeline(self, EchoTraining(self))
@@ -183,7 +183,7 @@ class EchoPipeline(Pipeline):
         self.task, self.training = task, training
 
     def model(self):
-        return Table(self.task.parts.scale)
+        return Table(self.task.model_config.scale)
 
     def predictor(self, model, options={}):
         return Speaker(model)

@@ -52,7 +52,7 @@ class CaptionTraining(Training):
         self._train = train
         self._valid = valid
         self._shape = train.pixels.shape[1:]
-        self._places = places_of(task.parts.front, self._shape)
+        self._places = places_of(task.model_config.front, self._shape)
         longest = task.data.max_length
         whole = [
             (number, vocabulary.encode(caption))
@@ -117,7 +117,7 @@ class CaptionPipeline(Pipeline):
         self.training = training
 
     def model(self) -> Generator:
-        return self.task.parts.build(self.shape, len(self.vocabulary))
+        return self.task.model_config.build(self.shape, len(self.vocabulary))
 
     def rows(self) -> Mapping[str, Sequence[str]]:
         return named_rows(self.vocabulary)
@@ -163,7 +163,7 @@ class CaptionPipeline(Pipeline):
                 f"got {found.pixels.shape[1:]}; rescale them"
             )
         if "score" in options:
-            places = places_of(self.task.parts.front, self.shape)
+            places = places_of(self.task.model_config.front, self.shape)
             return score_file(
                 model,
                 len(found.pixels),

@@ -59,7 +59,7 @@ class Caption(Task):
 
     def __init__(self, *, data: CaptionData, model: CaptionModel, decoding: Decoding) -> None:
         self.data = data
-        self.parts = model
+        self.model_config = model
         self.decoding = decoding
 
     def about(self) -> str:
@@ -72,7 +72,7 @@ class Caption(Task):
     def check_ready(self) -> None:
         """Check that the parts fit together, and that every picture named by a caption exists."""
         with within("model"):
-            self.parts.build(self._likely(), 5)
+            self.model_config.build(self._likely(), 5)
         for split in SPLITS:
             if self.data.has(split):
                 self.data.find(split)
@@ -80,7 +80,7 @@ class Caption(Task):
     def rehearse(self) -> Loss:
         """Two pictures, with captions of three words and one word."""
         shape = self._likely()
-        model = self.parts.build(shape, 11)
+        model = self.model_config.build(shape, 11)
         assert isinstance(model.source_embed, Front)
         pixels = np.zeros((2, *shape), np.float32)
         return model.loss(captioned(pixels, [[5, 6, 7], [8]], model.source_embed.places))

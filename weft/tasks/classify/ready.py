@@ -158,11 +158,11 @@ class ClassifyPipeline(Pipeline):
     def model(self) -> Predictor:
         """A new model; where training begins, with the given vectors or as naive Bayes."""
         context = self._standing.model() if self._standing else None
-        parts, classes, weights = self.task.parts, self.reader.classes, list[float]()
+        model_config, classes, weights = self.task.model_config, self.reader.classes, list[float]()
         if self.training is not None:
-            weights = weights_of(parts.class_weights, classes, self.training.train.labels)
+            weights = weights_of(model_config.class_weights, classes, self.training.train.labels)
         several = self.reader.separator is not None
-        model = parts.build(
+        model = model_config.build(
             self.reader.num_items,
             len(classes),
             context,
@@ -172,7 +172,7 @@ class ClassifyPipeline(Pipeline):
         )
         if self.training is not None:
             with torch.no_grad():
-                begin(model, self.task.parts, self.reader, self.training.rows, *self.training.train[:2])
+                begin(model, model_config, self.reader, self.training.rows, *self.training.train[:2])
         return model
 
     def rows(self) -> Mapping[str, Sequence[str]]:

@@ -21,7 +21,7 @@ from weft.tasks.classify.reader import Reader
 
 def begin(
     model: Predictor,
-    parts: LabelModel,
+    model_config: LabelModel,
     reader: Reader,
     rows: Sequence[Sequence[int]],
     texts: Sequence[str],
@@ -30,14 +30,14 @@ def begin(
     """Fill a new model, in place and without gradients.
 
     Args:
-        model: as `parts` built it.
-        parts: says whether there is a bag, and which vectors are given.
+        model: as `model_config` built it.
+        model_config: says whether there is a bag, and which vectors are given.
         reader: of the run.
         rows: the training texts, encoded.
         texts, labels: the same texts as they are written, and their classes.
     """
     table = model.embed.words if isinstance(model.embed, InContext) else model.embed
-    bag, vectors = parts.bag, parts.embedding.vectors
+    bag, vectors = model_config.bag, model_config.embedding.vectors
     if isinstance(table, GramTable):
         if bag is None or not bag.naive_bayes:
             return

@@ -61,7 +61,7 @@ class Classify(Task):
 
     def __init__(self, *, data: LabelData, model: LabelModel) -> None:
         self.data = data
-        self.parts = model
+        self.model_config = model
 
     def about(self) -> str:
         """The corpus or file."""
@@ -73,16 +73,16 @@ class Classify(Task):
     def check_ready(self) -> None:
         """Check that the parts fit together and the files exist."""
         several, finer = self.data.separator is not None, self.data.finer is not None
-        self.parts.check_labels(several=several, finer=finer)
+        self.model_config.check_labels(several=several, finer=finer)
         with within("model"):
-            self.parts.build(5, 3)
+            self.model_config.build(5, 3)
         for split in SPLITS:
             if self.data.has(split):
                 self.data.find(split)
-        if (contextual := self.parts.embedding.contextual) is not None:
+        if (contextual := self.model_config.embedding.contextual) is not None:
             whole_words(self.data.vocabulary.kind)
             standing.check_ready(contextual, self)
-        vectors, size = self.parts.embedding.vectors, self.parts.embedding.size
+        vectors, size = self.model_config.embedding.vectors, self.model_config.embedding.size
         if vectors is not None and (there := read_vectors(vectors, ())[1]) != size:
             raise ConfigError(
                 f"model: embedding.size is {size}, but the vectors of {vectors} have {there} numbers; "
@@ -93,15 +93,15 @@ class Classify(Task):
         """Two texts of three tokens and one."""
         several = self.data.separator is not None
         inside = (0, 1, 1, 2) if self.data.finer is not None else ()
-        model = self.parts.build(11, 3, several=several, inside=inside)
+        model = self.model_config.build(11, 3, several=several, inside=inside)
         target = torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]) if several else torch.tensor([2, 0])
         numbers, mask = pad([[5, 6, 7], [8]])
-        source = Grams(numbers, torch.ones(2, 3)) if self.parts.bag is not None else numbers
+        source = Grams(numbers, torch.ones(2, 3)) if self.model_config.bag is not None else numbers
         return model.loss(LabelBatch(source, mask, target, 2))
 
     def prepare(self, run: Path, progress: Progress) -> ClassifyPipeline:
         """Learn vocabulary and classes, unless the run has them, and read the texts."""
-        contextual = self.parts.embedding.contextual
+        contextual = self.model_config.embedding.contextual
         stood = None if contextual is None else standing.begin(contextual, self, run)
         train = Texts.of(list(self.data.texts("train")), self.data.finer)
         valid = Texts.of(list(self.data.texts("valid")))
@@ -121,19 +121,19 @@ class Classify(Task):
                 f"({', '.join(reader.classes)[:200]}), got {unknown[0]!r}; rename it, or train from "
                 "the beginning"
             )
-        limit = most_positions(self.parts.build(5, 3))
+        limit = most_positions(self.model_config.build(5, 3))
         training = ClassifyTraining(self.data, reader, train, valid, limit)
         if not training.rows:
             raise DataError(
                 f"every training text needs more than {limit} positions; raise the max_length of the model"
             )
-        most = self.data.max_length
+        most, items = self.data.max_length, "items" if self.model_config.bag else "tokens"
         cut = sum(len(row) > most for row in reader.vocabulary.encode_batch(train.texts))
         long = f", {training.left_out:,} left out, longer than the model's {limit} positions"
         progress(
             f"training texts: {len(train.texts):,} ({cut:,} cut at {plural(most, 'token')}"
             f"{long if training.left_out else ''}), "
-            f"{len(reader.classes)} classes, {reader.num_items:,} {'items' if self.parts.bag else 'tokens'}",
+            f"{len(reader.classes)} classes, {reader.num_items:,} {items}",
             0,
             0,
         )
@@ -141,7 +141,7 @@ class Classify(Task):
 
     def open(self, run: Path) -> ClassifyPipeline:
         """Read vocabulary and classes of the run."""
-        stood = None if self.parts.embedding.contextual is None else standing.reopen(self, run)
+        stood = None if self.model_config.embedding.contextual is None else standing.reopen(self, run)
         reader = self._reader(run, stood)
         reader.temperature, thresholds = temperature.load(run)
         if len(thresholds) == len(reader.classes):
@@ -150,7 +150,7 @@ class Classify(Task):
 
     def _learn(self, train: Texts, run: Path) -> None:
         """Learn the vocabulary and the classes; words that have given vectors join the vocabulary."""
-        given = self.parts.embedding.vectors if self.parts.bag is None else None
+        given = self.model_config.embedding.vectors if self.model_config.bag is None else None
         more = list(read_vectors(given)[0]) if given is not None else []
         saved = run / "tokenizer.json"
         if not saved.exists():  # or another run's, by training.start_parts
@@ -160,7 +160,7 @@ class Classify(Task):
             vocabulary,
             train.texts,
             train.labels,
-            bag=self.parts.bag,
+            bag=self.model_config.bag,
             max_length=self.data.max_length,
             separator=self.data.separator,
             finer=train.finer,
@@ -168,7 +168,7 @@ class Classify(Task):
 
     def _reader(self, run: Path, stood: Standing | None) -> Reader:
         reader = Reader.load(
-            run, bag=self.parts.bag, max_length=self.data.max_length, separator=self.data.separator
+            run, bag=self.model_config.bag, max_length=self.data.max_length, separator=self.data.separator
         )
         reader.context = None if stood is None else stood.read
         return reader

@@ -119,7 +119,7 @@ class DrawPipeline(Pipeline):
         self.shape = shape
 
     def model(self) -> Generator:
-        return self.task.parts.build(len(self.vocabulary), len(self.tiles))
+        return self.task.model_config.build(len(self.vocabulary), len(self.tiles))
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Painter:
         """The trained model; `predict(text)` returns a picture, [height, width, 3] uint8."""

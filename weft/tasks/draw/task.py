@@ -56,7 +56,7 @@ class Draw(Task):
 
     def __init__(self, *, data: DrawData, model: DrawModel, decoding: Decoding) -> None:
         self.data = data
-        self.parts = model
+        self.model_config = model
         self.decoding = decoding
 
     def about(self) -> str:
@@ -69,14 +69,16 @@ class Draw(Task):
     def check_ready(self) -> None:
         """Check that the parts fit together, and that every picture named by a caption exists."""
         with within("model"):
-            self.parts.build(5, 7)
+            self.model_config.build(5, 7)
         for split in SPLITS:
             if self.data.has(split):
                 self.data.find(split)
 
     def rehearse(self) -> Loss:
         """Two captions, of three words and one word, with pictures of four tiles."""
-        return self.parts.build(11, 13).loss(collate_pairs([[5, 6, 7], [8]], [[5, 6, 7, 8], [9, 10, 11, 12]]))
+        return self.model_config.build(11, 13).loss(
+            collate_pairs([[5, 6, 7], [8]], [[5, 6, 7, 8], [9, 10, 11, 12]])
+        )
 
     def prepare(self, run: Path, progress: Progress) -> DrawPipeline:
         """Read the pictures; learn the vocabulary and the palette unless the run has them."""

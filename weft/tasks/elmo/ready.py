@@ -81,7 +81,7 @@ class ElmoPipeline(Pipeline):
 
     def model(self) -> BothWays:
         """A new model."""
-        return self.task.parts.build(self.lexicon.num_words, self.lexicon.num_letters)
+        return self.task.model_config.build(self.lexicon.num_words, self.lexicon.num_letters)
 
     def rows(self) -> Mapping[str, Sequence[str]]:
         found = self.lexicon.rows("")

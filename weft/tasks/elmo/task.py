@@ -44,7 +44,7 @@ class ElmoTask(Task):
 
     def __init__(self, *, data: ProseData, model: ElmoModel) -> None:
         self.data = data
-        self.parts = model
+        self.model_config = model
 
     def about(self) -> str:
         """The text."""
@@ -64,7 +64,7 @@ class ElmoTask(Task):
         """Two sentences of three words and one."""
         some = [["a", "b", "ab"], ["b"]]
         lexicon = text.learn(some, min_count=1)
-        return self.parts.build(lexicon.num_words, lexicon.num_letters).loss(collate(lexicon, some))
+        return self.model_config.build(lexicon.num_words, lexicon.num_letters).loss(collate(lexicon, some))
 
     def prepare(self, run: Path, progress: Progress) -> ElmoPipeline:
         """Learn words and letters, unless the run has them, and read the text."""
@@ -75,7 +75,7 @@ class ElmoTask(Task):
             if not some:
                 raise no_words(self.data.describe(split))
         if not (run / SIZES).exists():
-            Elmo(text.learn(train, min_count=self.data.vocabulary.min_count), self.parts).save(run)
+            Elmo(text.learn(train, min_count=self.data.vocabulary.min_count), self.model_config).save(run)
         lexicon = Elmo.load(run).lexicon
         words = f"{plural(sum(map(len, train)), 'word')} in {plural(len(train), 'line')}"
         progress(f"training text: {words}, {len(lexicon.words):,} different ones are predicted", 0, 0)

@@ -112,7 +112,7 @@ class EmbeddingsPipeline(Pipeline):
 
     def model(self) -> Neighbours | Glove:
         """A new model for these words."""
-        return self.task.parts.build(self.words.words)
+        return self.task.model_config.build(self.words.words)
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> WordVectors:
         """The vectors: `nearest("word", 5)`, `vector("word")`, `analogy("a", "b", "c")`.

@@ -44,16 +44,16 @@ class Embeddings(Task):
 
     def __init__(self, *, data: WordsData, model: WordsModel) -> None:
         self.data = data
-        self.parts = model
+        self.model_config = model
 
     @property
     def loss_unit(self) -> str:
         """The objective's unit."""
-        return "weighted squared error" if self.parts.objective == "glove" else "nats"
+        return "weighted squared error" if self.model_config.objective == "glove" else "nats"
 
     def about(self) -> str:
         """Objective and text."""
-        return f"word vectors by {self.parts.objective}, on {self.data.describe()}"
+        return f"word vectors by {self.model_config.objective}, on {self.data.describe()}"
 
     def has(self, split: Split) -> bool:
         return split == "valid" or (split == "test" and self.data.test is not None)
@@ -66,7 +66,7 @@ class Embeddings(Task):
 
     def rehearse(self) -> Loss:
         """Two pieces of five words."""
-        model = self.parts.build(["a", "b", "ab", "ba"])
+        model = self.model_config.build(["a", "b", "ab", "ba"])
         if isinstance(model, Glove):
             return model.loss(Cells(torch.tensor([0, 1]), torch.tensor([1, 2]), torch.tensor([0.5, 3.0]), 2))
         words = torch.tensor([[0, 1, 2, 3, 1], [1, 0, 0, 0, 0]])
@@ -83,7 +83,7 @@ class Embeddings(Task):
         words = WordList.load(_saved(run))
         corpus, table = Corpus(lines, words), None
         found = f"{corpus.total:,} words of text, {len(words):,} different ones have vectors"
-        if self.parts.objective == "glove":
+        if self.model_config.objective == "glove":
             progress("counting co-occurrences", 0, None)
             table = Table(corpus, len(words), window=self.data.window)
             found += f", {len(table):,} pairs co-occur"

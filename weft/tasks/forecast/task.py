@@ -54,13 +54,13 @@ class ForecastTask(Task):
 
     def __init__(self, *, data: SeriesData, model: ForecastModel, decoding: Horizon) -> None:
         self.data = data
-        self.parts = model
+        self.model_config = model
         self.decoding = decoding
 
     @property
     def loss_unit(self) -> str:
         """The head's unit, for scaled values."""
-        head = self.parts.head(1)
+        head = self.model_config.head(1)
         if isinstance(head, Point):
             return f"{head.error} error"
         return "pinball loss" if isinstance(head, Quantile) else "nats"
@@ -118,8 +118,8 @@ class ForecastTask(Task):
         for note in table.notes:
             progress(note, 0, 0)
         base = None
-        if self.parts.base != "none":
-            base = fit(windows, self.data.season_of(table), level=self.parts.base == "level")
+        if self.model_config.base != "none":
+            base = fit(windows, self.data.season_of(table), level=self.model_config.base == "level")
             progress(f"the model starts as {base.name}", 0, 0)
         return ForecastPipeline(self, found, base=base, training=ForecastTraining(self, windows))
 
@@ -135,7 +135,7 @@ class ForecastTask(Task):
             known: number of features of the covariates that are known in advance.
             seen: number of additional columns.
         """
-        return self.parts.build(self.data.lookback, self.data.horizon, known, series, seen)
+        return self.model_config.build(self.data.lookback, self.data.horizon, known, series, seen)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

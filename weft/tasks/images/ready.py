@@ -44,7 +44,7 @@ class ImagesTraining(Training):
         self._names = names
         self._train = train
         self._valid = valid
-        self._places = places_of(task.parts.front, train.pixels.shape[1:])
+        self._places = places_of(task.model_config.front, train.pixels.shape[1:])
 
     def plan(self, seed: int) -> Order:
         """Batches of pictures in a new order each epoch."""
@@ -100,7 +100,7 @@ class ImagesPipeline(Pipeline):
         self.training = training
 
     def model(self) -> Predictor:
-        return self.task.parts.build(self.shape, len(self.names))
+        return self.task.model_config.build(self.shape, len(self.names))
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> PictureClassifier:
         """The trained model; `predict(file or array)` returns a class."""

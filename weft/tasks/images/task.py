@@ -49,7 +49,7 @@ class Images(Task):
 
     def __init__(self, *, data: ClassData, model: ImageModel) -> None:
         self.data = data
-        self.parts = model
+        self.model_config = model
 
     def about(self) -> str:
         """The pictures."""
@@ -61,7 +61,7 @@ class Images(Task):
     def check_ready(self) -> None:
         """Check that the parts fit together and that the folders exist."""
         with within("model"):
-            self.parts.build(self.data.likely(), 3)
+            self.model_config.build(self.data.likely(), 3)
         for split in SPLITS:
             if self.data.has(split):
                 self.data.find(split)
@@ -69,8 +69,8 @@ class Images(Task):
     def rehearse(self) -> Loss:
         """Two pictures or clips."""
         shape = self.data.likely()
-        model = self.parts.build(shape, 3)
-        x, mask = source(np.zeros((2, *shape), np.uint8), places_of(self.parts.front, shape))
+        model = self.model_config.build(shape, 3)
+        x, mask = source(np.zeros((2, *shape), np.uint8), places_of(self.model_config.front, shape))
         return model.loss(LabelBatch(x, mask, torch.tensor([2, 0]), 2))
 
     def prepare(self, run: Path, progress: Progress) -> ImagesPipeline:

@@ -138,7 +138,7 @@ class LanguagePipeline(Pipeline):
     def model(self) -> Generator:
         """A new model for this vocabulary."""
         size = len(self.vocabulary)
-        return self.task.parts.build(size, rarity(self.training.text, size) if self.training else None)
+        return self.task.model_config.build(size, rarity(self.training.text, size) if self.training else None)
 
     def rows(self) -> Mapping[str, Sequence[str]]:
         return named_rows(self.vocabulary)

@@ -60,7 +60,7 @@ class Language(Task):
 
     def __init__(self, *, data: ProseData, model: ProseModel, decoding: Writing) -> None:
         self.data = data
-        self.parts = model
+        self.model_config = model
         self.decoding = decoding
         self.streams = data.batches == "stream"
         if decoding.cache and not self.streams:
@@ -78,7 +78,7 @@ class Language(Task):
 
     def rehearse(self) -> Loss:
         """Two pieces, or lines, with a vocabulary of 19 tokens, or a few more than the cutoffs."""
-        model = self.parts.build(max(19, self.parts.least))
+        model = self.model_config.build(max(19, self.model_config.least))
         if self.streams:
             loss, state = model.carry_on(cut(np.arange(19), np.array([0, 5]), 4), None)
             more, _ = model.carry_on(cut(np.arange(19), np.array([4, 9]), 4, continues=True), state)
@@ -89,12 +89,12 @@ class Language(Task):
         """Check that all files exist, and that the model and the batches fit together."""
         with within("model"):
             kind = self.data.vocabulary.kind
-            if self.parts.embedding.cutoffs and kind in ("bpe", "unigram"):
+            if self.model_config.embedding.cutoffs and kind in ("bpe", "unigram"):
                 raise ConfigError(
                     "embedding.cutoffs: expected tokens ordered by frequency, but those of "
                     f"data.vocabulary.kind: {kind} are not; leave cutoffs out"
                 )
-            model = self.parts.build(max(5, self.parts.least))
+            model = self.model_config.build(max(5, self.model_config.least))
             with torch.no_grad():
                 if self.streams and grows(model):
                     raise ConfigError(
@@ -117,7 +117,7 @@ class Language(Task):
         vocabulary = _learnt(run)
         progress("reading the text", 0, None)
         train, valid = read(self.data, vocabulary, "train"), read(self.data, vocabulary, "valid")
-        most = most_positions(self.parts.build(max(5, self.parts.least)).decoder)
+        most = most_positions(self.model_config.build(max(5, self.model_config.least)).decoder)
         training = LanguageTraining(as_read(self.data, vocabulary), vocabulary, train, valid, most)
         left_out = f" ({training.left_out:,} left out, longer than the model's {most} positions)"
         progress(

@@ -117,7 +117,7 @@ class MaskedPipeline(Pipeline):
 
     def model(self) -> Masked:
         """A new model for this vocabulary."""
-        return self.task.parts.build(len(self.vocabulary))
+        return self.task.model_config.build(len(self.vocabulary))
 
     def rows(self) -> Mapping[str, Sequence[str]]:
         """See Pipeline.rows; the mask is the last one."""
@@ -160,7 +160,7 @@ class MaskedPipeline(Pipeline):
         assert isinstance(model, Masked)
         embed, encoder = model.predictor.embed, model.predictor.encoder
         reads = partial(words_in_pieces, self.vocabulary, length=self.task.data.length)
-        return Contextual(reads, PiecesInContext(embed, self.task.parts.size, encoder))
+        return Contextual(reads, PiecesInContext(embed, self.task.model_config.size, encoder))
 
 
 def read(vocabulary: Vocabulary, source: PlainText, length: int) -> list[list[int]]:

@@ -41,7 +41,7 @@ class MaskedTask(Task):
 
     def __init__(self, *, data: ProseData, model: MaskedModel) -> None:
         self.data = data
-        self.parts = model
+        self.model_config = model
 
     def about(self) -> str:
         """The text."""
@@ -61,7 +61,7 @@ class MaskedTask(Task):
 
     def rehearse(self) -> Loss:
         """Two lines of a vocabulary of 19."""
-        return self.parts.build(19).loss(hide([[5, 6, 7], [8]], 19, share=0.5, seed=[1]))
+        return self.model_config.build(19).loss(hide([[5, 6, 7], [8]], 19, share=0.5, seed=[1]))
 
     def prepare(self, run: Path, progress: Progress) -> MaskedPipeline:
         """Learn the vocabulary, unless the run has one, and read the text."""
@@ -72,7 +72,7 @@ class MaskedTask(Task):
         progress("reading the text", 0, None)
         train, valid = (read(vocabulary, self.data.open(s), self.data.length) for s in ("train", "valid"))
         progress(f"{sum(map(len, train)):,} tokens of {len(vocabulary):,} kinds", 0, 0)
-        training = MaskedTraining(self.data, self.parts.share, vocabulary, train, valid)
+        training = MaskedTraining(self.data, self.model_config.share, vocabulary, train, valid)
         return MaskedPipeline(self, vocabulary, training=training)
 
     def open(self, run: Path) -> MaskedPipeline:

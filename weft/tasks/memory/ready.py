@@ -66,7 +66,7 @@ class MemoryPipeline(Pipeline):
 
     def model(self) -> Predictor:
         """A new model."""
-        return self.task.parts.build(self.task.data)
+        return self.task.model_config.build(self.task.data)
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Rememberer:
         """The trained model; `predict("0.3 0.7* 0.1 0.9*")` returns the sum."""

@@ -40,7 +40,7 @@ class MemoryTask(Task):
 
     def __init__(self, *, data: MemoryData, model: MemoryModel) -> None:
         self.data = data
-        self.parts = model
+        self.model_config = model
 
     @property
     def loss_unit(self) -> str:
@@ -58,13 +58,13 @@ class MemoryTask(Task):
     def check_ready(self) -> None:
         """Check that the parts fit together."""
         with within("model"):
-            self.parts.build(self.data)
+            self.model_config.build(self.data)
 
     def rehearse(self) -> Loss:
         """Two short examples."""
         length = max(5, self.data.symbols) if self.data.problem == "selective" else 5
         small = replace(self.data, length=length, shortest=0, test_length=0)
-        return self.parts.build(small).loss(small.batch("train", np.arange(2)))
+        return self.model_config.build(small).loss(small.batch("train", np.arange(2)))
 
     def prepare(self, run: Path, progress: Progress) -> MemoryPipeline:
         """Nothing has to be read."""

@@ -127,7 +127,7 @@ class ManyPipeline(Pipeline):
     def model(self) -> Generator:
         """A new model for this vocabulary and its symbols of languages."""
         size = len(self.source) + self.task.data.symbols
-        return self.task.parts.build(size, size, one_vocabulary=True)
+        return self.task.model_config.build(size, size, one_vocabulary=True)
 
     def rows(self) -> Mapping[str, Sequence[str]]:
         data = self.task.data

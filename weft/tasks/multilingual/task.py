@@ -63,7 +63,7 @@ class Multilingual(Task):
         if decoding.terms == "annotate":
             raise ConfigError("decoding.terms: annotate needs a model of one direction; leave it out")
         self.data = data
-        self.parts = model
+        self.model_config = model
         self.decoding = decoding
 
     def about(self) -> str:
@@ -76,7 +76,7 @@ class Multilingual(Task):
     def rehearse(self) -> Loss:
         """Two pairs with a vocabulary of 19 tokens."""
         batch = collate_pairs([[17, 5, 6, 7], [18, 8]], [[9, 10], [11, 12, 13]])
-        return self.parts.build(19, 19, one_vocabulary=True).loss(batch)
+        return self.model_config.build(19, 19, one_vocabulary=True).loss(batch)
 
     def corpora(self) -> Sequence[Direction]:
         every = (*self.data.pairs, *self.data.zero_shot)
@@ -90,7 +90,7 @@ class Multilingual(Task):
         if self.decoding.glossary is not None:
             read_glossary(self.decoding.glossary)
         with within("model"):
-            self.parts.build(5, 5, one_vocabulary=True)
+            self.model_config.build(5, 5, one_vocabulary=True)
         for pair in self.data.pairs:
             for split in SPLITS:
                 if self.data.of(pair).has(split):

@@ -103,7 +103,7 @@ class SpeechPipeline(Pipeline):
         self.training = training
 
     def model(self) -> Generator:
-        return self.task.parts.build(self.task.data.sound.bins, len(self.vocabulary))
+        return self.task.model_config.build(self.task.data.sound.bins, len(self.vocabulary))
 
     def rows(self) -> Mapping[str, Sequence[str]]:
         return named_rows(self.vocabulary)

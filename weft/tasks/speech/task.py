@@ -62,7 +62,7 @@ class Speech(Task):
 
     def __init__(self, *, data: SpeechData, model: SpeechModel, decoding: Listening) -> None:
         self.data = data
-        self.parts = model
+        self.model_config = model
         self.decoding = decoding
 
     def about(self) -> str:
@@ -75,7 +75,7 @@ class Speech(Task):
     def check_ready(self) -> None:
         """Check that the lists exist, and that the parts of the model fit together."""
         with within("model"):
-            self.parts.build(self.data.sound.bins, 7)
+            self.model_config.build(self.data.sound.bins, 7)
         for split in SPLITS:
             if self.data.has(split):
                 self.data.path(split)
@@ -84,7 +84,7 @@ class Speech(Task):
         """Two recordings of half a second, with a vocabulary of 19 tokens."""
         frames = torch.randn(2, 50, self.data.sound.bins, generator=torch.Generator().manual_seed(1)).numpy()
         batch = collate_recordings([frames[0], frames[1, :31]], [[5, 6, 7], [8]])
-        return self.parts.build(self.data.sound.bins, 19).loss(batch)
+        return self.model_config.build(self.data.sound.bins, 19).loss(batch)
 
     def prepare(self, run: Path, progress: Progress) -> SpeechPipeline:
         """Read every recording; save the vocabulary and the most frequent answer in the run."""

@@ -148,13 +148,13 @@ class TagPipeline(Pipeline):
 
     def model(self) -> Predictor:
         """A new model for this lexicon; its table begins with the given vectors."""
-        lexicon, parts, weights = self.lexicon, self.task.parts, list[float]()
+        lexicon, model_config, weights = self.lexicon, self.task.model_config, list[float]()
         context = self._standing.model() if self._standing else None
         if self.training is not None:
             seen = chain(*(one.tags or [] for one in self.training.train))
-            weights = weights_of(parts.class_weights, lexicon.tags, seen)
+            weights = weights_of(model_config.class_weights, lexicon.tags, seen)
         sizes = lexicon.num_words, lexicon.num_letters, len(lexicon.tags)
-        model = parts.build(*sizes, context, weights=weights)
+        model = model_config.build(*sizes, context, weights=weights)
         embed = model.embed.words if isinstance(model.embed, InContext) else model.embed
         assert isinstance(embed, Words)
         embed.learn_from(lexicon.word_counts())

@@ -51,7 +51,7 @@ class Tag(Task):
 
     def __init__(self, *, data: TagData, model: TagModel) -> None:
         self.data = data
-        self.parts = model
+        self.model_config = model
 
     def about(self) -> str:
         """The column and the file."""
@@ -63,25 +63,25 @@ class Tag(Task):
     def check_ready(self) -> None:
         """Check that the parts fit together and the files exist."""
         with within("model"):
-            self.parts.build(5, 5, 3)
+            self.model_config.build(5, 5, 3)
         for split in SPLITS:
             if self.data.has(split):
                 next(read_sentences(self.data.file(split), column=self.data.column), None)
-        if self.parts.embedding.contextual is not None:
-            standing.check_ready(self.parts.embedding.contextual, self)
-        vectors = self.parts.embedding.vectors
+        if self.model_config.embedding.contextual is not None:
+            standing.check_ready(self.model_config.embedding.contextual, self)
+        vectors, own = self.model_config.embedding.vectors, self.model_config.embedding.size
         if vectors is not None:
             _, size = read_vectors(vectors, ())
-            if size != self.parts.embedding.size:
+            if size != own:
                 raise ConfigError(
-                    f"model: embedding.size is {self.parts.embedding.size}, but the vectors of {vectors} "
-                    f"have {size} numbers; set embedding.size: {size}"
+                    f"model: embedding.size is {own}, but the vectors of {vectors} have "
+                    f"{size} numbers; set embedding.size: {size}"
                 )
 
     def rehearse(self) -> Loss:
         """Two sentences of three words and one."""
         lexicon = Lexicon(["a", "b"], [3, 1], ["a", "b"], ["X", "Y", "Z"], lowercase=True)
-        model = self.parts.build(lexicon.num_words, lexicon.num_letters, 3)
+        model = self.model_config.build(lexicon.num_words, lexicon.num_letters, 3)
         return model.loss(collate(lexicon, [["a", "b", "ab"], ["b"]], [["X", "Y", "Z"], ["Y"]]))
 
     def prepare(self, run: Path, progress: Progress) -> TagPipeline:
@@ -89,12 +89,12 @@ class Tag(Task):
         train = list(self.data.sentences("train"))
         if not train:
             raise DataError("expected sentences to train on, got none", path=self.data.file("train"))
-        given = self.parts.embedding.vectors
+        given = self.model_config.embedding.vectors
         vectors: dict[str, np.ndarray] = {}
         if given is not None:
             progress("reading word vectors", 0, None)
             vectors, _ = read_vectors(given)
-        contextual = self.parts.embedding.contextual
+        contextual = self.model_config.embedding.contextual
         stood = None if contextual is None else standing.begin(contextual, self, run)
         if not _saved(run).exists():
             learnt = Lexicon.learn(
@@ -102,7 +102,7 @@ class Tag(Task):
             )
             learnt.save(_saved(run))
         lexicon = Lexicon.load(_saved(run))
-        positions = most_positions(self.parts.build(5, 5, 3))
+        positions = most_positions(self.model_config.build(5, 5, 3))
         most = min(self.data.max_length, positions or self.data.max_length)
         kept = [sentence for sentence in train if len(sentence.forms) <= most]
         progress(
@@ -126,7 +126,7 @@ class Tag(Task):
 
     def open(self, run: Path) -> TagPipeline:
         """Read the lexicon of the run."""
-        stood = None if self.parts.embedding.contextual is None else standing.reopen(self, run)
+        stood = None if self.model_config.embedding.contextual is None else standing.reopen(self, run)
         return self._ready(Lexicon.load(_saved(run)), stood, run=run)
 
     def _ready(self, lexicon: Lexicon, stood: Standing | None, **more: Any) -> TagPipeline:

@@ -134,7 +134,7 @@ class PairPipeline(Pipeline, ABC):
     def model(self) -> Generator:
         """A new model for these vocabularies."""
         one_vocabulary = self.source is self.target
-        return self.task.parts.build(len(self.source), len(self.target), one_vocabulary=one_vocabulary)
+        return self.task.model_config.build(len(self.source), len(self.target), one_vocabulary=one_vocabulary)
 
     def rows(self) -> Mapping[str, Sequence[str]]:
         return named_rows(self.target, self.source)

@@ -59,7 +59,7 @@ class PairTask(Task, ABC):
                 "train with data.glossary=FILE, or leave terms out"
             )
         self.data = data
-        self.parts = model
+        self.model_config = model
         self.decoding = decoding
 
     @abstractmethod
@@ -75,7 +75,7 @@ class PairTask(Task, ABC):
 
     def rehearse(self) -> Loss:
         """Two pairs with a vocabulary of 19 tokens."""
-        model = self.parts.build(19, 19, one_vocabulary=self.data.vocabulary.shared)
+        model = self.model_config.build(19, 19, one_vocabulary=self.data.vocabulary.shared)
         return model.loss(collate_pairs([[5, 6, 7], [8]], [[9, 10], [11, 12, 13]]))
 
     def check_ready(self) -> None:
@@ -83,7 +83,7 @@ class PairTask(Task, ABC):
         if self.decoding.glossary is not None:
             read_glossary(self.decoding.glossary)
         with within("model"):
-            self.parts.build(5, 5, one_vocabulary=self.data.vocabulary.shared)
+            self.model_config.build(5, 5, one_vocabulary=self.data.vocabulary.shared)
         for split in SPLITS:
             if self.data.has(split):
                 self.data.open(split)
@@ -116,4 +116,4 @@ class PairTask(Task, ABC):
         return {**moved(folder, train, tested=tested), "mixed": {}}
 
     def _known(self, run: Path) -> Vocabularies:
-        return vocabularies(run, self.data, copies=self.parts.copies)
+        return vocabularies(run, self.data, copies=self.model_config.copies)
