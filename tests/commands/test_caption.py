@@ -15,7 +15,7 @@ from tests.commands.shell import refused, untouched, weft
 from weft.data.shapes import shapes
 from weft.run import open_run
 from weft.tasks.caption.predictor import Caption
-from weft.tasks.shared.pictures.batch import source
+from weft.tasks.pictures.pictures import source
 
 RECIPE = """task: caption
 data: {train: train.tsv, valid: valid.tsv, images: pictures, batch_rows: 7}

@@ -11,9 +11,9 @@ import pytest
 import weft as package
 from tests.commands import labelled
 from tests.commands.shell import refused, unanswered, weft
+from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.explanation import Decided
 from weft.tasks.classify.predictor import Classifier
-from weft.tasks.shared.labels.data import LabelData
 
 SHORT = ("training.max_updates=6", "training.validate_every=6")
 

@@ -8,8 +8,8 @@ import pytest
 from tests.commands.shell import refused, weft
 from weft.data.labelled import LabelledText
 from weft.errors import ConfigError
-from weft.tasks.shared.labels.data import WordSettings
-from weft.tasks.shared.labels.splits import ENOUGH, held_out, small_validation
+from weft.tasks.labels.splits import ENOUGH, held_out, small_validation
+from weft.tasks.vocabulary import WordSettings
 
 SMALL = ("training.max_updates=2", "training.validate_every=2", "training.tensorboard=false")
 

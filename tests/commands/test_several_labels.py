@@ -15,11 +15,11 @@ from tests.commands import labelled
 from tests.commands.shell import refused, weft
 from weft.errors import ConfigError
 from weft.run import open_run
+from weft.tasks.classify.data import LabelData, names_of
 from weft.tasks.classify.inspected import inspected
 from weft.tasks.classify.several import Independent, nats, thresholds
+from weft.tasks.inspection import Examples
 from weft.tasks.predictor import Place
-from weft.tasks.shared.inspected.inspected import Examples
-from weft.tasks.shared.labels.data import LabelData, names_of
 
 TOPICS = {"news": "today", "sport": "goal", "music": "song"}
 CHANGES = (

@@ -34,8 +34,8 @@ from weft.ngram import arpa
 from weft.run import check
 from weft.store import weights
 from weft.tasks.embeddings.corpus import WordList
-from weft.tasks.shared.lexicon import Lexicon
-from weft.tasks.shared.pictures.shape import read_shape
+from weft.tasks.lexicon import Lexicon
+from weft.tasks.pictures.pictures import read_shape
 from weft.text.loading import load_vocabulary
 from weft.train import parts
 from weft.train.checkpoints import Checkpoints

@@ -9,7 +9,7 @@ from tests.tasks.every import KINDS
 from weft.inspect.inspection import inspected_of, views_of
 from weft.inspect.views.view import View
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Inspected
+from weft.tasks.inspection import Inspected
 
 SHORT = ("training.max_updates=3", "training.validate_every=3", "training.device=cpu")
 SHORT += ("training.tensorboard=false", "training.log_every=1", "training.monitors=false")

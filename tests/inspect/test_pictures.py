@@ -15,8 +15,8 @@ from weft.inspect.views.picture import PictureView, lit, strip
 from weft.inspect.views.view import View
 from weft.run import Opened
 from weft.tasks.caption.predictor import Captioner
+from weft.tasks.inspection import Inspected
 from weft.tasks.shared.inspected.decoded import plain_beam
-from weft.tasks.shared.inspected.inspected import Inspected
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tests.search.test_trace import by_hand
 from weft.figures.colours import to_oklab
 from weft.figures.fonts import readable
 from weft.inspect.views.tree import TreeView
-from weft.tasks.shared.inspected.inspected import Searched
+from weft.tasks.inspection import Searched
 
 
 @pytest.mark.parametrize("pieces", [(".", "abcdefghijkl"), ("abcdefghijkl", "."), ("黑狗", "i")])

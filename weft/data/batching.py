@@ -8,7 +8,7 @@ shuffle is complete. With 100 million, memory holds one block and the order of t
 disk is read in runs. Read next: store.py, where the lengths come from.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -206,3 +206,56 @@ def _cut(lengths: np.ndarray, max_tokens: int, max_rows: int | None) -> list[int
         if start >= size:
             return cuts
         cuts.append(start)
+
+
+class ShuffledBatches:
+    """Batches of equal size in a new order each epoch; the last one may be smaller.
+
+    Args:
+        count: number of examples.
+        rows: examples per batch.
+        seed: of the orders.
+        most: maximum number of examples per epoch; 0 for all.
+    """
+
+    def __init__(self, count: int, rows: int, seed: int, *, most: int = 0) -> None:
+        self._count, self._rows, self._most, self._seed = count, rows, most or count, seed
+
+    def epoch(self, number: int) -> list[np.ndarray]:
+        """Arrays of example numbers."""
+        order = np.random.default_rng([self._seed, number]).permutation(self._count)[: self._most]
+        return [order[at : at + self._rows] for at in range(0, len(order), self._rows)]
+
+
+def length_groups(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """The numbers of the rows, shortest first, in groups of at most `most` positions.
+
+    Args:
+        lengths: of the rows.
+        most: maximum positions per group, with padding; a longer row is a group of its own.
+
+    Example:
+        >>> list(length_groups([3, 1, 2, 9], most=4))
+        [[1, 2], [0], [3]]
+    """
+    return _cut_groups(lengths, lambda rows, longest, following: max(1, following) * (rows + 1) > most)
+
+
+def filled_groups(lengths: Sequence[int], least: int) -> Iterator[list[int]]:
+    """Like `length_groups`, but each group ends once it has `least` positions.
+
+    Example:
+        >>> list(filled_groups([3, 1, 2, 9], least=4))
+        [[1, 2], [0, 3]]
+    """
+    return _cut_groups(lengths, lambda rows, longest, following: longest * rows >= least)
+
+
+def _cut_groups(lengths: Sequence[int], closed: Callable[[int, int, int], bool]) -> Iterator[list[int]]:
+    order = sorted(range(len(lengths)), key=lambda number: lengths[number])
+    group: list[int] = []
+    for number, following in zip(order, [*order[1:], None], strict=True):
+        group.append(number)
+        if following is None or closed(len(group), lengths[number], lengths[following]):
+            yield group
+            group = []

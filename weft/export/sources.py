@@ -8,7 +8,7 @@ from typing import Any
 from weft.errors import DataError
 from weft.export.agreement import COUNT
 from weft.run import Opened
-from weft.tasks.shared.running_text import ProseData
+from weft.tasks.running_text.data import ProseData
 from weft.tasks.shared.writing.examples import SEED, examples
 from weft.tasks.shared.writing.ready import PairPipeline
 from weft.text.vocabulary import EOS, Vocabulary

@@ -1,6 +1,6 @@
 """The page and the files of `weft inspect`: all views of one input.
 
-Read next: ../tasks/shared/inspected/inspected.py, views/view.py, page/html.py.
+Read next: ../tasks/inspection.py, views/view.py, page/html.py.
 """
 
 import csv
@@ -17,7 +17,7 @@ from weft.inspect.page.html import Head, page
 from weft.inspect.views.view import View
 from weft.run import Opened
 from weft.store import files, jsonfile
-from weft.tasks.shared.inspected.inspected import LONGEST, Examples, Inspected
+from weft.tasks.inspection import LONGEST, Examples, Inspected
 from weft.version import __version__
 
 Format = Literal["svg", "png", "csv", "json"]

@@ -5,7 +5,7 @@ Read next: each.py; tag/predictor.py, a short one.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, NamedTuple, TypeVar
@@ -257,3 +257,25 @@ def separated(found: Iterable[In | Failure], places: Iterable[Place]) -> Separat
 def name_of(source: Path | BinaryIO) -> str:
     """The name of a source in an error."""
     return str(source) if isinstance(source, Path) else "standard input"
+
+
+def read_each(
+    source: Path | BinaryIO, files: Iterable[tuple[Path, Place]], read: Callable[[Path], In]
+) -> Iterator[Given[In]]:
+    """Read each file of a source; a file that cannot be read gives an error instead of its content.
+
+    Args:
+        source: given by the user.
+        files: files of the source, each with its place for errors: the file, or the line that names it.
+        read: reads a file.
+
+    Raises:
+        DataError: the source is a single file and cannot be read.
+    """
+    for path, place in files:
+        try:
+            yield Given(place, read(path))
+        except DataError as error:
+            if path == source:
+                raise
+            yield Given(place, error)

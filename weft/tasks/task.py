@@ -25,7 +25,7 @@ from weft.tasks.validation import Validation
 from weft.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from weft.tasks.shared.inspected.inspected import Examples, Inspected
+    from weft.tasks.inspection import Examples, Inspected
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
@@ -229,7 +229,7 @@ class Pipeline(ABC):
 
         If `text` is None, the input is one of `examples`, from the run's validation data.
         """
-        from weft.tasks.shared.inspected.inspected import Inspected, checked
+        from weft.tasks.inspection import Inspected, checked
 
         file = rooms.file_beside(type(self), "inspected")
         if file is None:

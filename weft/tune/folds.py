@@ -1,6 +1,6 @@
 """Cross-validation: train and test every fold of a recipe, and report one mean with an interval.
 
-Read next: ../metrics/trainings.py, the interval; ../tasks/shared/labels/splits.py, the folds.
+Read next: ../metrics/trainings.py, the interval; ../tasks/labels/splits.py, the folds.
 """
 
 import shutil

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from weft.errors import ConfigError, DataError
-from weft.tasks.shared.labels.data import LabelData
-from weft.tasks.shared.labels.grouped import by_group, by_time, time_of
+from weft.tasks.classify.data import LabelData
+from weft.tasks.labels.splits import by_group, by_time, time_of
 
 CHANCE = random.Random(7)
 GROUPS = [f"c{CHANCE.randrange(23)}" for _ in range(211)]

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from weft.errors import DataError
-from weft.tasks.shared.labels.splits import check_classes, part_of, parts
+from weft.tasks.labels.splits import check_classes, part_of, parts
 from weft.tasks.task import Split
 
 

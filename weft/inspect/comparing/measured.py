@@ -24,7 +24,7 @@ from weft.metrics.bylength import LengthRow
 from weft.metrics.scored import as_json
 from weft.run import Opened
 from weft.store import files, jsonfile
-from weft.tasks.shared.inspected.inspected import Inspected
+from weft.tasks.inspection import Inspected
 
 VERSION = 4
 """Version of the stored facts; older ones are measured again."""

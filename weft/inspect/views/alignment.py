@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Hypothesis, Inspected
+from weft.tasks.inspection import Hypothesis, Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

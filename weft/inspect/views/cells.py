@@ -19,7 +19,7 @@ from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.probe import probe
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Inspected
+from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,7 +12,7 @@ from weft.diagnose.recorded import places, titles_of
 from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, series
 from weft.run import Opened
 from weft.store import jsonfile
-from weft.tasks.shared.inspected.inspected import Inspected
+from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Inspected, Vectors
+from weft.tasks.inspection import Inspected, Vectors
 from weft.wording import plural
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 from weft.figures.records import Forecasted
 from weft.inspect.views.view import Block, View, chart, series
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Inspected
+from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -29,7 +29,7 @@ from weft.inspect.views.view import (
     series,
 )
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Inspected
+from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

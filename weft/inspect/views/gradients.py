@@ -22,7 +22,7 @@ from weft.inspect.views.view import Block, View, capital, chart, picture_of_line
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.lstm import LSTM
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Inspected
+from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from weft.figures.colours import GRID, INK, weight_colours
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import AttentionMap, Inspected, self_attention
+from weft.tasks.inspection import AttentionMap, Inspected, self_attention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

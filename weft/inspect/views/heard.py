@@ -7,7 +7,7 @@ from weft.figures.colours import INK, weight_colours
 from weft.figures.records import Heard
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Inspected
+from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

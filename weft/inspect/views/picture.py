@@ -1,6 +1,6 @@
 """An input or output picture with attention laid over it: bright where the weights are.
 
-Read next: ../page/picture.js; ../../tasks/shared/inspected/pictures.py, which makes the weights.
+Read next: ../page/picture.js; ../../tasks/inspection.py, which makes the weights.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from weft.figures.colours import INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Inspected, Pictured
+from weft.tasks.inspection import Inspected, Pictured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,7 +14,7 @@ from weft.inspect.views.view import Block, Matrix, View, chart, matrix, picture_
 from weft.nn.distances import Alibi, Relative, Rotary
 from weft.nn.positions import Concatenated, Learned, Sinusoidal, sinusoid
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Inspected
+from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from weft.errors import ConfigError
 from weft.inspect.views.view import Block, View, chart, said, series
 from weft.metrics.bylength import LengthRow
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Inspected
+from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

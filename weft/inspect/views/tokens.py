@@ -9,7 +9,7 @@ from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Choice, Inspected
+from weft.tasks.inspection import Choice, Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

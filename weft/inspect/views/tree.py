@@ -8,7 +8,7 @@ from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
 from weft.run import Opened
 from weft.search.trace import FATES, Candidate
-from weft.tasks.shared.inspected.inspected import Inspected, Searched
+from weft.tasks.inspection import Inspected, Searched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

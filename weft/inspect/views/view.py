@@ -14,7 +14,7 @@ import numpy as np
 from weft.figures.colours import BARS, FAINT, GRID, INK, signed_colours, weight_colours
 from weft.figures.letters import printable
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Inspected
+from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

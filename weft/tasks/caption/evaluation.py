@@ -17,7 +17,7 @@ from weft.metrics.rouge import rouge_l
 from weft.metrics.scored import Scored, fingerprint
 from weft.tasks.caption.predictor import Captioner, coco
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.shared.pictures.data import Captions
+from weft.tasks.pictures.data import Captions
 from weft.wording import plural
 
 if TYPE_CHECKING:

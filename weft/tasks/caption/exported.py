@@ -12,7 +12,7 @@ from weft.errors import DataError
 from weft.metrics.cider import cider_d
 from weft.models import Generator
 from weft.tasks.exported import Exported, Score
-from weft.tasks.shared.pictures.examples import content, encoded, noise, readable
+from weft.tasks.pictures.pictures import content, encoded, noise, readable
 from weft.tasks.shared.writing.exported import SCORED, written
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ import numpy as np
 
 from weft.search.trace import Trace
 from weft.tasks.caption.predictor import Captioner, captioned
+from weft.tasks.inspection import Examples, Inspected, asked, pictured, places
+from weft.tasks.pictures.pictures import source
 from weft.tasks.shared.inspected.decoded import decoded, plain_beam
-from weft.tasks.shared.inspected.inspected import Examples, Inspected
-from weft.tasks.shared.inspected.pictures import asked, pictured, places
-from weft.tasks.shared.pictures.batch import source
 from weft.tasks.shared.writing.batch import PairBatch
 
 if TYPE_CHECKING:

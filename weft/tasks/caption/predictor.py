@@ -21,10 +21,9 @@ from weft.probe import probe
 from weft.search.hypotheses import to_lists
 from weft.tasks import predictor
 from weft.tasks.each import Failure
+from weft.tasks.pictures.data import CaptionData, read
+from weft.tasks.pictures.pictures import check_shape, parts, pictures_in, source
 from weft.tasks.predictor import Answer, Given, Place, Raw, Reads, Unanswered
-from weft.tasks.shared.pictures.batch import parts, source
-from weft.tasks.shared.pictures.data import CaptionData, read
-from weft.tasks.shared.pictures.reading import check_shape, pictures_in
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.searching import Searching

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import nn
 
+from weft.data.batching import ShuffledBatches
 from weft.errors import DataError
 from weft.metrics.bleu_n import bleu_n
 from weft.metrics.cider import cider_d
@@ -18,9 +19,9 @@ from weft.metrics.compared import Compared
 from weft.models import Generator
 from weft.tasks.caption.evaluation import CaptionEvaluation, evaluate, exact
 from weft.tasks.caption.predictor import Captioner, captioned
-from weft.tasks.shared.pictures.batch import Order, parts
-from weft.tasks.shared.pictures.data import Captions
-from weft.tasks.shared.pictures.model import places_of
+from weft.tasks.pictures.data import Captions
+from weft.tasks.pictures.model import places_of
+from weft.tasks.pictures.pictures import parts
 from weft.tasks.shared.writing.batch import PairBatch
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.members import joined, pieces
@@ -63,9 +64,9 @@ class CaptionTraining(Training):
         self.cut = sum(len(tokens) > longest for _, tokens in whole)
         self._pairs = [(number, tokens[:longest]) for number, tokens in whole]
 
-    def plan(self, seed: int) -> Order:
+    def plan(self, seed: int) -> ShuffledBatches:
         """Batches of captions in a new order each epoch."""
-        return Order(len(self._pairs), self._data.batch_rows, seed)
+        return ShuffledBatches(len(self._pairs), self._data.batch_rows, seed)
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
         chosen = [self._pairs[int(number)] for number in numbers]

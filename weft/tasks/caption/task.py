@@ -1,6 +1,6 @@
 """Captioning: describes a picture in a sentence; each word attends to the picture.
 
-Read next: ../shared/pictures/data.py, ../shared/pictures/model.py, predictor.py, evaluation.py.
+Read next: ../pictures/data.py, ../shared/pictures/model.py, predictor.py, evaluation.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ from weft.nn.pictures.front import Front
 from weft.tasks.caption.evaluation import CaptionEvaluation
 from weft.tasks.caption.predictor import captioned
 from weft.tasks.caption.ready import CaptionPipeline, CaptionTraining
-from weft.tasks.shared.pictures.check import check_captions
-from weft.tasks.shared.pictures.data import SIDE, CaptionData
-from weft.tasks.shared.pictures.model import CaptionModel
-from weft.tasks.shared.pictures.shape import read_shape, write_shape
+from weft.tasks.pictures.check import check_captions
+from weft.tasks.pictures.data import SIDE, CaptionData
+from weft.tasks.pictures.model import CaptionModel
+from weft.tasks.pictures.pictures import read_shape, write_shape
 from weft.tasks.shared.writing.decoding import EVALUATED, PREDICTED, Decoding
 from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
@@ -115,7 +115,7 @@ class Caption(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Check captions and the pictures they name; see shared/pictures/check.py."""
+        """Check captions and the pictures they name; see ../pictures/check.py."""
         return check_captions(files)
 
     def _likely(self) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from weft.data.labelled import OPTIONS, LabelledText
 from weft.data.report import COMMON, Report
 from weft.data.sides import Finding, placed
 from weft.errors import DataError
-from weft.tasks.shared.labels.data import names_of
+from weft.tasks.classify.data import names_of
 from weft.wording import plural
 
 FEW = 3  # texts of a class that is nearly empty

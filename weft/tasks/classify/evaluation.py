@@ -18,8 +18,8 @@ from weft.metrics.scored import Scored, scored
 from weft.tasks.classify.baselines import baselines
 from weft.tasks.classify.predictor import Classifier
 from weft.tasks.evaluation import Evaluation, unanswered
+from weft.tasks.labels.calibration import Confidence, confidence_of
 from weft.tasks.predictor import Place, separated
-from weft.tasks.shared.labels.sureness import Sureness, sureness
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class LabelEvaluation(Evaluation):
     rows: list[ClassRow]
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
-    sureness: Sureness
+    confidence: Confidence
     unseen: list[str]  # classes of these texts that training never saw
     wrong: list[str]
     seconds: float
@@ -52,7 +52,7 @@ class LabelEvaluation(Evaluation):
         lines = []
         if self.unseen:
             lines.append(f"  classes that training never saw (always wrong): {', '.join(self.unseen)}")
-        lines += self.sureness.lines(self.accuracy.value)
+        lines += self.confidence.lines(self.accuracy.value)
         lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} texts/s, {self.seconds:.1f} s")
         lines.append(table(self.rows))
         if len(self.labels) <= 20:
@@ -68,7 +68,7 @@ class LabelEvaluation(Evaluation):
             "classes": [row._asdict() for row in self.rows],
             "labels": self.labels,
             "confusion": self.matrix.tolist(),
-            **self.sureness.facts(),
+            **self.confidence.facts(),
             "unanswered": len(self.wrong),
             "seconds": self.seconds,
         }
@@ -118,7 +118,7 @@ def evaluate(
         rows=by_class(outputs, labels),
         labels=names,
         matrix=confusion(outputs, labels, names),
-        sureness=sureness(
+        confidence=confidence_of(
             probs,
             np.array(outputs)[answered],
             np.array(labels)[answered],

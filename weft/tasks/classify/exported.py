@@ -16,7 +16,7 @@ from weft.nn.embed.contextual import InContext
 from weft.nn.embed.grams import Grams
 from weft.store import files
 from weft.tasks.exported import Exported, Graph
-from weft.tasks.shared.labels.temperature import calibrated
+from weft.tasks.labels.calibration import calibrated
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS
 

@@ -158,7 +158,7 @@ training:
 
 
 def _count(texts: "LabelledText", separator: str | None) -> _Counted:
-    from weft.tasks.shared.labels.data import names_of  # loads torch
+    from weft.tasks.classify.data import names_of  # loads torch
 
     counts: Counter[str] = Counter()
     total = words = longest = 0
@@ -175,7 +175,7 @@ def _count(texts: "LabelledText", separator: str | None) -> _Counted:
 
 def _splits(train: Path, valid: Path | None, test: Path | None, total: int) -> str:
     """The lines of the recipe that name validation and test texts."""
-    from weft.tasks.shared.labels.splits import held_out  # loads torch
+    from weft.tasks.labels.splits import held_out  # loads torch
 
     valid, test = valid or sibling(train, VALID_NAMES), test or sibling(train, ("test",))
     if valid:

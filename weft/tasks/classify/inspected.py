@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from weft.tasks.shared.inspected.context import around, sentences
-from weft.tasks.shared.inspected.inspected import (
+from weft.tasks.inspection import (
     Choice,
     Examples,
     Inspected,
     Vectors,
+    around,
     checked,
+    sentences,
     table_of,
 )
 

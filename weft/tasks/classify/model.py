@@ -24,7 +24,7 @@ from weft.nn.kernels.dropout import Dropout
 from weft.nn.pools import Mean, Pool, Summary
 from weft.tasks.classify.nested import Nested
 from weft.tasks.classify.several import Independent
-from weft.tasks.shared.labels.weights import ClassWeights, check_weights
+from weft.tasks.labels.weights import ClassWeights, check_weights
 
 
 @dataclass(frozen=True, kw_only=True)

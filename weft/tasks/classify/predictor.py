@@ -11,18 +11,18 @@ from typing import BinaryIO
 import numpy as np
 import torch
 
+from weft.data.batching import length_groups
 from weft.data.labelled import MARK, Labelled, kind_of
 from weft.errors import ConfigError, DataError
 from weft.models import Predictor
 from weft.tasks import predictor
 from weft.tasks.classify.answers import Asked, Classified, Header, Row, Unclassified
+from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.explanation import Explanation, explain
 from weft.tasks.classify.reader import Decided, Reader
 from weft.tasks.each import Failure, windows
+from weft.tasks.labels.calibration import calibrated
 from weft.tasks.predictor import Answer, Given, Place, Raw
-from weft.tasks.shared.labels.data import LabelData
-from weft.tasks.shared.labels.temperature import calibrated
-from weft.tasks.shared.like_length import groups
 
 WINDOW = 2048  # texts that are sorted by length together
 TOKENS = 8192  # of a batch, padding counted
@@ -172,7 +172,7 @@ class Classifier(predictor.Predictor[Asked]):
     def _window(self, read: Sequence[str]) -> list[Decided]:
         rows = self.reader.encode(read)
         results: dict[int, Decided] = {}
-        for group in groups([len(row) for row in rows], TOKENS):
+        for group in length_groups([len(row) for row in rows], TOKENS):
             decided = self._batch([rows[n] for n in group], [read[n] for n in group])
             results.update(zip(group, decided, strict=True))
         return [results[number] for number in range(len(read))]

@@ -16,11 +16,11 @@ from weft.errors import CheckpointError
 from weft.nn.embed.contextual import Twice
 from weft.nn.embed.grams import Grams
 from weft.store import jsonfile
+from weft.tasks.classify.data import names_of
 from weft.tasks.classify.items import Items
 from weft.tasks.classify.model import Bag
 from weft.tasks.classify.several import USUAL
-from weft.tasks.shared.labels.batch import LabelBatch
-from weft.tasks.shared.labels.data import names_of
+from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.shared.writing.batch import pad
 from weft.text.loading import load_vocabulary
 from weft.text.normalise import words_of
@@ -64,7 +64,7 @@ class Reader:
     Attributes:
         thresholds: probability from which on each label is given, where a text may have several.
         context: spells sentences for a model of words in context, if there is one.
-        temperature: divides the log-probabilities of the classes; see temperature.py.
+        temperature: divides the log-probabilities of the classes; see ../labels/calibration.py.
     """
 
     def __init__(

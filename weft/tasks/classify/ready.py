@@ -19,18 +19,18 @@ from weft.metrics.f1 import ClassRow, by_class
 from weft.metrics.label_sets import by_label
 from weft.metrics.temperature import fitted
 from weft.models import Predictor
+from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.evaluation import LabelEvaluation, evaluate
 from weft.tasks.classify.predictor import Classifier, order
 from weft.tasks.classify.reader import Decided, Reader
 from weft.tasks.classify.several import nats, thresholds
 from weft.tasks.classify.several_evaluation import SeveralEvaluation, evaluate_several
 from weft.tasks.classify.start import begin
+from weft.tasks.contextual import Standing
+from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.labels.calibration import LabelCalibration, outdated
+from weft.tasks.labels.weights import weights_of
 from weft.tasks.predictor import Place, separated
-from weft.tasks.shared.context.standing import Standing
-from weft.tasks.shared.labels import temperature
-from weft.tasks.shared.labels.batch import LabelBatch
-from weft.tasks.shared.labels.data import LabelData
-from weft.tasks.shared.labels.weights import weights_of
 from weft.tasks.task import Pipeline, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, first, samples_of
 
@@ -240,7 +240,7 @@ class ClassifyPipeline(Pipeline):
             if isinstance(member.pipeline, ClassifyPipeline):
                 self._check_unseen(member, split)
         title += f", {1 + len(members)} runs together" if members else ""
-        title += temperature.outdated(self._run)
+        title += outdated(self._run)
         classifier = self.predictor(model, {"ensemble": members})
         texts, labels, lines, _ = Texts.of(found)
         known = None if train is None else train[:2]
@@ -262,7 +262,7 @@ class ClassifyPipeline(Pipeline):
         else:
             self.reader.temperature = fitted(np.log(np.maximum(probs, 1e-30)), targets)
         limits = self.reader.thresholds if several else ()
-        temperature.save(self._run, temperature.Calibrated(self.reader.temperature, limits))
+        LabelCalibration(self.reader.temperature, limits).save(self._run)
 
     def _check_unseen(self, member: Any, split: Split) -> None:
         """Refuse a member of an ensemble whose training texts may hold those of the split."""

@@ -1,6 +1,6 @@
 """Several labels for a text: each is decided by itself, above a threshold of its own.
 
-Read next: several_evaluation.py; ../shared/labels/temperature.py, which keeps the thresholds.
+Read next: several_evaluation.py; ../labels/calibration.py, which keeps the thresholds.
 """
 
 import numpy as np

@@ -13,10 +13,10 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.f1 import ClassRow, table
 from weft.metrics.label_sets import by_label, label_f1
 from weft.metrics.scored import Scored, scored
+from weft.tasks.classify.data import names_of
 from weft.tasks.classify.predictor import Classifier
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.predictor import Place, separated
-from weft.tasks.shared.labels.data import names_of
 from weft.wording import plural
 
 

@@ -1,6 +1,6 @@
 """Classification: a text has one of several classes.
 
-Read next: ../shared/labels/data.py, reader.py, model.py, ready.py, start.py, predictor.py, evaluation.py.
+Read next: data.py, reader.py, model.py, ready.py, start.py, predictor.py, evaluation.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,19 +17,19 @@ from weft.errors import ConfigError, DataError, within
 from weft.nn.embed.grams import Grams
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
+from weft.tasks import contextual as standing
 from weft.tasks.classify.check import check_labels
 from weft.tasks.classify.columns import columns
+from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.evaluation import LabelEvaluation
 from weft.tasks.classify.model import LabelModel
 from weft.tasks.classify.nested import check_subclasses
 from weft.tasks.classify.reader import Reader
 from weft.tasks.classify.ready import ClassifyPipeline, ClassifyTraining, Texts
-from weft.tasks.shared.context import standing
-from weft.tasks.shared.context.standing import Standing, whole_words
-from weft.tasks.shared.labels import temperature
-from weft.tasks.shared.labels.batch import LabelBatch
-from weft.tasks.shared.labels.data import LabelData
-from weft.tasks.shared.labels.splits import small_validation
+from weft.tasks.contextual import Standing, whole_words
+from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.labels.calibration import LabelCalibration
+from weft.tasks.labels.splits import small_validation
 from weft.tasks.shared.writing.batch import pad
 from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
@@ -143,7 +143,7 @@ class Classify(Task):
         """Read vocabulary and classes of the run."""
         stood = None if self.model_config.embedding.contextual is None else standing.reopen(self, run)
         reader = self._reader(run, stood)
-        reader.temperature, thresholds = temperature.load(run)
+        reader.temperature, thresholds = LabelCalibration.load(run)
         if len(thresholds) == len(reader.classes):
             reader.thresholds = list(thresholds)
         return ClassifyPipeline(self, reader, standing=stood, run=run)

@@ -15,7 +15,7 @@ from weft.metrics.scored import Scored, fingerprint
 from weft.tasks.draw.predictor import Painter
 from weft.tasks.draw.tiles import FIRST
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.shared.pictures.data import Captions
+from weft.tasks.pictures.data import Captions
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.shared.writing.scoring import scores_of
 from weft.wording import plural

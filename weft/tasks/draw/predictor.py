@@ -14,8 +14,8 @@ from weft.errors import ConfigError
 from weft.models import Generator
 from weft.tasks import predictor
 from weft.tasks.draw.tiles import FIRST, Tiles
+from weft.tasks.pictures.pictures import parts
 from weft.tasks.predictor import Answer, Json, Place, Raw
-from weft.tasks.shared.pictures.batch import parts
 from weft.tasks.shared.writing.batch import pad
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.searching import Searching

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import nn
 
+from weft.data.batching import ShuffledBatches
 from weft.errors import DataError
 from weft.models import Generator
 from weft.tasks.draw.evaluation import DrawEvaluation, evaluate, judged
 from weft.tasks.draw.predictor import Painter
 from weft.tasks.draw.tiles import Tiles
-from weft.tasks.shared.pictures.batch import Order
-from weft.tasks.shared.pictures.data import Captions
+from weft.tasks.pictures.data import Captions
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.evaluation import loss_of_pairs
 from weft.tasks.task import Pipeline, Split, Training
@@ -60,9 +60,9 @@ class DrawTraining(Training):
             for caption in captions
         ]
 
-    def plan(self, seed: int) -> Order:
+    def plan(self, seed: int) -> ShuffledBatches:
         """Batches of pairs in a new order each epoch."""
-        return Order(len(self.pairs), self._data.batch_rows, seed)
+        return ShuffledBatches(len(self.pairs), self._data.batch_rows, seed)
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
         chosen = [self.pairs[int(number)] for number in numbers]

@@ -1,7 +1,7 @@
 """Text to picture: a caption becomes a picture, drawn tile by tile in reading order.
 
 The reverse of captioning: the source is words, the target is the numbers of tiles from a palette that is
-learnt from the training pictures. Read next: tiles.py, predictor.py, ../shared/pictures/model.py.
+learnt from the training pictures. Read next: tiles.py, predictor.py, ../pictures/model.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ from weft.nn.heads.head import Loss
 from weft.tasks.draw.evaluation import DrawEvaluation
 from weft.tasks.draw.ready import DrawPipeline, DrawTraining, drawable
 from weft.tasks.draw.tiles import Tiles
-from weft.tasks.shared.pictures.check import check_captions
-from weft.tasks.shared.pictures.data import DrawData
-from weft.tasks.shared.pictures.model import DrawModel
-from weft.tasks.shared.pictures.shape import read_shape, write_shape
+from weft.tasks.pictures.check import check_captions
+from weft.tasks.pictures.data import DrawData
+from weft.tasks.pictures.model import DrawModel
+from weft.tasks.pictures.pictures import read_shape, write_shape
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.task import SPLITS, Progress, Split, Task
@@ -113,7 +113,7 @@ class Draw(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Check captions and the pictures they name; see shared/pictures/check.py."""
+        """Check captions and the pictures they name; see ../pictures/check.py."""
         return check_captions(files)
 
 

@@ -16,9 +16,9 @@ from weft.nn.embed.contextual import BothWays
 from weft.nn.embed.words import Spelled
 from weft.tasks.elmo.predictor import WORDS, Embedded
 from weft.tasks.exported import Exported, Graph
+from weft.tasks.lexicon import LETTERS
 from weft.tasks.predictor import Answer
-from weft.tasks.shared.context import text
-from weft.tasks.shared.lexicon import LETTERS
+from weft.tasks.running_text import sentences as text
 from weft.text.portable import portable_cutter
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import torch
 from weft.errors import DataError
 from weft.nn.embed.contextual import BOUNDARY, Sentences
 from weft.tasks.elmo.predictor import END, Comparer
-from weft.tasks.shared.inspected.context import around, sentences
-from weft.tasks.shared.inspected.inspected import Examples, Inspected, Vectors, checked, choices_of
+from weft.tasks.inspection import Examples, Inspected, Vectors, around, checked, choices_of, sentences
 
 if TYPE_CHECKING:
     from weft.tasks.elmo.ready import ElmoPipeline

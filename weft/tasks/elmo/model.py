@@ -7,7 +7,7 @@ from typing import NamedTuple
 from weft.errors import ConfigError
 from weft.nn.embed.contextual import BothWays
 from weft.store import jsonfile
-from weft.tasks.shared.lexicon import Lexicon
+from weft.tasks.lexicon import Lexicon
 
 LEXICON, SIZES = "tokenizer.elmo.json", "tokenizer.elmo-sizes.json"
 

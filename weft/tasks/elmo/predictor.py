@@ -10,10 +10,10 @@ from torch import Tensor
 from weft.errors import DataError
 from weft.nn.embed.contextual import BOUNDARY, BothWays
 from weft.tasks import predictor
+from weft.tasks.lexicon import Lexicon
 from weft.tasks.predictor import Answer, Given, Json, Place, Raw
-from weft.tasks.shared.context.text import words_of
-from weft.tasks.shared.lexicon import Lexicon
-from weft.tasks.shared.running_text import ProseData
+from weft.tasks.running_text.data import ProseData
+from weft.tasks.running_text.sentences import words_of
 
 END = "<end>"
 WORDS = 200

@@ -15,10 +15,10 @@ from weft.data.plain import PlainText, no_words
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.tasks.elmo.evaluation import collate, evaluate, nats
 from weft.tasks.elmo.predictor import Comparer
-from weft.tasks.shared.context import text
-from weft.tasks.shared.context.evaluation import ContextEvaluation, perplexity
-from weft.tasks.shared.lexicon import Lexicon
-from weft.tasks.shared.running_text import ProseData
+from weft.tasks.lexicon import Lexicon
+from weft.tasks.running_text import sentences as text
+from weft.tasks.running_text.data import ProseData
+from weft.tasks.running_text.evaluation import ContextEvaluation, perplexity
 from weft.tasks.task import Contextual, Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 

@@ -1,7 +1,7 @@
 """ELMo: a forward and a backward language model over letters, whose layers are words in context.
 
 A tagger uses it with `model.embedding.contextual: RUN`. Read next: ../../nn/embed/contextual.py;
-../shared/context/text.py, model.py, ready.py, predictor.py.
+../running_text/sentences.py, model.py, ready.py, predictor.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ from weft.nn.heads.head import Loss
 from weft.tasks.elmo.evaluation import collate
 from weft.tasks.elmo.model import SIZES, Elmo, ElmoModel
 from weft.tasks.elmo.ready import ElmoPipeline, ElmoTraining
-from weft.tasks.shared.context import text
-from weft.tasks.shared.context.evaluation import ContextEvaluation
-from weft.tasks.shared.running_text import ProseData
+from weft.tasks.running_text import sentences as text
+from weft.tasks.running_text.data import ProseData
+from weft.tasks.running_text.evaluation import ContextEvaluation
 from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.wording import plural
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.errors import DataError
 from weft.tasks.embeddings.predictor import NEAREST
-from weft.tasks.shared.inspected.inspected import Examples, Inspected, Vectors, checked
+from weft.tasks.inspection import Examples, Inspected, Vectors, checked
 
 if TYPE_CHECKING:
     from weft.tasks.embeddings.ready import EmbeddingsPipeline

@@ -11,7 +11,7 @@ from weft.figures.records import Forecasted
 from weft.tasks.forecast.forecaster import Forecaster
 from weft.tasks.forecast.model import SeriesBatch
 from weft.tasks.forecast.tensors import tensors
-from weft.tasks.shared.inspected.inspected import Examples, Inspected
+from weft.tasks.inspection import Examples, Inspected
 
 if TYPE_CHECKING:
     from weft.data.series import Table

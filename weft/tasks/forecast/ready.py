@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from weft.data.batching import ShuffledBatches
 from weft.data.windows import Windows
 from weft.errors import ConfigError, DataError, within
 from weft.tasks.forecast.about import scales_of
@@ -21,7 +22,6 @@ from weft.tasks.forecast.ensemble import Together, see_that_it_joins
 from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate, mean_squared
 from weft.tasks.forecast.forecaster import check_columns
 from weft.tasks.forecast.model import Forecast, SeriesBatch
-from weft.tasks.forecast.plan import WindowPlan
 from weft.tasks.forecast.predictor import ForecastPredictor
 from weft.tasks.forecast.tensors import tensors
 from weft.tasks.task import Pipeline, Split, Training
@@ -46,10 +46,10 @@ class ForecastTraining(Training):
         self._windows = windows
         self._train = windows.of(PARTS["train"])  # [N, 2]
 
-    def plan(self, seed: int) -> WindowPlan:
+    def plan(self, seed: int) -> ShuffledBatches:
         """All windows in a new order each epoch, or as many as the recipe's `windows_an_epoch`."""
         rows, most = self._data.batch_rows, self._data.windows_an_epoch
-        return WindowPlan(len(self._train), rows=rows, most=most, seed=seed)
+        return ShuffledBatches(len(self._train), rows, seed, most=most)
 
     def collate(self, numbers: np.ndarray) -> SeriesBatch:
         past, future = tensors(self._windows, self._train[numbers], torch.device("cpu"))

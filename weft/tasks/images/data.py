@@ -13,8 +13,8 @@ import numpy as np
 from weft.data.images import Labelled, is_clip, read_clip, read_folders, read_picture, stack
 from weft.data.shapes import moving, shapes
 from weft.errors import ConfigError, DataError
-from weft.tasks.shared.labels.splits import check_classes, parts
-from weft.tasks.shared.pictures.data import SIDE
+from weft.tasks.labels.splits import check_classes, parts
+from weft.tasks.pictures.data import SIDE
 from weft.tasks.task import SPLITS, Split
 
 FRAMES = 6

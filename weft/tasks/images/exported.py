@@ -11,7 +11,7 @@ from weft.errors import DataError
 from weft.models import Predictor
 from weft.nn.pictures.front import Front
 from weft.tasks.exported import Exported, Graph
-from weft.tasks.shared.pictures.examples import content, encoded, noise, readable
+from weft.tasks.pictures.pictures import content, encoded, noise, readable
 
 if TYPE_CHECKING:
     from weft.tasks.images.ready import ImagesPipeline
@@ -28,7 +28,7 @@ class Classes(nn.Module):
 
     def forward(self, pixels: Tensor) -> Tensor:
         """[B, *shape] uint8 to [B, C]."""
-        x = pixels.float() / 127.5 - 1  # as in ../shared/pictures/batch.py
+        x = pixels.float() / 127.5 - 1  # as in ../pictures/pictures.py
         mask = torch.ones(pixels.shape[0], self.places, dtype=torch.bool, device=pixels.device)
         logp: Tensor = self.model(x, mask)[:, 0]
         return logp

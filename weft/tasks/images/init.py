@@ -43,7 +43,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
     Raises:
         DataError: folders are missing, or hold one class only.
     """
-    from weft.tasks.shared.pictures.data import read  # loads torch
+    from weft.tasks.pictures.data import read  # loads torch
 
     valid = valid or _folder_beside(train, VALID_NAMES)
     test = test or _folder_beside(train, ("test",))

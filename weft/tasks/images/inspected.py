@@ -8,10 +8,9 @@ import torch
 
 from weft.probe import probe
 from weft.tasks.images.predictor import PictureClassifier
-from weft.tasks.shared.inspected.inspected import Choice, Examples, Inspected, Pictured
-from weft.tasks.shared.inspected.pictures import asked, places
-from weft.tasks.shared.labels.batch import LabelBatch
-from weft.tasks.shared.pictures.batch import source
+from weft.tasks.inspection import Choice, Examples, Inspected, Pictured, asked, places
+from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.pictures.pictures import source
 
 if TYPE_CHECKING:
     from weft.tasks.images.ready import ImagesPipeline

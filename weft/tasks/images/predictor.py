@@ -11,10 +11,8 @@ from weft.data.held import held
 from weft.models import Predictor
 from weft.nn.pictures.front import Front
 from weft.tasks import predictor
-from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Reads
-from weft.tasks.shared.listed import read_each
-from weft.tasks.shared.pictures.batch import parts, source
-from weft.tasks.shared.pictures.reading import check_shape, pictures_in
+from weft.tasks.pictures.pictures import check_shape, parts, pictures_in, source
+from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Reads, read_each
 
 ROWS = 64
 

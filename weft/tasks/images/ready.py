@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from weft.data.batching import ShuffledBatches
 from weft.data.images import read_folders
 from weft.errors import DataError
 from weft.metrics.f1 import by_class
@@ -20,9 +21,9 @@ from weft.models import Predictor
 from weft.tasks.images.data import Classed
 from weft.tasks.images.evaluation import ImageEvaluation, evaluate
 from weft.tasks.images.predictor import PictureClassifier
-from weft.tasks.shared.labels.batch import LabelBatch
-from weft.tasks.shared.pictures.batch import Order, source
-from weft.tasks.shared.pictures.model import places_of
+from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.pictures.model import places_of
+from weft.tasks.pictures.pictures import source
 from weft.tasks.task import Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 
@@ -46,9 +47,9 @@ class ImagesTraining(Training):
         self._valid = valid
         self._places = places_of(task.model_config.front, train.pixels.shape[1:])
 
-    def plan(self, seed: int) -> Order:
+    def plan(self, seed: int) -> ShuffledBatches:
         """Batches of pictures in a new order each epoch."""
-        return Order(len(self._train.labels), self._data.batch_rows, seed)
+        return ShuffledBatches(len(self._train.labels), self._data.batch_rows, seed)
 
     def collate(self, numbers: np.ndarray) -> LabelBatch:
         labels = [self._names.index(self._train.labels[int(number)]) for number in numbers]

@@ -1,6 +1,6 @@
 """Images and video: predicts the class of a picture or a clip.
 
-Read next: data.py, ../shared/pictures/model.py, predictor.py; ../nn/pictures/convolution.py.
+Read next: data.py, ../pictures/model.py, predictor.py; ../nn/pictures/convolution.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,11 +16,10 @@ from weft.nn.heads.head import Loss
 from weft.tasks.images.data import ClassData
 from weft.tasks.images.evaluation import ImageEvaluation
 from weft.tasks.images.ready import ImagesPipeline, ImagesTraining
-from weft.tasks.shared.labels.batch import LabelBatch
-from weft.tasks.shared.pictures.batch import source
-from weft.tasks.shared.pictures.check import check_classes
-from weft.tasks.shared.pictures.model import ImageModel, places_of
-from weft.tasks.shared.pictures.shape import read_shape, write_shape
+from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.pictures.check import check_classes
+from weft.tasks.pictures.model import ImageModel, places_of
+from weft.tasks.pictures.pictures import read_shape, source, write_shape
 from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.wording import plural
 
@@ -96,5 +95,5 @@ class Images(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Check folders of pictures or clips; see shared/pictures/check.py."""
+        """Check folders of pictures or clips; see ../pictures/check.py."""
         return check_classes(files)

@@ -23,7 +23,7 @@ from weft.tasks.language.mixture import Counted, Parts, Weights, counted, halves
 from weft.tasks.language.scoring import too_long
 from weft.tasks.language.stream import Stream, lines_of
 from weft.tasks.language.writing import Writing
-from weft.tasks.shared.running_text import ProseData
+from weft.tasks.running_text.data import ProseData
 from weft.wording import plural
 
 if TYPE_CHECKING:

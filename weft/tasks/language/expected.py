@@ -9,10 +9,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from weft.data.batching import filled_groups
 from weft.tasks.language.batch import ProseBatch
 from weft.tasks.language.cache import Remembered
 from weft.tasks.language.step import Reader
-from weft.tasks.shared.like_length import filled
 from weft.tasks.shared.writing.batch import pad
 
 READ = 2048
@@ -59,7 +59,7 @@ def expected(
     found: dict[tuple[int, int], Expected] = {}
     lengths = [part.end - part.begin for part in parts]
     with torch.inference_mode():
-        for chosen in filled(lengths, READ) if parts else ():
+        for chosen in filled_groups(lengths, READ) if parts else ():
             found |= _read(reader, rows, [parts[number] for number in chosen], k)
     return [[found[number, place] for place in range(1, len(row))] for number, row in enumerate(rows)]
 

@@ -8,18 +8,19 @@ import torch
 
 from weft.search.beam import beam
 from weft.search.trace import Trace
-from weft.tasks.language.batch import collate_lines
-from weft.tasks.shared.inspected.context import around, sentences
-from weft.tasks.shared.inspected.decoded import Called
-from weft.tasks.shared.inspected.inspected import (
+from weft.tasks.inspection import (
     Examples,
     Inspected,
     Searched,
     Vectors,
+    around,
     checked,
     choices_of,
+    sentences,
     table_of,
 )
+from weft.tasks.language.batch import collate_lines
+from weft.tasks.shared.inspected.decoded import Called
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from weft.tasks.language.cache import SHARPNESS, cached_logp
 from weft.tasks.language.scoring import token_logp
 from weft.tasks.language.stream import Stream
 from weft.tasks.language.writing import Writing
-from weft.tasks.shared.running_text import Batching, ProseData
+from weft.tasks.running_text.data import Batching, ProseData
 from weft.text.vocabulary import EOS, PAD, SOS
 
 STEPS = 40  # of a search that narrows an interval by 0.618 each

@@ -22,7 +22,7 @@ from weft.tasks.language.reading import known, reading_of
 from weft.tasks.language.step import Mixed, Reader
 from weft.tasks.language.writing import Writing
 from weft.tasks.predictor import Answer, Place, Predictor, Raw
-from weft.tasks.shared.running_text import Batching
+from weft.tasks.running_text.data import Batching
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 WINDOW = 512  # lines per sort by length

@@ -28,7 +28,7 @@ from weft.tasks.language.step import Mixed
 from weft.tasks.language.stream import Pieces, Stream, Windows, line_batches, lines_of, rarity
 from weft.tasks.language.stream import read as read_text
 from weft.tasks.language.writing import Writing
-from weft.tasks.shared.running_text import ProseData
+from weft.tasks.running_text.data import ProseData
 from weft.tasks.task import Pipeline, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary

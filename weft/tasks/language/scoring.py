@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weft.data.batching import filled_groups
 from weft.models import Generator
 from weft.nn.heads.head import Head
 from weft.nn.positions import most_positions
 from weft.tasks.language.batch import ProseBatch, collate_lines, cut
 from weft.tasks.language.stream import Stream, lines_of
-from weft.tasks.shared.like_length import filled
-from weft.tasks.shared.running_text import Batching
+from weft.tasks.running_text.data import Batching
 from weft.text.vocabulary import EOS
 
 TOKENS = 2048  # scored per step
@@ -110,7 +110,7 @@ def _by_lines(model: Generator, lines: Sequence[np.ndarray], stride: int) -> np.
             model, np.array([EOS, *lines[number], EOS]), most, min(stride or most, most)
         )
     short = np.setdiff1d(np.arange(len(lines)), long).tolist()
-    for chosen in filled([len(lines[number]) + 1 for number in short], TOKENS):
+    for chosen in filled_groups([len(lines[number]) + 1 for number in short], TOKENS):
         numbers = [short[place] for place in chosen]
         logp = token_rows(model, collate_lines([lines[number] for number in numbers]))
         for row, number in zip(logp, numbers, strict=True):

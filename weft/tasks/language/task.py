@@ -1,6 +1,6 @@
 """Language models: predicts the next token of a text, and scores texts.
 
-Read next: ../shared/running_text.py, model.py, ready.py, scoring.py (contexts), evaluation.py, predictor.py.
+Read next: ../running_text/data.py, model.py, ready.py, scoring.py (contexts), evaluation.py, predictor.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from weft.tasks.language.evaluation import ProseEvaluation
 from weft.tasks.language.model import ProseModel, grows
 from weft.tasks.language.ready import LanguagePipeline, LanguageTraining, as_read, read
 from weft.tasks.language.writing import Writing
-from weft.tasks.shared.running_text import ProseData
+from weft.tasks.running_text.data import ProseData
 from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary

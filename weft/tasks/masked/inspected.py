@@ -8,19 +8,20 @@ import numpy as np
 import torch
 
 from weft.errors import DataError
-from weft.tasks.masked.model import SPECIALS, Hidden
-from weft.tasks.masked.predictor import MASK, Filler
-from weft.tasks.shared.inspected.context import around, sentences
-from weft.tasks.shared.inspected.decoded import Called
-from weft.tasks.shared.inspected.inspected import (
+from weft.tasks.inspection import (
     Choice,
     Examples,
     Inspected,
     Vectors,
+    around,
     checked,
     choices_of,
+    sentences,
     table_of,
 )
+from weft.tasks.masked.model import SPECIALS, Hidden
+from weft.tasks.masked.predictor import MASK, Filler
+from weft.tasks.shared.inspected.decoded import Called
 from weft.text.vocabulary import EOS, SOS
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from weft.nn.embed.pieces import PiecesInContext
 from weft.tasks.masked.evaluation import evaluate, score
 from weft.tasks.masked.model import Hidden, Masked, hide, words_in_pieces
 from weft.tasks.masked.predictor import MASK, Filler
-from weft.tasks.shared.context.evaluation import ContextEvaluation
-from weft.tasks.shared.running_text import ProseData
+from weft.tasks.running_text.data import ProseData
+from weft.tasks.running_text.evaluation import ContextEvaluation
 from weft.tasks.task import Contextual, Pipeline, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary

@@ -13,9 +13,9 @@ from weft.errors import CheckpointError, within
 from weft.nn.heads.head import Loss
 from weft.tasks.masked.model import MaskedModel, hide
 from weft.tasks.masked.ready import MaskedPipeline, MaskedTraining, read
-from weft.tasks.shared.context import text
-from weft.tasks.shared.context.evaluation import ContextEvaluation
-from weft.tasks.shared.running_text import ProseData
+from weft.tasks.running_text import sentences as text
+from weft.tasks.running_text.data import ProseData
+from weft.tasks.running_text.evaluation import ContextEvaluation
 from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 

@@ -9,8 +9,8 @@ import torch
 from weft.data.memory import adding
 from weft.errors import ConfigError
 from weft.shapes import check_choice
+from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.memory.problems import PROBLEMS
-from weft.tasks.shared.labels.batch import LabelBatch
 
 Problem = Literal["adding", "copying", "selective", "induction", "recall", "cups"]
 STREAMS = ("train", "valid", "test")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from weft.tasks.inspection import Examples, Inspected, checked, choices_of
+from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.memory.problems import NAMES, PROBLEMS
-from weft.tasks.shared.inspected.inspected import Examples, Inspected, checked, choices_of
-from weft.tasks.shared.labels.batch import LabelBatch
 
 if TYPE_CHECKING:
     from weft.tasks.memory.ready import MemoryPipeline

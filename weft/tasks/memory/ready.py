@@ -12,10 +12,10 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.models import Predictor
+from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.memory.data import Fresh, MemoryData
 from weft.tasks.memory.evaluation import MemoryEvaluation, evaluate, measure
 from weft.tasks.memory.predictor import Rememberer
-from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.task import Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 

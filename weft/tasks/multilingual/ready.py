@@ -18,11 +18,11 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.metrics.compared import of_lines
 from weft.models import Generator
+from weft.tasks.inspection import Examples, Inspected, checked
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation, together
 from weft.tasks.multilingual.predictor import ManyTranslator
 from weft.tasks.predictor import Predictor
-from weft.tasks.shared.inspected.inspected import Examples, Inspected, checked
 from weft.tasks.shared.writing.augmented import AugmentedPairs
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.decoding import Decoding

@@ -15,8 +15,8 @@ import torch
 from weft.data.audio import Sound, Spoken, read_spoken, read_wav, resample
 from weft.errors import ConfigError, DataError
 from weft.nn.embed.audio import log_mel, mel_filters, normalised
-from weft.tasks.shared.labels.data import WordSettings
 from weft.tasks.task import Progress, Split
+from weft.tasks.vocabulary import WordSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,8 @@ from weft.data.audio import read_spoken
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Heard
 from weft.search.trace import Trace
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.shared.inspected.decoded import decoded, plain_beam
-from weft.tasks.shared.inspected.inspected import Examples, Inspected
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings, pad_frames
 from weft.tasks.speech.predictor import Transcriber
 

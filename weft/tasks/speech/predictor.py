@@ -20,8 +20,7 @@ from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
 from weft.tasks import predictor
-from weft.tasks.predictor import Given, Place, Raw, Reads, name_of
-from weft.tasks.shared.listed import read_each
+from weft.tasks.predictor import Given, Place, Raw, Reads, name_of, read_each
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.searching import Searching
 from weft.tasks.shared.writing.translator import Best, Translation

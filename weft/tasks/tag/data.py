@@ -1,6 +1,6 @@
 """A recipe's section `data` for tagging: which files, which column, which batches.
 
-Read next: ../../data/conllu.py, which reads them; ../shared/lexicon.py, which turns words into numbers.
+Read next: ../../data/conllu.py, which reads them; ../lexicon.py, which turns words into numbers.
 """
 
 from collections.abc import Iterator
@@ -9,8 +9,7 @@ from pathlib import Path
 
 from weft.data.conllu import Column, Sentence, grouped, read_sentences
 from weft.errors import ConfigError, DataError
-from weft.tasks.shared.labels.cut import check_columns, check_enough, cut, said
-from weft.tasks.shared.labels.splits import check_parts
+from weft.tasks.labels.splits import check_columns, check_enough, check_parts, cut, said
 from weft.tasks.task import Split
 
 

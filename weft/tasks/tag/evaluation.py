@@ -20,9 +20,9 @@ from weft.metrics.scored import Scored, scored
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
 from weft.tasks.evaluation import Evaluation, unanswered
+from weft.tasks.labels.calibration import Confidence, confidence_of
+from weft.tasks.lexicon import Lexicon
 from weft.tasks.predictor import Place, separated
-from weft.tasks.shared.labels.sureness import Sureness, sureness
-from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.tag.predictor import Tagger
 from weft.wording import plural
 
@@ -42,7 +42,7 @@ class TagEvaluation(Evaluation):
     rows: list[ClassRow]
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
-    sureness: Sureness
+    confidence: Confidence
     words: int
     unseen_tags: list[str]  # in this text, not in the training data
     wrong: list[str]
@@ -59,7 +59,7 @@ class TagEvaluation(Evaluation):
         lines = []
         if self.unseen_tags:
             lines.append(f"  tags that training never saw (always wrong): {', '.join(self.unseen_tags)}")
-        lines += self.sureness.lines(self.accuracy.value)
+        lines += self.confidence.lines(self.accuracy.value)
         rate = self.words / max(self.seconds, 1e-9)
         lines.append(f"  {rate:,.0f} words per CPU second with probabilities, {self.seconds:.1f} s")
         wrong = [
@@ -78,7 +78,7 @@ class TagEvaluation(Evaluation):
             "classes": [row._asdict() for row in self.rows],
             "labels": self.labels,
             "confusion": self.matrix.tolist(),
-            **self.sureness.facts(),
+            **self.confidence.facts(),
             "words": self.words,
             "unanswered": len(self.wrong),
             "seconds": self.seconds,
@@ -132,7 +132,7 @@ def evaluate(
         rows=by_class(*flat),
         labels=labels,
         matrix=confusion(*flat, labels),
-        sureness=sureness(
+        confidence=confidence_of(
             np.concatenate([one.every for one, _ in read]),
             np.array(list(chain(*(one.tags for one, _ in read)))),
             np.array(list(chain(*(sentence.tags or [] for _, sentence in read)))),

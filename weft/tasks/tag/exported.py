@@ -15,7 +15,7 @@ from weft.nn.embed.words import Spelled, Words
 from weft.nn.heads.crf import Crf
 from weft.store import files
 from weft.tasks.exported import Exported, Graph
-from weft.tasks.shared.lexicon import LETTERS
+from weft.tasks.lexicon import LETTERS
 
 if TYPE_CHECKING:
     from weft.tasks.tag.ready import TagPipeline

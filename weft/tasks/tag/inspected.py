@@ -7,16 +7,17 @@ import torch
 
 from weft.nn.embed.contextual import Twice
 from weft.nn.embed.words import Spelled
-from weft.tasks.shared.inspected.context import around, sentences
-from weft.tasks.shared.inspected.inspected import (
+from weft.tasks.inspection import (
     Examples,
     Inspected,
     Vectors,
+    around,
     checked,
     choices_of,
+    sentences,
     table_of,
 )
-from weft.tasks.shared.labels.batch import LabelBatch
+from weft.tasks.labels.batch import LabelBatch
 
 if TYPE_CHECKING:
     from weft.tasks.tag.ready import TagPipeline

@@ -15,7 +15,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.crf import Crf
 from weft.nn.heads.head import Head
-from weft.tasks.shared.labels.weights import ClassWeights, check_weights
+from weft.tasks.labels.weights import ClassWeights, check_weights
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,15 +13,15 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 import torch
 
+from weft.data.batching import length_groups
 from weft.data.conllu import Column, Sentence, each_sentence
 from weft.errors import DataError
 from weft.models import Predictor
 from weft.tasks import predictor
 from weft.tasks.each import Failure, windows
+from weft.tasks.labels.calibration import calibrated
+from weft.tasks.lexicon import Lexicon
 from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Unanswered
-from weft.tasks.shared.labels.temperature import calibrated
-from weft.tasks.shared.lexicon import Lexicon
-from weft.tasks.shared.like_length import groups
 
 WINDOW = 1024  # sentences that are sorted by length together
 TOKENS = 4096  # words of a batch, padding counted
@@ -85,7 +85,7 @@ class Tagger(predictor.Predictor[Sentence]):
         lexicon: the model's.
         column: of CoNLL-U that is predicted.
         probs: whether answers contain the probability of each tag.
-        temperature: of the probabilities; see ../shared/labels/temperature.py.
+        temperature: of the probabilities; see ../labels/calibration.py.
     """
 
     linewise = False
@@ -153,7 +153,7 @@ class Tagger(predictor.Predictor[Sentence]):
     def _window(self, window: list[Sequence[str]], probs: bool) -> list[Tagged]:
         results = [Tagged([], [], NOTHING) for _ in window]
         filled = [number for number, words in enumerate(window) if words]
-        for group in groups([len(window[number]) for number in filled], TOKENS):
+        for group in length_groups([len(window[number]) for number in filled], TOKENS):
             numbers = [filled[n] for n in group]
             for number, found in zip(numbers, self._batch([window[n] for n in numbers], probs), strict=True):
                 results[number] = found

@@ -21,12 +21,12 @@ from weft.metrics.temperature import fitted
 from weft.models import Predictor
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.words import Words
+from weft.tasks.contextual import Standing
+from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.labels.calibration import LabelCalibration, outdated
+from weft.tasks.labels.weights import weights_of
+from weft.tasks.lexicon import Lexicon
 from weft.tasks.predictor import Place, separated
-from weft.tasks.shared.context.standing import Standing
-from weft.tasks.shared.labels import temperature
-from weft.tasks.shared.labels.batch import LabelBatch
-from weft.tasks.shared.labels.weights import weights_of
-from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.tag.data import TagData
 from weft.tasks.tag.evaluation import TagEvaluation, evaluate
 from weft.tasks.tag.predictor import Tagger
@@ -140,7 +140,7 @@ class TagPipeline(Pipeline):
     ) -> None:
         self.task = task
         self.lexicon = lexicon
-        self.temperature = 1.0 if run is None else temperature.load(run).temperature
+        self.temperature = LabelCalibration.load(run).temperature
         self._run = run
         self.training = training
         self._standing = standing
@@ -202,7 +202,7 @@ class TagPipeline(Pipeline):
         if options.get("calibrate"):
             self._calibrate(model)
         title = source.describe(split) if data is None else f"{data.name} {column}"
-        title += temperature.outdated(self._run)
+        title += outdated(self._run)
         return evaluate(self.predictor(model), sentences, title=title, column=column, train=train)
 
     def _calibrate(self, model: nn.Module) -> None:
@@ -215,7 +215,7 @@ class TagPipeline(Pipeline):
         targets = np.array(self.lexicon.encode(list(chain(*(one.tags or [] for one in valid)))))
         known = targets >= 0
         self.temperature = fitted(np.log(np.maximum(probs[known], 1e-30)), targets[known])
-        temperature.save(self._run, temperature.Calibrated(self.temperature))
+        LabelCalibration(self.temperature).save(self._run)
 
 
 def collate(

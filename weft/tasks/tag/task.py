@@ -1,6 +1,6 @@
 """Tagging: a tag for each word of a sentence, such as its part of speech.
 
-Read next: data.py, ../shared/lexicon.py, model.py, ready.py, predictor.py, evaluation.py.
+Read next: data.py, ../lexicon.py, model.py, ready.py, predictor.py, evaluation.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ from weft.data.vectors import read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError, within
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
-from weft.tasks.shared.context import standing
-from weft.tasks.shared.context.standing import Standing
-from weft.tasks.shared.lexicon import Lexicon
+from weft.tasks import contextual as standing
+from weft.tasks.contextual import Standing
+from weft.tasks.lexicon import Lexicon
 from weft.tasks.tag.check import check_tags
 from weft.tasks.tag.data import TagData
 from weft.tasks.tag.evaluation import TagEvaluation

@@ -16,7 +16,7 @@ from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
-from weft.tasks.shared.inspected.inspected import AttentionMap, Choice, Hypothesis, Searched, choices_of
+from weft.tasks.inspection import AttentionMap, Choice, Hypothesis, Searched, choices_of
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.text.vocabulary import EOS
 

@@ -111,7 +111,7 @@ def _itself(train: Path, split: str) -> Path | None:
 def _side(found: list[Captioned], most: int) -> int | None:
     if found[0].path.suffix.lower() == ".npy":
         return None
-    from weft.tasks.shared.pictures.data import read  # loads torch
+    from weft.tasks.pictures.data import read  # loads torch
 
     return rounded(median(max(read(one.path, None).shape[:2]) for one in found[:20]), most)
 

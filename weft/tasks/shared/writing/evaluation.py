@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from weft.data.batching import filled_groups
 from weft.metrics import baseline
 from weft.metrics.bleu import Bleu
 from weft.metrics.bylength import LengthRow, by_length, table
@@ -20,7 +21,6 @@ from weft.metrics.meteor import Meteor
 from weft.metrics.scored import Scored, fingerprint, of_rows, scored
 from weft.models import Generator
 from weft.tasks.evaluation import Evaluation, unanswered
-from weft.tasks.shared.like_length import filled
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.shared.writing.glossary import Kept, read_glossary
 from weft.tasks.shared.writing.glossary import kept as terms_kept
@@ -238,6 +238,6 @@ def loss_of_pairs(
         model,
         (
             collate_pairs([sources[n] for n in numbers], [targets[n] for n in numbers])
-            for numbers in filled([len(target) + 1 for target in targets], TOKENS)
+            for numbers in filled_groups([len(target) + 1 for target in targets], TOKENS)
         ),
     )

@@ -5,9 +5,17 @@ from collections.abc import Sequence
 import torch
 
 from weft.search.trace import Trace
-from weft.tasks.shared.inspected.context import Words, gathered, sentences
+from weft.tasks.inspection import (
+    AttentionMap,
+    Inspected,
+    Vectors,
+    Words,
+    checked,
+    gathered,
+    sentences,
+    table_of,
+)
 from weft.tasks.shared.inspected.decoded import decoded, plain_beam
-from weft.tasks.shared.inspected.inspected import AttentionMap, Inspected, Vectors, checked, table_of
 from weft.tasks.shared.writing.alignment import Alignment
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.data import PairData

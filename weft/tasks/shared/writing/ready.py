@@ -18,8 +18,8 @@ from weft.data.parallel import complete
 from weft.data.shortlist import Shortlist
 from weft.metrics.compared import of_lines
 from weft.models import Generator
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.predictor import Predictor
-from weft.tasks.shared.inspected.inspected import Examples, Inspected
 from weft.tasks.shared.writing.augmented import AugmentedPairs
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.data import PairData

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import torch
 
+from weft.data.batching import length_groups
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.metrics.means import mean_of, ratio
@@ -17,7 +18,6 @@ from weft.models import Generator
 from weft.tasks.each import Failure, each
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.predictor import Place, separated
-from weft.tasks.shared.like_length import groups
 from weft.tasks.shared.writing.kept import counted
 from weft.wording import plural
 
@@ -178,7 +178,7 @@ def _attempts(
         logp = _logp(model, batch(list(numbers), [list(written[n]) for n in numbers]))
         return [(value, lengths[n]) for n, value in zip(numbers, logp, strict=True)]
 
-    for numbers in groups(lengths, TOKENS):
+    for numbers in length_groups(lengths, TOKENS):
         for number, one in zip(numbers, each(numbers, scored), strict=True):
             found[number] = one
     return found

@@ -9,7 +9,7 @@ from weft.data.lines import read_lines
 from weft.data.report import COMMON, Report
 from weft.data.sides import Finding, placed
 from weft.errors import DataError
-from weft.tasks.shared.pictures.data import read
+from weft.tasks.pictures.data import read
 
 SIZES = "pictures of other sizes"
 CAPTIONS = COMMON | {

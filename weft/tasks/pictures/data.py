@@ -14,8 +14,8 @@ from weft.data.captions import Captioned, read_captions
 from weft.data.images import read_array, read_picture, stack
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError
-from weft.tasks.shared.labels.data import WordSettings
 from weft.tasks.task import SPLITS, Split
+from weft.tasks.vocabulary import WordSettings
 
 SIDE = 24
 """Default side of a generated picture in pixels."""

@@ -3,7 +3,6 @@
 Read next: ../../data/plain.py, which reads the text; ../language/stream.py, the tokens.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -11,40 +10,9 @@ from typing import Literal
 from weft.data.plain import PlainText, side
 from weft.errors import ConfigError
 from weft.tasks.task import Split
-from weft.text.vocabulary import Vocabulary
+from weft.tasks.vocabulary import ProseVocabulary
 
 Batching = Literal["stream", "windows", "lines"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProseVocabulary:
-    """How text is tokenised; learnt from the training text alone.
-
-    Args:
-        kind: space (words between white space, for tokenised text; <unk> in it is the
-            unknown symbol), word (cut at punctuation too), character, or subwords (bpe, unigram).
-        size: number of tokens, with the four special ones; null takes every word or character.
-        min_count: rarer words or characters become unknown.
-        form: Unicode normal form.
-        lowercase: convert the text to lower case.
-    """
-
-    kind: Literal["space", "word", "character", "bpe", "unigram"] = "word"
-    size: int | None = None
-    min_count: int = 1
-    form: Literal["nfc", "nfkc", "none"] = "nfc"
-    lowercase: bool = False
-
-    def learn(self, lines: Iterable[str]) -> Vocabulary:
-        """The vocabulary of these lines."""
-        return Vocabulary.train(
-            lines,
-            kind=self.kind,
-            size=self.size,
-            min_count=self.min_count,
-            form=self.form,
-            lowercase=self.lowercase,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

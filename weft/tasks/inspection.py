@@ -1,24 +1,91 @@
 """What a task shows of one input: the model's output, and everything that the views draw.
 
-A task fills `Inspected` in its own file inspected.py; fields that do not apply stay empty.
-Read next: tasks/shared/writing/inspected.py; inspect/views/view.py, which draws from it.
+A task fills `Inspected`; fields that do not apply stay empty. `Around` has words in other sentences of the
+validation data, because the neighbours of a vector in context are words in their sentences.
+Read next: ../inspect/views/view.py, which draws from it.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from weft.errors import DataError
+from weft.errors import DataError, WeftError
 from weft.figures.records import Forecasted, Heard
 from weft.probe import probe
 from weft.search.trace import Trace
-from weft.tasks.shared.inspected.context import Around
+
+SENTENCES = 60
+"""Maximum number of sentences to read for comparison."""
+
+LONGEST_SENTENCE = 300
+"""Maximum number of characters of such a sentence."""
+
+
+Words = tuple[list[str], np.ndarray]
+"""The pieces of a sentence and their vectors [S, D] in it."""
+
+
+class Around(NamedTuple):
+    """Words in their sentences."""
+
+    words: list[str]  # [N] pieces
+    where: list[int]  # [N] the number of each one's sentence
+    sentences: list[str]
+    vectors: np.ndarray  # [N, D]
+
+
+def around(some: Iterable[str], context: Callable[[str], Words | None]) -> Around | None:
+    """The vectors of all words of some sentences; None if there are none.
+
+    Args:
+        some: sentences.
+        context: maps a sentence to its words and their vectors, or None.
+
+    Example:
+        >>> around(["a b", "c"], lambda line: (line.split(), np.ones((len(line.split()), 2)))).where
+        [0, 0, 1]
+    """
+    return gathered((sentence, context(sentence)) for sentence in some)
+
+
+def gathered(read: Iterable[tuple[str, Words | None]]) -> Around | None:
+    """The same for sentences that have been read before, for example in a batch."""
+    words: list[str] = []
+    where: list[int] = []
+    said: list[str] = []
+    vectors: list[np.ndarray] = []
+    for sentence, found in read:
+        if found is None:
+            continue
+        pieces, states = found
+        words += pieces
+        where += [len(said)] * len(pieces)
+        said.append(sentence)
+        vectors.append(states)
+    return Around(words, where, said, np.concatenate(vectors)) if vectors else None
+
+
+def sentences(read: Callable[[], Iterable[str]], count: int = SENTENCES) -> list[str]:
+    """Some sentences of the run's own data, in order; empty if the data is missing.
+
+    Args:
+        read: opens the data.
+        count: maximum number of sentences.
+    """
+    found: list[str] = []
+    with suppress(WeftError, OSError):
+        for sentence in islice((one for one in read() if one.strip()), count):
+            found.append(sentence[:LONGEST_SENTENCE])
+    return found
+
 
 LONGEST = 4000
 """Maximum number of characters of an input; a page with more would be unreadable."""
@@ -206,3 +273,57 @@ def self_attention(model: nn.Module, batch: Any) -> list[AttentionMap]:
         for head, each in enumerate(weights[0].float().cpu().numpy(), 1):
             found.append(AttentionMap(f"{part}, layer {layers[part]}, head {head}", each))
     return found
+
+
+def asked(data: Any, read: Callable[[Path], np.ndarray], text: str | None) -> tuple[np.ndarray, str]:
+    """The picture in a file, or one of the validation data, and its name.
+
+    Args:
+        data: the section `data` of a task on pictures.
+        read: reads a file as pixels or features for the model.
+        text: the file's name, or None.
+
+    Raises:
+        DataError: the file does not exist or does not fit the model.
+    """
+    if text is None:
+        if data.generated is not None:
+            found = data.load("valid")
+            return found.pixels[0], f"{found.names[0]}, {data.describe('valid')}"
+        path = data.find("valid")[0].path
+        return read(path), path.name
+    if not text.strip():
+        raise DataError("the text is empty; give the name of a picture, or leave it out")
+    if len(text) > 1000 or not Path(text).is_file():
+        raise DataError(f"{text[:60]}: no such file; give a picture")
+    return read(Path(text)), Path(text).name
+
+
+def places(grid: Sequence[int]) -> list[str]:
+    """The name of each place of a front end, in reading order.
+
+    Example:
+        >>> places((2, 2)), places((2,))
+        (['1,1', '1,2', '2,1', '2,2'], ['1', '2'])
+    """
+    return [",".join(str(number + 1) for number in place) for place in np.ndindex(*grid)]
+
+
+def pictured(
+    picture: np.ndarray, pieces: Sequence[str], looks: Sequence[AttentionMap], grid: Sequence[int], what: str
+) -> Pictured:
+    """A picture with the attention of each piece.
+
+    Args:
+        picture: pixels, or features, for which only the attention is shown.
+        pieces: [T] the pieces.
+        looks: attention maps; the first, [T, S], is used.
+        grid: the arrangement of the S places.
+        what: what the weights are.
+    """
+    wide = tuple(grid) if len(grid) > 1 else (1, *grid)
+    if picture.dtype != np.uint8:
+        picture = np.full((*wide, 3), 255, np.uint8)
+    rows = looks[0].weights if looks else np.zeros((0, 1))
+    over = [(piece, row.reshape(wide)) for piece, row in zip(pieces, rows, strict=False)]
+    return Pictured(picture, over, what)

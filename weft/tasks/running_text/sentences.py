@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from weft.errors import ConfigError
-from weft.tasks.shared.lexicon import Lexicon
-from weft.tasks.shared.running_text import ProseData
+from weft.tasks.lexicon import Lexicon
+from weft.tasks.running_text.data import ProseData
 from weft.tasks.task import Split
 from weft.text.normalise import normalise
 from weft.text.pieces import cutter

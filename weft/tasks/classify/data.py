@@ -1,21 +1,20 @@
 """A recipe's section `data` for classification: texts, vocabulary and batches.
 
-Read next: ../../data/labelled.py, which reads them; splits.py, folds.
+Read next: ../../data/labelled.py, which reads them; ../labels/splits.py, folds.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from weft.data import corpora
 from weft.data.labelled import Labelled, LabelledText, check_encoding
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
-from weft.tasks.shared.labels.cut import check_columns, cut_texts, said
-from weft.tasks.shared.labels.splits import check_classes, check_parts
+from weft.tasks.labels.splits import check_classes, check_columns, check_parts, cut_texts, said
 from weft.tasks.task import Split
-from weft.text.vocabulary import Vocabulary
+from weft.tasks.vocabulary import WordSettings
 
 SAID: dict[str, Split] = {
     "train": "train",
@@ -37,35 +36,6 @@ def names_of(label: str, separator: str | None) -> list[str]:
     if separator is None:
         return [label]
     return sorted({name.strip() for name in label.split(separator)} - {""})
-
-
-@dataclass(frozen=True, kw_only=True)
-class WordSettings:
-    """How text is tokenised; learnt from the training texts alone.
-
-    Args:
-        kind: word; space (words between spaces, for tokenised texts); bpe or unigram
-            (subwords); or character.
-        size: number of tokens, the four special ones included; null takes every word or character.
-        min_count: rarer words (of a word vocabulary) or characters become unknown.
-        form: Unicode normal form.
-        lowercase: convert the text to lower case.
-    """
-
-    kind: Literal["word", "space", "bpe", "unigram", "character"] = "word"
-    size: int | None = 10000
-    min_count: int = 1
-    form: Literal["nfc", "nfkc", "none"] = "nfc"
-    lowercase: bool = True
-
-    def learn(self, texts: Sequence[str]) -> Vocabulary:
-        """The vocabulary of these texts, with at most `size` tokens."""
-        own: dict[str, Any] = {"min_count": self.min_count, "form": self.form, "lowercase": self.lowercase}
-        if self.kind not in ("bpe", "unigram"):
-            whole = Vocabulary.train(texts, kind=self.kind, size=None, **own)
-            if self.size is None or len(whole) <= self.size:
-                return whole
-        return Vocabulary.train(texts, kind=self.kind, size=self.size, **own)
 
 
 @dataclass(frozen=True, kw_only=True)

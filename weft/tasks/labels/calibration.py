@@ -1,19 +1,88 @@
-"""How far the probabilities of classes or tags can be trusted, and what to do with unsure answers.
+"""How far the probabilities of classes or tags can be trusted, and what makes them better.
 
-Read next: temperature.py, what `weft evaluate --calibrate` keeps; ../../../metrics/calibration.py.
+`weft evaluate --calibrate` fits a temperature, or a threshold for each label, to the validation part and
+keeps it in RUN/calibration.json. It belongs to one model: after more training it no longer counts.
+Read next: ../../metrics/temperature.py; ../../metrics/calibration.py.
 """
 
+import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from torch import Tensor
 
 from weft.metrics.calibration import Calibration, calibration
-from weft.metrics.temperature import heated
+from weft.metrics.temperature import COLDEST, HOTTEST, heated
 from weft.metrics.threshold import Kept, Threshold, best_f1, kept
+from weft.store import files, jsonfile
+
+FILE = "calibration.json"
 
 
-class Sureness(NamedTuple):
+class SavedCalibration(jsonfile.Form):
+    """A calibration.json."""
+
+    temperature: Annotated[float, jsonfile.Meta(ge=COLDEST, le=HOTTEST)]
+    model: str
+    thresholds: list[Annotated[float, jsonfile.Meta(ge=0, le=1)]] = jsonfile.field(default_factory=list)
+
+
+class LabelCalibration(NamedTuple):
+    """What was fitted to the validation part of a run."""
+
+    temperature: float = 1.0
+    thresholds: Sequence[float] = ()  # one for each label; empty if a text has one class
+
+    def save(self, run: Path) -> None:
+        """Write the temperature of the run's model, or the thresholds of its labels."""
+        about: dict[str, Any] = {"temperature": self.temperature, "model": _fingerprint(run)}
+        if self.thresholds:
+            about["thresholds"] = list(self.thresholds)
+        files.replace(run / FILE, files.to_json(about))
+
+    @classmethod
+    def load(cls, run: Path | None) -> "LabelCalibration":
+        """The temperature of the run's model, 1 if it has none, and the thresholds of its labels.
+
+        Args:
+            run: a run directory; None in training, when nothing is fitted yet.
+
+        Raises:
+            CheckpointError: the file is damaged.
+        """
+        saved = None if run is None else _saved(run)
+        if run is None or saved is None or saved.model != _fingerprint(run):
+            return cls()
+        return cls(saved.temperature, saved.thresholds)
+
+
+def outdated(run: Path | None) -> str:
+    """What to tell of a run that was trained further after it was calibrated; "" of others."""
+    saved = None if run is None else _saved(run)
+    if run is None or saved is None or saved.model == _fingerprint(run):
+        return ""
+    return ", trained further since its last --calibrate, so not calibrated"
+
+
+def calibrated(logp: Tensor, temperature: float) -> Tensor:
+    """Log-probabilities [.., C] at a temperature."""
+    return logp if temperature == 1 else (logp / temperature).log_softmax(-1)
+
+
+def _saved(run: Path) -> SavedCalibration | None:
+    path = run / FILE
+    advice = "remove it, or run weft evaluate --calibrate"
+    return jsonfile.load(path, SavedCalibration, advice) if files.is_file(path) else None
+
+
+def _fingerprint(run: Path) -> str:
+    with (run / "model.safetensors").open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class Confidence(NamedTuple):
     """The probabilities of answers compared with their accuracy."""
 
     calibration: Calibration
@@ -53,9 +122,9 @@ class Sureness(NamedTuple):
         }
 
 
-def sureness(
+def confidence_of(
     probs: np.ndarray, answers: np.ndarray, labels: np.ndarray, classes: Sequence[str], temperature: float
-) -> Sureness:
+) -> Confidence:
     """Compare probabilities with what is right.
 
     Args:
@@ -65,7 +134,8 @@ def sureness(
         temperature: of the probabilities.
 
     Example:
-        >>> found = sureness(np.array([[0.9, 0.1]] * 2), np.array(["a"] * 2), np.array(["a", "b"]), "ab", 1.0)
+        >>> probs, answers = np.array([[0.9, 0.1]] * 2), np.array(["a"] * 2)
+        >>> found = confidence_of(probs, answers, np.array(["a", "b"]), "ab", 1.0)
         >>> found.calibration.error, found.kept[0].share
         (0.4, 1.0)
     """
@@ -76,7 +146,7 @@ def sureness(
         plain = heated(np.log(np.maximum(probs, 1e-30)), 1 / temperature)
         cool = np.take_along_axis(plain, chosen, 1)[:, 0]
     right = answers == labels
-    return Sureness(
+    return Confidence(
         calibration(sure, right),
         temperature,
         calibration(cool, right),

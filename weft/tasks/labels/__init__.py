@@ -1,0 +1,1 @@
+"""Shared by tasks that predict labels: batches, splits of one file, class weights, calibration."""

@@ -1,0 +1,402 @@
+"""Splits of one file: a held-out validation part, folds of a cross-validation.
+
+With a seed, the examples are shuffled and every class is distributed evenly over the parts. Without one,
+the line number decides, as in older recipes, and a sorted file gives unequal parts.
+The parts depend only on the labels and the seed, not on model or processor. Groups of examples may stay
+together, and the parts may follow time. Read next: ../../data/split.py.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from weft.data.labelled import Labelled
+from weft.data.split import rank
+from weft.errors import ConfigError, DataError
+from weft.tasks.task import Split
+from weft.wording import plural
+
+ENOUGH = 1068
+"""Number of texts whose accuracy has a 95 % interval of at most ±3 points."""
+
+
+def parts(labels: Sequence[str], *, folds: int, fold: int, hold_out: int, seed: int | None) -> list[Split]:
+    """The split of each example.
+
+    Args:
+        labels: of the examples; all equal if there are no labels.
+        folds, fold: the number of folds of a cross-validation, and the one that is tested; 0 for none.
+        hold_out: 10 holds out a tenth of the other examples for validation; 0 holds out none.
+        seed: of the shuffle; None takes every k-th example in the order of the file.
+
+    Example:
+        >>> parts("abababab", folds=0, fold=0, hold_out=4, seed=1)
+        ['valid', 'train', 'train', 'train', 'train', 'train', 'train', 'valid']
+        >>> parts("abababab", folds=0, fold=0, hold_out=4, seed=None)
+        ['valid', 'train', 'train', 'train', 'valid', 'train', 'train', 'train']
+    """
+    if seed is None:
+        return [part_of(number, folds=folds, fold=fold, hold_out=hold_out) for number in range(len(labels))]
+    found: list[Split] = ["train"] * len(labels)
+    rest = []
+    for place, number in enumerate(_dealt(labels, seed)):
+        if folds and place % folds == fold:
+            found[number] = "test"
+        else:
+            rest.append(number)
+    left = Counter(labels[number] for number in rest)
+    shared = [
+        number for number in rest if left[labels[number]] > 1
+    ]  # the only example of a class is for training
+    for number in shared[::hold_out] if hold_out else ():
+        found[number] = "valid"
+    return found
+
+
+def _dealt(labels: Sequence[str], seed: int) -> list[int]:
+    """Example numbers by class, shuffled within each class; dealing them out gives each part its share."""
+    classes = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+
+    def key(number: int) -> tuple[int, bytes]:
+        return classes[labels[number]], rank(number, seed)
+
+    return sorted(range(len(labels)), key=key)
+
+
+def part_of(number: int, *, folds: int, fold: int, hold_out: int) -> Split:
+    """The split of an example by its number alone.
+
+    With folds, the test split is the examples whose number modulo `folds` is `fold`. Every `hold_out`-th of
+    the others is for validation.
+
+    Args:
+        number: number of the example, from 0.
+        folds: number of folds of a cross-validation; 0 for none.
+        fold: the one that is tested.
+        hold_out: 10 holds out a tenth for validation; 0 holds out none.
+
+    Example:
+        >>> [part_of(number, folds=3, fold=1, hold_out=2) for number in range(6)]
+        ['valid', 'test', 'train', 'valid', 'test', 'train']
+    """
+    if folds:
+        if number % folds == fold:
+            return "test"
+        number = number // folds * (folds - 1) + number % folds - (number % folds > fold)
+    return "valid" if hold_out and number % hold_out == 0 else "train"
+
+
+def check_classes(labels: Sequence[str], part: str, *, cut: bool, seed: int | None) -> None:
+    """Check that a part of the data has more than one class.
+
+    Args:
+        labels: of the part.
+        part: its name, such as "reviews.csv valid".
+        cut: whether `hold_out` or `folds` cut the part off a file.
+        seed: of the cut.
+
+    Raises:
+        DataError: all labels are equal.
+    """
+    if len(set(labels)) != 1:
+        return
+    remedy = "give examples of other classes too"
+    if cut:
+        remedy = "set data.split_seed: 1, which shuffles before it splits, or give a validation file"
+    if cut and seed is not None:
+        remedy = "hold more examples out (a smaller data.hold_out), or give a validation file"
+    raise DataError(
+        f"{part}: expected two classes or more, got {plural(len(labels), 'example')}, "
+        f"all {labels[0]!r}; {remedy}"
+    )
+
+
+def held_out(total: int) -> int:
+    """The hold_out that keeps ENOUGH of `total` texts: at most a fifth and at least a tenth of them.
+
+    Example:
+        >>> held_out(900), held_out(6920), held_out(50_000)
+        (5, 6, 10)
+    """
+    return min(10, max(5, total // ENOUGH))
+
+
+def small_validation(valid: int, train: int, *, cut: bool) -> str | None:
+    """A warning about a validation part that is too small to choose a checkpoint; None if it is not.
+
+    The interval of an accuracy on n texts is ±1.96 sqrt(p (1 - p) / n), which is largest for p = 1/2.
+
+    Args:
+        valid, train: numbers of texts.
+        cut: whether `hold_out` cuts the part off the training file.
+
+    Example:
+        >>> small_validation(1068, 5000, cut=True) is None
+        True
+        >>> str(small_validation(173, 6747, cut=True))[:66]
+        'validation texts: 173, so their accuracy is known to ±7.5 points; '
+    """
+    if valid >= ENOUGH:
+        return None
+    points = 100 * 1.96 * 0.5 / max(1, valid) ** 0.5
+    every = held_out(valid + train)
+    more = (valid + train) // every
+    hint = f"data.hold_out: {every} would keep {more:,}; " if cut and more > valid else ""
+    return (
+        f"validation texts: {valid:,}, so their accuracy is known to ±{points:.1f} points; {ENOUGH:,} would "
+        f"make it ±3; {hint}training.metric: loss varies less than accuracy"
+    )
+
+
+def check_parts(*, folds: int, fold: int, hold_out: int, seed: int | None, valid: bool, test: bool) -> None:
+    """Check that the settings fit together.
+
+    Raises:
+        ConfigError: they do not; the message starts with the name of a setting.
+    """
+    if folds < 0 or folds == 1:
+        raise ConfigError(f"folds: expected 0 for none or at least 2, got {folds}; 10 makes ten parts")
+    if fold and not folds:
+        raise ConfigError("fold: needs folds; set it, or leave fold out")
+    if not 0 <= fold < max(1, folds):
+        raise ConfigError(f"fold: expected a number from 0 to {folds - 1}, got {fold}")
+    if hold_out < 0 or hold_out == 1:
+        raise ConfigError(
+            f"hold_out: expected 0 for none or at least 2, got {hold_out}; 10 keeps a tenth for validation"
+        )
+    if seed is not None and seed < 0:
+        raise ConfigError(f"split_seed: expected at least 0, got {seed}")
+    if seed is not None and not folds and not hold_out:
+        raise ConfigError("split_seed: needs hold_out or folds; set one of them, or leave it out")
+    if folds and test:
+        raise ConfigError("folds: cannot be combined with a test file; leave one out")
+    if hold_out and valid:
+        raise ConfigError("hold_out: cannot be combined with validation files; leave one out")
+    if not hold_out and not valid:
+        raise ConfigError(
+            "valid: expected validation files in addition to train; or set hold_out: 10 and split_seed: 1 to "
+            "hold out a tenth of the training examples for validation"
+        )
+
+
+def by_group(
+    labels: Sequence[str], groups: Sequence[str], *, folds: int, fold: int, hold_out: int, seed: int
+) -> list[Split]:
+    """The split of each example; all examples of a group have the same one.
+
+    Groups are dealt out one by one, large ones first, each to the part whose classes it evens out best.
+
+    Args:
+        labels: of the examples.
+        groups: of the examples, such as customers.
+        folds, fold: the number of folds of a cross-validation, and the one that is tested; 0 for none.
+        hold_out: 10 holds out about a tenth of the other examples for validation; 0 holds out none.
+        seed: of the order of groups of equal size.
+
+    Example:
+        >>> by_group("abab", ["x", "x", "y", "z"], folds=0, fold=0, hold_out=2, seed=1)
+        ['valid', 'valid', 'train', 'train']
+    """
+    found: list[Split] = ["train"] * len(labels)
+    rest = list(range(len(labels)))
+    if folds:
+        dealt = _dealt_groups(labels, groups, rest, folds, seed)
+        for number in rest:
+            found[number] = "test" if dealt[groups[number]] == fold else "train"
+        rest = [number for number in rest if found[number] == "train"]
+    if hold_out:
+        dealt = _dealt_groups(labels, groups, rest, hold_out, seed + 1)
+        for number in rest:
+            found[number] = "valid" if dealt[groups[number]] == 0 else "train"
+    return found
+
+
+def by_time(times: Sequence[float], *, folds: int, fold: int, hold_out: int) -> list[Split | None]:
+    """The split of each example; validation follows training in time, and the test follows both.
+
+    Args:
+        times: of the examples, as numbers.
+        folds, fold: cut time into this many parts of equal size, test on part `fold` (from 1), and train on
+            the parts before it; later examples belong to no split. 0 for no test part.
+        hold_out: 10 takes the newest tenth of the other examples for validation; 0 takes none.
+
+    Example:
+        >>> by_time([5, 1, 4, 2, 3, 6], folds=3, fold=1, hold_out=2)
+        [None, 'train', 'test', 'valid', 'test', None]
+    """
+    order = sorted(range(len(times)), key=lambda number: times[number])
+    found: list[Split | None] = ["train"] * len(times)
+    if folds:
+        begin, end = (len(order) * place // folds for place in (fold, fold + 1))
+        for number in order[begin:end]:
+            found[number] = "test"
+        for number in order[end:]:
+            found[number] = None
+        order = order[:begin]
+    for number in order[len(order) - math.ceil(len(order) / hold_out) :] if hold_out else ():
+        found[number] = "valid"
+    return found
+
+
+def time_of(text: str) -> float:
+    """A date, a date with a time (ISO 8601) or a number, as a number; a time without a zone is in UTC.
+
+    Raises:
+        ValueError: it is neither.
+
+    Example:
+        >>> time_of("1970-01-02"), time_of("1970-01-01T01:00+01:00"), time_of("2019")
+        (86400.0, 0.0, 2019.0)
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        date = datetime.fromisoformat(text.strip())
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+def _dealt_groups(
+    labels: Sequence[str], groups: Sequence[str], numbers: Sequence[int], count: int, seed: int
+) -> dict[str, int]:
+    """The part of each group: the one where its classes have the smallest share so far."""
+    members: dict[str, Counter[str]] = {}
+    for number in numbers:
+        members.setdefault(groups[number], Counter())[labels[number]] += 1
+    total = Counter(labels[number] for number in numbers)
+    turn = {group: rank(place, seed) for place, group in enumerate(sorted(members))}
+    parts: list[Counter[str]] = [Counter() for _ in range(count)]
+    found = {}
+    for group in sorted(members, key=lambda one: (-members[one].total(), turn[one])):
+        own = members[group]
+        growth = [
+            sum(n * (2 * part[label] + n) / total[label] ** 2 for label, n in own.items()) for part in parts
+        ]
+        place = min(range(count), key=lambda part: (growth[part], parts[part].total(), part))
+        parts[place].update(own)
+        found[group] = place
+    return found
+
+
+def check_columns(
+    group: str | None, time: str | None, folds: int, fold: int, hold_out: int, seed: int | None
+) -> None:
+    """Check that the names of groups and times fit the other settings.
+
+    Raises:
+        ConfigError: they do not; the message starts with the name of a setting.
+    """
+    for name, column in (("group", group), ("time", time)):
+        if column is not None and not (folds or hold_out):
+            raise ConfigError(f"{name}: needs hold_out or folds; set one of them, or leave it out")
+    if group is not None and time is not None:
+        raise ConfigError("group: cannot be combined with time; leave one out")
+    if time is not None and seed is not None:
+        raise ConfigError("split_seed: with time nothing is shuffled; set it to null or leave it out")
+    if time is not None and folds and not fold:
+        raise ConfigError("fold: expected at least 1 with time, as nothing is older than part 0, got 0")
+
+
+def cut_texts(
+    texts: Sequence[Labelled],
+    path: Path,
+    *,
+    group: str | None,
+    time: str | None,
+    folds: int,
+    fold: int,
+    hold_out: int,
+    seed: int | None,
+) -> Sequence[Split | None]:
+    """The split of each text; None for one that is newer than the tested part.
+
+    Args:
+        texts: of the file.
+        path: the file, for errors.
+        group, time, folds, fold, hold_out, seed: see LabelData.
+
+    Raises:
+        DataError: a cell of the column is missing, empty or no time.
+    """
+    check_enough(len(texts), "texts", folds, path)
+    if time is not None:
+        times = [_time(number, cell, path, time) for number, cell in _cells(texts, path, time, "time")]
+        return by_time(times, folds=folds, fold=fold, hold_out=hold_out)
+    groups = None if group is None else [cell for _, cell in _cells(texts, path, group, "group")]
+    labels = [one.label for one in texts]
+    return cut(labels, path, groups, str(group), folds=folds, fold=fold, hold_out=hold_out, seed=seed)
+
+
+def cut(
+    labels: Sequence[str],
+    path: Path,
+    groups: Sequence[str] | None,
+    name: str,
+    *,
+    folds: int,
+    fold: int,
+    hold_out: int,
+    seed: int | None,
+) -> Sequence[Split]:
+    """The split of each example.
+
+    Args:
+        labels: of the examples; all equal if there are none.
+        path: the file, for errors.
+        groups: of the examples, which stay in one part; None for single examples.
+        name: of the groups.
+        folds, fold, hold_out, seed: see LabelData.
+
+    Raises:
+        DataError: there are fewer groups than folds.
+    """
+    if groups is None:
+        return parts(labels, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
+    check_enough(len(set(groups)), f"values of {name} (data.group)", folds, path)
+    seed = 1 if seed is None else seed
+    return by_group(labels, groups, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
+
+
+def said(folds: int, fold: int, seed: int | None, by: str | None) -> str:
+    """How a fold was cut, for the name of a test part: fold 3 of 10 (split seed 1) by customer."""
+    shuffled = "" if seed is None else f" (split seed {seed})"
+    return f"fold {fold} of {folds}{shuffled}" + (f" by {by}" if by else "")
+
+
+def check_enough(count: int, what: str, folds: int, path: Path) -> None:
+    """Check that every fold gets something.
+
+    Raises:
+        DataError: it does not.
+    """
+    if count < folds:
+        raise DataError(
+            f"{path}: expected at least {folds} {what}, one per fold, got {count}; use fewer data.folds"
+        )
+
+
+def _cells(texts: Sequence[Labelled], path: Path, column: str, name: str) -> Iterator[tuple[int, str]]:
+    for one in texts:
+        cell = one.cells.get(column, "").strip()
+        if not cell:
+            has = f"missing; the file has {', '.join(one.cells) or 'no columns'}"
+            why = "empty; fill the cell" if column in one.cells else has
+            line = one.number if column in one.cells else 1
+            raise DataError(f"column {column!r} (data.{name}) is {why}", path=path, line=line)
+        yield one.number, cell
+
+
+def _time(number: int, cell: str, path: Path, column: str) -> float:
+    try:
+        return time_of(cell)
+    except (ValueError, OverflowError):
+        raise DataError(
+            f"expected a date such as 2026-01-31 or a number in column {column} (data.time), got "
+            f"{cell[:40]!r}; correct the cell",
+            path=path,
+            line=number,
+        ) from None

@@ -1,0 +1,1 @@
+"""Shared by tasks on pictures: the recipe's sections, files of pictures, checks."""

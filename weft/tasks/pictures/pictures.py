@@ -1,0 +1,159 @@
+"""Pictures as tensors and as files: batches, a user's files, what a run keeps, examples for an export.
+
+Read next: data.py and model.py, the sections of a recipe.
+"""
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, islice
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from weft.data import archive
+from weft.data.images import PICTURES
+from weft.data.lines import read_lines
+from weft.errors import DataError
+from weft.store import jsonfile
+from weft.tasks.predictor import Place, Predictor, name_of
+
+
+def source(pixels: np.ndarray, places: int) -> tuple[Tensor, Tensor]:
+    """Pictures [B, ..] as float32 and the mask [B, places].
+
+    Args:
+        pixels: uint8 is scaled to -1 to 1; features are unchanged.
+        places: S, number of places of the front end.
+    """
+    x = torch.from_numpy(np.ascontiguousarray(pixels))
+    x = x.float() / 127.5 - 1 if x.dtype == torch.uint8 else x.float()
+    return x, torch.ones(len(x), places, dtype=torch.bool)
+
+
+def parts(count: int, rows: int) -> Iterator[slice]:
+    """Slices of at most `rows` rows."""
+    return (slice(at, min(at + rows, count)) for at in range(0, count, rows))
+
+
+SUFFIXES = (*PICTURES, ".npy", ".gif")
+
+
+def pictures_in(source: Path | BinaryIO) -> Iterator[tuple[Path, Place]]:
+    """The pictures of a folder or .zip, a single picture, or the pictures of a list with one name per line.
+
+    Raises:
+        DataError: the folder has no pictures, or the list cannot be read.
+    """
+    files = _files(source) if isinstance(source, Path) else None
+    if files is not None:
+        yield from ((path, Place(str(path))) for path in files)
+        return
+    for number, line in enumerate(read_lines(source), 1):
+        yield Path(line.strip()), Place(name_of(source), number)
+
+
+def _files(path: Path) -> list[Path] | None:
+    """The files; None if the path is a list of names."""
+    zipped = path.suffix.lower() == ".zip" and path.is_file()
+    if path.is_dir() or zipped:
+        every = archive.files(path) if zipped else sorted(path.iterdir())
+        found = [each for each in every if each.suffix.lower() in SUFFIXES]
+        if not found:
+            raise DataError("expected a folder with pictures, got none", path=path)
+        return found
+    return [path] if path.suffix.lower() in SUFFIXES else None
+
+
+def check_shape(found: tuple[int, ...], wanted: tuple[int, ...], path: Path) -> None:
+    """Check that a picture has the shape that the model was trained on.
+
+    Raises:
+        DataError: it has another shape.
+    """
+    if found != wanted:
+        size, need = (" x ".join(map(str, shape)) for shape in (found, wanted))
+        raise DataError(f"expected {need}, as the model was trained on, got {size}; rescale it", path=path)
+
+
+NAME = "pictures.json"
+
+
+class SavedShape(jsonfile.Form):
+    """A pictures.json."""
+
+    shape: Annotated[
+        list[Annotated[int, jsonfile.Meta(ge=1, le=100_000)]], jsonfile.Meta(min_length=1, max_length=4)
+    ]
+    names: list[str]
+
+
+def write_shape(run: Path, shape: Sequence[int], names: Sequence[str] = ()) -> None:
+    """Save the shape of the pictures, and names."""
+    plain = {"shape": list(shape), "names": list(names)}
+    jsonfile.save(run / NAME, plain)
+
+
+def read_shape(run: Path) -> tuple[tuple[int, ...], list[str]]:
+    """Shape and names of a run.
+
+    Raises:
+        CheckpointError: the file is missing or damaged.
+    """
+    saved = jsonfile.load(run / NAME, SavedShape, "train the run again")
+    return tuple(saved.shape), saved.names
+
+
+SEED = 1
+TRIED = 200
+"""Maximum number of files that are read to find examples."""
+
+
+def noise(shape: Sequence[int], rows: int) -> Tensor:
+    """[rows, *shape] random uint8."""
+    draw = torch.Generator().manual_seed(SEED + rows)
+    return torch.randint(256, (rows, *shape), generator=draw, dtype=torch.uint8)
+
+
+def readable(
+    predictor: Predictor[Any], shape: Sequence[int], files: Iterator[bytes], count: int
+) -> Sequence[bytes]:
+    """Files that a predictor reads, of the first `TRIED`; noise where there are too few.
+
+    Args:
+        predictor: of a trained model.
+        shape: of its pictures.
+        files: their content.
+        count: number of files.
+    """
+    found: list[bytes] = []
+    for one in chain(islice(files, TRIED), (encoded(one) for one in noise(shape, count).numpy())):
+        with suppress(DataError):
+            predictor.parse(one, Place("example"))
+            found.append(one)
+        if len(found) == count:
+            break
+    return found
+
+
+def content(path: Path) -> bytes:
+    """The content of a file, also inside a .zip."""
+    inside = archive.inside(path)
+    return path.read_bytes() if inside is None else archive.read(*inside)
+
+
+def encoded(pixels: np.ndarray) -> bytes:
+    """The content of a file: a picture as PNG, a clip as GIF, features as .npy."""
+    out = io.BytesIO()
+    if pixels.shape[-1] != 3 or pixels.ndim < 3:
+        np.save(out, pixels.astype(np.float32))
+    elif pixels.ndim == 3:
+        Image.fromarray(pixels).save(out, "png")
+    else:
+        first, *others = map(Image.fromarray, pixels)
+        first.save(out, "gif", save_all=True, append_images=others)
+    return out.getvalue()

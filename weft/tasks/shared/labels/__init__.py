@@ -1,1 +1,0 @@
-"""Shared by tasks that predict labels: batches, data, splits."""
