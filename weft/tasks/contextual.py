@@ -5,7 +5,7 @@
     standing = reopen(task, run)                in Task.open
     standing.read(sentences), standing.model()
 
-Read next: ../../../nn/embed/contextual.py, `InContext`; ../../elmo/task.py and ../../masked/task.py, which
+Read next: ../nn/embed/contextual.py, `InContext`; elmo/task.py and masked/task.py, which
 provide such words.
 """
 

@@ -1,6 +1,6 @@
 """Words, letters and tags as numbers, and back; saved in a run as JSON.
 
-Read next: ../../nn/embed/words.py, which reads the result of `spell`.
+Read next: ../nn/embed/words.py, which reads the result of `spell`.
 """
 
 from collections import Counter

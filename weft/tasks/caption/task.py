@@ -1,6 +1,6 @@
 """Captioning: describes a picture in a sentence; each word attends to the picture.
 
-Read next: ../pictures/data.py, ../shared/pictures/model.py, predictor.py, evaluation.py.
+Read next: ../pictures/data.py, ../pictures/model.py, predictor.py, evaluation.py.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """How much each class weighs in the loss of training, where some are rare or matter more than others.
 
-Read next: ../../../nn/heads/categorical.py, which uses the weights.
+Read next: ../../nn/heads/categorical.py, which uses the weights.
 """
 
 import difflib

@@ -1,1 +1,1 @@
-"""What `weft inspect` shows: one input and the model's output. Start with inspected.py."""
+"""What `weft inspect` shows: one input and the model's output. Start with decoded.py."""

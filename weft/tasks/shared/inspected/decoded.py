@@ -1,6 +1,6 @@
 """The result of a search, for inspection: every hypothesis, its attention and its tokens' probabilities.
 
-Read next: ../writing/inspected.py, and inspected.py of the tasks caption and speech.
+Read next: ../writing/inspected.py, and the tasks caption and speech.
 """
 
 from collections.abc import Callable, Iterable, Sequence
