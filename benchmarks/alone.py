@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from weft.config import read_recipe
-from weft.run import check
+from weft.run.training import check_recipe
 from weft.tasks.shared.writing.batch import collate_pairs
 
 LENGTHS = (4, 16)  # tokens of a row; rows of a batch are as long as each other, as in a training
@@ -31,7 +31,7 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     begun = held()
-    model = check(read_recipe(asked.recipe)).task.model_config.build(
+    model = check_recipe(read_recipe(asked.recipe)).task.model_config.build(
         asked.vocabulary, asked.vocabulary, one_vocabulary=True
     )
     optimiser = torch.optim.AdamW(model.parameters())

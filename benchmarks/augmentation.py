@@ -23,7 +23,8 @@ from weft.config import read_recipe
 from weft.data.corpora import corpus
 from weft.metrics.bleu import Bleu
 from weft.metrics.repeated import compare_repeated
-from weft.run import begin, open_run
+from weft.run import open_run
+from weft.run.training import begin_run
 from weft.text.noise import Noise
 from weft.text.vocabulary import Vocabulary
 from weft.train.loop import train
@@ -107,8 +108,8 @@ def trained(folder: Path, name: str, changes: list[str]) -> Path:
     common = [f"data.vocabulary.size={SIZE}", "training.accumulate=1"]
     common += ["training.validate_every=100000", "decoding.search=greedy", "decoding.beam=1"]
     run = folder / "runs" / name
-    begun = begin(run, read_recipe(RECIPE, [*data, *common, *changes]))
-    if train(begun.task, run, begun.settings).exit_code:
+    checked = begin_run(run, read_recipe(RECIPE, [*data, *common, *changes]))
+    if train(checked.task, run, checked.settings).exit_code:
         raise SystemExit("stopped; the same command resumes")
     return run
 

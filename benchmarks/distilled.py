@@ -26,7 +26,7 @@ from tokenizers import Tokenizer
 from weft.data.lines import read_lines
 from weft.metrics.bleu import Bleu
 from weft.metrics.bootstrap import compare
-from weft.run.opened import open_run
+from weft.run import open_run
 
 Search = Callable[[list[str]], list[str]]
 ROWS, BEAM = 32, 5

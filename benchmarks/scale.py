@@ -129,7 +129,7 @@ def recomputing(folder: Path, asked: argparse.Namespace) -> None:
 
     from weft.config import read_recipe
     from weft.nn.recompute import recomputing as checkpointed
-    from weft.run import check
+    from weft.run.training import check_recipe
     from weft.tasks.shared.writing.batch import collate_pairs
 
     torch.set_num_threads(1)
@@ -140,7 +140,7 @@ def recomputing(folder: Path, asked: argparse.Namespace) -> None:
     for name, wide in (("transformer", 6), ("lstm", 3), ("lookback", 1)):
         parts = PARTS.get(name, [PARTS["lstm"][0], decoders.get(name, "")])
         path = _recipe(folder, name, [part.replace("num_layers: 3", f"num_layers: {wide}") for part in parts])
-        model = check(read_recipe(path)).task.model_config.build(4000, 4000, one_vocabulary=True)
+        model = check_recipe(read_recipe(path)).task.model_config.build(4000, 4000, one_vocabulary=True)
         kept: dict[str, int] = {}
 
         def learn(wanted: bool, model: Any = model, kept: dict[str, int] = kept) -> None:

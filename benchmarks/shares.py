@@ -28,7 +28,7 @@ from weft import native
 from weft.config import read_recipe
 from weft.native.memory import keep_freed
 from weft.nn import devices
-from weft.run import check
+from weft.run.training import check_recipe
 from weft.train import seeds
 from weft.train.sharding import local
 
@@ -41,7 +41,7 @@ class Update:
 
     def __init__(self, recipe: str, changes: list[str], folder: Path) -> None:
         keep_freed()  # as a training does
-        begun = check(read_recipe(recipe, changes))
+        begun = check_recipe(read_recipe(recipe, changes))
         self.settings = begun.settings
         self.pipeline = begun.task.prepare(folder, lambda *said: None)
         self.training: Any = self.pipeline.training

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from weft.config import read_recipe
-from weft.run import check
+from weft.run.training import check_recipe
 
 ROOT = Path(__file__).parent.parent
 RECIPES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "recipes").rglob("*.yaml"))
@@ -18,7 +18,7 @@ def test_there_are_recipes_for_each_set() -> None:
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_builds_a_model_that_learns(recipe: str) -> None:
-    loss = check(read_recipe(ROOT / recipe)).task.rehearse()
+    loss = check_recipe(read_recipe(ROOT / recipe)).task.rehearse()
     loss.total.backward()
     assert int(loss.count) > 0 and loss.total.isfinite()
 
@@ -35,7 +35,7 @@ def test_its_header_says_the_command_and_what_to_expect(recipe: str) -> None:
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_its_header_says_the_processor_the_precision_and_the_updates_of_its_figures(recipe: str) -> None:
     machine = (ROOT / recipe).read_text("utf-8").split("\ntask:")[0].splitlines()[-1]
-    precision = check(read_recipe(ROOT / recipe)).settings.precision
+    precision = check_recipe(read_recipe(ROOT / recipe)).settings.precision
     if machine.startswith(("# On an Intel", "# On an AMD")):
         assert any(unit in machine for unit in ("updates", "epochs", "CPU minutes"))
         assert "float32" in machine or (precision != "float32" and "bfloat16" in machine)
@@ -46,4 +46,4 @@ def test_its_header_says_the_processor_the_precision_and_the_updates_of_its_figu
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_no_budget_is_counted_by_the_clock(recipe: str) -> None:
-    assert not check(read_recipe(ROOT / recipe)).settings.max_minutes
+    assert not check_recipe(read_recipe(ROOT / recipe)).settings.max_minutes

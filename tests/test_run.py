@@ -11,7 +11,8 @@ from tests.commands import corpus
 from weft import __version__
 from weft.config import read_recipe
 from weft.errors import CheckpointError, ConfigError, DataError
-from weft.run import FORMAT, begin, check, load, open_run
+from weft.run import FORMAT, load, open_run
+from weft.run.training import begin_run, check_recipe
 from weft.train.loop import train
 
 
@@ -22,29 +23,29 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def trained(recipe: Path, run: Path, *changes: str) -> Path:
-    begun = begin(run, read_recipe(recipe, ["training.max_updates=2", *changes]))
-    assert train(begun.task, run, begun.settings).reason == "max_updates"
+    checked = begin_run(run, read_recipe(recipe, ["training.max_updates=2", *changes]))
+    assert train(checked.task, run, checked.settings).reason == "max_updates"
     return run
 
 
 def test_checking_a_recipe_touches_nothing(recipe: Path, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
-    begun = check(read_recipe(recipe))
-    assert begun.settings.max_updates == 400
-    assert begun.plain["data"]["max_length"] == 128  # a default, written explicitly
+    checked = check_recipe(read_recipe(recipe))
+    assert checked.settings.max_updates == 400
+    assert checked.plain["data"]["max_length"] == 128  # a default, written explicitly
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_the_recipe_of_a_run_is_complete_and_gives_the_same_run(recipe: Path, tmp_path: Path) -> None:
-    begun = begin(tmp_path / "run", read_recipe(recipe))
+    checked = begin_run(tmp_path / "run", read_recipe(recipe))
     written = read_recipe(tmp_path / "run" / "recipe.yaml")
-    assert written.plain() == begun.plain
-    assert check(written).plain == begun.plain
-    assert begin(tmp_path / "run", written).plain == begun.plain
+    assert written.plain() == checked.plain
+    assert check_recipe(written).plain == checked.plain
+    assert begin_run(tmp_path / "run", written).plain == checked.plain
 
 
 def test_a_run_says_what_it_was_begun_with(recipe: Path, tmp_path: Path) -> None:
-    begin(tmp_path / "run", read_recipe(recipe))
+    begin_run(tmp_path / "run", read_recipe(recipe))
     about = json.loads((tmp_path / "run" / "run.json").read_bytes())
     assert (about["format"], about["weft"], about["torch"]) == (FORMAT, __version__, torch.__version__)
 
@@ -88,12 +89,12 @@ def test_what_a_run_keeps_may_change_until_a_checkpoint_stands(
     for side in ("train", "valid", "test"):
         (recipe.parent / f"{side}.xy").write_bytes((recipe.parent / f"{side}.xx").read_bytes())
     run = tmp_path / "run"
-    begin(run, read_recipe(recipe))
-    begin(run, read_recipe(recipe, [change]))
+    begin_run(run, read_recipe(recipe))
+    begin_run(run, read_recipe(recipe, [change]))
     trained(recipe, run)
     before = (run / "recipe.yaml").read_bytes()
     with pytest.raises(ConfigError, match=f"this run was started with .*{sentence}; .* another --run"):
-        begin(run, read_recipe(recipe, [change]))
+        begin_run(run, read_recipe(recipe, [change]))
     assert (run / "recipe.yaml").read_bytes() == before
 
 
@@ -102,14 +103,14 @@ def test_a_setting_that_came_later_has_its_default_in_an_older_run(recipe: Path,
     path = run / "recipe.yaml"
     kept = [line for line in path.read_text().splitlines() if "validate_rows:" not in line]
     path.write_text("\n".join(kept) + "\n")
-    begin(run, read_recipe(recipe))
+    begin_run(run, read_recipe(recipe))
     assert "validate_rows:" not in "".join(kept) and "validate_rows: 0" in path.read_text()
 
 
 def test_what_shows_only_in_the_data_makes_no_run(recipe: Path, tmp_path: Path) -> None:
     (recipe.parent / "valid.yy").unlink()
     with pytest.raises(DataError, match=r"valid\.yy: no such file"):
-        begin(tmp_path / "run", read_recipe(recipe))
+        begin_run(tmp_path / "run", read_recipe(recipe))
     assert not (tmp_path / "run").exists()
 
 
@@ -118,15 +119,15 @@ def test_a_file_where_the_run_should_be(recipe: Path, tmp_path: Path) -> None:
     with pytest.raises(
         CheckpointError, match=r"run: cannot be written.* choose another directory with --run"
     ):
-        begin(tmp_path / "run", read_recipe(recipe))
+        begin_run(tmp_path / "run", read_recipe(recipe))
     assert (tmp_path / "run").read_text() == "mine"
 
 
 def test_hidden_files_do_not_make_a_directory_anothers(recipe: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / ".DS_Store").write_text("")
-    begin(tmp_path / "run", read_recipe(recipe))
+    begin_run(tmp_path / "run", read_recipe(recipe))
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("")
     with pytest.raises(ConfigError, match="other: is not empty and not a run directory"):
-        begin(tmp_path / "other", read_recipe(recipe))
+        begin_run(tmp_path / "other", read_recipe(recipe))

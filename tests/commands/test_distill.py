@@ -71,8 +71,8 @@ STAGES = {
     "before the first chunk": ("weft.commands.bulk.answer", 0),
     "between chunks": ("weft.commands.bulk.write", 2),
     "before the chunks are joined": ("weft.commands.bulk.join", 0),
-    "before the run is begun": ("weft.run.begin", 0),
-    "before the recipe of the run": ("weft.run.begun.dump", 0),
+    "before the run is begun": ("weft.run.training.begin_run", 0),
+    "before the recipe of the run": ("weft.run.training.dump", 0),
     "before the teacher is noted in the run": ("weft.run.teacher.Teacher.save", 1),
     "before the training": ("weft.train.loop.train", 0),
     "before the model card": ("weft.run.card.write_card", 0),
@@ -148,9 +148,9 @@ def test_what_cannot_be_distilled_is_refused(blind: Path, toy: Path, tmp_path: P
 
 
 def _of_new_run(toy: Path, tmp_path: Path) -> str:
-    from weft.run import begin
+    from weft.run.training import begin_run
 
-    begin(tmp_path / "new", read_recipe(toy))
+    begin_run(tmp_path / "new", read_recipe(toy))
     return refused(weft("distill", tmp_path / "new", "--student", toy, "--run", tmp_path / "run"))
 
 

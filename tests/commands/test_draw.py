@@ -12,7 +12,7 @@ import weft as package
 from tests.commands.shell import refused, unanswered, weft
 from tests.commands.test_caption import make as make_captions
 from weft.config import read_recipe
-from weft.run import begin
+from weft.run.training import begin_run
 
 RECIPE = """task: draw
 data: {train: train.tsv, valid: valid.tsv, images: pictures, batch_rows: 7, tile: 3, tiles: 300}
@@ -61,8 +61,8 @@ def test_each_line_is_answered_with_a_picture_and_a_sheet_shows_all(run: Path, t
 
 def test_a_run_begins_with_the_palette_of_another(run: Path, tmp_path: Path) -> None:
     asked = (f"data.folder={run.parent}", f"training.start={run}")
-    begun = weft("train", run.parent / "recipe.yaml", "--run", tmp_path / "next", *asked)
-    assert begun.code == 0, begun.err
+    checked = weft("train", run.parent / "recipe.yaml", "--run", tmp_path / "next", *asked)
+    assert checked.code == 0, checked.err
     for name in ("tiles.npy", "pictures.json", "tokenizer.json"):
         assert (tmp_path / "next" / name).read_bytes() == (run / name).read_bytes()
 
@@ -70,8 +70,8 @@ def test_a_run_begins_with_the_palette_of_another(run: Path, tmp_path: Path) -> 
 def test_other_tiles_before_the_first_checkpoint_make_a_new_palette(tmp_path: Path) -> None:
     recipe = make(tmp_path / "toy")
     folder = recipe.parent / "run"
-    begun = begin(folder, read_recipe(recipe, [f"data.folder={recipe.parent}"]))
-    begun.task.prepare(folder, lambda *_: None)  # and then it was killed
+    checked = begin_run(folder, read_recipe(recipe, [f"data.folder={recipe.parent}"]))
+    checked.task.prepare(folder, lambda *_: None)  # and then it was killed
     assert np.load(folder / "tiles.npy").shape[1] == 3
     assert train(recipe, "data.tile=2").code == 0
     assert np.load(folder / "tiles.npy").shape[1] == 2

@@ -14,7 +14,7 @@ import pytest
 from tests.commands import corpus
 from tests.commands.shell import Answer, refused, untouched, weft
 from weft.config import read_recipe
-from weft.run import begin
+from weft.run.training import begin_run
 from weft.tasks.shared.writing.ready import PairTraining
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,12 +113,12 @@ def test_a_project_that_was_moved_goes_on(toy: Path, tmp_path: Path) -> None:
 
 def test_another_folder_before_the_first_checkpoint_begins_anew(toy: Path, tmp_path: Path) -> None:
     run, made = tmp_path / "run", tmp_path / "run" / "tokenizer.source.json"
-    begin(run, read_recipe(toy, within(toy.parent)))
+    begin_run(run, read_recipe(toy, within(toy.parent)))
     made.write_text("{}")  # and then it was killed
-    begin(run, read_recipe(toy, within(toy.parent)))
+    begin_run(run, read_recipe(toy, within(toy.parent)))
     assert made.exists()
     right = corpus.make(tmp_path / "right")
-    begin(run, read_recipe(right, within(right.parent)))
+    begin_run(run, read_recipe(right, within(right.parent)))
     assert not made.exists()
 
 

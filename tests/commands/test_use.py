@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,19 @@ def test_training_says_what_it_left_and_what_comes_next(trained: Path) -> None:
 
 def test_it_has_learnt_the_language(trained: Path) -> None:
     assert weft("predict", trained, stdin=TEXT.encode()).out == translated_lines(TEXT)
+
+
+def test_predicting_runs_nothing_of_the_training(trained: Path) -> None:
+    code = (
+        "import sys\nfrom weft.cli import main\n"
+        f"sys.argv = ['weft', 'predict', {str(trained)!r}]\n"
+        "try:\n    main()\nexcept SystemExit as leave:\n    assert not leave.code\n"
+        "print('loaded:', *[name for name in sys.modules if name.startswith('weft.train')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=TEXT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == translated_lines(TEXT) + "loaded:\n"
 
 
 def translated_lines(text: str) -> str:

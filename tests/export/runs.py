@@ -7,7 +7,8 @@ import torch
 
 from weft.config import dump, read_recipe
 from weft.data.corpora import corpus
-from weft.run import FORMAT, check
+from weft.run import FORMAT
+from weft.run.training import check_recipe
 from weft.store import files, weights
 from weft.text.vocabulary import EOS, Vocabulary
 from weft.version import __version__
@@ -108,8 +109,8 @@ def _made(folder: Path, plain: dict[str, Any], end: float) -> Path:
     """Write a run: recipe, vocabularies, and weights that are far from where training begins."""
     folder.mkdir(parents=True)
     (folder / "recipe.yaml").write_bytes(dump(plain | {"training": {"max_epochs": 1}}).encode())
-    begun = check(read_recipe(folder / "recipe.yaml"))
-    data: Any = begun.task.data  # type: ignore[attr-defined]
+    checked = check_recipe(read_recipe(folder / "recipe.yaml"))
+    data: Any = checked.task.data  # type: ignore[attr-defined]
     how = {name: getattr(data.vocabulary, name) for name in ("kind", "size", "form", "lowercase")}
     known = Vocabulary.train(TEXTS, **how)
     names = ["tokenizer.json"]
@@ -118,7 +119,7 @@ def _made(folder: Path, plain: dict[str, Any], end: float) -> Path:
     for number, name in enumerate(names):
         (Vocabulary.train(TEXTS[:100], **how) if number else known).save(folder / name)
     torch.manual_seed(5)
-    model = begun.task.open(folder).model()
+    model = checked.task.open(folder).model()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             noise = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(len(name)))
@@ -128,6 +129,6 @@ def _made(folder: Path, plain: dict[str, Any], end: float) -> Path:
                 parameter[EOS] += end
     about = {"format": FORMAT, "weft": __version__, "torch": torch.__version__}
     (folder / "run.json").write_bytes(files.to_json(about))
-    (folder / "recipe.yaml").write_bytes(dump(begun.plain).encode())
+    (folder / "recipe.yaml").write_bytes(dump(checked.plain).encode())
     (folder / "model.safetensors").write_bytes(weights.pack(model.state_dict()))
     return folder

@@ -31,7 +31,7 @@ from weft.data.vectors import read_vectors
 from weft.importing.families import import_model
 from weft.inspect.views import curves
 from weft.ngram import arpa
-from weft.run import check
+from weft.run.training import check_recipe
 from weft.store import weights
 from weft.tasks.embeddings.corpus import WordList
 from weft.tasks.lexicon import Lexicon
@@ -90,7 +90,7 @@ def _inside(name: str, read: Callable[[Path], Any]) -> Reader:
 TEXT = b"one line\nand another\n" * 9
 KINDS = "bpe", "unigram", "word", "character"
 READERS: dict[str, Reader] = {
-    "recipe": Reader("x.yaml", samples.recipes(), lambda path: check(read_recipe(path))),
+    "recipe": Reader("x.yaml", samples.recipes(), lambda path: check_recipe(read_recipe(path))),
     "conllu": Reader(
         "x.conllu",
         [samples.CONLLU, b"a\tX\nb\tY\n\nc\tX\n", b"some words here\n"],

@@ -6,15 +6,15 @@ import pytest
 
 from tests.commands.shell import weft
 from tests.inspect.every import MADE, SHORT
-from weft.run import Opened, open_run
+from weft.run import LoadedRun, open_run
 
 
 @pytest.fixture(scope="session")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Opened]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], LoadedRun]:
     """A run of each task, trained when first asked for."""
-    made: dict[str, Opened] = {}
+    made: dict[str, LoadedRun] = {}
 
-    def get(name: str) -> Opened:
+    def get(name: str) -> LoadedRun:
         if name not in made:
             folder = tmp_path_factory.mktemp(name.replace(" ", "-"))
             make, changes = MADE[name]

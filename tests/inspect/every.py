@@ -8,7 +8,7 @@ from tests.commands.test_speech import make as make_speech
 from tests.tasks.every import KINDS
 from weft.inspect.inspection import inspected_of, views_of
 from weft.inspect.views.view import View
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.inspection import Inspected
 
 SHORT = ("training.max_updates=3", "training.validate_every=3", "training.device=cpu")
@@ -23,6 +23,6 @@ MADE |= {
 }
 
 
-def looked_at(opened: Opened, text: str | None = None) -> tuple[Inspected, dict[str, View]]:
+def looked_at(opened: LoadedRun, text: str | None = None) -> tuple[Inspected, dict[str, View]]:
     subject = inspected_of(opened, text)
     return subject, {view.title: view for view in views_of(opened, subject)}

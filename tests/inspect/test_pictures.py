@@ -13,20 +13,20 @@ from tests.inspect.every import looked_at
 from weft.inspect.views.heard import HeardView
 from weft.inspect.views.picture import PictureView, lit, strip
 from weft.inspect.views.view import View
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.caption.predictor import Captioner
 from weft.tasks.inspection import Inspected
 from weft.tasks.shared.inspected.decoded import plain_beam
 
 
 @pytest.fixture
-def captioned(runs: Callable[[str], Opened]) -> tuple[Opened, Inspected, dict[str, View]]:
+def captioned(runs: Callable[[str], LoadedRun]) -> tuple[LoadedRun, Inspected, dict[str, View]]:
     opened = runs("caption")
     return opened, *looked_at(opened)
 
 
 def test_a_caption_is_the_one_that_predict_gives_and_looks_where_the_model_looked(
-    captioned: tuple[Opened, Inspected, dict[str, View]],
+    captioned: tuple[LoadedRun, Inspected, dict[str, View]],
 ) -> None:
     opened, subject, views = captioned
     captioner = opened.pipeline.predictor(opened.model)
@@ -41,7 +41,7 @@ def test_a_caption_is_the_one_that_predict_gives_and_looks_where_the_model_looke
 
 
 def test_pictures_come_from_files_and_what_is_none_is_named(
-    runs: Callable[[str], Opened], tmp_path: Path
+    runs: Callable[[str], LoadedRun], tmp_path: Path
 ) -> None:
     for name in ("caption", "images"):
         opened = runs(name)
@@ -64,7 +64,7 @@ def test_pictures_come_from_files_and_what_is_none_is_named(
         assert "damaged, or no picture" in refused(weft("inspect", run, tmp_path / "bad.png"))
 
 
-def test_what_weighed_in_a_picture_is_the_slope_times_the_pixel(runs: Callable[[str], Opened]) -> None:
+def test_what_weighed_in_a_picture_is_the_slope_times_the_pixel(runs: Callable[[str], LoadedRun]) -> None:
     opened = runs("images")
     subject, views = looked_at(opened)
     assert isinstance(views["Picture"], PictureView)
@@ -97,7 +97,7 @@ def test_a_clip_is_a_strip_of_frames_and_dark_where_the_weight_is_not() -> None:
 
 
 def test_a_drawn_picture_is_that_of_predict_and_every_tile_has_its_chance(
-    runs: Callable[[str], Opened],
+    runs: Callable[[str], LoadedRun],
 ) -> None:
     opened = runs("draw")
     text = "a red circle at the top"
@@ -114,7 +114,7 @@ def test_a_drawn_picture_is_that_of_predict_and_every_tile_has_its_chance(
 
 
 def test_a_recording_is_transcribed_as_predict_does_and_listens_there(
-    runs: Callable[[str], Opened],
+    runs: Callable[[str], LoadedRun],
 ) -> None:
     opened = runs("speech")
     subject, views = looked_at(opened)

@@ -21,7 +21,7 @@ from weft.inspect.views.cells import CellsView
 from weft.inspect.views.embedding import EmbeddingView
 from weft.inspect.views.gradients import GradientsView
 from weft.probe import probe
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.task import Task
 
 CELLS = ["Cells over time", "Forgetting", "Gradient reach"]
@@ -73,7 +73,7 @@ def test_every_task_stands_here() -> None:
 
 @pytest.mark.parametrize("name", MADE)
 def test_a_page_has_the_views_that_apply_and_every_view_its_files(
-    name: str, runs: Callable[[str], Opened]
+    name: str, runs: Callable[[str], LoadedRun]
 ) -> None:
     opened = runs(name)
     subject, views = looked_at(opened, TEXTS.get(name))
@@ -94,14 +94,14 @@ def test_a_page_has_the_views_that_apply_and_every_view_its_files(
 
 @pytest.mark.parametrize(("name", "unit"), [("translate", "nats"), ("memory", "squared error")])
 def test_the_curve_of_the_loss_says_what_it_is_of(
-    name: str, unit: str, runs: Callable[[str], Opened]
+    name: str, unit: str, runs: Callable[[str], LoadedRun]
 ) -> None:
     training = looked_at(runs(name))[1]["Training"]
     assert training.blocks()[0]["y"] == unit
 
 
 def test_a_masked_model_fills_gaps_and_else_hides_each_token_in_turn(
-    runs: Callable[[str], Opened],
+    runs: Callable[[str], LoadedRun],
 ) -> None:
     opened = runs("masked")
     filler = opened.pipeline.predictor(opened.model)
@@ -119,7 +119,7 @@ def test_a_masked_model_fills_gaps_and_else_hides_each_token_in_turn(
     assert "expected at most 11 tokens" in refused(weft("inspect", opened.path, "cat " * 12))
 
 
-def test_elmo_says_each_word_and_one_word_has_two_places_in_context(runs: Callable[[str], Opened]) -> None:
+def test_elmo_says_each_word_and_one_word_has_two_places_in_context(runs: Callable[[str], LoadedRun]) -> None:
     opened = runs("elmo")
     text = "go to the bank now\nthe bank of the lake"
     subject, views = looked_at(opened, text)
@@ -148,7 +148,7 @@ def test_elmo_says_each_word_and_one_word_has_two_places_in_context(runs: Callab
     ],
 )
 def test_an_alignment_says_what_it_lies_over(
-    name: str, column: str, exports: list[str], runs: Callable[[str], Opened]
+    name: str, column: str, exports: list[str], runs: Callable[[str], LoadedRun]
 ) -> None:
     subject, views = looked_at(runs(name))
     blocks = views["Alignment"].blocks()
@@ -159,7 +159,7 @@ def test_an_alignment_says_what_it_lies_over(
     assert all(one["text"].strip() for one in found)
 
 
-def test_each_layer_of_elmo_has_its_name_and_its_words_in_order(runs: Callable[[str], Opened]) -> None:
+def test_each_layer_of_elmo_has_its_name_and_its_words_in_order(runs: Callable[[str], LoadedRun]) -> None:
     opened = runs("elmo")
     subject, views = looked_at(opened, "go to the bank now")
     cells, reach = views["Cells over time"], views["Gradient reach"]
@@ -180,7 +180,7 @@ def test_each_layer_of_elmo_has_its_name_and_its_words_in_order(runs: Callable[[
 
 @pytest.mark.parametrize("name", ["elmo", "masked", "tag", "classify", "translate", "language"])
 def test_neighbours_in_context_are_those_of_the_largest_cosine(
-    name: str, runs: Callable[[str], Opened]
+    name: str, runs: Callable[[str], LoadedRun]
 ) -> None:
     _, views = looked_at(runs(name))
     view = views["Embeddings"]
@@ -197,7 +197,7 @@ def test_neighbours_in_context_are_those_of_the_largest_cosine(
 
 
 def test_without_the_data_words_in_context_have_no_neighbours_and_the_page_stands(
-    runs: Callable[[str], Opened], monkeypatch: pytest.MonkeyPatch
+    runs: Callable[[str], LoadedRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = runs("elmo")
     folder = Path(opened.task.data.folder / str(opened.task.data.valid)).parent
@@ -211,7 +211,7 @@ def test_without_the_data_words_in_context_have_no_neighbours_and_the_page_stand
         hidden.rename(folder)
 
 
-def test_word_vectors_name_what_is_near_and_what_is_not_there(runs: Callable[[str], Opened]) -> None:
+def test_word_vectors_name_what_is_near_and_what_is_not_there(runs: Callable[[str], LoadedRun]) -> None:
     opened = runs("embeddings")
     vectors = opened.pipeline.predictor(opened.model)
     subject, views = looked_at(opened, "apple saw nowhere")
@@ -222,7 +222,7 @@ def test_word_vectors_name_what_is_near_and_what_is_not_there(runs: Callable[[st
     assert "expected a word that has a vector" in refused(weft("inspect", opened.path, "nowhere"))
 
 
-def test_a_forecast_is_that_of_predict(runs: Callable[[str], Opened]) -> None:
+def test_a_forecast_is_that_of_predict(runs: Callable[[str], LoadedRun]) -> None:
     opened = runs("forecast")
     subject, _ = looked_at(opened)
     with torch.no_grad():
@@ -233,7 +233,7 @@ def test_a_forecast_is_that_of_predict(runs: Callable[[str], Opened]) -> None:
     assert "the text is empty" in refused(weft("inspect", opened.path, ""))
 
 
-def test_one_of_many_languages_is_asked_by_its_direction(runs: Callable[[str], Opened]) -> None:
+def test_one_of_many_languages_is_asked_by_its_direction(runs: Callable[[str], LoadedRun]) -> None:
     opened = runs("multilingual")
     pairs = opened.task.data.pairs
     translator = opened.pipeline.predictor(opened.model)
@@ -245,7 +245,7 @@ def test_one_of_many_languages_is_asked_by_its_direction(runs: Callable[[str], O
     assert "the text after" in refused(weft("inspect", opened.path, f"{pairs[0]}:  "))
 
 
-def test_a_line_of_numbers_is_remembered_as_predict_does(runs: Callable[[str], Opened]) -> None:
+def test_a_line_of_numbers_is_remembered_as_predict_does(runs: Callable[[str], LoadedRun]) -> None:
     opened = runs("memory")
     line = "0.25* 0.5 0.75*"
     subject, _ = looked_at(opened, line)

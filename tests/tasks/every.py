@@ -25,7 +25,7 @@ from tests.tasks.test_forecast import table
 from tests.tasks.test_multilingual import corpus as make_many
 from weft.data.shapes import shapes
 from weft.nn.forecasters.forecaster import Past
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.masked.predictor import MASK
 from weft.text.vocabulary import EOS, PAD, SOS
 
@@ -46,33 +46,33 @@ class Kind(NamedTuple):
     make: Callable[[Path], Path]
     changes: Sequence[str]
     inputs: Sequence[Any]
-    answer: Callable[[Opened, Sequence[Any]], Answers]
+    answer: Callable[[LoadedRun, Sequence[Any]], Answers]
     evaluated: Sequence[str] = ("--split", "valid")
 
 
-def _translated(opened: Opened, lines: Sequence[Any], target: str = "") -> Answers:
+def _translated(opened: LoadedRun, lines: Sequence[Any], target: str = "") -> Answers:
     translator = opened.pipeline.predictor(opened.model)
     translator = translator.to(target) if target else translator
     return [([each.text for each in n], [each.score for each in n]) for n in translator.translate(lines)]
 
 
-def _decided(opened: Opened, lines: Sequence[Any]) -> Answers:
+def _decided(opened: LoadedRun, lines: Sequence[Any]) -> Answers:
     found = opened.pipeline.predictor(opened.model).classify(lines)
     return [(each.label, each.probs.tolist()) for each in found]
 
 
-def _tagged(opened: Opened, lines: Sequence[Any]) -> Answers:
+def _tagged(opened: LoadedRun, lines: Sequence[Any]) -> Answers:
     sentences = [line.split() for line in lines]
     found = opened.pipeline.predictor(opened.model).tag(sentences, probs=True)
     return [(each.tags, each.probs) for each in found]
 
 
-def _written(opened: Opened, lines: Sequence[Any]) -> Answers:
+def _written(opened: LoadedRun, lines: Sequence[Any]) -> Answers:
     found = opened.pipeline.predictor(opened.model).write(lines)
     return [([each.text for each in n], [each.logp for each in n]) for n in found]
 
 
-def _filled(opened: Opened, lines: Sequence[Any]) -> Answers:
+def _filled(opened: LoadedRun, lines: Sequence[Any]) -> Answers:
     filler = opened.pipeline.predictor(opened.model)
     size = len(filler.vocabulary)
     rows = []
@@ -87,12 +87,12 @@ def _filled(opened: Opened, lines: Sequence[Any]) -> Answers:
     return [(text, logp[n][source[n] == size].flatten().tolist()) for n, text in enumerate(texts)]
 
 
-def _heard(opened: Opened, recordings: Sequence[Any]) -> Answers:
+def _heard(opened: LoadedRun, recordings: Sequence[Any]) -> Answers:
     found = opened.pipeline.predictor(opened.model).transcribe(recordings)
     return [([each.text for each in n], [each.score for each in n]) for n in found]
 
 
-def _forecast(opened: Opened, starts: Sequence[Any]) -> Answers:
+def _forecast(opened: LoadedRun, starts: Sequence[Any]) -> Answers:
     values = torch.stack(
         [torch.sin(torch.arange(opened.task.data.lookback) * 0.3 + start) for start in starts]
     )
@@ -104,7 +104,7 @@ def _forecast(opened: Opened, starts: Sequence[Any]) -> Answers:
     return [((), row) for row in found.tolist()]
 
 
-def _remembered(opened: Opened, lines: Sequence[Any]) -> Answers:
+def _remembered(opened: LoadedRun, lines: Sequence[Any]) -> Answers:
     rememberer = opened.pipeline.predictor(opened.model)
     rows = [rememberer.read(line)[0] for line in lines]
     x = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
@@ -113,17 +113,17 @@ def _remembered(opened: Opened, lines: Sequence[Any]) -> Answers:
         return [((), [value]) for value in rememberer.answer(x, mask).tolist()]
 
 
-def _captioned(opened: Opened, pictures: Sequence[Any]) -> Answers:
+def _captioned(opened: LoadedRun, pictures: Sequence[Any]) -> Answers:
     found = opened.pipeline.predictor(opened.model).captions(np.stack(pictures))
     return [([each.text for each in n], [each.score for each in n]) for n in found]
 
 
-def _seen(opened: Opened, pictures: Sequence[Any]) -> Answers:
+def _seen(opened: LoadedRun, pictures: Sequence[Any]) -> Answers:
     probs = opened.pipeline.predictor(opened.model).probs(np.stack(pictures))
     return [(int(row.argmax()), row.tolist()) for row in probs]
 
 
-def _layers(opened: Opened, lines: Sequence[Any]) -> Answers:
+def _layers(opened: LoadedRun, lines: Sequence[Any]) -> Answers:
     comparer = opened.pipeline.predictor(opened.model)
     sentences = [line.split() for line in lines]
     with torch.no_grad():
@@ -132,13 +132,13 @@ def _layers(opened: Opened, lines: Sequence[Any]) -> Answers:
     return [((), row.flatten().tolist()) for row in rows]
 
 
-def _drawn(opened: Opened, lines: Sequence[Any]) -> Answers:
+def _drawn(opened: LoadedRun, lines: Sequence[Any]) -> Answers:
     drawer = opened.pipeline.predictor(opened.model)
     pictures = drawer.draw([drawer.vocabulary.encode(line) for line in lines])
     return [((line, one.tobytes()), []) for line, one in zip(lines, pictures, strict=True)]
 
 
-def _near(opened: Opened, words: Sequence[Any]) -> Answers:
+def _near(opened: LoadedRun, words: Sequence[Any]) -> Answers:
     vectors = opened.pipeline.predictor(opened.model)
     found = [vectors.nearest(word, 3) for word in words]
     return [([each.word for each in near], [each.similarity for each in near]) for near in found]

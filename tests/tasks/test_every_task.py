@@ -19,7 +19,7 @@ from tests.tasks.every import KINDS, Kind
 from weft import rooms, tasks
 from weft.inspect.comparing.evidence import Evidence, evidence
 from weft.nn.kernels import choice
-from weft.run import Opened, open_run
+from weft.run import LoadedRun, open_run
 from weft.tasks.task import Pipeline, Task, Training, training_of
 from weft.train.checkpoints import Checkpoints
 
@@ -187,7 +187,7 @@ def test_ended_at_any_batch_it_goes_on_to_the_bit(trained: tuple[str, Path], at:
 
 
 @pytest.fixture
-def opened(trained: tuple[str, Path]) -> Iterator[tuple[Kind, Opened]]:
+def opened(trained: tuple[str, Path]) -> Iterator[tuple[Kind, LoadedRun]]:
     name, folder = trained
     decoding = [change for change in KINDS[name].changes if change.startswith("decoding.")]
     yield KINDS[name], open_run(folder / "whole", device="cpu", changes=decoding)
@@ -200,7 +200,7 @@ def agree(one: list[Any], other: list[Any]) -> None:
 
 
 def test_an_answer_does_not_depend_on_the_others_their_order_or_the_padding(
-    opened: tuple[Kind, Opened],
+    opened: tuple[Kind, LoadedRun],
 ) -> None:
     kind, run = opened
     alone = [kind.answer(run, [each])[0] for each in kind.inputs]

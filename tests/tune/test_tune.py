@@ -17,7 +17,7 @@ from weft.commands import tune
 from weft.commands.program import typed
 from weft.config import read_recipe
 from weft.errors import ConfigError, DataError
-from weft.run import check
+from weft.run.training import check_recipe
 from weft.store.claim import claim
 from weft.train.loop import train
 from weft.train.outcome import Outcome
@@ -62,14 +62,14 @@ def test_a_search_leaves_a_table_pictures_and_a_recipe_and_never_opens_the_test_
     assert f"trial {best['trial']}" in answer.out and "2 seeds" in answer.out
     first = study / "retrained" / f"{int(best['trial']):04}" / "seed-1"
     assert answer.lines[-1] == f"next: {typed('evaluate', first)}   # score it on the test split"
-    begun = check(read_recipe(study / "best.yaml"))
-    assert begun.plain["training"]["max_updates"] == 6  # the override is part of it
+    checked = check_recipe(read_recipe(study / "best.yaml"))
+    assert checked.plain["training"]["max_updates"] == 6  # the override is part of it
     assert (study / "history.png").stat().st_size > 1000
     retrained = {path.name for path in (study / "retrained" / f"{int(best['trial']):04}").glob("seed-?")}
     assert retrained == {"seed-1", "seed-2"}
     assert any("train.txt" in path for path in opened) and any("valid.tsv" in path for path in opened)
     assert sum("test.csv" in path for path in opened) == 1  # written by the fixture
-    assert check(read_recipe(study / "retrained" / "0000" / "seed-2" / "recipe.yaml")).task.has("test")
+    assert check_recipe(read_recipe(study / "retrained" / "0000" / "seed-2" / "recipe.yaml")).task.has("test")
     again = weft(*words(recipe, "--trials", 5, "--seeds", 2, "--no-pruning"))
     assert again.code == 0 and again.out == answer.out and "again" not in again.err
 
@@ -113,8 +113,8 @@ def test_a_real_trial_that_is_pruned_can_be_trained_on(recipe: Path, monkeypatch
     run = study.plan.trial(0)
     with claim(run):
         pass
-    begun = check(read_recipe(run / "recipe.yaml"))
-    assert train(begun.task, run, begun.settings).update == 6
+    checked = check_recipe(read_recipe(run / "recipe.yaml"))
+    assert train(checked.task, run, checked.settings).update == 6
 
 
 @needs_optuna

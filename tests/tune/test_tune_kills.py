@@ -17,7 +17,7 @@ import pytest
 from tests.commands.shell import refused, weft
 from tests.tune.searches import make, needs_optuna, rows, studied, words
 from weft.config import read_recipe
-from weft.run import check
+from weft.run.training import check_recipe
 from weft.train.loop import train
 from weft.train.outcome import Outcome
 from weft.tune import retrain as retraining
@@ -81,7 +81,7 @@ def test_a_kill_after_a_training_loses_nothing_and_leaves_nothing(
     assert search(study, minutes=0, trials=1, processes=1, say=said.append) == 0
     assert retrain(study, 1, said.append) == 0
     assert said == [] and not any(folder.exists() for folder in left)
-    assert check(read_recipe(study.plan.retrained(0, 1) / "recipe.yaml")).task.has("test")
+    assert check_recipe(read_recipe(study.plan.retrained(0, 1) / "recipe.yaml")).task.has("test")
 
 
 @needs_optuna

@@ -73,7 +73,7 @@ def _told(what: str, done: float, total: float | None) -> None:
 
 def _members(path: Path, run: Path) -> list[Path]:
     """The files of a folder RUN/cycles, without the one that is also the model of `run`; or the path."""
-    from weft.train.checkpoints import CYCLES
+    from weft.store.weights import CYCLES
 
     if path.name != CYCLES or not path.is_dir() or (path / "recipe.yaml").exists():
         return [path]

@@ -37,7 +37,7 @@ from weft.wording import plural
 
 if TYPE_CHECKING:
     from weft.data.synthetic import Judged
-    from weft.run import Opened
+    from weft.run import LoadedRun
 
 HEADINGS = {
     "Corpus": ("out", "mark", "processes"),
@@ -150,7 +150,7 @@ def command(**given: Any) -> int:
     return 0
 
 
-def _languages(opened: "Opened", given: Mapping[str, Any]) -> tuple[str, str]:
+def _languages(opened: "LoadedRun", given: Mapping[str, Any]) -> tuple[str, str]:
     """The languages of the texts and of what the model writes.
 
     Raises:
@@ -175,7 +175,7 @@ def _languages(opened: "Opened", given: Mapping[str, Any]) -> tuple[str, str]:
     raise ConfigError(f"{opened.path}: translates {names}; choose one with --source and --target")
 
 
-def _begin(out: Path, opened: "Opened", search: Mapping[str, Any], mono: Sequence[Path]) -> None:
+def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequence[Path]) -> None:
     """Create the folder, or check that it has pairs of the same texts, model and search."""
     from weft.commands import predict, rewritten
     from weft.errors import ConfigError, DataError

@@ -10,7 +10,7 @@ from weft.commands.options import device, plugin
 
 if TYPE_CHECKING:
     from weft.inspect.comparing.measured import Measured
-    from weft.run import Opened
+    from weft.run import LoadedRun
 
 Named = tuple[str, Path, str]
 """Name of a run, its directory, and the variant that it repeats with another seed ("" if unknown)."""
@@ -98,26 +98,26 @@ def _trained(
     from weft.commands.views import folder_for
     from weft.config import read_recipe
     from weft.inspect.comparing.grid import folder_name, variants
-    from weft.run import begin, check
     from weft.run.card import write_card
+    from weft.run.training import begin_run, check_recipe
     from weft.train.loop import train
 
     recipe, overrides = Path(given[0]), list(given[1:])
     plan = variants(grids)
     for variant in plan:  # report every mistake before training starts
-        check(read_recipe(recipe, [*overrides, *variant.changes]), plugins=plugins)
+        check_recipe(read_recipe(recipe, [*overrides, *variant.changes]), plugins=plugins)
     folder_for(output / "runs")
     runs: list[Named] = []
     for number, variant in enumerate(plan, 1):
         run = output / "runs" / folder_name(variant.name)
         runs.append((variant.name, run, variant.group))
         click.echo(f"{number} of {len(plan)}: {variant.name}", err=True)
-        begun = begin(run, read_recipe(recipe, [*overrides, *variant.changes]), plugins=plugins)
-        outcome = train(begun.task, run, begun.settings)
+        checked = begin_run(run, read_recipe(recipe, [*overrides, *variant.changes]), plugins=plugins)
+        outcome = train(checked.task, run, checked.settings)
         if outcome.exit_code:
             click.echo("stopped; the same command resumes", err=True)
             return runs, outcome.exit_code
-        write_card(run, begun, outcome)
+        write_card(run, checked, outcome)
     return runs, 0
 
 
@@ -148,7 +148,7 @@ def _measured(
     return found
 
 
-def _without_seed(opened: "Opened") -> str:
+def _without_seed(opened: "LoadedRun") -> str:
     """The recipe without its seed, which identifies a variant."""
     plain = opened.recipe.plain()
     training = {key: value for key, value in plain.get("training", {}).items() if key != "seed"}

@@ -15,7 +15,7 @@ from weft.commands.program import typed
 from weft.store import files
 
 if TYPE_CHECKING:
-    from weft.run import Opened
+    from weft.run import LoadedRun
     from weft.tasks.shared.writing.translator import Translator
 
 RECIPE = "translate/help-demo"
@@ -58,8 +58,9 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     """  # noqa: D301  click reads the \b
     from weft.config import read_recipe
     from weft.errors import ConfigError
-    from weft.run import begin, open_run
+    from weft.run import open_run
     from weft.run.card import write_card
+    from weft.run.training import begin_run
     from weft.tasks.shared.writing.translator import Translator
     from weft.train.loop import train
 
@@ -69,19 +70,19 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     run = run or Path("runs") / f"demo-{source}-{target}"
     changes = [f"data.source={source}", f"data.target={target}"]
     changes += [f"training.max_minutes={minutes}"] if minutes is not None else []
-    begun = begin(run, read_recipe(RECIPE, changes))
+    checked = begin_run(run, read_recipe(RECIPE, changes))
     click.echo(
         f"Training a translator from {source} to {target} on the help texts of LibreOffice, "
         + (f"in at most {minutes:g} minutes" if minutes else "in about 5 minutes on two free cores")
         + f".\nAll files go to {run}. Ctrl-C stops; the same command resumes."
     )
-    outcome = train(begun.task, run, begun.settings)
+    outcome = train(checked.task, run, checked.settings)
     if outcome.exit_code:
         again = ["demo", "--source", source, "--target", target, "--run", run]
         again += [] if minutes is None else ["--minutes", f"{minutes:g}"]
         click.echo(f"resume with: {typed(*again)}", err=True)
         return outcome.exit_code
-    write_card(run, begun, outcome)
+    write_card(run, checked, outcome)
 
     opened = open_run(run)
     click.echo("\nScores on help pages that were not used in training:\n")
@@ -117,7 +118,7 @@ def _next(run: Path, target: str, example: str) -> str:
     )
 
 
-def _from_test(opened: "Opened") -> Sequence[str]:
+def _from_test(opened: "LoadedRun") -> Sequence[str]:
     """Four short sentences, evenly spaced in the test split."""
     from weft.tasks.shared.writing.task import PairTask
 

@@ -13,8 +13,8 @@ from weft.commands.options import CONSTRAINTS, SEARCH, Grouped, as_words, device
 
 if TYPE_CHECKING:
     from weft.commands.rewritten import Job
-    from weft.run import Begun
     from weft.run.teacher import Teacher
+    from weft.run.training import CheckedRecipe
 
 HEADINGS = {
     "Student": ("student", "run", "mix"),
@@ -84,14 +84,14 @@ def command(**given: Any) -> int:
     """  # noqa: D301  click reads the \b
     from weft.commands import rewritten, train
     from weft.config import dump, read_recipe
-    from weft.run import begin, check
+    from weft.run.training import begin_run, check_recipe
     from weft.store import files
     from weft.store.claim import claim
 
     run: Path = given["run"] or Path("runs") / f"{given['student'].stem}-distilled"
     corpus: Path = given["corpus"] or run.with_name(f"{run.name}.corpus")
     _check(given["teacher"], run, corpus, given["sources"])
-    student = check(read_recipe(given["student"], given["overrides"]), plugins=given["plugins"])
+    student = check_recipe(read_recipe(given["student"], given["overrides"]), plugins=given["plugins"])
     student.task.rehearse()  # shows a model whose parts do not fit together before hours of work
     search = {name: value for name, value in given.items() if name not in OWN}
     teacher, jobs = _assigned(given, student, search, corpus)
@@ -109,7 +109,7 @@ def command(**given: Any) -> int:
     data = rewritten.settings(student.task, corpus, mixed=given["mix"])
     recipe = corpus / f"{run.name}.yaml"
     rewritten.write(recipe, dump({**student.plain, "data": {**student.plain["data"], **data}}).encode())
-    begin(run, read_recipe(recipe), plugins=given["plugins"])
+    begin_run(run, read_recipe(recipe), plugins=given["plugins"])
     teacher.mixed = given["mix"]
     teacher.save(run)
     words = [str(recipe), "--run", str(run), *as_words(train.command, {"plugins": given["plugins"]})]
@@ -117,7 +117,7 @@ def command(**given: Any) -> int:
 
 
 def _assigned(
-    given: Mapping[str, Any], student: "Begun", search: Mapping[str, Any], corpus: Path
+    given: Mapping[str, Any], student: "CheckedRecipe", search: Mapping[str, Any], corpus: Path
 ) -> tuple["Teacher", list["Job"]]:
     """The teacher, and what it writes; its model is released again."""
     from weft.commands import asked, rewritten
@@ -155,7 +155,7 @@ def _check(teacher: Path, run: Path, corpus: Path, sources: Sequence[Path]) -> N
     from weft.config.compared import at
     from weft.data.lines import read_lines
     from weft.errors import ConfigError, DataError
-    from weft.run.begun import foreign
+    from weft.run.training import foreign
     from weft.store.claim import check_idle
 
     check_idle(teacher)

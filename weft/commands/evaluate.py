@@ -8,7 +8,7 @@ import click
 from weft.commands.options import CONSTRAINTS, SEARCH, Grouped, device, plugin, searching
 
 if TYPE_CHECKING:
-    from weft.run import Opened
+    from weft.run import LoadedRun
 
 COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "device", "plugins", "metrics")
 
@@ -138,14 +138,14 @@ def command(**given: Any) -> int:
     return outputs.reported(found.wrong)
 
 
-def _hint(opened: "Opened", plugins: tuple[str, ...]) -> str:
+def _hint(opened: "LoadedRun", plugins: tuple[str, ...]) -> str:
     """The advice for a model that scores below a baseline."""
     from weft.commands.longer import hint, longer
-    from weft.run import check
+    from weft.run.training import check_recipe
     from weft.train.checkpoints import Checkpoints
 
     validations = Checkpoints(opened.path, lambda text: None).index().validations
     updates = validations[-1].update if validations else 0
-    settings = check(opened.recipe, plugins=plugins).settings
+    settings = check_recipe(opened.recipe, plugins=plugins).settings
     command = longer(opened.path, settings, updates, plugins) if updates else ""
     return hint("the model is worse than a baseline", updates, command)

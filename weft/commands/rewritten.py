@@ -24,7 +24,8 @@ from weft.tasks.abilities import Direction, OnPairs, Rewrites
 from weft.tasks.task import Split, Task
 
 if TYPE_CHECKING:
-    from weft.run import Begun, Opened
+    from weft.run import LoadedRun
+    from weft.run.training import CheckedRecipe
 
 MIXED = "mixed"
 HELD_OUT: tuple[Split, ...] = ("valid", "test")
@@ -97,7 +98,7 @@ class Job:
         return self.folder / f"{name}.{data.target if target else data.source}"
 
 
-def jobs(opened: "Opened", student: "Begun", texts: Sequence[Path], corpus: Path) -> list[Job]:
+def jobs(opened: "LoadedRun", student: "CheckedRecipe", texts: Sequence[Path], corpus: Path) -> list[Job]:
     """What to write in each direction of a student.
 
     Args:
@@ -139,7 +140,7 @@ def jobs(opened: "Opened", student: "Begun", texts: Sequence[Path], corpus: Path
     return found
 
 
-def about(opened: "Opened", options: Mapping[str, Any], texts: Sequence[Path]) -> Teacher:
+def about(opened: "LoadedRun", options: Mapping[str, Any], texts: Sequence[Path]) -> Teacher:
     """The teacher as the corpus names it.
 
     Args:

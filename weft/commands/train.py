@@ -13,7 +13,7 @@ from weft.wording import plural
 
 if TYPE_CHECKING:
     from weft.config import Table
-    from weft.run import Begun
+    from weft.run.training import CheckedRecipe
     from weft.train.outcome import Outcome
 
 
@@ -67,8 +67,8 @@ def command(
     from weft.config import read_recipe
     from weft.errors import ConfigError
     from weft.machine import LAUNCHED
-    from weft.run import check
     from weft.run.card import write_card
+    from weft.run.training import check_recipe
     from weft.train.loop import train
     from weft.train.processes import Lost
 
@@ -80,12 +80,12 @@ def command(
         overrides = (*overrides, "training.deterministic=true")
     table = read_recipe(recipe, overrides)
     if processes and processes > 1 and "WORLD_SIZE" not in os.environ:
-        check(table, plugins=plugins)  # reports a mistake once, not once per process
+        check_recipe(table, plugins=plugins)  # reports a mistake once, not once per process
         return launch(["train", str(recipe), *overrides, "--run", str(run), *_packages(plugins)], processes)
     first = not int(os.environ.get("RANK", "0"))  # it creates the run directory
-    begun = _begun(run, table, plugins) if first else check(table, plugins=plugins)
+    checked = _begun(run, table, plugins) if first else check_recipe(table, plugins=plugins)
     try:
-        outcome = train(begun.task, run, begun.settings)
+        outcome = train(checked.task, run, checked.settings)
     except Lost:
         if LAUNCHED in os.environ:  # the launcher reports the cause
             return LOST
@@ -97,31 +97,31 @@ def command(
         again += ["--processes", os.environ["WORLD_SIZE"]] if "WORLD_SIZE" in os.environ else []
         click.echo(f"resume with: {typed(*again)}", err=True)
         return outcome.exit_code
-    write_card(run, begun, outcome)
-    click.echo(_closing(run, begun, outcome, plugins))
+    write_card(run, checked, outcome)
+    click.echo(_closing(run, checked, outcome, plugins))
     return 0
 
 
-def _begun(run: Path, recipe: "Table", plugins: tuple[str, ...]) -> "Begun":
-    from weft.run import begin
+def _begun(run: Path, recipe: "Table", plugins: tuple[str, ...]) -> "CheckedRecipe":
+    from weft.run.training import begin_run
 
-    begun = begin(run, recipe, plugins=plugins)
-    if begun.note:
-        click.echo(begun.note, err=True)
-    return begun
+    checked = begin_run(run, recipe, plugins=plugins)
+    if checked.note:
+        click.echo(checked.note, err=True)
+    return checked
 
 
 def _packages(plugins: tuple[str, ...]) -> list[str]:
     return [word for package in plugins for word in ("--plugin", package)]
 
 
-def _closing(run: Path, begun: "Begun", outcome: "Outcome", plugins: tuple[str, ...]) -> str:
+def _closing(run: Path, checked: "CheckedRecipe", outcome: "Outcome", plugins: tuple[str, ...]) -> str:
     scores = ", ".join(f"{name} {value:.3f}" for name, value in outcome.scores.items())
     best = f"from update {outcome.best:,}"
     if outcome.mean_of:
         best = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
     test = ("", "score it on the test split")
-    if not begun.task.has("test"):
+    if not checked.task.has("test"):
         test = (" --data PREFIX", "score it on files that were not used in training")
     trusted = _packages(plugins)
     steps = {
@@ -136,5 +136,5 @@ def _closing(run: Path, begun: "Begun", outcome: "Outcome", plugins: tuple[str, 
         f"the best model, {best}, is in {run}: {scores}"
     ]
     if why := degenerate(outcome.samples):
-        lines.append(hint(why, outcome.update, longer(run, begun.settings, outcome.update, plugins)))
+        lines.append(hint(why, outcome.update, longer(run, checked.settings, outcome.update, plugins)))
     return "\n".join([*lines, "next:", *(f"  {step:<{width}}   # {what}" for step, what in steps.items())])

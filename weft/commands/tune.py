@@ -202,7 +202,7 @@ def _say(text: str) -> None:
 def _next(study: "Study") -> list[str]:
     """What to type next with the best trial, if there is one."""
     from weft.commands.program import typed
-    from weft.run import check
+    from weft.run.training import check_recipe
     from weft.store.files import is_file
 
     best = study.best()
@@ -212,6 +212,6 @@ def _next(study: "Study") -> list[str]:
     if not is_file(run / "model.safetensors"):
         return [f"next: {typed('train', study.plan.folder / 'best.yaml')}   # train the best recipe"]
     plan = study.plan
-    if check(plan.table({}, tested=True), plugins=plan.plugins).task.has("test"):
+    if check_recipe(plan.table({}, tested=True), plugins=plan.plugins).task.has("test"):
         return [f"next: {typed('evaluate', run)}   # score it on the test split"]
     return [f"next: {typed('evaluate', run)} --data FILE   # score it on a file that no trial has seen"]

@@ -1,4 +1,4 @@
-"""Compare two recipes, setting by setting. Read next: ../run/begun.py."""
+"""Compare two recipes, setting by setting. Read next: ../run/training.py."""
 
 import json
 from typing import Any

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from weft.run import Opened
+from weft.run import LoadedRun
 
 
 class Options(NamedTuple):
@@ -27,7 +27,7 @@ class Format(ABC):
     packages: ClassVar[Sequence[str]] = ()
 
     @abstractmethod
-    def check(self, opened: Opened, options: Options) -> None:
+    def check(self, opened: LoadedRun, options: Options) -> None:
         """Check, before anything is written, that the format can express the run.
 
         Raises:
@@ -35,7 +35,7 @@ class Format(ABC):
         """
 
     @abstractmethod
-    def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
+    def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
         """Write the files and compare the result with Weft's own answers.
 
         Args:

@@ -19,7 +19,7 @@ from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.positions import Learned, Nowhere, Sinusoidal
 from weft.nn.rotary import UNSCALED
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.search.beam import Stop, beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import to_lists
@@ -119,7 +119,7 @@ class Network(NamedTuple):
         return torch.stack(found)
 
 
-def network(opened: Opened, to: str) -> Network:
+def network(opened: LoadedRun, to: str) -> Network:
     """The Transformer of a run.
 
     Raises:
@@ -187,7 +187,7 @@ def positions(part: Side) -> Positions:
     return kinds.get(type(part.positions), "other")
 
 
-def _check_decoding(opened: Opened, to: str) -> None:
+def _check_decoding(opened: LoadedRun, to: str) -> None:
     """Settings that change what is written, and that the exported model would not follow."""
     how = getattr(opened.pipeline, "decoding", None) or getattr(opened.task, "decoding", None)
     off = {

@@ -7,14 +7,14 @@ from typing import Any
 
 from weft.errors import DataError
 from weft.export.agreement import COUNT
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.shared.writing.examples import SEED, examples
 from weft.tasks.shared.writing.ready import PairPipeline
 from weft.text.vocabulary import EOS, Vocabulary
 
 
-def sources(opened: Opened) -> list[str]:
+def sources(opened: LoadedRun) -> list[str]:
     """Texts that the model translates, continues or fills."""
     pipeline: Any = opened.pipeline
     if isinstance(pipeline, PairPipeline):

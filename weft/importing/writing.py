@@ -15,7 +15,8 @@ from torch import Tensor
 
 from weft.config import dump, read_recipe
 from weft.errors import ConfigError, WeftError
-from weft.run import FORMAT, check
+from weft.run import FORMAT
+from weft.run.training import check_recipe
 from weft.store import files, weights
 from weft.text.vocabulary import Vocabulary
 from weft.version import __version__
@@ -65,8 +66,8 @@ def write_run(run: Path, parts: Parts, *, kind: str, place: str) -> int:
         for file, content in parts.files.items():
             (folder / file).write_bytes(content)
         with _placed(folder / "recipe.yaml", place):
-            begun = check(read_recipe(folder / "recipe.yaml"))
-            pipeline = begun.task.open(folder)
+            checked = check_recipe(read_recipe(folder / "recipe.yaml"))
+            pipeline = checked.task.open(folder)
             with torch.device("meta"):  # settings that do not belong to the tensors may ask for terabytes
                 weights.check(pipeline.model().state_dict(), parts.state, place, hint=HINT)
             model = pipeline.model()
@@ -76,7 +77,7 @@ def write_run(run: Path, parts: Parts, *, kind: str, place: str) -> int:
             "run.json": files.to_json(
                 {"format": FORMAT, "weft": __version__, "torch": torch.__version__, "imported": kind}
             ),
-            "recipe.yaml": dump(begun.plain).encode(),
+            "recipe.yaml": dump(checked.plain).encode(),
             "model.safetensors": packed,
             weights.START: packed,
         } | {file: (folder / file).read_bytes() for file in (*parts.vocabularies, *parts.files)}

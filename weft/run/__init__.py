@@ -7,12 +7,10 @@
     RUN/checkpoints/         to resume from; RUN/checkpoints.json says which is best and last
     RUN/metrics.jsonl, RUN/tensorboard/, RUN/README.md (the model card)
 
-Read next: checked.py, a recipe as objects; begun.py, a run before its training; opened.py, one after it.
+Read next: loading.py, a trained run; training.py, one before its training.
 """
 
-from weft.run.begun import begin
-from weft.run.checked import Begun
-from weft.run.opened import Opened, check, load, open_run
+from weft.run.loading import LoadedRun, load, open_run
 from weft.store.form import FORMAT
 
-__all__ = ["FORMAT", "Begun", "Opened", "begin", "check", "load", "open_run"]
+__all__ = ["FORMAT", "LoadedRun", "load", "open_run"]

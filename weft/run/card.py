@@ -8,25 +8,25 @@ import torch
 
 from weft.config import dump
 from weft.errors import CheckpointError
-from weft.run import Begun
 from weft.run.teacher import teacher_of
+from weft.run.training import CheckedRecipe
 from weft.store import files
 from weft.train.outcome import Outcome
 from weft.version import __version__
 from weft.wording import plural
 
 
-def write_card(run: Path, begun: Begun, outcome: Outcome) -> None:
+def write_card(run: Path, checked: CheckedRecipe, outcome: Outcome) -> None:
     """Write RUN/README.md.
 
     Args:
-        begun: the task and its resolved recipe.
+        checked: the task and its resolved recipe.
         outcome: how training ended.
 
     Raises:
         CheckpointError: the file cannot be written.
     """
-    task, plain = begun.task, begun.plain
+    task, plain = checked.task, checked.plain
     scores = "\n".join(f"| {name} | {value:.4f} |" for name, value in outcome.scores.items())
     source = f"update {outcome.best}"
     if outcome.mean_of:

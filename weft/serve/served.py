@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from weft.errors import ConfigError
 from weft.models import Generator
-from weft.run import Opened, open_run
+from weft.run import LoadedRun, open_run
 from weft.serve.job import Left, Stopped
 from weft.serve.limits import Refusal
 from weft.store import jsonfile, weights
@@ -58,7 +58,7 @@ class Served:
         """Opens the run again."""
         self.glossary = glossary
         self.state = self.now()
-        self._opened: Opened | None = None
+        self._opened: LoadedRun | None = None
         self.version: Version | None = None
         if (path / "recipe.yaml").is_file() and not (path / MODEL).is_file():
             return
@@ -81,7 +81,7 @@ class Served:
         return state_of(self.path, self.glossary)
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> LoadedRun:
         """The run with its model.
 
         Raises:

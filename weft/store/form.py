@@ -1,4 +1,4 @@
-"""The format of a run directory, in its run.json. Read next: ../run/begun.py, which writes it."""
+"""The format of a run directory, in its run.json. Read next: ../run/training.py, which writes it."""
 
 import platform
 from pathlib import Path

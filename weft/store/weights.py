@@ -17,6 +17,9 @@ from torch import Tensor, nn
 from weft.errors import CheckpointError
 from weft.store import jsonfile
 
+CYCLES = "cycles"
+"""Folder in a run with the weights at the ends of cycles of the learning rate; each opens as a run."""
+
 START = "start.safetensors"
 """File in a run with weights to start training from, such as those of an imported model."""
 

@@ -29,9 +29,6 @@ from weft.train.position import Position
 from weft.train.saved import FORMAT, Index, Made, SavedState, Written, WrongFormat, read_state
 from weft.train.snapshot import CARRIED, MODEL, OBJECTIVE, OPTIMISER, STATE, Snapshot
 
-CYCLES = "cycles"
-"""Folder in a run with the weights at the ends of cycles of the learning rate; each opens as a run."""
-
 NEWEST = 2
 """Number of newest checkpoints kept: the last, and one to fall back on if it is damaged."""
 
@@ -218,8 +215,8 @@ class Checkpoints:
         Raises:
             CheckpointError: they could not be written.
         """
-        (self.run / CYCLES).mkdir(exist_ok=True)
-        self._publish(update, f"{CYCLES}/{self.path(update).name}.safetensors")
+        (self.run / weights.CYCLES).mkdir(exist_ok=True)
+        self._publish(update, f"{weights.CYCLES}/{self.path(update).name}.safetensors")
 
     def _publish(self, update: int, name: str = "model.safetensors") -> None:
         path = self.path(update)

@@ -13,9 +13,10 @@ from weft.config import read_recipe
 from weft.config.compared import at, difference
 from weft.errors import ConfigError
 from weft.metrics.trainings import Mean, mean_of
-from weft.run import begin, check, open_run
+from weft.run import open_run
 from weft.run.card import write_card
-from weft.run.checked import task_of
+from weft.run.loading import task_class
+from weft.run.training import begin_run, check_recipe
 from weft.store import files, jsonfile
 from weft.train.loop import train
 from weft.train.reporting import MetricsFile
@@ -69,7 +70,7 @@ def folds(
         ConfigError: the recipe has no folds, or cannot be split in several ways.
     """
     table = read_recipe(recipe, given)
-    kind = task_of(table, plugins)
+    kind = task_class(table, plugins)
     if "folds" not in signature(kind.sections["data"]).parameters:
         name = table.value["task"]
         raise name.refuse(f"{name.value} has no folds; weft folds cross-validates classifiers and taggers")
@@ -84,7 +85,7 @@ def folds(
     if by_time is not None and repeats > 1:
         raise ConfigError("--repeats: data.time allows only one split; leave it out")
     found = Folds(recipe, given, count, range(by_time is not None, count), repeats, folder, plugins)
-    check(read_recipe(recipe, found.overrides(1, found.tested[0])), plugins=plugins)
+    check_recipe(read_recipe(recipe, found.overrides(1, found.tested[0])), plugins=plugins)
     return found
 
 
@@ -118,8 +119,8 @@ def _check_same(plan: Folds, repeat: int, fold: int) -> None:
     begun = files.is_file(run.with_suffix(".json")) or files.is_dir(run / "checkpoints")
     if not begun or not files.is_file(run / "recipe.yaml"):
         return
-    old = check(read_recipe(run / "recipe.yaml"), plugins=plan.plugins).plain
-    new = check(read_recipe(plan.recipe, plan.overrides(repeat, fold)), plugins=plan.plugins).plain
+    old = check_recipe(read_recipe(run / "recipe.yaml"), plugins=plan.plugins).plain
+    new = check_recipe(read_recipe(plan.recipe, plan.overrides(repeat, fold)), plugins=plan.plugins).plain
     if changed := difference(old, new, ""):
         raise ConfigError(
             f"{run}: was trained with {changed}; remove {plan.folder} or choose another --output"
@@ -128,12 +129,12 @@ def _check_same(plan: Folds, repeat: int, fold: int) -> None:
 
 def _run(plan: Folds, repeat: int, fold: int, say: Callable[[str], None]) -> int:
     run = plan.run(repeat, fold)
-    begun = begin(run, read_recipe(plan.recipe, plan.overrides(repeat, fold)), plugins=plan.plugins)
-    outcome = train(begun.task, run, begun.settings, MetricsFile(run / "metrics.jsonl"))
+    checked = begin_run(run, read_recipe(plan.recipe, plan.overrides(repeat, fold)), plugins=plan.plugins)
+    outcome = train(checked.task, run, checked.settings, MetricsFile(run / "metrics.jsonl"))
     if outcome.exit_code:
         return outcome.exit_code
-    write_card(run, begun, outcome)
-    opened = open_run(run, device=begun.settings.device, plugins=plan.plugins)
+    write_card(run, checked, outcome)
+    opened = open_run(run, device=checked.settings.device, plugins=plan.plugins)
     tested = opened.pipeline.evaluate(opened.model).scores
     scores = {one.score.name: one.value for one in tested}
     baselines = {one.score.name: dict(one.baselines) for one in tested}

@@ -9,8 +9,7 @@ from weft.config import Table, dump, parse, read_recipe
 from weft.config.compared import at, difference
 from weft.config.shipped import find
 from weft.errors import ConfigError
-from weft.run import check
-from weft.run.begun import completed
+from weft.run.training import check_recipe, completed
 from weft.store import files, jsonfile
 from weft.tasks.space import PER_TOKEN, Range, decoding_of, space_of
 from weft.tune import space as spaces
@@ -109,23 +108,23 @@ def plan(
     """
     path = find(recipe)
     bare = Plan(path, given, {}, {}, "", False, folder, trial_minutes, plugins)
-    begun = check(bare.table({}), plugins=plugins)
-    chosen = space_of(type(begun.task), begun.plain) if space is None else spaces.read_space(space)
-    chosen = spaces.around(chosen, begun.plain)
+    checked = check_recipe(bare.table({}), plugins=plugins)
+    chosen = space_of(type(checked.task), checked.plain) if space is None else spaces.read_space(space)
+    chosen = spaces.around(chosen, checked.plain)
     searched = {name: one for name, one in chosen.items() if name.startswith(DECODING)}
     if wrong := [name for name, one in searched.items() if not one.values]:
         raise ConfigError(f"{space}: {wrong[0]}: expected a list of values, got a range; list them")
-    decoding = searched if space is not None else decoding_of(type(begun.task), begun.plain)
+    decoding = searched if space is not None else decoding_of(type(checked.task), checked.plain)
     chosen = {name: one for name, one in chosen.items() if name not in searched}
     if not chosen:
         raise ConfigError(f"{recipe}: expected settings to search, got none; name them with --space")
-    metric = begun.settings.metric
-    higher = begun.settings.better(begun.task.better)[metric] == "higher"
-    ready = bare._replace(space=chosen, decoding=decoding, plain=begun.plain, metric=metric, higher=higher)
-    check(ready.table({}), plugins=plugins)
-    for settings in spaces.corners(chosen | searched, begun.plain) if space is not None else ():
+    metric = checked.settings.metric
+    higher = checked.settings.better(checked.task.better)[metric] == "higher"
+    ready = bare._replace(space=chosen, decoding=decoding, plain=checked.plain, metric=metric, higher=higher)
+    check_recipe(ready.table({}), plugins=plugins)
+    for settings in spaces.corners(chosen | searched, checked.plain) if space is not None else ():
         try:
-            check(ready.table(settings), plugins=plugins)
+            check_recipe(ready.table(settings), plugins=plugins)
         except ConfigError as error:
             raise ConfigError(f"{space}: {str(error).removeprefix('override ')}") from error
     return ready
@@ -148,11 +147,11 @@ def keep(ready: Plan) -> None:
     space = spaces.as_json(ready.space)
     if files.is_file(path):
         old = jsonfile.load(path, _Kept, "restore it from a copy, or start another study with --study")
-        begun = spaces.as_json({name: Range(**entry) for name, entry in old.space.items()})
+        old_space = spaces.as_json({name: Range(**entry) for name, entry in old.space.items()})
         recipe = parse(dump(old.plain), str(path))
         assert isinstance(recipe, Table)
         plain = completed(recipe, ready.plugins)
-        changed = difference(plain, ready.plain, "") or difference(begun, space, "space").replace(
+        changed = difference(plain, ready.plain, "") or difference(old_space, space, "space").replace(
             "the recipe says", "now"
         )
         if changed:

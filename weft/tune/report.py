@@ -11,7 +11,7 @@ from weft.config.edited import edited
 from weft.figures.picture import save
 from weft.figures.tuning import history_figure, importance_figure
 from weft.metrics.trainings import Mean
-from weft.run import check
+from weft.run.training import check_recipe
 from weft.store import files
 from weft.tune import plan as plans
 from weft.tune import space as spaces
@@ -80,7 +80,7 @@ def verdict(study: Study, best: Any, seeds: int) -> list[str]:
 def best_recipe(study: Study, settings: dict[str, Any], told: list[str]) -> str:
     """The recipe with the best settings and its own comments, and a header that says what changed."""
     plan, text = study.plan, plans.text_of(study.plan)
-    tuned = check(plan.table(settings), plugins=plan.plugins).plain  # {use: max} says the same as max
+    tuned = check_recipe(plan.table(settings), plugins=plan.plugins).plain  # {use: max} says the same as max
     pairs = {name: [at(one, tuple(name.split("."))) for one in (plan.plain, tuned)] for name in settings}
     new = {name: settings[name] for name, (old, found) in pairs.items() if old != found}
     lines = ["Found by `weft tune`; to train it:", f"  weft train {plan.folder / 'best.yaml'}"]

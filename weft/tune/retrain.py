@@ -8,9 +8,8 @@ import shutil
 from weft.config import Table, dump, read_recipe
 from weft.errors import CheckpointError
 from weft.metrics.trainings import Mean, mean_of
-from weft.run import Begun, begin, check
-from weft.run.begun import completed
 from weft.run.card import write_card
+from weft.run.training import CheckedRecipe, begin_run, check_recipe, completed
 from weft.store import files, jsonfile
 from weft.store.claim import claim
 from weft.train.loop import train
@@ -77,12 +76,12 @@ def _remove_other(study: Study, number: int, seed: int) -> None:
 
 def _train(study: Study, number: int, seed: int, say: Say) -> int:
     plan, run = study.plan, study.plan.retrained(number, seed)
-    begun = begin(run, _table(study, number, seed), plugins=plan.plugins)
+    checked = begin_run(run, _table(study, number, seed), plugins=plan.plugins)
     say(f"trial {number} again, seed {seed}")
-    outcome = train(begun.task, run, begun.settings, MetricsFile(run / "metrics.jsonl"))
+    outcome = train(checked.task, run, checked.settings, MetricsFile(run / "metrics.jsonl"))
     if outcome.exit_code:
         return outcome.exit_code
-    write_card(run, begun, outcome)
+    write_card(run, checked, outcome)
     score = outcome.scores[plan.metric]
     files.replace(run.with_suffix(".json"), files.to_json({"score": score}))
     say(f"trial {number} again, seed {seed}: {plan.metric} {score:.4g}")
@@ -104,5 +103,5 @@ def _table(study: Study, number: int, seed: int, *, tested: bool = False) -> Tab
     return study.plan.table(settings, *QUIET, f"training.seed={seed}", tested=tested)
 
 
-def _checked(study: Study, number: int, seed: int, *, tested: bool) -> Begun:
-    return check(_table(study, number, seed, tested=tested), plugins=study.plan.plugins)
+def _checked(study: Study, number: int, seed: int, *, tested: bool) -> CheckedRecipe:
+    return check_recipe(_table(study, number, seed, tested=tested), plugins=study.plan.plugins)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import ConfigError, DataError, ShapeError
-from weft.run import begin
+from weft.run.training import begin_run
 from weft.train.guard import NonFinite
 from weft.train.loop import train
 from weft.train.reporting import MetricsFile
@@ -91,9 +91,9 @@ def run_trial(study: Study, trial: Any, deadline: float, say: Say) -> int:
     shown = ", ".join(spaces.overrides(settings)) or "the recipe as it is"
     say(f"trial {trial.number}: {shown}")
     try:
-        begun = begin(run, plan.table(settings, *QUIET), plugins=plan.plugins)
+        checked = begin_run(run, plan.table(settings, *QUIET), plugins=plan.plugins)
         report = TrialReport(study, trial, run, deadline, say)
-        outcome = train(begun.task, run, begun.settings, report)
+        outcome = train(checked.task, run, checked.settings, report)
         report.spent()
     except Ended as end:
         study.end(trial, None, str(end))

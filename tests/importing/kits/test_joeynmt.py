@@ -16,8 +16,7 @@ from tests.laws.members import close
 from weft import cli
 from weft.errors import WeftError
 from weft.importing.runs import import_run
-from weft.run import open_run
-from weft.run.opened import Opened
+from weft.run import LoadedRun, open_run
 from weft.tasks.shared.writing.batch import collate_pairs
 
 HERE = Path(__file__).parent
@@ -28,7 +27,7 @@ class Imported(NamedTuple):
     """A run, and what the toolkit computes."""
 
     run: Path
-    opened: Opened
+    opened: LoadedRun
     expected: dict[str, Any]
 
 

@@ -18,8 +18,7 @@ from tests.importing.kits.marian.drawn import BEFORE, FORMS, HERE, SETTINGS, dra
 from tests.importing.kits.marian.formulas import Marian
 from weft import cli
 from weft.errors import CheckpointError, ConfigError
-from weft.run import open_run
-from weft.run.opened import Opened
+from weft.run import LoadedRun, open_run
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.text.vocabulary import EOS
 
@@ -32,7 +31,7 @@ def cut() -> dict[str, Any]:
     return json.loads((HERE / "pieces.json").read_text(encoding="utf-8"))
 
 
-def made(form: str, there: Path) -> tuple[Marian, Opened]:
+def made(form: str, there: Path) -> tuple[Marian, LoadedRun]:
     settings = SETTINGS | FORMS[form]
     tensors = drawn(settings)
     imported(saved(there, settings, tensors), there / "run")

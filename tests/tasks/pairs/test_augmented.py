@@ -17,7 +17,7 @@ from tests.tasks.test_multilingual import corpus as make_many
 from weft.config import read_recipe
 from weft.errors import ConfigError
 from weft.nn.randomness import drawing
-from weft.run import check
+from weft.run.training import check_recipe
 from weft.tasks.shared.writing.batch import PairBatch
 from weft.tasks.shared.writing.ready import PairPipeline, PairTraining
 from weft.tasks.task import training_of
@@ -26,7 +26,7 @@ ALL = "data.augment={concatenate: 0.5, drop_words: 0.2, swap_words: 0.2, typos: 
 
 
 def prepared(folder: Path, *changes: str) -> tuple[PairPipeline, PairTraining]:
-    task = check(read_recipe(make(folder), changes)).task
+    task = check_recipe(read_recipe(make(folder), changes)).task
     (folder / "run").mkdir(exist_ok=True)
     pipeline = task.prepare(folder / "run", lambda *told: None)
     training = training_of(pipeline)
@@ -130,14 +130,14 @@ def test_validation_and_use_read_texts_as_they_are(tmp_path: Path) -> None:
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, changes: list[str], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        check(read_recipe(make(tmp_path), changes))
+        check_recipe(read_recipe(make(tmp_path), changes))
 
 
 def test_many_languages_join_pairs_of_one_target_behind_one_symbol(tmp_path: Path) -> None:
     recipe = make_many(tmp_path / "many")
     with pytest.raises(ConfigError, match="augment: would change the words of the prompt"):
-        check(read_recipe(recipe, ["data.augment.typos=0.1", "data.prompt='to {target}: {text}'"]))
-    task = check(
+        check_recipe(read_recipe(recipe, ["data.augment.typos=0.1", "data.prompt='to {target}: {text}'"]))
+    task = check_recipe(
         read_recipe(recipe, ["data.augment={concatenate: 0.9, drop_words: 0.1, swap_words: 0.1}"])
     ).task
     (tmp_path / "run").mkdir()
@@ -164,5 +164,5 @@ def test_many_languages_join_pairs_of_one_target_behind_one_symbol(tmp_path: Pat
 def test_summaries_are_not_joined_but_their_texts_may_have_mistakes(tmp_path: Path) -> None:
     recipe = make_digests(tmp_path / "digests")
     with pytest.raises(ConfigError, match="two joined summaries"):
-        check(read_recipe(recipe, ["data.augment.concatenate=0.1"]))
-    assert check(read_recipe(recipe, ["data.augment.typos=0.1"])).task.rehearse().count > 0
+        check_recipe(read_recipe(recipe, ["data.augment.concatenate=0.1"]))
+    assert check_recipe(read_recipe(recipe, ["data.augment.typos=0.1"])).task.rehearse().count > 0

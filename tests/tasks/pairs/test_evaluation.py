@@ -13,14 +13,14 @@ import weft as package
 from tests.commands import corpus
 from tests.commands.shell import weft
 from weft.errors import DataError
-from weft.run import Opened, open_run
+from weft.run import LoadedRun, open_run
 from weft.tasks.shared.writing import evaluation
 from weft.tasks.shared.writing.evaluation import loss_of_pairs
 from weft.tasks.shared.writing.scoring import perplexity
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
+def opened(tmp_path_factory: pytest.TempPathFactory) -> LoadedRun:
     folder = tmp_path_factory.mktemp("evaluated")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WEFT_CACHE", str(folder / "cache"))
@@ -30,7 +30,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
 
 
 def test_the_loss_is_the_negative_log_probability_of_the_targets(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
+    opened: LoadedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sources, targets = [[5, 6], [7], [8, 9, 4]], [[4], [5, 6, 7], []]
     total, count = 0.0, 0
@@ -53,7 +53,7 @@ def test_perplexity_is_e_to_the_loss() -> None:
     assert perplexity(1e6) == math.inf
 
 
-def test_scores_are_sacrebleus_and_baselines_stand_beside(opened: Opened) -> None:
+def test_scores_are_sacrebleus_and_baselines_stand_beside(opened: LoadedRun) -> None:
     report = opened.pipeline.evaluate(opened.model, split="test")
     pairs = list(opened.task.data.open("test"))
     references = [target for _, _, target in pairs]
@@ -68,7 +68,7 @@ def test_scores_are_sacrebleus_and_baselines_stand_beside(opened: Opened) -> Non
     assert json.loads(report.json())["scores"]["BLEU"]["value"] == by_name["BLEU"]
 
 
-def test_lowercase_scores_in_small_letters_and_says_so(opened: Opened) -> None:
+def test_lowercase_scores_in_small_letters_and_says_so(opened: LoadedRun) -> None:
     report = opened.pipeline.evaluate(opened.model, options={"lowercase": True})
     references = [target for _, _, target in opened.task.data.open("test")]
     want = sacrebleu.corpus_bleu(report.outputs, [references], lowercase=True).score
@@ -77,7 +77,7 @@ def test_lowercase_scores_in_small_letters_and_says_so(opened: Opened) -> None:
 
 
 def test_without_the_training_data_its_baseline_is_left_out(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
+    opened: LoadedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = type(opened.task.data).open
 
@@ -91,7 +91,7 @@ def test_without_the_training_data_its_baseline_is_left_out(
     assert list(report.scores[0].baselines) == ["source copied"]
 
 
-def test_a_model_worse_than_the_baseline_is_told(opened: Opened) -> None:
+def test_a_model_worse_than_the_baseline_is_told(opened: LoadedRun) -> None:
     report = opened.pipeline.evaluate(opened.model, split="valid")
     high = [one._replace(baselines={"oracle": 100.1}) for one in report.scores]
     assert "oracle 100.10  <- the model is worse than the baseline" in replace(report, scores=high).text()
@@ -99,7 +99,7 @@ def test_a_model_worse_than_the_baseline_is_told(opened: Opened) -> None:
     assert "worse" not in replace(report, scores=none).text()
 
 
-def test_validation_is_what_evaluation_says(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validation_is_what_evaluation_says(opened: LoadedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     # The last validation of training, in metrics.jsonl, against the greedy evaluation of the same split.
     lines = [json.loads(line) for line in (opened.path / "metrics.jsonl").read_text("utf-8").splitlines()]
     scores = next(line["scores"] for line in reversed(lines) if line["event"] == "validation")
@@ -109,7 +109,7 @@ def test_validation_is_what_evaluation_says(opened: Opened, monkeypatch: pytest.
     assert report.perplexity == pytest.approx(scores["perplexity"], rel=1e-4)
 
 
-def test_python_and_the_command_line_answer_the_same(opened: Opened) -> None:
+def test_python_and_the_command_line_answer_the_same(opened: LoadedRun) -> None:
     translator = package.load(opened.path)
     assert weft("predict", opened.path, stdin=b"alpha beta\n").out == translator.predict("alpha beta") + "\n"
     assert isinstance(opened.path, Path)

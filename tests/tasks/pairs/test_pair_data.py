@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from weft.config import dump, read_recipe
-from weft.run import check
+from weft.run.training import check_recipe
 from weft.tasks.translate.task import Translate
 
 RECIPE = """
@@ -25,11 +25,11 @@ def test_the_files_of_a_folder_are_found_from_anywhere(
             (tmp_path / folder / f"{name}.{side}").write_text(f"{name} {side}\n")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "first.yaml").write_text(RECIPE.replace("FOLDER", folder))
-    (tmp_path / "resolved.yaml").write_text(dump(check(read_recipe("first.yaml")).plain))
+    (tmp_path / "resolved.yaml").write_text(dump(check_recipe(read_recipe("first.yaml")).plain))
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    task = check(read_recipe(tmp_path / "resolved.yaml")).task
+    task = check_recipe(read_recipe(tmp_path / "resolved.yaml")).task
     assert isinstance(task, Translate)
     assert [pair.source for pair in task.data.open("train")] == ["train xx"]
 
@@ -41,5 +41,5 @@ def test_without_a_folder_files_are_found_from_anywhere(
         (tmp_path / name).write_text(f"{name}\n")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "first.yaml").write_text(RECIPE.replace("folder: FOLDER, ", ""))
-    plain = check(read_recipe("first.yaml")).plain
+    plain = check_recipe(read_recipe("first.yaml")).plain
     assert plain["data"]["folder"] == str(tmp_path)

@@ -18,7 +18,7 @@ from weft.export.sentencepiece_model import check as check_vocabulary
 from weft.export.sentencepiece_model import check_numbers, pieces, sentencepiece_model
 from weft.export.sources import sources
 from weft.models import Generator
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.abilities import Rewrites
 from weft.text.languages import NAMES
 from weft.text.vocabulary import PAD, SOS, UNK
@@ -34,7 +34,7 @@ class Argos(Format):
     about: ClassVar[str] = "Argos Translate: translators, one .argosmodel file"
     packages: ClassVar[Sequence[str]] = ("ctranslate2", "sentencepiece", "onnx")
 
-    def check(self, opened: Opened, options: Options) -> None:
+    def check(self, opened: LoadedRun, options: Options) -> None:
         found = network(opened, TO)
         translates = isinstance(opened.pipeline, Rewrites) and opened.pipeline.directions()
         if found.encoder is None or not translates:
@@ -49,7 +49,7 @@ class Argos(Format):
         check(found)
         check_vocabulary(found.target, TO)
 
-    def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
+    def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
         found, texts = network(opened, TO), sources(opened)
         found = found._replace(model=_silent(found.model), beam=BEAM, length_penalty=PENALTY)
         pipeline: Any = opened.pipeline

@@ -17,7 +17,7 @@ from weft.export.sources import sources
 from weft.export.tokenizer import check_numbers, names, tokenizer_json
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.search.beam import Stop
 from weft.tasks.shared.writing.exported import scored
 from weft.tasks.shared.writing.ready import PairPipeline
@@ -30,14 +30,14 @@ class CTranslate2(Format):
     about: ClassVar[str] = "CTranslate2: Transformer translators and language models, fast on CPUs"
     packages: ClassVar[Sequence[str]] = ("ctranslate2",)
 
-    def check(self, opened: Opened, options: Options) -> None:
+    def check(self, opened: LoadedRun, options: Options) -> None:
         """See Format."""
         found = network(opened, "ctranslate2")
         check(found)
         for vocabulary in (found.source, found.target):
             tokenizer_json(vocabulary, "ctranslate2", symbols=False)
 
-    def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
+    def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
         """See Format."""
         found, texts = network(opened, "ctranslate2"), sources(opened)
         sides = {"tokenizer.json": found.target}
@@ -119,7 +119,7 @@ class Engine:
 
 
 def write_model(
-    opened: Opened,
+    opened: LoadedRun,
     found: Network,
     folder: Path,
     pieces: tuple[list[str], list[str]],
@@ -177,7 +177,7 @@ def _beside(found: Network, exact: Sequence[list[int]], small: Sequence[list[int
     )
 
 
-def _scored(opened: Opened, found: Network, whole: Engine, small: Engine) -> list[str]:
+def _scored(opened: LoadedRun, found: Network, whole: Engine, small: Engine) -> list[str]:
     """The score of both on validation inputs, with the recipe's search; none for a language model."""
     if not isinstance(opened.pipeline, PairPipeline):
         return []
@@ -195,7 +195,7 @@ def _scored(opened: Opened, found: Network, whole: Engine, small: Engine) -> lis
     return [f"int8: {name} of {len(inputs)} validation inputs {second:.2f}, in float32 {first:.2f}"]
 
 
-def _readme(opened: Opened, found: Network, files: list[str]) -> str:
+def _readme(opened: LoadedRun, found: Network, files: list[str]) -> str:
     """How to use the model."""
     if found.encoder is None:
         return f"""# A language model for CTranslate2

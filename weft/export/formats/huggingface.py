@@ -22,7 +22,7 @@ from weft.export.transformers_decoders import bert, causal
 from weft.export.transformers_models import Written, family, pair
 from weft.models import Predictor
 from weft.nn.heads.transformed import Transformed
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.search.beam import Stop
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
@@ -39,7 +39,7 @@ class HuggingFace(Format):
     about: ClassVar[str] = "transformers: Transformers as Marian, Pegasus, BART, GPT-2, Llama or BERT"
     packages: ClassVar[Sequence[str]] = ("transformers",)
 
-    def check(self, opened: Opened, options: Options) -> None:
+    def check(self, opened: LoadedRun, options: Options) -> None:
         """See Format."""
         if options.int8:
             raise ConfigError(
@@ -57,7 +57,7 @@ class HuggingFace(Format):
             causal(found)
         tokenizer_json(found.target, TO, symbols=True)
 
-    def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
+    def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
         """See Format."""
         texts, masked = sources(opened), _masked(opened)
         if masked is not None:
@@ -158,13 +158,13 @@ def _padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     return tokens, (torch.arange(tokens.shape[1]) < lengths[:, None]).long()
 
 
-def _masked(opened: Opened) -> Predictor | None:
+def _masked(opened: LoadedRun) -> Predictor | None:
     """The model that fills gaps, if this is one."""
     inner = getattr(opened.model, "predictor", None)
     return inner if isinstance(inner, Predictor) and isinstance(inner.head, Transformed) else None
 
 
-def _vocabulary(opened: Opened) -> Vocabulary:
+def _vocabulary(opened: LoadedRun) -> Vocabulary:
     found: Any = opened.pipeline
     return found.vocabulary  # type: ignore[no-any-return]
 
@@ -256,7 +256,7 @@ def _generation(found: Network) -> dict[str, Any]:
     }
 
 
-def _card(opened: Opened, masked: bool) -> str:
+def _card(opened: LoadedRun, masked: bool) -> str:
     """The model card: how to use the model here, and what the run's own card says."""
     seq2seq = getattr(opened.model, "encoder", None) is not None
     tag, kind, text, use = (

@@ -12,7 +12,7 @@ from typing import Any
 from weft.errors import ConfigError, ExportError
 from weft.export.format import Format, Options
 from weft.export.programs import assemble
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.store import files
 from weft.tasks.exported import Exported, exported
 from weft.tasks.predictor import Answer, Place
@@ -38,13 +38,13 @@ class Onnx(Format):
     def __init__(self, *, shares: bool = True) -> None:
         self.shares = shares
 
-    def check(self, opened: Opened, options: Options) -> None:
+    def check(self, opened: LoadedRun, options: Options) -> None:
         if exported(opened.pipeline, opened.model) is None:
             raise ConfigError(
                 f"--to onnx: a model of the task {opened.name} has no graphs; serve it with weft serve"
             )
 
-    def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
+    def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
         from weft.export.graphs import write_graph
         from weft.export.quantise import quantise
         from weft.export.shared import share, stored
@@ -79,7 +79,7 @@ class Onnx(Format):
         return [f"next: python {shlex.quote(str(output / PROGRAM))} < FILE"]
 
 
-def compared(opened: Opened, form: Exported, folder: Path) -> str:
+def compared(opened: LoadedRun, form: Exported, folder: Path) -> str:
     """Answer a few inputs with the program and with Weft; a line that says how many answers are equal.
 
     Raises:
@@ -140,7 +140,7 @@ def program(folder: Path) -> Model:
     return loaded
 
 
-def _card(opened: Opened, folder: Path, lines: Sequence[str]) -> None:
+def _card(opened: LoadedRun, folder: Path, lines: Sequence[str]) -> None:
     """The run's model card, with what was measured of the export."""
     card = opened.path / "README.md"
     text = card.read_text("utf-8") if card.is_file() else f"# {opened.path.name}\n"

@@ -12,7 +12,7 @@ from weft.errors import ConfigError
 from weft.export import page
 from weft.export.format import Format, Options
 from weft.export.formats.onnx import PROGRAM, Onnx
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.store import files
 from weft.tasks.exported import exported
 from weft.text.imported import KEY
@@ -51,7 +51,7 @@ class Web(Format):
     about = "a web page that runs the model in the browser, offline"
     packages = Onnx.packages
 
-    def check(self, opened: Opened, options: Options) -> None:
+    def check(self, opened: LoadedRun, options: Options) -> None:
         Onnx().check(opened, options)
         form = exported(opened.pipeline, opened.model)
         if form is not None and form.settings["kind"] not in _kinds():
@@ -75,7 +75,7 @@ class Web(Format):
             )
         _libraries(options)
 
-    def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
+    def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
         lines = Onnx(shares=False).write(opened, folder, options)
         (folder / PROGRAM).unlink()
         card = folder / "README.md"

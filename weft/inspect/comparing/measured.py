@@ -22,7 +22,7 @@ from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.view import plain
 from weft.metrics.bylength import LengthRow
 from weft.metrics.scored import as_json
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.store import files, jsonfile
 from weft.tasks.inspection import Inspected
 
@@ -55,7 +55,7 @@ class Measured(NamedTuple):
     variant: str = ""  # runs of one variant differ only in their seed
 
 
-def measured(opened: Opened, name: str, kept: Path, text: str | None) -> Measured:
+def measured(opened: LoadedRun, name: str, kept: Path, text: str | None) -> Measured:
     """Measure a run, or read its facts from `kept` if they belong to this model.
 
     Args:
@@ -79,7 +79,7 @@ def measured(opened: Opened, name: str, kept: Path, text: str | None) -> Measure
     return found
 
 
-def saved_bytes(opened: Opened, subject: Inspected) -> int | None:
+def saved_bytes(opened: LoadedRun, subject: Inspected) -> int | None:
     """Bytes that autograd stores for the loss of one example, without parameters."""
     if subject.batch is None:
         return None
@@ -107,7 +107,7 @@ def saved_bytes(opened: Opened, subject: Inspected) -> int | None:
     return sum(sizes.values())
 
 
-def _measure(opened: Opened, name: str, text: str | None) -> Measured:
+def _measure(opened: LoadedRun, name: str, text: str | None) -> Measured:
     model, events = opened.model, read(opened.path / "metrics.jsonl")
     tested, proof = "no test split", None
     scores: list[dict[str, Any]] = []
@@ -155,7 +155,7 @@ def _measure(opened: Opened, name: str, text: str | None) -> Measured:
 
 
 def _reach(
-    opened: Opened, text: str | None
+    opened: LoadedRun, text: str | None
 ) -> tuple[dict[str, list[list[float]]], list[str], int | None, str]:
     """Gradient reach by lag for each cell; sentences; bytes stored for the loss; the example."""
     try:
@@ -177,7 +177,7 @@ def _median(points: list[tuple[float, float]]) -> float | None:
     return median(y for _, y in points) if points else None
 
 
-def _fingerprint(opened: Opened, text: str | None) -> str:
+def _fingerprint(opened: LoadedRun, text: str | None) -> str:
     digest = hashlib.sha256(f"{VERSION}\n{text}\n".encode("utf-8", "replace"))
     for file in ("model.safetensors", "recipe.yaml"):
         digest.update((opened.path / file).read_bytes())

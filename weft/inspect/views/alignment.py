@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from weft.inspect.views.view import Block, View, matrix, said
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.inspection import Hypothesis, Inspected
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class AlignmentView(View):
         self.column, self.row = column, row
 
     @classmethod
-    def collect(cls, opened: Opened, subject: Inspected) -> "AlignmentView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspected) -> "AlignmentView | None":
         """The view, if any hypothesis has attention."""
         attended = [one for one in subject.hypotheses if one.looks]
         if not attended:

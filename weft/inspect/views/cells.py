@@ -18,7 +18,7 @@ from weft.figures.colours import GRID, INK, signed_colours, weight_colours
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.probe import probe
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class CellsView(View):
         self.layers = layers
 
     @classmethod
-    def collect(cls, opened: Opened, subject: Inspected) -> "CellsView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspected) -> "CellsView | None":
         """The view, if the model has recurrent cells."""
         if subject.batch is None:
             return None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weft.inspect.views.view import Block, View, said
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class CopiedView(View):
         self.pieces, self.shares, self.text = pieces, shares, text
 
     @classmethod
-    def collect(cls, opened: Opened, subject: Inspected) -> "CopiedView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspected) -> "CopiedView | None":
         """The view, if the model can copy."""
         if subject.copied is None:
             return None

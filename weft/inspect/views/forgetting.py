@@ -28,7 +28,7 @@ from weft.inspect.views.view import (
     said,
     series,
 )
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class ForgettingView(View):
         self.layers = layers
 
     @classmethod
-    def collect(cls, opened: Opened, subject: Inspected) -> "ForgettingView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspected) -> "ForgettingView | None":
         """The view, if the model has cells with decays that read two positions or more."""
         if subject.batch is None:
             return None

@@ -21,7 +21,7 @@ from weft.inspect.views.cells import labels_of, longest_runs, steps_of
 from weft.inspect.views.view import Block, View, capital, chart, picture_of_lines, rows_of_lines, said, series
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.lstm import LSTM
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class GradientsView(View):
         self.charts, self.words = charts, words
 
     @classmethod
-    def collect(cls, opened: Opened, subject: Inspected) -> "GradientsView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspected) -> "GradientsView | None":
         """The view, if the model has recurrent cells that read two positions or more."""
         if subject.batch is None:
             return None

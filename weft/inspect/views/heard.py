@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from weft.figures.colours import INK, weight_colours
 from weft.figures.records import Heard
 from weft.inspect.views.view import Block, View, blank, matrix, said
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class HeardView(View):
         self.heard, self.text = heard, text
 
     @classmethod
-    def collect(cls, opened: Opened, subject: Inspected) -> "HeardView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspected) -> "HeardView | None":
         """None where no recording was read."""
         return None if subject.heard is None else cls(subject.heard, subject.answer)
 

@@ -12,7 +12,7 @@ from weft.data.images import data_uri
 from weft.figures.colours import INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.inspection import Inspected, Pictured
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class PictureView(View):
         self.looks = [(name, strip(weights[..., None])[..., 0]) for name, weights in picture.looks]
 
     @classmethod
-    def collect(cls, opened: Opened, subject: Inspected) -> "PictureView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspected) -> "PictureView | None":
         """The view, if the input or the output is a picture."""
         return None if subject.picture is None else cls(subject.picture)
 

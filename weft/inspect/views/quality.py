@@ -8,7 +8,7 @@ import numpy as np
 from weft.errors import ConfigError
 from weft.inspect.views.view import Block, View, chart, said, series
 from weft.metrics.bylength import LengthRow
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.inspection import Inspected
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class QualityView(View):
         self.name, self.tested, self.length, self.rows = name, title, length, rows
 
     @classmethod
-    def collect(cls, opened: Opened, subject: Inspected) -> "QualityView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspected) -> "QualityView | None":
         """Never by itself; see `score`."""
         return None
 
@@ -67,7 +67,7 @@ class QualityView(View):
         return quality_by_length({self.name: self.rows}, title=self.tested, x=self.length)
 
 
-def score(opened: Opened) -> QualityView:
+def score(opened: LoadedRun) -> QualityView:
     """Score the test split of a run's data.
 
     Raises:

@@ -8,7 +8,7 @@ import numpy as np
 from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.tasks.inspection import Choice, Inspected
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class TokensView(View):
         self.choices, self.what = choices, what
 
     @classmethod
-    def collect(cls, opened: Opened, subject: Inspected) -> "TokensView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspected) -> "TokensView | None":
         """The view, if there were choices."""
         return cls(subject.choices, subject.chosen_what) if subject.choices else None
 

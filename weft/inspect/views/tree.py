@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
-from weft.run import Opened
+from weft.run import LoadedRun
 from weft.search.trace import FATES, Candidate
 from weft.tasks.inspection import Inspected, Searched
 
@@ -43,7 +43,7 @@ class TreeView(View):
         self.candidates: list[Candidate] = searched.trace.candidates
 
     @classmethod
-    def collect(cls, opened: Opened, subject: Inspected) -> "TreeView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspected) -> "TreeView | None":
         """The view, if there was a beam search."""
         if subject.searched is None or not subject.searched.trace.candidates:
             return None

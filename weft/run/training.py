@@ -1,22 +1,23 @@
-"""A run begun, or resumed: its directory, and what of the recipe may no longer change.
+"""A run before its training: every mistake in the recipe is reported, then its directory is made.
 
-Read next: ../train/loop.py, which trains it.
+A resumed run keeps its recipe, apart from what may change. Read next: ../train/loop.py, which trains it.
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from weft.config import Table, dump, read_recipe
+from weft.config import Table, build, dump, read_recipe, resolved
 from weft.config.compared import at, difference
 from weft.errors import CheckpointError, ConfigError
 from weft.nn import devices
-from weft.run.checked import Begun
-from weft.run.opened import check
+from weft.run.loading import make_task
 from weft.store import claim, files, form, weights
 from weft.tasks.task import Task
 from weft.train import transfer
 from weft.train.checkpoints import Checkpoints
+from weft.train.settings import Settings
 
 FREE = ("training", "decoding")
 """Sections that may change when a run is resumed; data and model may not."""
@@ -28,8 +29,43 @@ WHERE = ("data", "folder")
 """Where the data lies may change: a project moves. Resuming sees whether as much of it is there."""
 
 
-def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
-    """Make the run directory, or see that the recipe is the one it was begun with.
+class CheckedRecipe(NamedTuple):
+    """A recipe that was checked, made into objects."""
+
+    task: Task
+    settings: Settings
+    plain: dict[str, Any]  # the recipe with every default
+    note: str = ""  # what the user should know before training
+
+
+def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedRecipe:
+    """Make the objects that a recipe describes, so that every mistake in it shows before any work starts.
+
+    Raises:
+        ConfigError: a mistake in the recipe, or a plugin that cannot be found.
+    """
+    task = make_task(recipe, plugins=plugins)
+    table, name = recipe.section("training", optional=True), recipe.value["task"].value
+    settings = build(table, Settings, plugins=plugins)
+    plain: dict[str, Any] = {"task": name}
+    for section, target in {**task.sections, "training": Settings}.items():
+        plain[section] = resolved(recipe.section(section, optional=True), target, plugins=plugins)
+    if "loss" not in task.better and "metric" not in (table.value or {}):
+        settings = replace(settings, metric=next(iter(task.better)))
+        plain["training"]["metric"] = settings.metric
+    if settings.metrics and not task.evaluation.compares:
+        raise table.value["metrics"].refuse(
+            f"the task {name} compares no texts with references; leave it out"
+        )
+    better = settings.better(task.better)
+    if settings.metric not in better:
+        metric = table.value["metric"] if settings.metric != Settings.metric else recipe
+        raise metric.refuse(f"expected one of {', '.join(better)}, got {settings.metric!r}")
+    return CheckedRecipe(task, settings, plain)
+
+
+def begin_run(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> CheckedRecipe:
+    """Make the run directory, or see that the recipe is the one that it was begun with.
 
     A run that has no checkpoint yet takes a changed recipe and begins again, so that a mistake that shows
     only when the data is read can be corrected in place.
@@ -39,10 +75,10 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
         DataError: data files are missing.
         CheckpointError: it is of another format, or cannot be written, or another process trains it.
     """
-    begun = check(recipe, plugins=plugins)
-    devices.choose(begun.settings.device)
+    checked = check_recipe(recipe, plugins=plugins)
+    devices.choose(checked.settings.device)
     try:
-        begun.task.check_ready()
+        checked.task.check_ready()
     except CheckpointError:  # another run, of which a resumed one has its own copy
         if not Checkpoints(path, print).updates():
             raise
@@ -52,7 +88,7 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
             raise
         raise recipe.section(section).refuse(sentence) from error
     try:
-        taken = {} if Checkpoints(path, print).updates() else _start_of(begun)
+        taken = {} if Checkpoints(path, print).updates() else _start_of(checked)
         unknown = files.is_dir(path) and not files.is_file(path / "recipe.yaml")
         if unknown and any(map(foreign, path.iterdir())):
             raise ConfigError(f"{path}: is not empty and not a run directory; choose another one with --run")
@@ -62,21 +98,21 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
             if (path / "recipe.yaml").exists():
                 form.check(path)
                 old = completed(read_recipe(path / "recipe.yaml"), plugins)
-                _check_same(path, begun, old)
-                begun = _with_start_of(path, begun, old) if resumed else begun
+                _check_same(path, checked, old)
+                checked = _with_start_of(path, checked, old) if resumed else checked
             else:
                 form.write(path)
             for name, content in taken.items() if not resumed else ():
                 files.replace(path / name, content)
-            files.replace(path / "recipe.yaml", dump(begun.plain).encode())
+            files.replace(path / "recipe.yaml", dump(checked.plain).encode())
     except OSError as error:
         raise CheckpointError(
             f"{path}: cannot be written ({error.strerror or error}); choose another directory with --run"
         ) from error
-    return begun
+    return checked
 
 
-def _start_of(begun: Begun) -> dict[str, bytes]:
+def _start_of(checked: CheckedRecipe) -> dict[str, bytes]:
     """Files that a new run takes from another one: its weights, and what the task keeps (vocabularies).
 
     They are read before anything is written, so that a refusal leaves nothing.
@@ -85,7 +121,7 @@ def _start_of(begun: Begun) -> dict[str, bytes]:
         CheckpointError: not a run directory, not yet trained, or not readable.
         ConfigError: a part that is to be taken is missing there, or has other settings.
     """
-    old = begun.settings.start
+    old = checked.settings.start
     if old is None:
         return {}
     model = old / "model.safetensors"
@@ -95,34 +131,34 @@ def _start_of(begun: Begun) -> dict[str, bytes]:
         )
     claim.alone(old)
     try:
-        if begun.settings.start_parts:
-            return _parts_of(old, begun)
-        kept = {one.name: one.read_bytes() for one in _kept(old, begun.task)}
+        if checked.settings.start_parts:
+            return _parts_of(old, checked)
+        kept = {one.name: one.read_bytes() for one in _kept(old, checked.task)}
         return kept | {weights.START: model.read_bytes()}
     except OSError as error:
         raise CheckpointError(f"training.start: {old} cannot be read ({error.strerror or error})") from error
 
 
-def _with_start_of(path: Path, begun: Begun, old: dict[str, Any]) -> Begun:
+def _with_start_of(path: Path, checked: CheckedRecipe, old: dict[str, Any]) -> CheckedRecipe:
     """What to record for a resumed run: the start that it had, not one that comes too late."""
     names = ("start", "start_parts")
-    first, now = ({name: at(one, ("training", name)) for name in names} for one in (old, begun.plain))
+    first, now = ({name: at(one, ("training", name)) for name in names} for one in (old, checked.plain))
     start, note = now["start"], ""
     if start is not None and first != now:
         note = (
             f"training.start={start} is not used: {path} has checkpoints already, and continues from them; "
             f"to start from {start}, pass another --run"
         )
-    return begun._replace(plain={**begun.plain, "training": begun.plain["training"] | first}, note=note)
+    return checked._replace(plain={**checked.plain, "training": checked.plain["training"] | first}, note=note)
 
 
-def _parts_of(old: Path, begun: Begun) -> dict[str, bytes]:
+def _parts_of(old: Path, checked: CheckedRecipe) -> dict[str, bytes]:
     """Some parts of another run's model as a file, and its vocabulary if it is named among them."""
-    chosen = begun.settings.start_parts
+    chosen = checked.settings.start_parts
     parts = transfer.by_part(chosen)
-    other = begun.task.trained(old)
+    other = checked.task.trained(old)
     before = at(read_recipe(old / "recipe.yaml").plain(), ("model",))
-    transfer.check_settings(begun.plain["model"], before or {}, parts)
+    transfer.check_settings(checked.plain["model"], before or {}, parts)
     found = {weights.START: transfer.pack(other.model, other.pipeline.rows(), parts, old)}
     if transfer.VOCABULARY in chosen:
         vocabulary = old / "tokenizer.json"
@@ -147,18 +183,18 @@ def foreign(path: Path) -> bool:
 def completed(recipe: Table, plugins: Collection[str]) -> dict[str, Any]:
     """A recipe from before, in which a setting that was added in a later version of Weft has its default."""
     try:
-        return check(recipe, plugins=plugins).plain
+        return check_recipe(recipe, plugins=plugins).plain
     except ConfigError:  # a setting that is gone, or damaged by hand
         return recipe.plain()  # type: ignore[no-any-return]
 
 
-def _check_same(path: Path, begun: Begun, old: dict[str, Any]) -> None:
+def _check_same(path: Path, checked: CheckedRecipe, old: dict[str, Any]) -> None:
     """See that a recipe fits the run; one that has no checkpoint yet fits any."""
-    plain = begun.plain
+    plain = checked.plain
     if isinstance(old.get(WHERE[0]), dict) and Checkpoints(path, print).updates():
         old[WHERE[0]][WHERE[1]] = at(plain, WHERE)
     if at(old, ("training", "start")) and not Checkpoints(path, print).updates():
-        for taken_over in [path / weights.START, *_kept(path, begun.task)]:
+        for taken_over in [path / weights.START, *_kept(path, checked.task)]:
             taken_over.unlink(missing_ok=True)
     fixed = [((section,), "a run keeps its data and its model") for section in plain if section not in FREE]
     fixed += [(("training", *keys), "a run keeps its seed and its optimiser") for keys in KEPT]
@@ -175,5 +211,5 @@ def _check_same(path: Path, begun: Begun, old: dict[str, Any]) -> None:
                     f"{path}: this run was imported with {changed}; train another model with another --run"
                 )
         elif changed:
-            for made in _kept(path, begun.task):
+            for made in _kept(path, checked.task):
                 made.unlink()

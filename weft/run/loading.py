@@ -1,4 +1,4 @@
-"""A trained run opened for use. Read next: begun.py; ../tasks/task.py."""
+"""A trained run opened for use; nothing here imports weft.train. Read next: training.py; ../tasks/task.py."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -6,18 +6,17 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from weft.config import Table, read_recipe
+from weft.config import Table, build, named, read_recipe
+from weft.config.plugins import find
 from weft.errors import CheckpointError
 from weft.nn import devices
-from weft.run.checked import Begun, checked
 from weft.store import blueprint, claim, form, weights
 from weft.store.files import is_file
 from weft.tasks.predictor import Predictor
 from weft.tasks.task import Pipeline, Task
-from weft.train.checkpoints import CYCLES
 
 
-class Opened(NamedTuple):
+class LoadedRun(NamedTuple):
     """A trained model and what it needs."""
 
     task: Task
@@ -28,21 +27,43 @@ class Opened(NamedTuple):
     name: str  # of the task, as recipes call it
 
 
-def check(recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
-    """Make the objects that a recipe describes; its task can open other runs.
+def make_task(recipe: Table, *, plugins: Collection[str] = ()) -> Task:
+    """The task that a recipe describes, without its section `training`; it can open other runs.
 
     Raises:
         ConfigError: a mistake in the recipe, or a plugin that cannot be found.
     """
-    begun = checked(recipe, plugins)
-    begun.task.trained = lambda run: open_run(run, device="cpu", plugins=plugins)
-    begun.task.untrained = lambda run: _untrained(run, plugins)
-    return begun
+    kind = task_class(recipe, plugins)
+    recipe.check_keys(
+        ["task", *kind.sections, "training"], owner=f"a recipe for the task {recipe.value['task'].value}"
+    )
+    sections: dict[str, Any] = {
+        name: build(recipe.section(name, optional=True), target, plugins=plugins)
+        for name, target in kind.sections.items()
+    }
+    task = kind(**sections)
+    task.trained = lambda run: open_run(run, device="cpu", plugins=plugins)
+    task.untrained = lambda run: _untrained(run, plugins)
+    return task
+
+
+def task_class(recipe: Table, plugins: Collection[str]) -> type[Task]:
+    """The class of the task that a recipe names.
+
+    Raises:
+        ConfigError: it names none, or a plugin is nowhere to be found.
+    """
+    find(plugins)
+    name = recipe.value.get("task")
+    if name is None or not isinstance(name.value, str):
+        raise recipe.refuse("expected a task, got none; add a line such as task: translate")
+    found: type[Task] = named(name, Task, plugins=plugins)
+    return found
 
 
 def open_run(
     path: str | Path, *, device: str = "auto", plugins: Collection[str] = (), changes: Sequence[str] = ()
-) -> Opened:
+) -> LoadedRun:
     """The best model of a run, in evaluation mode.
 
     Args:
@@ -69,35 +90,35 @@ def open_run(
     claim.alone(path)
     form.check(path)
     recipe = read_recipe(path / "recipe.yaml", changes)
-    begun = check(recipe, plugins=plugins)
+    task = make_task(recipe, plugins=plugins)
     if not is_trained:
         raise CheckpointError(
             f"{path}: has no {model_path.relative_to(path)} yet; let `weft train` reach a first validation"
         )
-    pipeline = begun.task.open(path)
+    pipeline = task.open(path)
     stored, place = weights.load(model_path), str(model_path)
     model = blueprint.build_for(pipeline.model, stored, place)
     weights.restore(model, stored, place)
     model = model.to(devices.prepare(devices.choose(device))).eval().requires_grad_(False)
-    return Opened(begun.task, pipeline, model, path, recipe, str(recipe.value["task"].value))
+    return LoadedRun(task, pipeline, model, path, recipe, str(recipe.value["task"].value))
 
 
 def _places(path: Path) -> tuple[Path, Path]:
     """The run directory, and the file with the weights."""
-    if path.suffix == ".safetensors" and path.parent.name == CYCLES:
+    if path.suffix == ".safetensors" and path.parent.name == weights.CYCLES:
         return path.parent.parent, path
     return path, path / "model.safetensors"
 
 
-def _untrained(path: Path, plugins: Collection[str]) -> Opened:
+def _untrained(path: Path, plugins: Collection[str]) -> LoadedRun:
     """A run whose weights are not there: recipe and vocabularies alone, and a new model."""
     if not is_file(path / "recipe.yaml"):
         raise CheckpointError(f"{path}: is missing or damaged; train the run again")
     form.check(path)
     recipe = read_recipe(path / "recipe.yaml")
-    task = check(recipe, plugins=plugins).task
+    task = make_task(recipe, plugins=plugins)
     pipeline = task.open(path)
-    return Opened(
+    return LoadedRun(
         task, pipeline, blueprint.build(pipeline.model).eval(), path, recipe, str(recipe.value["task"].value)
     )
 
