@@ -7,7 +7,9 @@ import atexit
 import os
 import random
 import shutil
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 # Before torch is imported: spinning OpenMP threads cost up to ten times the time on a shared machine.
@@ -18,6 +20,11 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 if "WEFT_CACHE" not in os.environ:
     os.environ["WEFT_CACHE"] = tempfile.mkdtemp(prefix="weft-tests-")
     atexit.register(shutil.rmtree, os.environ["WEFT_CACHE"], ignore_errors=True)
+
+# Runs that tests share (shared.py); pytest's workers find the folder in the environment of who started them.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["WEFT_TRAINED"] = tempfile.mkdtemp(prefix="weft-trained-")
+    atexit.register(shutil.rmtree, os.environ["WEFT_TRAINED"], ignore_errors=True)
 
 import numpy as np
 import pytest
@@ -37,6 +44,14 @@ def _same_numbers() -> None:
     random.seed(1)
     np.random.seed(1)  # noqa: NPY002  only so that a stray use of the global generator repeats
     torch.manual_seed(1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _shared_runs_stay() -> Iterator[None]:
+    """A module that wrote into a run which all tests share is named: let it take a copy."""
+    yield
+    module = sys.modules.get("tests.shared")
+    assert module is None or not (found := module.changed()), f"written by a test, use `copied`: {found}"
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,7 @@ from weft.train.loop import train
 
 
 @pytest.fixture
-def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "cache"))
+def recipe(tmp_path: Path) -> Path:
     return corpus.make(tmp_path / "toy")
 
 

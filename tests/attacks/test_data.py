@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import toys
 from tests.attacks import bombs
 from tests.attacks.bombs import HUGE
 from tests.attacks.jail import Jail, listing, refused
 from tests.commands import corpus, labelled
 from tests.commands.prose import make as make_prose
-from tests.commands.test_caption import make as make_captions
-from tests.commands.test_images import make as make_pictures
-from tests.commands.test_speech import make as make_songs
 from tests.tasks.every import _series as make_series
 
 
@@ -79,7 +77,7 @@ WAVS = {
 @pytest.mark.parametrize("name", WAVS)
 def test_recordings_that_promise(jail: Jail, tmp_path: Path, name: str) -> None:
     data, sentence = WAVS[name]
-    recipe = make_songs(tmp_path / "toy")
+    recipe = toys.songs(tmp_path / "toy")
     (tmp_path / "toy" / "train0.wav").write_bytes(data)
     trained(jail, tmp_path, recipe, sentence)
 
@@ -105,7 +103,7 @@ def test_pictures_that_become_more(
     jail: Jail, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     ending, data, sentence = PICTURES[name]
-    recipe = make_pictures(tmp_path / "toy")
+    recipe = toys.pictures(tmp_path / "toy")
     folder = next(
         path for path in sorted((tmp_path / "toy").rglob("*")) if path.suffix in (".png", ".npy", ".gif")
     )
@@ -114,7 +112,7 @@ def test_pictures_that_become_more(
 
 
 def test_a_caption_of_a_bomb(jail: Jail, tmp_path: Path) -> None:
-    recipe = make_captions(tmp_path / "toy")
+    recipe = toys.captions(tmp_path / "toy")
     first = next(path for path in sorted((tmp_path / "toy").rglob("*.png")))
     first.write_bytes(PICTURES["a PNG of 10^9 pixels"][1])
     trained(jail, tmp_path, recipe, r"damaged, or no picture", f"data.folder={tmp_path / 'toy'}")

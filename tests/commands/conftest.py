@@ -1,11 +1,11 @@
-"""Runs that the commands are tried on, each trained once."""
+"""Runs that the commands are tried on, each trained once for all tests."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.commands import corpus
-from tests.commands.shell import weft
+from tests.shared import shared_run
 
 
 @pytest.fixture(autouse=True)
@@ -20,21 +20,12 @@ def toy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained() -> Path:
     """A run with attention; nobody changes it."""
-    return _trained(tmp_path_factory, "attention")
+    return shared_run("translate")
 
 
 @pytest.fixture(scope="session")
-def blind(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def blind() -> Path:
     """A run without attention."""
-    return _trained(tmp_path_factory, "blind", "model.decoder.enters=never", "training.max_updates=2")
-
-
-def _trained(factory: pytest.TempPathFactory, name: str, *changes: str) -> Path:
-    folder = factory.mktemp(name)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_CACHE", str(folder / "cache"))
-        answer = weft("train", corpus.make(folder / "toy"), "--run", folder / "run", *changes)
-    assert answer.code == 0, answer.err
-    return folder / "run"
+    return shared_run("translate without attention")

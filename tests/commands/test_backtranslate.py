@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests import toys
 from tests.commands.shell import content, refused, stops, untouched, weft
-from tests.commands.test_summarise import make as make_digests
-from tests.tasks.test_multilingual import corpus as make_many
 from weft.commands import bulk
 from weft.config import read_recipe
 from weft.store.claim import claim
@@ -191,7 +190,7 @@ def test_what_cannot_translate_back_is_refused(trained: Path, mono: Path, tmp_pa
     said = refused(weft("backtranslate", trained, mono, *out, "--target", "yy"))
     assert "has one direction (xx to yy); leave them out" in said
     assert "would count twice" in refused(weft("backtranslate", trained, mono, *out, "--ensemble", trained))
-    recipe = make_digests(tmp_path / "digests")
+    recipe = toys.digests(tmp_path / "digests")
     assert weft("train", recipe, "--run", tmp_path / "a", "training.max_updates=1").code == 0
     said = refused(weft("backtranslate", tmp_path / "a", mono, *out))
     assert "expected a run that translates, got the task summarise" in said
@@ -199,7 +198,7 @@ def test_what_cannot_translate_back_is_refused(trained: Path, mono: Path, tmp_pa
 
 
 def test_a_model_of_many_languages_is_told_the_direction(tmp_path: Path) -> None:
-    many = make_many(tmp_path / "many")
+    many = toys.many(tmp_path / "many")
     small = ["model.encoder={use: recurrent, cell: gru, sizes: [8]}", "training.max_updates=2"]
     small += ["model.decoder={use: recurrent, cell: gru, sizes: [8]}", "training.validate_every=2"]
     assert weft("train", many, "--run", tmp_path / "run", *small).code == 0

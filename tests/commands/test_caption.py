@@ -10,36 +10,13 @@ import torch
 from PIL import Image
 
 import weft as package
+from tests import toys
 from tests.commands.given import scored_alike
 from tests.commands.shell import refused, untouched, weft
-from weft.data.shapes import shapes
+from tests.shared import shared_run
 from weft.run import open_run
 from weft.tasks.caption.predictor import Caption
 from weft.tasks.pictures.pictures import source
-
-RECIPE = """task: caption
-data: {train: train.tsv, valid: valid.tsv, images: pictures, batch_rows: 7}
-model:
-  front: {use: convolution, sizes: [5, 6]}
-  decoder: {use: recurrent, cell: gru, sizes: [11]}
-  width: 7
-training: {max_updates: 3, validate_every: 3, precision: float32, device: cpu}
-decoding: {beam: 1}
-"""
-
-
-def make(folder: Path) -> Path:
-    """13 training pictures and 3 others of 12 pixels, with their captions."""
-    pixels, seen = shapes([1], range(16), 12)
-    (folder / "pictures").mkdir(parents=True)
-    lines = []
-    for number, (picture, one) in enumerate(zip(pixels, seen, strict=True)):
-        Image.fromarray(picture).save(folder / "pictures" / f"{number:02}.png")
-        lines.append(f"{number:02}.png\t{one.caption}\n")
-    (folder / "train.tsv").write_text("".join(lines[:13]))
-    (folder / "valid.tsv").write_text("".join(lines[13:]))
-    (folder / "recipe.yaml").write_text(RECIPE)
-    return folder / "recipe.yaml"
 
 
 def train(recipe: Path, *changes: str):
@@ -47,30 +24,27 @@ def train(recipe: Path, *changes: str):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    recipe = make(tmp_path_factory.mktemp("caption") / "toy")
-    answer = train(recipe)
-    assert answer.code == 0, answer.err
-    return recipe.parent / "run"
+def run() -> Path:
+    return shared_run("caption")
 
 
 def test_a_folder_a_file_and_names_are_answered_alike(run: Path) -> None:
-    pictures = run.parent / "pictures"
+    pictures = run.parent / "toy" / "pictures"
     whole = weft("predict", run, pictures)
     assert whole.code == 0, whole.err
     assert len(whole.lines) == 16
     names = "".join(f"{path}\n" for path in sorted(pictures.iterdir()))
     assert weft("predict", run, stdin=names.encode()).lines == whole.lines
     assert weft("predict", run, pictures / "03.png").lines == [whole.lines[3]]
-    assert weft("predict", run, run.parent / "valid.tsv").lines == whole.lines[13:]
+    assert weft("predict", run, run.parent / "toy" / "valid.tsv").lines == whole.lines[13:]
     assert package.load(run).predict(pictures / "03.png") == whole.lines[3]
 
 
 def test_coco_results_are_one_array(run: Path) -> None:
-    answer = weft("predict", run, run.parent / "pictures", "--coco")
+    answer = weft("predict", run, run.parent / "toy" / "pictures", "--coco")
     found = json.loads(answer.out)
     assert [one["image_id"] for one in found] == [f"{n:02}" for n in range(16)]
-    assert [one["caption"] for one in found] == weft("predict", run, run.parent / "pictures").lines
+    assert [one["caption"] for one in found] == weft("predict", run, run.parent / "toy" / "pictures").lines
 
 
 def test_evaluate_prints_every_score_beside_the_most_frequent_caption(run: Path, tmp_path: Path) -> None:
@@ -90,18 +64,15 @@ def test_evaluate_prints_every_score_beside_the_most_frequent_caption(run: Path,
 
 
 def test_attention_is_laid_over_the_pictures(run: Path, tmp_path: Path) -> None:
-    answer = weft("predict", run, run.parent / "valid.tsv", "--plot", tmp_path / "plots", "--plot-limit", 2)
-    assert answer.code == 0 and answer.err.endswith(f"2 pictures: {tmp_path / 'plots'}\n")
-    assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == [
-        "1.png",
-        "1.svg",
-        "2.png",
-        "2.svg",
-    ]
+    answer = weft(
+        "predict", run, run.parent / "toy" / "valid.tsv", "--plot", tmp_path / "plots", "--plot-limit", 1
+    )
+    assert answer.code == 0 and answer.err.endswith(f"1 picture: {tmp_path / 'plots'}\n")
+    assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == ["1.png", "1.svg"]
 
 
 def test_records_with_splits_and_a_zip_are_trained_checked_and_answered(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.captions(tmp_path / "toy")
     folder, whole = recipe.parent, []
     for name in ("train", "valid"):
         for line in (folder / f"{name}.tsv").read_text().splitlines():
@@ -111,7 +82,7 @@ def test_records_with_splits_and_a_zip_are_trained_checked_and_answered(tmp_path
     shutil.make_archive(str(folder / "images"), "zip", folder, "pictures")  # below a folder, compressed
     shutil.rmtree(folder / "pictures")
     recipe.write_text(
-        RECIPE.replace("train.tsv", "captions.jsonl")
+        toys.CAPTION.replace("train.tsv", "captions.jsonl")
         .replace("valid.tsv", "captions.jsonl")
         .replace("images: pictures, ", "")
     )
@@ -129,7 +100,7 @@ def test_records_with_splits_and_a_zip_are_trained_checked_and_answered(tmp_path
 
 
 def test_a_corrupt_picture_a_missing_one_and_another_size_are_one_sentence_each(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.captions(tmp_path / "toy")
     broken = recipe.parent / "pictures" / "05.png"
     kept = broken.read_bytes()
     broken.write_bytes(kept[:50])
@@ -150,7 +121,7 @@ def test_a_damaged_picture_of_predict_is_named(run: Path, tmp_path: Path) -> Non
 
 
 def test_data_check_names_everything_at_once(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.captions(tmp_path / "toy")
     pictures = recipe.parent / "pictures"
     for path in pictures.iterdir():
         path.rename(recipe.parent / path.name)
@@ -167,7 +138,7 @@ def test_data_check_names_everything_at_once(tmp_path: Path) -> None:
 
 
 def test_given_features_are_captioned_too(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.captions(tmp_path / "toy")
     for path in list((recipe.parent / "pictures").iterdir()):
         np.save(path.with_suffix(".npy"), np.random.default_rng(1).normal(size=(3, 5)))
     for name in ("train.tsv", "valid.tsv"):
@@ -179,7 +150,7 @@ def test_given_features_are_captioned_too(tmp_path: Path) -> None:
 
 
 def test_init_writes_a_recipe_that_trains(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.captions(tmp_path / "toy")
     written = tmp_path / "mine.yaml"
     answer = weft(
         "init",
@@ -200,17 +171,17 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path) -> None:
 def test_given_captions_are_scored_and_runs_write_together(run: Path, tmp_path: Path) -> None:
     captioner, opened = package.load(run), open_run(run, device="cpu")
     found = []
-    for line in (run.parent / "valid.tsv").read_text().splitlines():
+    for line in (run.parent / "toy" / "valid.tsv").read_text().splitlines():
         name, text = line.split("\t")
         tokens, logp, token = opened.pipeline.vocabulary.encode(text), 0.0, 2
-        x, mask = source(captioner.read(run.parent / "pictures" / name)[None], captioner.front.places)
+        x, mask = source(captioner.read(run.parent / "toy" / "pictures" / name)[None], captioner.front.places)
         state = opened.model.start(x, mask)
         for word in [*tokens, 3]:  # one step after the other, to the end
             after, state = opened.model.step(torch.tensor([token]), state)
             logp, token = logp + float(after[0, word]), word
         found.append(Caption(text, logp, 0.0, tokens))
     scored_alike(run, found, tmp_path, "--split", "valid")
-    valid = run.parent / "valid.tsv"
+    valid = run.parent / "toy" / "valid.tsv"
     shutil.copytree(run, copied := tmp_path / "copy")
     assert weft("predict", run, valid, "--ensemble", copied).lines == weft("predict", run, valid).lines
     said = [
@@ -219,6 +190,6 @@ def test_given_captions_are_scored_and_runs_write_together(run: Path, tmp_path: 
     ]
     assert said[0][1:] == said[1][1:] and len(said[0]) > 3
     other = tmp_path / "other"
-    changes = (f"data.folder={run.parent}", "training.max_updates=1", "data.size=8")
-    assert weft("train", run.parent / "recipe.yaml", "--run", other, *changes).code == 0
+    changes = (f"data.folder={run.parent / 'toy'}", "training.max_updates=1", "data.size=8")
+    assert weft("train", run.parent / "toy" / "recipe.yaml", "--run", other, *changes).code == 0
     assert "its shape of pictures is (8, 8, 3)" in refused(weft("predict", run, valid, "--ensemble", other))

@@ -21,7 +21,13 @@ def named(cell: str) -> list[str]:
     return [change.format(cell=cell) for change in BOTH]
 
 
-@pytest.mark.parametrize("name", [*NAMES, "{use: projected, inner: 40}"])
+LEADING = ("gru", "lstm", "mingru", "zoneout", "{use: projected, inner: 40}")
+"""One of a kind; tests/laws tries every cell."""
+
+
+@pytest.mark.parametrize(
+    "name", [*LEADING, *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES if name not in LEADING)]
+)
 def test_a_cell_trains_and_writes(name: str, toy: Path, tmp_path: Path) -> None:
     answer = weft("train", toy, "--run", tmp_path / "run", *SHORT, *named(name))
     assert answer.code == 0, answer.err
@@ -29,7 +35,7 @@ def test_a_cell_trains_and_writes(name: str, toy: Path, tmp_path: Path) -> None:
     assert (found.code, len(found.lines)) == (0, 2), found.err
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_masks_are_drawn_anew_to_the_bit_after_a_stop(workers: int, toy: Path, tmp_path: Path) -> None:
     cell = "{use: zoneout, rate: 0.2, cell: {use: variational, rate: 0.3, cell: {use: gru, reset: before}}}"
     changes = [

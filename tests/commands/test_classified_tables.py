@@ -5,16 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import labelled
 from tests.commands.shell import refused, weft
+from tests.shared import shared_run
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tables")
-    answer = weft("train", labelled.make_texts(folder / "toy"), "--run", folder / "run")
-    assert answer.code == 0, answer.err
-    return folder / "run"
+def run() -> Path:
+    return shared_run("classify")
 
 
 def test_a_table_without_rows_keeps_its_header(run: Path, tmp_path: Path) -> None:

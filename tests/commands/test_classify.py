@@ -8,15 +8,13 @@ import pytest
 import weft as package
 from tests.commands import labelled
 from tests.commands.shell import refused, untouched, weft
+from tests.shared import shared_run
 from weft.config import read_recipe
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("classify")
-    answer = weft("train", labelled.make_texts(folder / "toy"), "--run", folder / "run")
-    assert answer.code == 0, answer.err
-    return folder / "run"
+def run() -> Path:
+    return shared_run("classify")
 
 
 def test_it_answers_lines_tables_and_marked_lines_alike(run: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 import weft as package
 from tests.commands import labelled
 from tests.commands.shell import refused, unanswered, weft
+from tests.shared import shared_run
 from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.explanation import Decided
 from weft.tasks.classify.predictor import Classifier
@@ -19,20 +20,18 @@ SHORT = ("training.max_updates=6", "training.validate_every=6")
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ensemble")
-    answer = weft("train", labelled.make_texts(folder / "toy"), "--run", folder / "run")
-    assert answer.code == 0, answer.err
-    return folder / "run"
+def run() -> Path:
+    return shared_run("classify")
 
 
 @pytest.fixture(scope="module")
-def second(run: Path) -> Path:
+def second(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of the same texts that reads letters."""
     changes = ("data.vocabulary.kind=character", *SHORT)
-    answer = weft("train", run.parent / "toy" / "toy.yaml", "--run", run.parent / "second", *changes)
+    folder = tmp_path_factory.mktemp("ensemble")
+    answer = weft("train", labelled.make_texts(folder / "toy"), "--run", folder / "run", *changes)
     assert answer.code == 0, answer.err
-    return run.parent / "second"
+    return folder / "run"
 
 
 def probabilities(*arguments: object) -> list[dict[str, float]]:

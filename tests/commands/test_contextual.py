@@ -8,17 +8,16 @@ import pytest
 import torch
 
 import weft as package
+from tests import toys
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
-from tests.commands.test_elmo import make as make_elmo
-from tests.commands.test_masked import make as make_masked
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run of each task, trained for a moment."""
     folder = tmp_path_factory.mktemp("contexts")
-    for name, make in (("elmo", make_elmo), ("masked", make_masked)):
+    for name, make in (("elmo", toys.contexts), ("masked", toys.gaps)):
         changes = ["training.max_updates=4", "training.validate_every=4"]
         if name == "masked":  # words in several pieces
             changes += ["data.vocabulary.kind=bpe", "data.vocabulary.size=30"]

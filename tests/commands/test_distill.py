@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import toys
 from tests.commands.shell import content, refused, stops, untouched, weft
-from tests.commands.test_summarise import make as make_digests
-from tests.tasks.test_multilingual import corpus as make_many
 from weft.commands import bulk
 from weft.config import read_recipe
 from weft.run.teacher import digest, teacher_of
@@ -126,7 +125,7 @@ def test_what_cannot_be_distilled_is_refused(blind: Path, toy: Path, tmp_path: P
     assert "expected languages of the teacher (xx to yy), got xx to zz" in refused(
         weft(*command, "data.target=zz")
     )
-    digests = make_digests(tmp_path / "digests")
+    digests = toys.digests(tmp_path / "digests")
     said = refused(weft("distill", blind, "--student", digests, "--run", tmp_path / "run"))
     assert "expected a recipe for the task translate, got summarise" in said
     assert "has no model.safetensors" in _of_new_run(toy, tmp_path)
@@ -166,14 +165,14 @@ def test_a_corpus_belongs_to_one_teacher_and_its_settings(blind: Path, toy: Path
 
 
 def test_a_summariser_and_a_model_of_many_languages_have_students(tmp_path: Path) -> None:
-    recipe = make_digests(tmp_path / "digests")
+    recipe = toys.digests(tmp_path / "digests")
     assert weft("train", recipe, "--run", tmp_path / "a", "training.max_epochs=1").code == 0
     made = weft("distill", tmp_path / "a", "--student", recipe, "--run", tmp_path / "b", *SHORT)
     assert made.code == 0, made.err
     lines = (tmp_path / "b.corpus" / "train.summary").read_text().splitlines()
     assert len(lines) == 200 and "teacher" in (tmp_path / "b" / "README.md").read_text()
 
-    many = make_many(tmp_path / "many")
+    many = toys.many(tmp_path / "many")
     small = [*SHORT, "model.encoder={use: recurrent, cell: gru, sizes: [8]}"]
     small += ["model.decoder={use: recurrent, cell: gru, sizes: [8]}"]
     assert weft("train", many, "--run", tmp_path / "c", *small).code == 0

@@ -9,26 +9,11 @@ import pytest
 from PIL import Image
 
 import weft as package
+from tests import toys
 from tests.commands.shell import refused, unanswered, weft
-from tests.commands.test_caption import make as make_captions
+from tests.shared import shared_run
 from weft.config import read_recipe
 from weft.run.training import begin_run
-
-RECIPE = """task: draw
-data: {train: train.tsv, valid: valid.tsv, images: pictures, batch_rows: 7, tile: 3, tiles: 300}
-model:
-  encoder: {use: recurrent, cell: gru, sizes: [5]}
-  decoder: {use: transformer, size: 8, num_layers: 1, num_heads: 2, inner: 11}
-  width: 7
-training: {max_updates: 3, validate_every: 3, precision: float32, device: cpu}
-decoding: {search: sample, temperature: 0.9, seed: 3}
-"""
-
-
-def make(folder: Path) -> Path:
-    recipe = make_captions(folder)
-    recipe.write_text(RECIPE)
-    return recipe
 
 
 def train(recipe: Path, *changes: str):
@@ -36,12 +21,8 @@ def train(recipe: Path, *changes: str):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    recipe = make(tmp_path_factory.mktemp("draw") / "toy")
-    answer = train(recipe)
-    assert answer.code == 0, answer.err
-    assert "squared error of the palette alone 0.00000" in answer.err
-    return recipe.parent / "run"
+def run() -> Path:
+    return shared_run("draw")
 
 
 def test_each_line_is_answered_with_a_picture_and_a_sheet_shows_all(run: Path, tmp_path: Path) -> None:
@@ -60,15 +41,15 @@ def test_each_line_is_answered_with_a_picture_and_a_sheet_shows_all(run: Path, t
 
 
 def test_a_run_begins_with_the_palette_of_another(run: Path, tmp_path: Path) -> None:
-    asked = (f"data.folder={run.parent}", f"training.start={run}")
-    checked = weft("train", run.parent / "recipe.yaml", "--run", tmp_path / "next", *asked)
+    asked = (f"data.folder={run.parent / 'toy'}", f"training.start={run}")
+    checked = weft("train", run.parent / "toy" / "recipe.yaml", "--run", tmp_path / "next", *asked)
     assert checked.code == 0, checked.err
     for name in ("tiles.npy", "pictures.json", "tokenizer.json"):
         assert (tmp_path / "next" / name).read_bytes() == (run / name).read_bytes()
 
 
 def test_other_tiles_before_the_first_checkpoint_make_a_new_palette(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.drawings(tmp_path / "toy")
     folder = recipe.parent / "run"
     checked = begin_run(folder, read_recipe(recipe, [f"data.folder={recipe.parent}"]))
     checked.task.prepare(folder, lambda *_: None)  # and then it was killed
@@ -91,7 +72,7 @@ def test_evaluate_prints_baselines_and_what_is_right(run: Path, tmp_path: Path) 
 
 
 def test_what_is_wrong_is_one_sentence(tmp_path: Path, run: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.drawings(tmp_path / "toy")
     assert "multiples of 5 pixels" in refused(train(recipe, "data.tile=5"))
     (recipe.parent / "pictures" / "05.png").write_bytes(b"no")
     assert "05.png: damaged, or no picture" in refused(train(recipe))
@@ -104,7 +85,7 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path, run: Path) -> None:
 
 
 def test_init_writes_a_recipe_that_trains(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.drawings(tmp_path / "toy")
     files = ("--train", recipe.parent / "train.tsv", "--images", recipe.parent / "pictures")
     answer = weft("init", "draw", *files, "-o", tmp_path / "mine.yaml")
     assert answer.code == 0 and "13 pictures with 13 captions" in answer.out, answer.err
@@ -115,11 +96,12 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path) -> None:
 
 
 def test_captions_longer_than_the_model_reads_are_cut_as_in_training(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.drawings(tmp_path / "toy")
     layers = "use: transformer, size: 8, num_layers: 1, num_heads: 2, inner: 11"
     short = f"model.encoder={{{layers}, positions: learned, max_length: 2}}", "data.max_length=2"
     answer = train(recipe, *short)  # each caption has more than two words
     assert answer.code == 0, answer.err
+    assert "squared error of the palette alone 0.00000" in answer.err
     evaluated = weft("evaluate", recipe.parent / "run", "--split", "valid")
     assert evaluated.code == 0 and "nats a tile" in evaluated.out, evaluated.err
     answer = weft("predict", recipe.parent / "run", stdin=b"a red circle at the top\nred\n")

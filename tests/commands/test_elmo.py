@@ -1,54 +1,21 @@
 """Words in context from text to a tagger that stands on them, as a user types it."""
 
 import json
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import weft as package
+from tests import toys
 from tests.commands import labelled
 from tests.commands.shell import refused, unanswered, weft
-
-RECIPE = """\
-task: elmo
-data:
-  train: {folder}/train.txt
-  valid: {folder}/valid.txt
-  vocabulary: {{kind: space, min_count: 2}}
-  batches: lines
-  length: 7
-  rows: 11
-model: {{size: 11, num_layers: 2, spelled: 12, letter_size: 5, dropout: 0.0}}
-training:
-  optimiser: {{use: adam, lr: 0.02}}
-  max_updates: 60
-  validate_every: 30
-  precision: float32
-  device: cpu
-  tensorboard: false
-"""
-
-
-def make(folder: Path) -> Path:
-    """A noun follows `the`, and `go` stands before it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    chance = random.Random(3)
-    for name, rows in (("train", 200), ("valid", 20)):
-        lines = [f"go the {chance.choice(['bank', 'lake'])} now" for _ in range(rows)]
-        lines += ["bank"] + ["the bank"] * 3
-        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
-    (folder / "toy.yaml").write_text(RECIPE.format(folder=folder))
-    return folder / "toy.yaml"
+from tests.shared import shared_run
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("elmo")
-    answer = weft("train", make(folder / "toy"), "--run", folder / "run")
-    assert answer.code == 0, answer.err
-    return folder / "run"
+def run() -> Path:
+    return shared_run("elmo")
 
 
 def test_both_perplexities_are_printed_and_beat_word_frequencies(run: Path, tmp_path: Path) -> None:
@@ -104,4 +71,6 @@ def test_a_tagger_stands_on_it_and_keeps_it_when_it_is_gone(run: Path, tmp_path:
     ],
 )
 def test_settings_that_do_not_fit_are_refused(tmp_path: Path, change: str, sentence: str) -> None:
-    assert sentence in refused(weft("train", make(tmp_path / "toy"), "--run", tmp_path / "run", change))
+    assert sentence in refused(
+        weft("train", toys.contexts(tmp_path / "toy"), "--run", tmp_path / "run", change)
+    )

@@ -1,61 +1,21 @@
 """Word vectors from text to files of other programs, as a user types it."""
 
 import json
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import weft as package
+from tests import toys
 from tests.commands.shell import refused, unanswered, untouched, weft
+from tests.shared import shared_run
 from weft.data.vectors import read_vectors
-
-FRUIT, TOOLS = ["apple", "pear", "plum", "fig"], ["saw", "drill", "axe", "file"]
-
-RECIPE = """\
-task: embeddings
-data:
-  train: {folder}/train.txt
-  test: {folder}/pairs.tsv
-  min_count: 2
-  window: 3
-  subsample: 0
-  length: 31
-  rows: 5
-model: {{objective: skipgram, size: 7}}
-training:
-  optimiser: {{use: adagrad, lr: 0.3}}
-  max_epochs: 4
-  clip_norm: 0
-  precision: float32
-  device: cpu
-  tensorboard: false
-"""
-
-
-def make(folder: Path) -> Path:
-    """Fruit is eaten and tools are used; pairs say so."""
-    folder.mkdir(parents=True, exist_ok=True)
-    chance = random.Random(1)
-    lines = []
-    for _ in range(300):
-        kind, verbs = chance.choice([(FRUIT, ["eat", "peel", "ripe"]), (TOOLS, ["use", "sharp", "steel"])])
-        lines.append(" ".join(chance.choices(kind, k=2) + chance.choices(verbs, k=3)))
-    (folder / "train.txt").write_text("\n".join(lines) + "\n")
-    pairs = [(a, b, 9.0) for kind in (FRUIT, TOOLS) for a in kind for b in kind if a < b]
-    pairs += [(a, b, 1.0) for a in FRUIT for b in TOOLS] + [("apple", "zebra", 0.5)]
-    (folder / "pairs.tsv").write_text("".join(f"{a}\t{b}\t{score}\n" for a, b, score in pairs))
-    (folder / "toy.yaml").write_text(RECIPE.format(folder=folder))
-    return folder / "toy.yaml"
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("words")
-    answer = weft("train", make(folder / "toy"), "--run", folder / "run")
-    assert answer.code == 0, answer.err
-    return folder / "run"
+def run() -> Path:
+    return shared_run("embeddings")
 
 
 def test_like_words_are_near(run: Path, tmp_path: Path) -> None:
@@ -63,7 +23,7 @@ def test_like_words_are_near(run: Path, tmp_path: Path) -> None:
     assert answer.code == 0, answer.err
     rows = [line.split("\t") for line in answer.out.splitlines()]
     assert [row[0] for row in rows] == ["apple", "Saw"]
-    assert set(rows[0][1].split()) & set(FRUIT) and not set(rows[0][1].split()) & set(TOOLS)
+    assert set(rows[0][1].split()) & set(toys.FRUIT) and not set(rows[0][1].split()) & set(toys.TOOLS)
     assert (tmp_path / "maps" / "2.svg").exists()
     vectors = package.load(run)
     assert vectors.vector("apple").shape == (7,) and vectors.nearest("apple", 1)[0].word != "apple"
@@ -113,7 +73,7 @@ def test_the_same_seed_gives_the_same_bits(run: Path, tmp_path: Path) -> None:
     "change", ["model.objective=cbow", "model.objective=glove", "model.subwords=true"], ids=str
 )
 def test_every_way_to_learn_tells_fruit_from_tools(tmp_path: Path, change: str) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.words(tmp_path / "toy")
     answer = weft("train", recipe, "--run", tmp_path / "run", change, "model.buckets=101")
     assert answer.code == 0, answer.err
     vectors = package.load(tmp_path / "run")
@@ -142,20 +102,20 @@ def test_words_without_a_vector_and_wrong_lines_are_named(run: Path, tmp_path: P
     ],
 )
 def test_bad_settings_are_refused(tmp_path: Path, change: str, sentence: str) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.words(tmp_path / "toy")
     said = refused(weft("train", recipe, "--run", tmp_path / "run", change))
     assert sentence in said and not (tmp_path / "run" / "model.safetensors").exists()
 
 
 def test_glove_has_no_subwords(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.words(tmp_path / "toy")
     changes = "model.objective=glove", "model.subwords=true"
     act = lambda: weft("train", recipe, "--run", tmp_path / "run", *changes)  # noqa: E731
     assert "glove counts whole words" in untouched(tmp_path, act)
 
 
 def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make(tmp_path)
+    toys.words(tmp_path)
     monkeypatch.chdir(tmp_path)
     answer = weft("init", "embeddings", "--train", "train.txt", "--test", "pairs.tsv")
     assert answer.code == 0, answer.err

@@ -10,9 +10,10 @@ from PIL import Image
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 import weft as package
+from tests import toys
 from tests.commands.exporting import answers, exported, odd_pictures, quick_first
 from tests.commands.shell import refused, unanswered, weft
-from tests.commands.test_caption import make, train
+from tests.commands.test_caption import train
 from weft.export.formats.onnx import program
 
 MODELS = {
@@ -29,9 +30,9 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("changes", quick_first(MODELS))
+@pytest.mark.parametrize("changes", quick_first(MODELS, 0))
 def test_a_captioner(changes: list[str], tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.captions(tmp_path / "toy")
     faster = ("data.size=12", "training.max_updates=400", "training.validate_every=400")
     trained = train(recipe, "training.optimiser={use: adam, lr: 0.01}", *faster, *changes)
     assert trained.code == 0, trained.err
@@ -49,8 +50,9 @@ def test_a_captioner(changes: list[str], tmp_path: Path) -> None:
     assert model(files[-1].read_bytes()) == model(files[-1]) == package.load(run).predict(files[-1])
 
 
+@pytest.mark.slow
 def test_given_features(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.captions(tmp_path / "toy")
     draw = np.random.default_rng(1)
     for path in list((recipe.parent / "pictures").iterdir()):
         np.save(path.with_suffix(".npy"), draw.normal(size=(3, 5)))
@@ -70,8 +72,9 @@ def test_given_features(tmp_path: Path) -> None:
     assert model(files[0].read_bytes()) == model(files[0])
 
 
+@pytest.mark.slow
 def test_generated_pictures_are_scored_and_int8_says_what_it_costs(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.captions(tmp_path / "toy")
     text = recipe.read_text()
     line = next(line for line in text.splitlines() if line.startswith("data:"))
     recipe.write_text(text.replace(line, "data: {generated: shapes, size: 12, examples: 40}"))
@@ -86,7 +89,7 @@ def test_generated_pictures_are_scored_and_int8_says_what_it_costs(tmp_path: Pat
 
 
 def test_a_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.captions(tmp_path / "toy")
     assert train(recipe).code == 0
     run = recipe.parent / "run"
     exported(run, tmp_path / "out")

@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 import weft as package
+from tests import toys
 from tests.commands.exporting import answers, exported
 from tests.commands.shell import weft
-from tests.commands.test_elmo import make
 from weft.export.formats.onnx import program
 
 SENTENCES = [
@@ -26,12 +26,18 @@ PAIRS = ["bank\tgo the bank now\tthe bank", "the\tthe\tgo the lake now the bank"
 
 @pytest.mark.parametrize(
     "change",
-    [(), ("data.vocabulary.kind=word", "data.vocabulary.lowercase=true", "model.residual=false")],
-    ids=["space", "word"],
+    [
+        pytest.param((), id="space"),
+        pytest.param(
+            ("data.vocabulary.kind=word", "data.vocabulary.lowercase=true", "model.residual=false"),
+            id="word",
+            marks=pytest.mark.slow,
+        ),
+    ],
 )
 def test_the_vectors_are_those_of_weft(change: tuple[str, ...], tmp_path: Path) -> None:
     run = tmp_path / "run"
-    answer = weft("train", make(tmp_path / "toy"), "--run", run, "training.max_updates=5", *change)
+    answer = weft("train", toys.contexts(tmp_path / "toy"), "--run", run, "training.max_updates=5", *change)
     assert answer.code == 0, answer.err
     said = exported(run, tmp_path / "out")
     assert "answers equal to Weft's: 20 of 20" in said.out

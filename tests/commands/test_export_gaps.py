@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
+from tests import toys
 from tests.commands.exporting import exported, quick_first, run_program
 from tests.commands.shell import weft
-from tests.commands.test_masked import make
 
 TEXTS = [
     "the [MASK] can purr",
@@ -28,7 +28,7 @@ SHORT = LEARNED.replace("31", "13")
 
 
 def trained(folder: Path, *changes: tuple[str, str]) -> Path:
-    recipe = make(folder / "toy")
+    recipe = toys.gaps(folder / "toy")
     text = recipe.read_text()
     for old, new in changes:
         assert old in text
@@ -47,7 +47,7 @@ MODELS: dict[str, list[tuple[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("changes", quick_first(MODELS))
+@pytest.mark.parametrize("changes", quick_first(MODELS, 0))
 def test_gaps_are_filled_as_by_weft(changes: list[tuple[str, str]], tmp_path: Path) -> None:
     run = trained(tmp_path, *changes)
     answer = exported(run, tmp_path / "out")
@@ -72,6 +72,7 @@ def test_texts_that_cannot_be_answered_do_not_stop_the_others(tmp_path: Path) ->
     assert few.returncode == 1 and few.stderr == "--nbest: expected at least 1, got 0\n"
 
 
+@pytest.mark.slow
 def test_int8_says_what_it_costs(tmp_path: Path) -> None:
     run = trained(tmp_path)
     for name in ("train", "valid"):

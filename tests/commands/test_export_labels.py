@@ -1,7 +1,5 @@
 """Taggers and classifiers as ONNX: the program answers as `weft predict` does."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 from tests.commands import labelled
 from tests.commands import test_several_labels as several_labels
-from tests.commands.exporting import exported, quick_first, run_program
+from tests.commands.exporting import answers, exported, quick_first, run_program
 from tests.commands.shell import weft
 
 ODD = ["a great film", "", "  it   was awful", "zzz qqq", "A GREAT film .", "é\u0301 ﬁ\u00a0x", "film " * 40]
@@ -41,7 +39,7 @@ CLASSIFIERS = {
 }
 
 
-@pytest.mark.parametrize("changes", quick_first(CLASSIFIERS, 2))
+@pytest.mark.parametrize("changes", quick_first(CLASSIFIERS))
 def test_a_classifier(changes: tuple[str, str], tmp_path: Path) -> None:
     run = trained(labelled.make_texts(tmp_path / "toy"), tmp_path / "run", *changes)
     exported(run, tmp_path / "out")
@@ -50,8 +48,12 @@ def test_a_classifier(changes: tuple[str, str], tmp_path: Path) -> None:
     found = run_program(tmp_path / "out", given, "--scores")
     assert found == weft("predict", run, "--scores", stdin=given.encode()).lines
     assert run_program(tmp_path / "out", given) == [line.split("\t")[0] for line in found]
+    other = answers(tmp_path / "out", "a great film\n", "--beam", "2")
+    assert other.returncode == 2 and other.stdout == ""
+    assert other.stderr.endswith("error: --beam: a model of this kind has no such option\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("old", ["", "dropout: 0.0\ntraining"], ids=["gru", "bag"])
 def test_a_classifier_with_several_labels(old: str, tmp_path: Path) -> None:
     new = "dropout: 0.0\n  bag: {ngrams: 1, weight: tfidf}\ntraining" if old else ""
@@ -70,6 +72,7 @@ def test_a_classifier_with_several_labels(old: str, tmp_path: Path) -> None:
     assert len(seen) > 3
 
 
+@pytest.mark.slow
 def test_a_calibrated_classifier(tmp_path: Path) -> None:
     run = trained(labelled.make_texts(tmp_path / "toy"), tmp_path / "run")
     given = "".join(f"{text}\n" for text in ODD)
@@ -80,28 +83,18 @@ def test_a_calibrated_classifier(tmp_path: Path) -> None:
     assert run_program(tmp_path / "out", given, "--scores") == after != before
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("", ""), ("crf: true", "crf: false"), ("spelled: 8", "spelled: 8, characters: recurrent")],
-    ids=["crf", "each", "letters"],
-)
-def test_a_tagger(old: str, new: str, tmp_path: Path) -> None:
-    run = trained(labelled.make_sentences(tmp_path / "toy"), tmp_path / "run", old, new)
+TAGGERS = {
+    "crf": ("", ""),
+    "each": ("crf: true", "crf: false"),
+    "letters": ("spelled: 8", "spelled: 8, characters: recurrent"),
+}
+
+
+@pytest.mark.parametrize("changes", quick_first(TAGGERS))
+def test_a_tagger(changes: tuple[str, str], tmp_path: Path) -> None:
+    run = trained(labelled.make_sentences(tmp_path / "toy"), tmp_path / "run", *changes)
     exported(run, tmp_path / "out")
     lines = ["telo beding .", "x y", "ab" * 40 + " Ünknown", "é\u0301 ﬁ ing"]
     given = "".join(f"{line}\n" for line in lines)
     ours = weft("predict", run, stdin=given.encode())
     assert ours.code == 0 and run_program(tmp_path / "out", given) == ours.out.removesuffix("\n").split("\n")
-
-
-def test_an_option_of_other_models_is_refused(tmp_path: Path) -> None:
-    run = trained(labelled.make_texts(tmp_path / "toy"), tmp_path / "run")
-    exported(run, tmp_path / "out")
-    program = subprocess.run(
-        [sys.executable, str(tmp_path / "out" / "weft_onnx.py"), "--beam", "2"],
-        input="a great film\n",
-        capture_output=True,
-        text=True,
-    )
-    assert program.returncode == 2 and program.stdout == ""
-    assert program.stderr.endswith("error: --beam: a model of this kind has no such option\n")

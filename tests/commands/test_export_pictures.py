@@ -9,9 +9,10 @@ from PIL import Image
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
+from tests import toys
 from tests.commands.exporting import answers, exported, odd_pictures, quick_first
 from tests.commands.shell import unanswered, weft
-from tests.commands.test_images import make, train
+from tests.commands.test_images import train
 
 FRONTS = {
     "non-local": [],
@@ -27,9 +28,9 @@ FRONTS = {
 }
 
 
-@pytest.mark.parametrize("changes", quick_first(FRONTS))
+@pytest.mark.parametrize("changes", quick_first(FRONTS, 0))
 def test_a_classifier_of_pictures(changes: list[str], tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.pictures(tmp_path / "toy")
     trained = train(recipe, "data.size=12", "training.max_updates=30", *changes)
     assert trained.code == 0, trained.err
     run = recipe.parent / "run"
@@ -45,9 +46,10 @@ def test_a_classifier_of_pictures(changes: list[str], tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "weft.json").read_text())["shape"] == [12, 12, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [6, None])
 def test_a_classifier_of_clips(size: int | None, tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy", clips=True)
+    recipe = toys.pictures(tmp_path / "toy", clips=True)
     front = "model.front={use: convolution, sizes: [3, 5]}"
     trained = train(recipe, front, "data.frames=2", f"data.size={size or 'null'}")
     assert trained.code == 0, trained.err
@@ -67,8 +69,9 @@ def test_a_classifier_of_clips(size: int | None, tmp_path: Path) -> None:
     assert found.stdout.splitlines() == weft("predict", run, "--scores", stdin=names.encode()).lines
 
 
+@pytest.mark.slow
 def test_generated_pictures_are_the_examples_and_int8_says_what_it_costs(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.pictures(tmp_path / "toy")
     text = recipe.read_text().replace(
         "train: train, hold_out: 5", "generated: shapes, size: 12, examples: 40"
     )
@@ -79,7 +82,7 @@ def test_generated_pictures_are_the_examples_and_int8_says_what_it_costs(tmp_pat
 
 
 def test_a_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.pictures(tmp_path / "toy")
     assert train(recipe).code == 0
     run = recipe.parent / "run"
     exported(run, tmp_path / "out")

@@ -9,9 +9,10 @@ import pytest
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 import weft as package
+from tests import toys
 from tests.commands.exporting import answers, exported
 from tests.commands.shell import refused, unanswered, weft
-from tests.commands.test_speech import RATE, make
+from tests.shared import shared_run
 from weft.data.audio import Sound, read_wav
 from weft.export.formats.onnx import program
 from weft.export.programs.recordings import samples_of
@@ -27,11 +28,8 @@ MODELS = {
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("speech")
-    answer = weft("train", make(folder / "toy"), "--run", folder / "run")
-    assert answer.code == 0, answer.err
-    return folder / "run"
+def run() -> Path:
+    return shared_run("speech")
 
 
 def record(path: Path, rate: int, width: int, channels: int, seconds: float = 0.7) -> Path:
@@ -50,9 +48,9 @@ def record(path: Path, rate: int, width: int, channels: int, seconds: float = 0.
 def odd(folder: Path) -> list[Path]:
     """Recordings of every width, of other rates and channels, and a very short one."""
     folder.mkdir()
-    kinds = [(44100, 1, 1), (RATE, 2, 2), (16000, 3, 1), (11025, 4, 2)]
+    kinds = [(44100, 1, 1), (toys.RATE, 2, 2), (16000, 3, 1), (11025, 4, 2)]
     found = [record(folder / f"{width}.wav", rate, width, channels) for rate, width, channels in kinds]
-    return [*found, record(folder / "short.wav", RATE, 2, 1, 0.01)]
+    return [*found, record(folder / "short.wav", toys.RATE, 2, 1, 0.01)]
 
 
 def same(run: Path, out: Path, files: list[Path], least: int) -> None:
@@ -65,24 +63,33 @@ def same(run: Path, out: Path, files: list[Path], least: int) -> None:
         assert found.stdout.splitlines() == ours and len(set(ours)) >= least, ours
 
 
-def test_a_transcriber(run: Path, tmp_path: Path) -> None:
-    said = exported(run, tmp_path / "out", "--int8").out
-    assert "answers equal to Weft's: 11 of 11" in said and "WER of 11 validation inputs: " in said, said
-    exported(run, tmp_path / "whole")
+@pytest.fixture(scope="module")
+def out(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("speech") / "out"
+    assert "answers equal to Weft's: 11 of 11" in exported(run, folder).out
+    return folder
+
+
+def test_a_transcriber(run: Path, out: Path, tmp_path: Path) -> None:
     toy = run.parent / "toy"
-    same(run, tmp_path / "whole", [*odd(tmp_path / "odd"), *sorted(toy.glob("*.wav"))], 5)
-    listed = answers(tmp_path / "whole", f"\n{toy}/test4.wav\tdo mi\n", without=())
+    same(run, out, [*odd(tmp_path / "odd"), *sorted(toy.glob("*.wav"))], 5)
+    listed = answers(out, f"\n{toy}/test4.wav\tdo mi\n", without=())
     alone = weft("predict", run, toy / "test4.wav").lines
     assert listed.stdout.splitlines() == ["", *alone]
-    model = program(tmp_path / "whole")
-    assert [model((toy / "test4.wav").read_bytes())] == alone
+    assert [program(out)((toy / "test4.wav").read_bytes())] == alone
     assert "--to web: the page cannot run" in refused(weft("export", run, "--to", "web", "--output", "x"))
+
+
+@pytest.mark.slow
+def test_int8_says_what_it_costs(run: Path, tmp_path: Path) -> None:
+    said = exported(run, tmp_path / "out", "--int8").out
+    assert "answers equal to Weft's: 11 of 11" in said and "WER of 11 validation inputs: " in said, said
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
 def test_other_encoders(changes: list[str], tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.songs(tmp_path / "toy")
     settings = ("training.max_epochs=15", "data.sound.normalise=false", "model.front.size=12")
     trained = weft("train", recipe, "--run", tmp_path / "run", *settings, *changes)
     assert trained.code == 0, trained.err
@@ -90,9 +97,8 @@ def test_other_encoders(changes: list[str], tmp_path: Path) -> None:
     same(tmp_path / "run", tmp_path / "out", sorted((tmp_path / "toy").glob("*.wav")), 2)
 
 
-def test_frames_equal_those_of_weft(run: Path, tmp_path: Path) -> None:
-    exported(run, tmp_path / "out")
-    model, ours = program(tmp_path / "out"), package.load(run)
+def test_frames_equal_those_of_weft(run: Path, out: Path, tmp_path: Path) -> None:
+    model, ours = program(out), package.load(run)
     for file in [*odd(tmp_path / "odd"), *sorted((run.parent / "toy").glob("*.wav"))]:
         sound = read_wav(file)
         samples, rate = samples_of(file)
@@ -100,8 +106,7 @@ def test_frames_equal_those_of_weft(run: Path, tmp_path: Path) -> None:
         assert np.abs(model.frames(samples, rate) - ours.sound.of(Sound(samples, rate))).max() < 1e-4
 
 
-def test_a_bad_file_does_not_stop_the_others(run: Path, tmp_path: Path) -> None:
-    exported(run, tmp_path / "out")
+def test_a_bad_file_does_not_stop_the_others(run: Path, out: Path, tmp_path: Path) -> None:
     good = run.parent / "toy" / "test4.wav"
     whole = good.read_bytes()
     bad = {"text.wav": b"RIFF no sound", "short.wav": whole[:-60], "empty.wav": whole[:44], "none.wav": b""}
@@ -111,20 +116,21 @@ def test_a_bad_file_does_not_stop_the_others(run: Path, tmp_path: Path) -> None:
     record(tmp_path / "prime.wav", 44101, 2, 1)
     lines = [*(tmp_path / name for name in (*bad, "slow.wav", "prime.wav", "gone.wav")), tmp_path, good]
     names = "".join(f"{line}\n" for line in lines)
-    found = answers(tmp_path / "out", names, without=())
+    found = answers(out, names, without=())
     ours = weft("predict", run, stdin=names.encode())
     assert found.returncode == ours.code == 3 and found.stdout == ours.out
     assert len(found.stderr.splitlines()) == len(unanswered(ours)) == 8, found.stderr
     assert "line 8: " in found.stderr and "Traceback" not in found.stderr
 
 
+@pytest.mark.slow
 def test_a_recording_longer_than_the_positions_is_refused(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.songs(tmp_path / "toy")
     encoder = f"model.encoder={STRIDED}, positions: learned, max_length: 10}}"
     changes = ("model.front.size=12", "data.max_seconds=0.3", "training.max_updates=1", encoder)
     trained = weft("train", recipe, "--run", tmp_path / "run", *changes)
     assert trained.code == 0, trained.err
     exported(tmp_path / "run", tmp_path / "out")
-    long = record(tmp_path / "long.wav", RATE, 2, 1, 0.5)
+    long = record(tmp_path / "long.wav", toys.RATE, 2, 1, 0.5)
     found = answers(tmp_path / "out", f"{long}\n", without=())
     assert found.returncode == 3 and "expected at most 40 frames, got 48" in found.stderr

@@ -35,6 +35,7 @@ def trained(folder: Path, forecaster: str, head: str = "point", base: str = "non
     return folder / "run"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("forecaster", "head", "base"),
     [

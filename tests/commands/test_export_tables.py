@@ -91,7 +91,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("name", quick_first({name: name for name in KINDS}, 2))
+@pytest.mark.parametrize("name", quick_first({name: name for name in KINDS}))
 def test_a_table(name: str, tmp_path: Path) -> None:
     frequency, columns, more, forecaster, ids = KINDS[name]
     run = run_of(tmp_path / "toy", table(frequency, columns, 100, ids=ids), more, forecaster)
@@ -112,6 +112,7 @@ def test_a_table(name: str, tmp_path: Path) -> None:
         same(ours.out, theirs.stdout)
 
 
+@pytest.mark.slow
 def test_times_with_an_offset_keep_it(tmp_path: Path) -> None:
     run = run_of(tmp_path / "toy", table("h", "a", 100), ", calendar: true")
     exported(run, tmp_path / "out")
@@ -125,12 +126,17 @@ def test_times_with_an_offset_keep_it(tmp_path: Path) -> None:
     ("change", "word"),
     [
         (lambda text: "\n".join(text.splitlines()[:9]), "expected at least 12 values, got 8"),
-        (lambda text: text.rpartition("2024")[0], "expected k1 for the 5 rows to forecast"),
-        (lambda text: text.replace("when,y", "when,z"), "expected a column 'y'"),
-        (lambda text: text.replace("2024-02-22", "2024-02-23"), "sort the rows"),
-        (lambda text: text.replace("2024-02-22", "yesterday"), "is not a time"),
-        (lambda text: text.replace(",", ",x", 9), "x"),
-        (lambda text: "", "got no row"),
+        *(
+            pytest.param(change, word, marks=pytest.mark.slow)
+            for change, word in (
+                (lambda text: text.rpartition("2024")[0], "expected k1 for the 5 rows to forecast"),
+                (lambda text: text.replace("when,y", "when,z"), "expected a column 'y'"),
+                (lambda text: text.replace("2024-02-22", "2024-02-23"), "sort the rows"),
+                (lambda text: text.replace("2024-02-22", "yesterday"), "is not a time"),
+                (lambda text: text.replace(",", ",x", 9), "x"),
+                (lambda text: "", "got no row"),
+            )
+        ),
     ],
 )
 def test_a_table_that_cannot_be_forecast_is_told_in_one_sentence(

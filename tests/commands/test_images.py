@@ -8,33 +8,9 @@ import pytest
 from PIL import Image
 
 import weft as package
+from tests import toys
 from tests.commands.shell import refused, untouched, weft
-from weft.data.shapes import moving, shapes
-
-RECIPE = """task: images
-data: {train: train, hold_out: 5, batch_rows: 7}
-model:
-  front: {use: convolution, sizes: [5, 6], non_local: [2]}
-training: {max_updates: 3, validate_every: 3, precision: float32, device: cpu}
-"""
-
-
-def make(folder: Path, *, clips: bool = False) -> Path:
-    """20 pictures or clips of 12 pixels, a folder for each class."""
-    if clips:
-        arrays, labels = moving([1], range(20), 12, 3)
-    else:
-        arrays, seen = shapes([1], range(20), 12)
-        labels = [one.shape for one in seen]
-    for number, (array, label) in enumerate(zip(arrays, labels, strict=True)):
-        place = folder / "train" / label
-        place.mkdir(parents=True, exist_ok=True)
-        if clips:
-            np.save(place / f"{number:02}.npy", array)
-        else:
-            Image.fromarray(array).save(place / f"{number:02}.png")
-    (folder / "recipe.yaml").write_text(RECIPE)
-    return folder / "recipe.yaml"
+from tests.shared import shared_run
 
 
 def train(recipe: Path, *changes: str):
@@ -42,15 +18,12 @@ def train(recipe: Path, *changes: str):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    recipe = make(tmp_path_factory.mktemp("images") / "toy")
-    answer = train(recipe)
-    assert answer.code == 0, answer.err
-    return recipe.parent / "run"
+def run() -> Path:
+    return shared_run("images")
 
 
 def test_a_folder_a_file_and_names_are_answered_alike(run: Path) -> None:
-    circles = run.parent / "train" / "circle"
+    circles = run.parent / "toy" / "train" / "circle"
     whole = weft("predict", run, circles).lines
     assert len(whole) == len(list(circles.iterdir())) and set(whole) <= {
         "circle",
@@ -69,7 +42,7 @@ def test_a_folder_a_file_and_names_are_answered_alike(run: Path) -> None:
 
 def test_evaluate_prints_the_baseline_and_draws_the_confusion(run: Path, tmp_path: Path) -> None:
     picture, figures = tmp_path / "confusion.svg", tmp_path / "all.json"
-    folder = run.parent / "train"
+    folder = run.parent / "toy" / "train"
     answer = weft("evaluate", run, "--data", folder, "--plot", picture, "--json", figures)
     assert answer.code == 0, answer.err
     for shown in ("20 pictures", "accuracy", "macro F1", "baseline: most frequent class"):
@@ -79,7 +52,7 @@ def test_evaluate_prints_the_baseline_and_draws_the_confusion(run: Path, tmp_pat
 
 
 def test_clips_are_classified_too_and_init_writes_the_recipe(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy", clips=True)
+    recipe = toys.pictures(tmp_path / "toy", clips=True)
     written = tmp_path / "mine.yaml"
     answer = weft("init", "images", "--train", recipe.parent / "train", "-o", written)
     assert answer.code == 0 and "4 classes, 20 clips" in answer.out, answer.err
@@ -91,7 +64,7 @@ def test_clips_are_classified_too_and_init_writes_the_recipe(tmp_path: Path) -> 
 
 
 def test_what_is_wrong_is_one_sentence_each(tmp_path: Path) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.pictures(tmp_path / "toy")
     first = min((recipe.parent / "train" / "circle").iterdir())
     kept = first.read_bytes()
     first.write_bytes(b"no")

@@ -10,14 +10,12 @@ import pytest
 import weft as package
 from tests.commands.prose import GPT, RECURRENT, WORDS, make, write
 from tests.commands.shell import refused, untouched, weft
+from tests.shared import shared_run
 
 
-@pytest.fixture(scope="module", params=["stream", "windows", "lines"])
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp(request.param)
-    answer = weft("train", make(folder, batches=request.param), "--run", folder / "run")
-    assert answer.code == 0, answer.err
-    return folder / "run"
+@pytest.fixture(scope="module", params=["language", "language in windows", "language in lines"])
+def run(request: pytest.FixtureRequest) -> Path:
+    return shared_run(request.param)
 
 
 def test_a_line_is_gone_on_with(run: Path) -> None:
@@ -47,7 +45,7 @@ def test_what_stops_it(run: Path) -> None:
     assert weft("predict", run, "--set", "max_tokens=0", stdin=b"the cat\n").lines == ["the cat"]
 
 
-def test_scores_are_those_of_python_and_of_the_evaluation(run: Path) -> None:
+def test_scores_are_those_of_python_and_of_the_evaluation(run: Path, tmp_path: Path) -> None:
     text = "the cat sat"
     shown = weft("predict", run, "--scores", "--set", "max_tokens=0", stdin=text.encode()).lines
     model = package.load(run)
@@ -58,18 +56,20 @@ def test_scores_are_those_of_python_and_of_the_evaluation(run: Path) -> None:
     assert best[0].piece == "▁sat" and best[0].prob >= best[1].prob >= best[2].prob
     assert math.isclose(math.log(best[0].prob), scored.logp[2], abs_tol=1e-5)
     assert model.predict("the cat").startswith("the cat")
-    (run.parent / "one.txt").write_text(text + "\n")
-    answer = weft("evaluate", run, "--data", run.parent / "one.txt", "--output", run.parent / "out.txt")
+    (tmp_path / "one.txt").write_text(text + "\n")
+    answer = weft("evaluate", run, "--data", tmp_path / "one.txt", "--output", tmp_path / "out.txt")
     assert answer.code == 0, answer.err
-    assert (run.parent / "out.txt").read_text() == f"{scored.total:.4f}\n"
+    assert (tmp_path / "out.txt").read_text() == f"{scored.total:.4f}\n"
 
 
-def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_baseline(run: Path) -> None:
-    report = run.parent / "report.json"
+def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_baseline(
+    run: Path, tmp_path: Path
+) -> None:
+    report = tmp_path / "report.json"
     answer = weft("evaluate", run, "--split", "valid", "--set", "mixture=tuned", "--json", report)
     assert answer.code == 0, answer.err
-    context = {"stream": "streamed", "windows": "windows of 7, stride 7", "lines": "the line"}
-    kind = next(name for name in context if run.parent.name.startswith(name))
+    context = {"language": "streamed", "windows": "windows of 7, stride 7", "lines": "the line"}
+    kind = run.parent.name.split("-")[-1]
     assert f"|context:{context[kind]}|unknown:" in answer.out and "unit:token with </s>" in answer.out
     assert (
         "baseline: KN5, contexts within a line" in answer.out and "each half tuned on the other" in answer.out
@@ -80,7 +80,7 @@ def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_baseline(run:
     assert ("worse than the baseline" in answer.out) == (own["value"] >= lowest)
     assert all(one["low"] < one["value"] < one["high"] for one in found["scores"].values())
     total = math.log(own["value"]) * found["tokens"]
-    lines = (run.parent / "valid.txt").read_text().split("\n")[:-1]
+    lines = (run.parent / "toy" / "valid.txt").read_text().split("\n")[:-1]
     assert found["tokens"] == found["words"] == sum(len(line.split()) + 1 for line in lines)
     assert found["characters"] == sum(len(line) + 1 for line in lines)
     assert math.isclose(bits["value"], total / found["characters"] / math.log(2))
@@ -88,7 +88,7 @@ def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_baseline(run:
     assert mixture["value"] <= 1.05 * min(own["value"], lowest)
     given = weft("evaluate", run, "--split", "valid", "--set", "mixture=0.5")
     assert "weight of KN5 0.5, as given" in given.out
-    if kind != "stream":
+    if kind != "language":
         answer = weft("evaluate", run, "--split", "valid", "--set", "cache=20")
         assert "decoding.cache: needs data.batches: stream" in refused(answer)
     if kind == "windows":
@@ -109,14 +109,14 @@ def test_without_the_training_text_there_is_no_baseline_and_no_mixture(tmp_path:
     )
 
 
-def test_pictures(run: Path) -> None:
-    plot = run.parent / "report.png"
+def test_pictures(run: Path, tmp_path: Path) -> None:
+    plot = tmp_path / "report.png"
     answer = weft("evaluate", run, "--split", "valid", "--set", "mixture=0.3", "--plot", plot)
     assert answer.code == 0, answer.err
     assert plot.stat().st_size > 5000 and "nats per token by how often" in answer.out
-    answer = weft("predict", run, "--plot", run.parent / "looks", stdin=b"the cat\n\n")
+    answer = weft("predict", run, "--plot", tmp_path / "looks", stdin=b"the cat\n\n")
     assert answer.code == 0, answer.err
-    assert (run.parent / "looks" / "1.png").stat().st_size > 3000 and "2 pictures" in answer.err
+    assert (tmp_path / "looks" / "1.png").stat().st_size > 3000 and "2 pictures" in answer.err
 
 
 @pytest.mark.parametrize("kind", ["word", "character"])

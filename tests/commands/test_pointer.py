@@ -2,52 +2,18 @@
 
 import csv
 import json
-import random
 from pathlib import Path
 
 import pytest
 
+from tests import toys
 from tests.commands.shell import refused, weft
-
-WORDS = ("alpha", "beta", "gamma", "delta", "omega")
-RECIPE = """\
-task: {task}
-data:
-  {{folder: {folder}, source: text, target: summary, train: train.tsv, valid: valid.tsv, test: test.tsv,
-    vocabulary: {{kind: word, size: null, min_count: 9}}, batch_tokens: 60, cut_source: 9}}
-model:
-  encoder: {{use: recurrent, cell: gru, sizes: [16], bidirectional: true}}
-  decoder: {{use: pointer, decoder: {{use: recurrent, cell: gru, sizes: [16], enters: never}}, coverage: 0.1}}
-  embedding: {{size: 16, dropout: 0.0}}
-  smoothing: 0.0
-training:
-  optimiser: {{use: adam, lr: 0.02}}
-  max_epochs: 10
-decoding: {{beam: 2}}
-"""
-
-
-def make(folder: Path, task: str = "summarise") -> Path:
-    """A name that no other text has stands after "is"; it is the summary. What follows is cut off."""
-    chance = random.Random(1)
-    folder.mkdir(parents=True, exist_ok=True)
-    for split, count in (("train", 300), ("valid", 11), ("test", 23)):
-        lines = ["text\tsummary\n"]
-        for _ in range(count):
-            words, name = chance.choices(WORDS, k=6), "".join(chance.choices("bcdfgklmaeiou", k=7))
-            lines.append(f"{words[0]} {words[1]} . It is {name} {words[2]} {words[3]} {words[4]} .\t{name}\n")
-        (folder / f"{split}.tsv").write_text("".join(lines))
-    (folder / "x.yaml").write_text(RECIPE.format(task=task, folder=folder))
-    return folder / "x.yaml"
+from tests.shared import shared_run
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("pointer")
-    answer = weft("train", make(folder / "toy"), "--run", folder / "run")
-    assert answer.code == 0, answer.err
-    assert "300 sources cut after 9 tokens" in answer.err + answer.out
-    return folder / "run"
+def run() -> Path:
+    return shared_run("summarise")
 
 
 def test_unseen_names_are_copied_greedily_and_by_a_beam(run: Path, tmp_path: Path) -> None:
@@ -75,7 +41,8 @@ def test_evaluate_scores_copied_words_and_beats_the_lead(run: Path, tmp_path: Pa
 
 def test_a_model_of_one_text_is_drawn_with_its_own_words(run: Path, tmp_path: Path) -> None:
     page, text = tmp_path / "page.html", "beta gamma . It is kokomila alpha ."
-    answer = weft("inspect", run, text, "--output", page, "--views", tmp_path / "views")
+    views = ("--views", tmp_path / "views", "--format", "csv")
+    answer = weft("inspect", run, text, "--output", page, *views)
     assert answer.code == 0, answer.err
     assert "Alignment, Copied words, " in answer.out
     rows = list(csv.reader((tmp_path / "views" / "copied-words.csv").read_text("utf-8").splitlines()))[1:]
@@ -89,9 +56,10 @@ def test_a_model_of_one_text_is_drawn_with_its_own_words(run: Path, tmp_path: Pa
 
 
 def test_translate_scores_given_lines_with_copied_words(run: Path, tmp_path: Path) -> None:
-    recipe = make(tmp_path / "t", "translate")
+    recipe = toys.names(tmp_path / "t", "translate")
     answer = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=2")
     assert answer.code == 0, answer.err
+    assert "300 sources cut after 9 tokens" in answer.err + answer.out
     references = [line.split("\t")[1] for line in (tmp_path / "t" / "test.tsv").read_text().splitlines()[1:]]
     given = tmp_path / "given"
     given.write_text("\n".join(references) + "\n")
@@ -113,6 +81,6 @@ def test_translate_scores_given_lines_with_copied_words(run: Path, tmp_path: Pat
     ],
 )
 def test_what_cannot_copy_is_refused_before_work_begins(tmp_path: Path, change: str, said: str) -> None:
-    recipe = make(tmp_path / "toy")
+    recipe = toys.names(tmp_path / "toy")
     assert said in refused(weft("train", recipe, "--run", tmp_path / "run", change))
     assert not (tmp_path / "run").exists()

@@ -1,11 +1,7 @@
 """Speech from recordings to text, as a user types it; tones stand for letters, so that nothing need speak."""
 
 import json
-import random
 import shutil
-import struct
-import wave
-from math import pi, sin
 from pathlib import Path
 
 import pytest
@@ -13,56 +9,13 @@ import pytest
 import weft as package
 from tests.commands.given import scored_alike
 from tests.commands.shell import refused, untouched, weft
+from tests.shared import shared_run
 from weft.data.audio import read_wav
-
-TONES = {"do": 400, "mi": 900, "so": 1700}
-RATE = 8000
-
-
-def sing(path: Path, words: list[str], rate: int = RATE) -> None:
-    samples = [
-        round(9000 * sin(2 * pi * TONES[word] * n / rate)) if n < rate // 10 else 0
-        for word in words
-        for n in range(rate // 8)
-    ]
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(rate)
-        file.writeframes(struct.pack(f"<{len(samples)}h", *samples))
-
-
-def make(folder: Path) -> Path:
-    """Lists of little songs and a recipe that learns them in seconds."""
-    chance = random.Random(1)
-    folder.mkdir(parents=True)
-    for split, count in (("train", 60), ("valid", 11), ("test", 13)):
-        lines = []
-        for number in range(count):
-            words = chance.choices(list(TONES), k=chance.randint(1, 3))
-            sing(folder / f"{split}{number}.wav", words, 2 * RATE if number % 7 == 3 else RATE)
-            lines.append(f"{split}{number}.wav\t{' '.join(words)}\n")
-        (folder / f"{split}.tsv").write_text("".join(lines))
-    recipe = folder / "speech.yaml"
-    recipe.write_text(
-        f"task: speech\ndata: {{folder: {folder}, test: test.tsv, sound: {{rate: {RATE}, bins: 16}}, "
-        "batch_frames: 400}\n"
-        "model:\n  front: {size: 16, masks: 0}\n"
-        "  encoder: {use: pyramid, sizes: [16, 16], factors: [2, 2]}\n"
-        "  decoder: {use: recurrent, sizes: [32], enters: both}\n  embedding: 16\n  smoothing: 0.0\n"
-        "training:\n  optimiser: {use: adam, lr: 0.02}\n  max_epochs: 12\n"
-        "  validate_every: 40\n  metric: wer\n"
-        "decoding: {beam: 2}\n"
-    )
-    return recipe
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("speech")
-    answer = weft("train", make(folder / "toy"), "--run", folder / "run")
-    assert answer.code == 0, answer.err
-    return folder / "run"
+def run() -> Path:
+    return shared_run("speech")
 
 
 def test_it_beats_the_most_frequent_answer_and_says_what_is_wrong(run: Path, tmp_path: Path) -> None:

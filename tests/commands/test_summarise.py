@@ -1,7 +1,6 @@
 """Summaries from texts, as a user types it: the marked word of each text is its summary."""
 
 import json
-import random
 import shutil
 from pathlib import Path
 
@@ -10,37 +9,12 @@ import pytest
 import weft as package
 from tests.commands.given import scored_alike
 from tests.commands.shell import refused, weft
-
-WORDS = ("alpha", "beta", "gamma", "delta", "omega")
-
-
-def make(folder: Path) -> Path:
-    chance = random.Random(1)
-    folder.mkdir(parents=True)
-    for split, count in (("train", 200), ("valid", 11), ("test", 13)):
-        lines = ["text\tsummary\n"]
-        for _ in range(count):
-            words = chance.choices(WORDS, k=5)
-            lines.append(f"{words[0]} {words[1]}. It is {words[2]} here.\t{words[2]}\n")
-        (folder / f"{split}.tsv").write_text("".join(lines))
-    recipe = folder / "x.yaml"
-    recipe.write_text(
-        f"task: summarise\ndata: {{folder: {folder}, source: text, target: summary, train: train.tsv, "
-        "valid: valid.tsv, test: test.tsv, vocabulary: {kind: word, size: null}, batch_tokens: 40}\n"
-        "model:\n  encoder: {use: recurrent, cell: gru, sizes: [16], bidirectional: true}\n"
-        "  decoder: {use: recurrent, cell: gru, sizes: [16]}\n  embedding: {size: 16, dropout: 0.0}\n"
-        "training:\n  optimiser: {use: adam, lr: 0.02}\n  max_epochs: 8\n  metric: rouge_l\n"
-        "decoding: {beam: 2}\n"
-    )
-    return recipe
+from tests.shared import shared_run
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("summarise")
-    answer = weft("train", make(folder / "toy"), "--run", folder / "run")
-    assert answer.code == 0, answer.err
-    return folder / "run"
+def run() -> Path:
+    return shared_run("summarise without copying")
 
 
 def test_it_beats_the_lead_and_says_so(run: Path, tmp_path: Path) -> None:
@@ -69,8 +43,8 @@ def test_init_writes_a_recipe_that_trains_and_check_does_not_judge_lengths(run: 
     answer = weft("train", out, "--run", tmp_path / "run", *small)
     assert answer.code == 0, answer.err
     assert "proportion" not in weft("data", "check", "--task", "summarise", train).out
-    train.with_name("bad.tsv").write_text("text\tsummary\nonly one column\n")
-    bad = ("init", "summarise", "--train", train.with_name("bad.tsv"), "--valid", train)
+    (tmp_path / "bad.tsv").write_text("text\tsummary\nonly one column\n")
+    bad = ("init", "summarise", "--train", tmp_path / "bad.tsv", "--valid", train)
     said = refused(weft(*bad, "-o", tmp_path / "o.yaml"))
     assert "bad.tsv:2" in said and not (tmp_path / "o.yaml").exists()
 

@@ -8,14 +8,12 @@ import pytest
 import weft as package
 from tests.commands import labelled
 from tests.commands.shell import refused, untouched, weft
+from tests.shared import shared_run
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tag")
-    answer = weft("train", labelled.make_sentences(folder / "toy"), "--run", folder / "run")
-    assert answer.code == 0, answer.err
-    return folder / "run"
+def run() -> Path:
+    return shared_run("tag")
 
 
 def test_conllu_comes_out_as_it_was_but_for_the_tags(run: Path) -> None:

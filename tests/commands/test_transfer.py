@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests import toys
 from tests.commands import corpus, labelled
 from tests.commands.shell import refused, weft
-from tests.commands.test_masked import make as make_masked
 from tests.commands.test_resume import stopped
 from weft.config import read_recipe
 from weft.run import open_run
@@ -23,7 +23,7 @@ START = ("validate_start=true", "max_updates=2", "validate_every=2", "metric=los
 @pytest.fixture(scope="module")
 def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("masked")
-    recipe = make_masked(folder / "toy")
+    recipe = toys.gaps(folder / "toy")
     assert weft("train", recipe, "--run", folder / "run", "training.max_updates=4").code == 0
     return folder / "run"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests import toys
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
-from tests.commands.test_masked import make as make_masked
 from weft.nn.embed.contextual import InContext, Twice
 from weft.nn.embed.pieces import Pieces, PiecesInContext
 from weft.nn.embed.tokens import Tokens
@@ -22,7 +22,7 @@ PART = "embed.model."
 def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("masked")
     changes = ["training.max_updates=4", "data.vocabulary.kind=bpe", "data.vocabulary.size=30"]
-    assert weft("train", make_masked(folder / "toy"), "--run", folder / "run", *changes).code == 0
+    assert weft("train", toys.gaps(folder / "toy"), "--run", folder / "run", *changes).code == 0
     return folder / "run"
 
 

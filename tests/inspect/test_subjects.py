@@ -14,14 +14,16 @@ import torch
 from PIL import Image
 
 from tests.commands.shell import refused, weft
-from tests.inspect.every import MADE, looked_at
+from tests.inspect.every import looked_at
+from tests.shared import copied, shared_run
 from weft import rooms, tasks
 from weft.inspect.inspection import file_of, page_of
 from weft.inspect.views.cells import CellsView
 from weft.inspect.views.embedding import EmbeddingView
 from weft.inspect.views.gradients import GradientsView
+from weft.inspect.views.view import View
 from weft.probe import probe
-from weft.run import LoadedRun
+from weft.run import LoadedRun, open_run
 from weft.tasks.task import Task
 
 CELLS = ["Cells over time", "Forgetting", "Gradient reach"]
@@ -68,10 +70,10 @@ TEXTS = {"classify": "this film was dull"}
 
 
 def test_every_task_stands_here() -> None:
-    assert {name.split()[0] for name in MADE} == set(rooms.parts(tasks, Task))
+    assert {name.split()[0] for name in EXPECTED} == set(rooms.parts(tasks, Task))
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", EXPECTED)
 def test_a_page_has_the_views_that_apply_and_every_view_its_files(
     name: str, runs: Callable[[str], LoadedRun]
 ) -> None:
@@ -87,9 +89,29 @@ def test_a_page_has_the_views_that_apply_and_every_view_its_files(
         assert json.loads(file_of(view, "json"))["blocks"]
         rows = list(csv.reader(io.StringIO(file_of(view, "csv").decode())))
         assert len(rows) > 1 and {len(row) for row in rows} == {len(rows[0])}
-        with Image.open(io.BytesIO(file_of(view, "png"))) as picture:
-            assert min(picture.size) > 100
-        assert file_of(view, "svg").startswith(b"<?xml")
+
+
+FIRST = {title: name for name, titles in reversed(EXPECTED.items()) for title in titles}
+"""A task for each view."""
+
+
+@pytest.mark.parametrize("title", FIRST)
+def test_every_view_is_drawn(title: str, runs: Callable[[str], Opened]) -> None:
+    name = FIRST[title]
+    drawn(looked_at(runs(name), TEXTS.get(name))[1][title])
+
+
+@pytest.mark.slow  # half a second a picture
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_view_of_every_task_is_drawn(name: str, runs: Callable[[str], Opened]) -> None:
+    for view in looked_at(runs(name), TEXTS.get(name))[1].values():
+        drawn(view)
+
+
+def drawn(view: View) -> None:
+    with Image.open(io.BytesIO(file_of(view, "png"))) as picture:
+        assert min(picture.size) > 100
+    assert file_of(view, "svg").startswith(b"<?xml")
 
 
 @pytest.mark.parametrize(("name", "unit"), [("translate", "nats"), ("memory", "squared error")])
@@ -196,19 +218,16 @@ def test_neighbours_in_context_are_those_of_the_largest_cosine(
     assert kinds == {"static", "in context"}
 
 
-def test_without_the_data_words_in_context_have_no_neighbours_and_the_page_stands(
-    runs: Callable[[str], LoadedRun], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = runs("elmo")
-    folder = Path(opened.task.data.folder / str(opened.task.data.valid)).parent
-    hidden = folder.with_name("hidden")
-    folder.rename(hidden)
-    try:
-        subject, views = looked_at(opened, "go to the bank now")
-        assert isinstance(views["Embeddings"], EmbeddingView) and views["Embeddings"].within == []
-        assert page_of(opened, subject, list(views.values()))
-    finally:
-        hidden.rename(folder)
+def test_without_the_data_words_in_context_have_no_neighbours_and_the_page_stands(tmp_path: Path) -> None:
+    run = copied(shared_run("elmo"), tmp_path)
+    recipe = run / "recipe.yaml"
+    recipe.write_text(
+        recipe.read_text().replace(str(shared_run("elmo").parent / "toy"), str(tmp_path / "gone"))
+    )
+    opened = open_run(run, device="cpu")
+    subject, views = looked_at(opened)
+    assert isinstance(views["Embeddings"], EmbeddingView) and views["Embeddings"].within == []
+    assert page_of(opened, subject, list(views.values()))
 
 
 def test_word_vectors_name_what_is_near_and_what_is_not_there(runs: Callable[[str], LoadedRun]) -> None:

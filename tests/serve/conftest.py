@@ -1,5 +1,6 @@
-"""A server in a thread over toy runs that are trained once; skipped, and said so, without the extra."""
+"""A server in a thread over the toy runs that all tests share; skipped, and said so, without the extra."""
 
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -9,30 +10,16 @@ from typing import Any
 
 import pytest
 
-from tests.commands import corpus, labelled
-from tests.commands.prose import RECIPE, RECURRENT, write
-from tests.commands.shell import weft
 from tests.serve.browser import Browser, found
+from tests.shared import shared_run
 
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of runs: toy (xx to yy), prose, label, tags; and young, which has no model yet."""
     folder = tmp_path_factory.mktemp("served")
-    prose = write(folder / "prose-data") / "prose.yaml"
-    made = RECIPE.format(folder=prose.parent, kind="word", batches="stream", decoder=RECURRENT, updates=60)
-    prose.write_text(made)
-    recipes = {
-        "toy": corpus.make(folder / "toy-data"),
-        "prose": prose,
-        "label": labelled.make_texts(folder / "label-data"),
-        "tags": labelled.make_sentences(folder / "tag-data"),
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_CACHE", str(folder / "cache"))
-        for name, recipe in recipes.items():
-            answer = weft("train", recipe, "--run", folder / name)
-            assert answer.code == 0, answer.err
+    for name, task in {"toy": "translate", "prose": "language", "label": "classify", "tags": "tag"}.items():
+        shutil.copytree(shared_run(task), folder / name)
     young = folder / "young"
     young.mkdir()
     for name in ("recipe.yaml", "run.json", "metrics.jsonl"):

@@ -1,21 +1,22 @@
 """Files chosen on the page and sent to be looked into; and no name of a file on the server is ever opened."""
 
 import base64
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from tests.commands import test_caption, test_images, test_pointer, test_speech
+from tests import toys
 from tests.commands.shell import weft
 from tests.serve.browser import Browser
 from tests.serve.client import ask, post
 from tests.serve.conftest import listening
+from tests.shared import shared_run
 from weft.data.shapes import shapes
 
-MAKERS = {"caption": test_caption.make, "images": test_images.make, "speech": test_speech.make}
-SHORT = ("training.max_updates=2", "training.validate_every=2", "training.device=cpu")
+FILES = ("caption", "images", "speech")
 WAVES = """task: forecast
 data: {generated: waves, lookback: 24, horizon: 5}
 model: {forecaster: {use: recurrent, cell: gru, sizes: [7]}}
@@ -25,21 +26,16 @@ training: {max_updates: 2, validate_every: 2, metric: mse}
 
 @pytest.fixture(scope="module")
 def folder(library: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs of pictures and recordings after two updates, one of series, and a pointer that has learnt."""
+    """Runs of pictures and recordings, one of series, and a pointer that has learnt."""
     place = tmp_path_factory.mktemp("files")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_CACHE", str(place / "cache"))
-        for name, make in MAKERS.items():
-            recipe = make(place / f"{name}-data")
-            changes = [f"data.folder={recipe.parent}", *SHORT]
-            assert weft("train", recipe, "--run", place / name, *changes).code == 0
-        (place / "waves.yaml").write_text(WAVES)
-        assert weft("train", place / "waves.yaml", "--run", place / "waves").code == 0
-        recipe = test_pointer.make(place / "pointer-data")
-        assert weft("train", recipe, "--run", place / "pointer").code == 0
+    for name in FILES:
+        shutil.copytree(shared_run(name), place / name)
+    shutil.copytree(shared_run("summarise"), place / "pointer")
+    (place / "waves.yaml").write_text(WAVES)
+    assert weft("train", place / "waves.yaml", "--run", place / "waves").code == 0
     pixels, _ = shapes([7], range(1), 12)
     Image.fromarray(pixels[0]).save(place / "shape.png")
-    test_speech.sing(place / "song.wav", ["do", "so"])
+    toys.sing(place / "song.wav", ["do", "so"])
     return place
 
 
@@ -49,7 +45,7 @@ def address(folder: Path) -> Iterator[str]:
     from weft.serve.limits import Limits
     from weft.serve.served import named
 
-    paths = [folder / name for name in (*MAKERS, "waves", "pointer")]
+    paths = [folder / name for name in (*FILES, "waves", "pointer")]
     with listening(Serving(named(paths, "cpu", ()), Limits())) as where:
         yield where
 
@@ -144,7 +140,7 @@ def test_copied_words_are_told_apart(page: Browser) -> None:
     assert looked.index(max(looked)) == 5
 
 
-@pytest.mark.parametrize("name", [*MAKERS, "waves"])
+@pytest.mark.parametrize("name", [*FILES, "waves"])
 def test_no_name_of_a_file_is_opened_for_a_client(address: str, folder: Path, name: str) -> None:
     file = {"waves": "waves.yaml", "speech": "song.wav"}.get(name, "shape.png")
     reply = ask(f"{address}/inspect?run={name}&text={folder / file}")

@@ -3,6 +3,7 @@
 import base64
 import io
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,54 +11,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.commands import (
-    test_caption,
-    test_draw,
-    test_elmo,
-    test_embeddings,
-    test_images,
-    test_masked,
-    test_speech,
-    test_summarise,
-)
 from tests.commands.shell import weft
 from tests.serve.client import ask, events, post
-
-MAKERS: dict[str, Callable[[Path], Path]] = {
-    "masked": test_masked.make,
-    "summarise": test_summarise.make,
-    "elmo": test_elmo.make,
-    "embeddings": test_embeddings.make,
-    "caption": test_caption.make,
-    "images": test_images.make,
-    "draw": test_draw.make,
-    "speech": test_speech.make,
-}
-SHORT = ("training.max_updates=2", "training.validate_every=2", "training.device=cpu")
+from tests.shared import shared_run
 
 
 @pytest.fixture(scope="module")
-def served(library: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
-    """A run of each task, trained when first asked for, as the server has it."""
+def served(library: None) -> Callable[[str], Any]:
+    """The run of a task, as the server has it."""
     from weft.serve.served import Served
 
-    made: dict[str, Any] = {}
-
-    def get(name: str) -> Any:
-        if name not in made:
-            folder = tmp_path_factory.mktemp(name)
-            recipe = MAKERS[name](folder / "toy")
-            if "folder" not in recipe.read_text("utf-8"):
-                text = recipe.read_text("utf-8").replace("data: {", f"data: {{folder: {folder / 'toy'}, ", 1)
-                recipe.write_text(text)
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("WEFT_CACHE", str(folder / "cache"))
-                answer = weft("train", recipe, "--run", folder / "run", *SHORT)
-            assert answer.code == 0, answer.err
-            made[name] = Served(folder / "run", name, "cpu", ())
-        return made[name]
-
-    return get
+    return cache(lambda name: Served(shared_run(name), name, "cpu", ()))
 
 
 def answered(run: Any, given: Any) -> list[Any]:
@@ -84,7 +48,7 @@ def png(pixels: np.ndarray) -> str:
 
 
 def test_a_summary_is_that_of_predict(served: Callable[[str], Any]) -> None:
-    run = served("summarise")
+    run = served("summarise without copying")
     texts = ["alpha beta. It is omega here.", "beta."]
     found = answered(run, texts)
     lines = weft("predict", run.path, stdin="\n".join(texts).encode() + b"\n").lines

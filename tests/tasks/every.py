@@ -10,19 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from tests import toys
 from tests.commands import corpus, labelled
 from tests.commands.prose import make as make_prose
-from tests.commands.test_caption import make as make_captions
-from tests.commands.test_draw import make as make_drawings
-from tests.commands.test_elmo import make as make_contexts
-from tests.commands.test_embeddings import make as make_words
-from tests.commands.test_images import make as make_pictures
-from tests.commands.test_masked import make as make_gaps
-from tests.commands.test_pointer import make as make_pointed
-from tests.commands.test_speech import make as make_songs
-from tests.commands.test_summarise import make as make_digests
-from tests.tasks.test_forecast import table
-from tests.tasks.test_multilingual import corpus as make_many
 from weft.data.shapes import shapes
 from weft.nn.forecasters.forecaster import Past
 from weft.run import LoadedRun
@@ -155,27 +145,6 @@ def _in_place(make: Callable[[Path], Path]) -> Callable[[Path], Path]:
     return made
 
 
-def _sums(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    (folder / "toy.yaml").write_text(
-        "task: memory\n"
-        "data: {problem: adding, length: 11, shortest: 3, examples: 59, batch_rows: 7, valid: 13, test: 5}\n"
-        "model:\n  encoder: {use: recurrent, cell: gru, sizes: [5, 7]}\n"
-        "training:\n  optimiser: {use: adam, lr: 0.01}\n  precision: float32\n"
-    )
-    return folder / "toy.yaml"
-
-
-def _series(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    (folder / "toy.yaml").write_text(
-        f"task: forecast\ndata:\n  file: {table(folder / 'x.csv', 151)}\n  lookback: 13\n  horizon: 5\n"
-        "  batch_rows: 31\nmodel:\n  forecaster: {use: recurrent, cell: gru, sizes: [7]}\n  head: normal\n"
-        "training:\n  optimiser: {use: adam, lr: 0.01}\n  metric: mse\n"
-    )
-    return folder / "toy.yaml"
-
-
 def _lines(words: Sequence[str], lengths: Sequence[int]) -> list[str]:
     return [" ".join(words[(at + n) % len(words)] for n in range(size)) for at, size in enumerate(lengths)]
 
@@ -205,13 +174,13 @@ KINDS = {
         _translated,
     ),
     "summarise": Kind(  # a pointer: unknown words are copied
-        make_pointed,
+        toys.names,
         ["model.decoder.dropout=0.2", "data.batch_tokens=30", "decoding.nbest=2"],
         _lines(["alpha", "It", "is", "zyx", "qua", ".", "mor"], LENGTHS),
         _translated,
     ),
     "multilingual": Kind(
-        make_many,
+        toys.many,
         ["data.vocabulary={kind: bpe, size: 40, dropout: 0.3}",
          "data.augment={concatenate: 0.5, drop_words: 0.2, swap_words: 0.2, typos: 0.2}",
          "model.encoder={use: recurrent, cell: gru, sizes: [12]}",
@@ -243,29 +212,29 @@ KINDS = {
         _lines(["telo", "beding", ".", "gruno"], LENGTHS),
         _tagged,
     ),
-    "forecast": Kind(_series, [], [0.1, 0.7, 1.9, 3.1, 4.4], _forecast, ("--split", "test")),
+    "forecast": Kind(toys.series, [], [0.1, 0.7, 1.9, 3.1, 4.4], _forecast, ("--split", "test")),
     "embeddings": Kind(
-        make_words, ["training.max_epochs=0"], ["apple", "saw", "fig", "axe"], _near, ("--split", "test")
+        toys.words, ["training.max_epochs=0"], ["apple", "saw", "fig", "axe"], _near, ("--split", "test")
     ),
-    "caption": Kind(_in_place(make_captions), ["data.batch_rows=2"], PICTURES, _captioned),
+    "caption": Kind(_in_place(toys.captions), ["data.batch_rows=2"], PICTURES, _captioned),
     "draw": Kind(
-        _in_place(make_drawings), ["data.batch_rows=2", "decoding.search=greedy"],
+        _in_place(toys.drawings), ["data.batch_rows=2", "decoding.search=greedy"],
         _lines(["red", "circle", "at", "the", "top"], LENGTHS), _drawn,
     ),
     "elmo": Kind(
-        make_contexts, ["model.dropout=0.2"], _lines(["go", "the", "bank", "lake", "now"], LENGTHS), _layers
+        toys.contexts, ["model.dropout=0.2"], _lines(["go", "the", "bank", "lake", "now"], LENGTHS), _layers
     ),
-    "images": Kind(_in_place(make_pictures), ["data.batch_rows=2"], PICTURES, _seen),
-    "masked": Kind(make_gaps, ["model.dropout=0.2", "data.rows=11"], GAPS, _filled),
-    "memory": Kind(_sums, ["model.encoder.dropout=0.2"], SUMS, _remembered),
+    "images": Kind(_in_place(toys.pictures), ["data.batch_rows=2"], PICTURES, _seen),
+    "masked": Kind(toys.gaps, ["model.dropout=0.2", "data.rows=11"], GAPS, _filled),
+    "memory": Kind(toys.sums, ["model.encoder.dropout=0.2"], SUMS, _remembered),
     "speech": Kind(
-        make_songs,
+        toys.songs,
         ["model.decoder.dropout=0.2", "data.batch_frames=200", "decoding.nbest=2", "decoding.max_extra=5"],
         SONGS,
         _heard,
     ),
     "summarise without copying": Kind(
-        make_digests,
+        toys.digests,
         ["model.decoder.dropout=0.2", "decoding.nbest=2", "decoding.max_extra=5"],
         _lines(["alpha", "beta", ".", "It", "is", "gamma"], LENGTHS),
         _translated,

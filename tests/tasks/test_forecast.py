@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import weft as package
+from tests import toys
 from tests.commands.shell import refused, weft
 from weft.errors import ConfigError
 from weft.nn.heads.head import Head
@@ -23,23 +24,12 @@ from weft.tasks.forecast.predictor import Horizon
 from weft.tasks.forecast.task import ForecastTask
 
 
-def table(path: Path, rows: int = 700) -> Path:
-    series = waves(1, rows).series[0]
-    lines = ["date,one,two,three"]
-    lines += [
-        f"{str(t).replace('T', ' ')},{a:.5f},{b:.5f},{c:.5f}"
-        for t, (a, b, c) in zip(series.times, series.values, strict=True)
-    ]
-    path.write_text("\n".join(lines) + "\n", "utf-8")
-    return path
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("forecast")
     recipe = folder / "x.yaml"
     recipe.write_text(
-        f"task: forecast\ndata:\n  file: {table(folder / 'x.csv')}\n  lookback: 24\n  horizon: 12\n"
+        f"task: forecast\ndata:\n  file: {toys.table(folder / 'x.csv')}\n  lookback: 24\n  horizon: 12\n"
         "model:\n  forecaster: {use: segments, segment: 6, hidden: 24}\n  head: normal\n"
         "training:\n  optimiser: {use: adam, lr: 0.01}\n  max_epochs: 6\n  metric: mse\n"
     )
@@ -62,7 +52,7 @@ def test_it_beats_the_last_value_and_says_so(run: Path, tmp_path: Path) -> None:
 
 
 def test_every_series_goes_on_where_its_table_ends(run: Path, tmp_path: Path) -> None:
-    new = table(tmp_path / "new.csv", 60)
+    new = toys.table(tmp_path / "new.csv", 60)
     answer = weft("predict", run, new, "--scores", "--plot", tmp_path / "pictures", "--plot-limit", "1")
     assert answer.code == 0, answer.err
     rows = list(csv.DictReader(io.StringIO(answer.out)))
@@ -76,7 +66,7 @@ def test_every_series_goes_on_where_its_table_ends(run: Path, tmp_path: Path) ->
 
 
 def test_a_table_may_come_by_standard_input(run: Path, tmp_path: Path) -> None:
-    new = table(tmp_path / "new.csv", 60)
+    new = toys.table(tmp_path / "new.csv", 60)
     assert weft("predict", run, stdin=new.read_bytes()).lines == weft("predict", run, new).lines
     said = refused(weft("predict", run, stdin=b"date,one,two,three\n2024-01-01,1,2,x\n"))
     assert "standard input:2: 'x' in column three" in said
@@ -100,12 +90,12 @@ def test_what_init_writes_beats_the_baselines_of_a_short_file(tmp_path: Path) ->
 
 
 def test_a_past_that_is_too_short_is_refused(run: Path, tmp_path: Path) -> None:
-    answer = weft("predict", run, table(tmp_path / "new.csv", 20))
+    answer = weft("predict", run, toys.table(tmp_path / "new.csv", 20))
     assert answer.code == 2 and "at least 24 rows, got 20" in answer.err
 
 
 def test_init_looks_at_the_file_and_data_check_names_holes(tmp_path: Path) -> None:
-    file = table(tmp_path / "mine.csv", 400)
+    file = toys.table(tmp_path / "mine.csv", 400)
     answer = weft("init", "forecast", "--file", file, "--horizon", "24", "-o", tmp_path / "mine.yaml")
     assert answer.code == 0, answer.err
     answer = weft("train", tmp_path / "mine.yaml", "--run", tmp_path / "run", "training.max_updates=2")

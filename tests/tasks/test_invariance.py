@@ -35,10 +35,8 @@ KINDS = {
 @pytest.fixture(scope="module", params=KINDS)
 def translator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Translator:
     folder = tmp_path_factory.mktemp(request.param)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_CACHE", str(folder / "cache"))
-        changes = *KINDS[request.param], "training.max_updates=80", "training.validate_every=80"
-        answer = weft("train", corpus.make(folder / "toy"), "--run", folder / "run", *changes)
+    changes = *KINDS[request.param], "training.max_updates=80", "training.validate_every=80"
+    answer = weft("train", corpus.make(folder / "toy"), "--run", folder / "run", *changes)
     assert answer.code == 0, answer.err
     found = package.load(folder / "run")
     return Translator(

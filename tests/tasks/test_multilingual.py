@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests import toys
 from tests.commands.given import scored_alike
 from tests.commands.shell import refused, weft
+from tests.shared import shared_run
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -22,55 +24,10 @@ from weft.run import open_run
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.shared.writing.batch import collate_pairs
 
-WORDS = {
-    "aa": ["one", "two", "three", "four", "five"],
-    "bb": ["un", "deux", "trois", "quatre", "cinq"],
-    "cc": ["eins", "zwei", "drei", "vier", "sechs"],
-}
-MODELS = {
-    "tags": [
-        "model.encoder={use: recurrent, cell: gru, sizes: [24], bidirectional: true}",
-        "model.decoder={use: recurrent, cell: gru, sizes: [32], score: bilinear}",
-    ],
-    "prompt": [
-        "model.encoder=null",
-        "model.decoder={use: recurrent, cell: gru, sizes: [64]}",
-        "data.prompt='{source} to {target}: {text}'",
-        "model.learns=all",
-        "training.max_updates=240",
-    ],
-}
 
-
-def corpus(folder: Path) -> Path:
-    folder.mkdir()
-    generator = torch.Generator().manual_seed(5)
-    for split, rows in (("train", 400), ("valid", 12)):
-        numbers = [torch.randint(5, (2 + n % 3,), generator=generator).tolist() for n in range(rows)]
-        for language, words in WORDS.items():
-            text = "".join(" ".join(words[n] for n in row) + "\n" for row in numbers)
-            with lzma.open(folder / f"{split}.{language}.xz", "wt", encoding="utf-8") as file:
-                file.write(text)
-    recipe = folder / "many.yaml"
-    recipe.write_text(
-        "task: multilingual\n"
-        f"data:\n  folder: {folder}\n  pairs: [aa-bb, bb-aa, aa-cc, cc-aa]\n  zero_shot: [bb-cc]\n"
-        "  train: train\n  valid: valid\n  vocabulary: {kind: word, size: null}\n  batch_tokens: 200\n"
-        "model:\n  embedding: {size: 32, dropout: 0.0}\n  smoothing: 0.0\n"
-        "training:\n  optimiser: {use: adam, lr: 0.01}\n  max_updates: 160\n  validate_every: 80\n"
-        "  precision: float32\n  tensorboard: false\n"
-    )
-    return recipe
-
-
-@pytest.fixture(scope="module", params=MODELS)
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp(request.param)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_CACHE", str(folder / "cache"))
-        answer = weft("train", corpus(folder / "data"), "--run", folder / "run", *MODELS[request.param])
-    assert answer.code == 0, answer.err
-    return folder / "run"
+@pytest.fixture(scope="module", params=["multilingual", "multilingual by a prompt"])
+def run(request: pytest.FixtureRequest) -> Path:
+    return shared_run(request.param)
 
 
 def test_the_language_asked_for_is_written(run: Path) -> None:
@@ -80,13 +37,13 @@ def test_the_language_asked_for_is_written(run: Path) -> None:
         )
         lines = answer.out.split("\n")
         assert answer.code == 0 and len(lines) == 4 and lines[1] == ""
-        assert set(lines[0].split() + lines[2].split()) <= set(WORDS[target])
+        assert set(lines[0].split() + lines[2].split()) <= set(toys.NUMBERS[target])
 
 
-def test_trained_pairs_are_learnt_and_unseen_ones_are_scored(run: Path) -> None:
-    answer = weft("evaluate", run, "--split", "valid", "--json", run / "scores.json", "--beam", "1")
+def test_trained_pairs_are_learnt_and_unseen_ones_are_scored(run: Path, tmp_path: Path) -> None:
+    answer = weft("evaluate", run, "--split", "valid", "--json", tmp_path / "scores.json", "--beam", "1")
     assert answer.code == 0 and "never trained (zero-shot)" in answer.out
-    found = json.loads((run / "scores.json").read_text("utf-8"))
+    found = json.loads((tmp_path / "scores.json").read_text("utf-8"))
     assert set(found["pairs"]) == {"aa-bb", "bb-aa", "aa-cc", "cc-aa", "bb-cc"}
     assert found["scores"]["mean BLEU of the 4 trained pairs"]["value"] > 40  # copying the source scores 0
 
@@ -120,6 +77,7 @@ def test_given_translations_are_scored_pair_by_pair_and_runs_translate_together(
     assert "given.txt:13: " in said and "bb-cc" in said and "bb-aa TAB TEXT" in said
 
 
+@pytest.mark.slow
 def test_an_export_to_onnx_answers_the_same(run: Path, tmp_path: Path) -> None:
     pytest.importorskip("onnxscript", reason="pip install -e .[export]")
     answer = weft("export", run, "--to", "onnx", "--output", tmp_path / "out")
@@ -136,8 +94,8 @@ def test_an_export_to_onnx_answers_the_same(run: Path, tmp_path: Path) -> None:
 def test_pairs_with_an_empty_side_are_in_no_score(run: Path, tmp_path: Path) -> None:
     opened = open_run(run)
     before = opened.pipeline.evaluate(opened.model, split="valid")
-    for language in WORDS:
-        text = lzma.decompress((run.parent / "data" / f"valid.{language}.xz").read_bytes()).decode()
+    for language in toys.NUMBERS:
+        text = lzma.decompress((run.parent / "toy" / f"valid.{language}.xz").read_bytes()).decode()
         (tmp_path / f"valid.{language}").write_text(text + ("\n" if language == "bb" else "x\n"))
     opened.task.data = dataclasses.replace(opened.task.data, folder=tmp_path)
     after = opened.pipeline.evaluate(opened.model, split="valid")

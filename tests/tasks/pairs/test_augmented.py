@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from tests import toys
 from tests.commands.corpus import make, translated
-from tests.commands.test_summarise import make as make_digests
-from tests.tasks.test_multilingual import WORDS
-from tests.tasks.test_multilingual import corpus as make_many
 from weft.config import read_recipe
 from weft.errors import ConfigError
 from weft.nn.randomness import drawing
@@ -134,7 +132,7 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, changes: list[str], says
 
 
 def test_many_languages_join_pairs_of_one_target_behind_one_symbol(tmp_path: Path) -> None:
-    recipe = make_many(tmp_path / "many")
+    recipe = toys.many(tmp_path / "many")
     with pytest.raises(ConfigError, match="augment: would change the words of the prompt"):
         check_recipe(read_recipe(recipe, ["data.augment.typos=0.1", "data.prompt='to {target}: {text}'"]))
     task = check_recipe(
@@ -143,7 +141,7 @@ def test_many_languages_join_pairs_of_one_target_behind_one_symbol(tmp_path: Pat
     (tmp_path / "run").mkdir()
     pipeline = task.prepare(tmp_path / "run", lambda *told: None)
     training, size = training_of(pipeline), len(pipeline.source)  # type: ignore[attr-defined]
-    language = {word: name for name, words in WORDS.items() for word in words}
+    language = {word: name for name, words in toys.NUMBERS.items() for word in words}
     joined = 0
     for seed in range(20):
         numbers = np.random.default_rng(seed).choice(1600, 9, replace=False)
@@ -162,7 +160,7 @@ def test_many_languages_join_pairs_of_one_target_behind_one_symbol(tmp_path: Pat
 
 
 def test_summaries_are_not_joined_but_their_texts_may_have_mistakes(tmp_path: Path) -> None:
-    recipe = make_digests(tmp_path / "digests")
+    recipe = toys.digests(tmp_path / "digests")
     with pytest.raises(ConfigError, match="two joined summaries"):
         check_recipe(read_recipe(recipe, ["data.augment.concatenate=0.1"]))
     assert check_recipe(read_recipe(recipe, ["data.augment.typos=0.1"])).task.rehearse().count > 0

@@ -22,10 +22,8 @@ from weft.tasks.shared.writing.scoring import perplexity
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> LoadedRun:
     folder = tmp_path_factory.mktemp("evaluated")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_CACHE", str(folder / "cache"))
-        changes = "training.max_updates=50", "training.validate_every=50", "model.smoothing=0.2"
-        assert weft("train", corpus.make(folder / "toy"), "--run", folder / "run", *changes).code == 0
+    changes = "training.max_updates=50", "training.validate_every=50", "model.smoothing=0.2"
+    assert weft("train", corpus.make(folder / "toy"), "--run", folder / "run", *changes).code == 0
     return open_run(folder / "run")
 
 
