@@ -97,14 +97,14 @@ FIRST |= dict.fromkeys(EXPECTED["forecast"], "forecast")
 
 
 @pytest.mark.parametrize("title", FIRST)
-def test_every_view_is_drawn(title: str, runs: Callable[[str], Opened]) -> None:
+def test_every_view_is_drawn(title: str, runs: Callable[[str], LoadedRun]) -> None:
     name = FIRST[title]
     drawn(looked_at(runs(name), TEXTS.get(name))[1][title], *(["svg"] if title == "Forecast" else []))
 
 
 @pytest.mark.slow  # half a second a picture
 @pytest.mark.parametrize("name", EXPECTED)
-def test_every_view_of_every_task_is_drawn(name: str, runs: Callable[[str], Opened]) -> None:
+def test_every_view_of_every_task_is_drawn(name: str, runs: Callable[[str], LoadedRun]) -> None:
     for view in looked_at(runs(name), TEXTS.get(name))[1].values():
         drawn(view, "png", "svg")
 
