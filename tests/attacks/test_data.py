@@ -15,7 +15,6 @@ from tests.attacks.bombs import HUGE
 from tests.attacks.jail import Jail, listing, refused
 from tests.commands import corpus, labelled
 from tests.commands.prose import make as make_prose
-from tests.tasks.every import _series as make_series
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +184,7 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_of_series(jail: Jail, tmp_path: Path, name: str) -> None:
     data, sentence = TABLES[name]
-    recipe = make_series(tmp_path / "toy")
+    recipe = toys.series(tmp_path / "toy")
     (tmp_path / "toy" / "x.csv").write_bytes(data)
     trained(jail, tmp_path, recipe, sentence, "training.max_updates=1")
 
@@ -194,7 +193,7 @@ def test_a_parquet_file_of_thirty_million_equal_rows(jail: Jail, tmp_path: Path)
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     import pyarrow
 
-    recipe = make_series(tmp_path / "toy")
+    recipe = toys.series(tmp_path / "toy")
     table = pyarrow.table({"y": pyarrow.array([0.0]).take(pyarrow.array([0] * 30_000_000, pyarrow.int32()))})
     parquet.write_table(table, tmp_path / "toy" / "x.parquet", compression="zstd")
     trained(

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import toys
 from tests.attacks import bombs
 from tests.attacks.jail import Jail, refused
 from tests.commands import corpus, labelled
 from tests.commands.shell import weft
 from tests.fuzz.samples import GPT2, gpt2
-from tests.tasks.every import _series as make_series
 from tests.text.forged import forged, replace, split
 from weft.text.imported import KEY
 
@@ -112,7 +112,7 @@ def test_a_run_that_leads_elsewhere(jail: Jail, run: Path, command: str, name: s
 FILES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "tokenizer.json": (labelled.make_texts, r"tokenizer\.json"),
     "tokenizer.classes.json": (labelled.make_texts, r"tokenizer\.classes\.json"),
-    "series.json": (make_series, r"series\.json"),
+    "series.json": (toys.series, r"series\.json"),
     "lexicon": (labelled.make_sentences, r"json"),
 }
 

@@ -21,7 +21,8 @@ from PIL import Image
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
-from tests.commands import labelled, test_export_series, test_images, test_masked
+from tests import toys
+from tests.commands import labelled, test_export_series, test_images
 from tests.commands.prose import GPT, RECIPE, RECURRENT, write
 from tests.commands.shell import refused, weft
 from tests.export.runs import TEXTS, translator
@@ -173,7 +174,7 @@ def test_a_classifier(bag: str, tmp_path: Path) -> None:
 
 @browser
 def test_a_classifier_of_pictures(tmp_path: Path) -> None:
-    recipe = test_images.make(tmp_path / "toy")
+    recipe = toys.pictures(tmp_path / "toy")
     trained = test_images.train(recipe, "data.size=12", "training.max_updates=30")
     assert trained.code == 0, trained.err
     run, folder = recipe.parent / "run", tmp_path / "web"
@@ -220,7 +221,7 @@ def test_a_forecaster(head: str, tmp_path: Path) -> None:
 @browser
 @pytest.mark.parametrize("kind", ["word", "character"])
 def test_a_model_that_fills_gaps(kind: str, tmp_path: Path) -> None:
-    recipe = test_masked.make(tmp_path / "toy")
+    recipe = toys.gaps(tmp_path / "toy")
     recipe.write_text(recipe.read_text().replace("kind: word", f"kind: {kind}"))
     assert weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=20").code == 0
     texts = ["the [MASK] can purr", "[MASK]", "a [MASK] can[MASK]", "  the   cat\u00a0[MASK]  é\u0301 <eos>"]
