@@ -16,8 +16,8 @@ from tests.commands.shell import refused, weft
 from weft.errors import ConfigError
 from weft.run import open_run
 from weft.tasks.classify.data import LabelData, names_of
+from weft.tasks.classify.heads import Independent, nats, thresholds
 from weft.tasks.classify.inspected import inspected
-from weft.tasks.classify.several import Independent, nats, thresholds
 from weft.tasks.inspection import Examples
 from weft.tasks.predictor import Place
 

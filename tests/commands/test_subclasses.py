@@ -12,7 +12,7 @@ from tests.commands.shell import refused, weft
 from weft.errors import CheckpointError
 from weft.run import open_run
 from weft.store import jsonfile
-from weft.tasks.classify.nested import Nested
+from weft.tasks.classify.heads import Nested
 from weft.tasks.classify.reader import Reader
 
 KINDS = {"order": {"late": "parcel", "cancelled": "refund"}, "account": {"login": "password", "": "profile"}}

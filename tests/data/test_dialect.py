@@ -13,7 +13,7 @@ from weft.data.labelled import LabelledText
 from weft.data.lines import read_lines
 from weft.data.series import Columns, read_series
 from weft.errors import ConfigError, DataError
-from weft.tasks.forecast.columns import guessed
+from weft.tasks.forecast.check import guessed
 
 CROATIAN = "Đak šeće čaškom, žličica.\n"
 

@@ -18,11 +18,19 @@ from weft.nn.heads.normal import Normal
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.nn.heads.student import Student
-from weft.tasks.forecast.baseline import fit, lookback_of
+from weft.tasks.forecast.baseline import (
+    FIRST,
+    KINDS,
+    STRETCHES,
+    Form,
+    Judged,
+    fit,
+    judge,
+    lookback_of,
+    moments,
+)
 from weft.tasks.forecast.init import recipe
 from weft.tasks.forecast.model import Forecast
-from weft.tasks.forecast.moments import moments
-from weft.tasks.forecast.stretches import FIRST, KINDS, STRETCHES, Form, Judged, judge
 
 
 def windows(values: np.ndarray, lookback: int = 7, horizon: int = 5) -> Windows:

@@ -13,7 +13,7 @@ from tests.commands.shell import Answer, refused, weft
 from weft.errors import ConfigError, DataError
 from weft.run import open_run
 from weft.tasks.forecast.data import SeriesData
-from weft.tasks.forecast.tensors import tensors
+from weft.tasks.forecast.model import tensors
 
 ROWS, LOOKBACK, HORIZON = 170, 6, 4
 

@@ -1,6 +1,6 @@
 """A text with words coloured by weight; darker means more important.
 
-Read next: ../tasks/classify/answer_figure.py, which draws the decisions of a classifier.
+Read next: colours.py.
 """
 
 from collections.abc import Sequence

@@ -29,3 +29,11 @@ class Heard(NamedTuple):
     pieces: list[str]  # T, of the tokens, the end too; none without attention
     stride: int  # frames that a column of the weights stands for
     hop: float  # seconds from frame to frame
+
+
+class Bucket(NamedTuple):
+    """Tokens with about the same frequency in training."""
+
+    least: int
+    tokens: int
+    nats: dict[str, float]  # per token, by model

@@ -1,5 +1,6 @@
-"""Figure of a forecast after its past, with bands if the model predicts quantiles."""
+"""Figures of a forecast after its past, with bands if the model predicts quantiles, and of its errors."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -51,3 +52,50 @@ def mark_dates(axes: Axes, span: Any) -> None:
     if isinstance(span, np.timedelta64) and span > DAYS:
         # Ticks at every second day of a month would make the labels of the 31st and the 1st overlap.
         axes.xaxis.set_major_locator(AutoDateLocator(interval_multiples=False))
+
+
+def errors_figure(by_step: Mapping[str, np.ndarray], one: Forecasted, *, title: str) -> Figure:
+    """Errors by steps ahead above, the model's and those of baselines; one window below.
+
+    Args:
+        by_step: [H] mean squared errors by name, the model's first.
+        one: a window with its actual values.
+        title: above both.
+    """
+    (name, errors), *others = by_step.items()
+    figure = Figure(figsize=(9, 6.4), dpi=120, facecolor="white", layout="constrained")
+    above, below = figure.subplots(2, 1)
+    steps = np.arange(1, len(errors) + 1)
+    above.plot(steps, errors, color=BARS[0], linewidth=2, label=name)
+    for number, (baseline, errors) in enumerate(others):
+        above.plot(
+            steps,
+            errors,
+            color=INK,
+            linewidth=1,
+            linestyle=("-", "--", ":")[number % 3],
+            label=baseline,
+        )
+    above.set_xlabel("steps ahead", color=INK)
+    above.set_ylabel("mean squared error (scaled)", color=INK)
+    above.set_ylim(bottom=0)
+    above.set_title(title, color=INK, fontsize=10, parse_math=False)
+    below.plot(one.past_times, one.past, color=INK, linewidth=1, label="past")
+    # starts at the last value of the past, so that the line has no gap
+    ahead = np.concatenate([one.past_times[-1:], one.times])
+    actual, said = (np.concatenate([one.past[-1:], each]) for each in (one.actual, one.best))
+    below.plot(ahead, actual, color=INK, linewidth=1, linestyle=":", label="actual")
+    below.plot(ahead, said, color=BARS[0], linewidth=1.8, label="forecast")
+    if one.quantiles is not None:
+        low, high = (np.concatenate([one.past[-1:], one.quantiles[:, at]]) for at in (0, -1))
+        band = f"quantiles {one.levels[0]:g} to {one.levels[-1]:g}"
+        below.fill_between(ahead, low, high, color=BARS[0], alpha=0.2, linewidth=0, label=band)
+    below.set_xlabel(f"one window of {one.name}", color=INK, parse_math=False)
+    mark_dates(below, one.times[-1] - one.past_times[0])
+    for axes in (above, below):
+        axes.grid(color=GRID, linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(colors=FAINT, labelsize=8)
+        beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)}  # outside the axes, where it hides no curve
+        axes.legend(**beside, framealpha=0.9, edgecolor="none", fontsize=8, labelcolor=INK)
+    return figure

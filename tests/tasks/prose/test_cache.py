@@ -8,10 +8,9 @@ import torch
 
 from tests.tasks.prose.test_scoring import SIZE, model, stream, walked
 from weft.tasks.language.cache import SHARPNESS, Cache, cached_logp
-from weft.tasks.language.expected import expected
 from weft.tasks.language.mixture import Parts, Weights, counted, halves, mixed, ngram_logp
 from weft.tasks.language.scoring import token_logp
-from weft.tasks.language.step import Mixed, Reader
+from weft.tasks.language.step import Mixed, Reader, expected
 from weft.tasks.language.stream import Stream
 from weft.text.vocabulary import EOS
 

@@ -9,12 +9,11 @@ from weft.models import Generator
 from weft.ngram.kneser_ney import kneser_ney
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
-from weft.tasks.language.batch import cut
 from weft.tasks.language.mixture import Parts, counted, halves, mixed, ngram_logp, tuned, with_starts
 from weft.tasks.language.model import Embedding, ProseModel, grows
 from weft.tasks.language.scoring import token_logp
 from weft.tasks.language.step import Mixed, Reader
-from weft.tasks.language.stream import Pieces, Stream, Windows, line_batches, lines_of
+from weft.tasks.language.stream import Pieces, Stream, Windows, cut, line_batches, lines_of
 from weft.text.vocabulary import EOS, PAD, SOS
 
 SIZE = 13

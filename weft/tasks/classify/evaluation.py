@@ -1,51 +1,43 @@
 """How good a classifier is, beside its baselines: accuracy, F1 of each class, confusion, calibration.
 
-Read next: baselines.py; ../../metrics/scored.py.
+Where a text may have several labels: micro and macro F1, and each label with its threshold.
+Read next: ../../metrics/scored.py; ../../metrics/naive_bayes.py, a baseline.
 """
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
-from weft.metrics.metric import Score
+from weft.metrics.label_sets import by_label, label_f1
+from weft.metrics.naive_bayes import NaiveBayes, grams
 from weft.metrics.scored import Scored, scored
-from weft.tasks.classify.baselines import baselines
+from weft.tasks.classify.data import names_of
 from weft.tasks.classify.predictor import Classifier
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.labels.calibration import Confidence, confidence_of
+from weft.tasks.labels.evaluation import ClassEvaluation
 from weft.tasks.predictor import Place, separated
+from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelEvaluation(Evaluation):
-    """The scores of a classifier."""
+class LabelEvaluation(ClassEvaluation):
+    """The scores of a classifier: accuracy and macro F1."""
 
-    title: str
-    outputs: list[str]
-    scores: list[Scored]  # accuracy, macro F1
-    rows: list[ClassRow]
-    labels: list[str]
-    matrix: np.ndarray  # [C, C] reference by answer
     confidence: Confidence
     unseen: list[str]  # classes of these texts that training never saw
     wrong: list[str]
-    seconds: float
-    shows: ClassVar[str] = "confusion matrix"
-
-    @property
-    def accuracy(self) -> Score:
-        """The share of texts with the right class."""
-        return self.scores[0].score
 
     def details(self) -> list[str]:
         """Classes never seen, calibration, speed, each class, confusions."""
@@ -65,20 +57,11 @@ class LabelEvaluation(Evaluation):
     def facts(self) -> dict[str, Any]:
         """Classes, confusions, calibration."""
         return {
-            "classes": [row._asdict() for row in self.rows],
-            "labels": self.labels,
-            "confusion": self.matrix.tolist(),
+            **super().facts(),
             **self.confidence.facts(),
             "unanswered": len(self.wrong),
             "seconds": self.seconds,
         }
-
-    def figure(self, name: str) -> "Figure":
-        """Which class is taken for which: a heat map with counts."""
-        from weft.figures.confusion import confusion_map
-
-        title = f"{name}\n{self.title}, accuracy {self.accuracy.value:.4f}"
-        return confusion_map(self.matrix, self.labels, title=title)
 
 
 def evaluate(
@@ -139,3 +122,136 @@ def _grid(labels: Sequence[str], matrix: np.ndarray) -> str:
         for label, row in zip(labels, matrix, strict=True)
     ]
     return "\n".join([head, *rows])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeveralEvaluation(Evaluation):
+    """The scores of a classifier that gives several labels."""
+
+    title: str
+    outputs: list[str]
+    scores: list[Scored]  # micro F1, macro F1, the share of texts with exactly the right labels
+    rows: list[ClassRow]
+    thresholds: dict[str, float]
+    unseen: list[str]  # labels of these texts that training never saw
+    wrong: list[str]
+    seconds: float
+
+    def details(self) -> list[str]:
+        """Labels never seen, speed, each label, thresholds."""
+        lines = []
+        if self.unseen:
+            lines.append(f"  labels that training never saw (never given): {', '.join(self.unseen)}")
+        shown = ", ".join(f"{name} {value:.3g}" for name, value in self.thresholds.items())
+        lines.append(f"  a label is given from this probability on: {shown}")
+        lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} texts/s, {self.seconds:.1f} s")
+        return [*lines, table(self.rows)]
+
+    def facts(self) -> dict[str, Any]:
+        """Labels and thresholds."""
+        return {
+            "labels": [row._asdict() for row in self.rows],
+            "thresholds": self.thresholds,
+            "unanswered": len(self.wrong),
+            "seconds": self.seconds,
+        }
+
+
+def evaluate_several(
+    classifier: Classifier,
+    texts: Sequence[str],
+    labels: Sequence[str],
+    *,
+    lines: Sequence[int],
+    title: str,
+    train: tuple[Sequence[str], Sequence[str]] | None = None,
+) -> SeveralEvaluation:
+    """Label texts and score; one that the model cannot read gets no label, and is named.
+
+    Args:
+        classifier: with a trained model.
+        texts, labels: and their true labels, joined by the separator.
+        lines: of the texts in their file.
+        title: which data.
+        train: training texts and labels, for the baseline.
+    """
+    begun = time.perf_counter()
+    decided, wrong = separated(classifier.attempts_at(texts), (Place(title, line) for line in lines))
+    seconds = time.perf_counter() - begun
+    reader = classifier.reader
+    assert reader.separator is not None
+    outputs = ["" if one is None else one.label for one in decided]
+    lowest: dict[str, list[str]] = {}
+    if train is not None:
+        common = Counter(train[1]).most_common(1)[0][0]
+        lowest = {f"always {common or 'no label'}": [common] * len(texts)}
+    seen = {name for label in labels for name in names_of(label, reader.separator)}
+    unseen = sorted(seen - set(reader.classes))
+    every = [*reader.classes, *unseen]
+    how: dict[str, Any] = {"separator": reader.separator, "labels": every}
+    return SeveralEvaluation(
+        title=f"{title}, {plural(len(texts), 'text')}{unanswered(wrong)}",
+        outputs=outputs,
+        scores=[
+            label_f1(outputs, labels, mean="micro", baselines=lowest, **how),
+            label_f1(outputs, labels, mean="macro", baselines=lowest, **how),
+            scored(Accuracy(), outputs, labels, baselines=lowest).counted("text").renamed("all labels right"),
+        ],
+        rows=by_label(outputs, labels, **how),
+        thresholds=dict(zip(reader.classes, reader.thresholds, strict=True)),
+        unseen=unseen,
+        wrong=wrong,
+        seconds=seconds,
+    )
+
+
+CHOSEN_ON = 2000
+"""Number of training texts that choose a tokenisation; each is left out of the counts that judge it."""
+
+
+def baselines(
+    vocabulary: Vocabulary, texts: Sequence[str], train: tuple[Sequence[str], Sequence[str]]
+) -> dict[str, list[str]]:
+    """The answer of each baseline for each text.
+
+    Naive Bayes reads the tokens of the model's own vocabulary, words, or words between spaces: whichever
+    is right most often on training texts that are left out of its counts.
+
+    Args:
+        vocabulary: the model's.
+        texts: to answer.
+        train: texts and classes to count.
+    """
+    most = Counter(train[1]).most_common(1)[0][0]
+    found = {"most frequent class": [most] * len(texts)}
+    ways = {kind: (one.encode_batch(train[0]), one) for kind, one in _ways(vocabulary, train[0]).items()}
+    for longest, name in ((1, "tokens"), (2, "tokens and pairs")):
+        best: tuple[float, str, NaiveBayes, Vocabulary] | None = None
+        for kind, (rows, way) in ways.items():
+            bags = [grams(row, longest) for row in rows]
+            bayes = NaiveBayes(bags, train[1])
+            right = _left_out(bayes, bags, train[1])
+            if best is None or right > best[0]:
+                best = right, kind, bayes, way
+        assert best is not None
+        _, kind, bayes, way = best
+        answers = bayes.predict(grams(row, longest) for row in way.encode_batch(texts))
+        found[f"naive Bayes, {name} ({kind})"] = answers
+    return found
+
+
+def _ways(own: Vocabulary, texts: Sequence[str]) -> dict[str, Vocabulary]:
+    """Vocabularies by the way they cut a text, all with the letter case of the model."""
+    found = {own.kind: own}
+    for kind in ("word", "space"):
+        whole = Vocabulary.train(texts, kind=kind, size=None, form=own.form, lowercase=own.lowercase)
+        if kind not in found or len(whole) > len(own):
+            found[kind] = whole
+    return found
+
+
+def _left_out(bayes: NaiveBayes, bags: Sequence[Sequence[object]], labels: Sequence[str]) -> float:
+    """The share of training texts (or of a sample of them) that are right when left out of the counts."""
+    count = min(CHOSEN_ON, len(bags))
+    chosen = np.random.default_rng(1).permutation(len(bags))[:count]
+    return sum(bayes.left_out(bags[n], labels[n]) == labels[n] for n in chosen) / count

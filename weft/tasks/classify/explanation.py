@@ -1,6 +1,6 @@
 """How much each word of a text weighed in a classifier's decision.
 
-Read next: answer_figure.py, which draws it.
+Read next: ../../figures/coloured.py, which draws it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,7 @@ import torch
 
 from weft.models import Predictor
 from weft.probe import probe
-from weft.tasks.classify.items import Items
-from weft.tasks.classify.reader import Decided, Reader
+from weft.tasks.classify.reader import Decided, Items, Reader
 from weft.text.vocabulary import EOS, SOS, Word
 
 

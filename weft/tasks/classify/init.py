@@ -57,7 +57,7 @@ class Classify(Init):
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the classifier; says which columns it guessed."""
-        from weft.tasks.classify.columns import columns  # loads torch
+        from weft.tasks.classify.check import columns  # loads torch
 
         train, encoding = given["train"], given["encoding"]
         text, label, note = columns(train, given["text"], given["label"], encoding)

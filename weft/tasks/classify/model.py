@@ -22,8 +22,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.pools import Mean, Pool, Summary
-from weft.tasks.classify.nested import Nested
-from weft.tasks.classify.several import Independent
+from weft.tasks.classify.heads import Independent, Nested
 from weft.tasks.labels.weights import ClassWeights, check_weights
 
 

@@ -20,11 +20,10 @@ from weft.metrics.label_sets import by_label
 from weft.metrics.temperature import fitted
 from weft.models import Predictor
 from weft.tasks.classify.data import LabelData
-from weft.tasks.classify.evaluation import LabelEvaluation, evaluate
+from weft.tasks.classify.evaluation import LabelEvaluation, SeveralEvaluation, evaluate, evaluate_several
+from weft.tasks.classify.heads import nats, thresholds
 from weft.tasks.classify.predictor import Classifier, order
 from weft.tasks.classify.reader import Decided, Reader
-from weft.tasks.classify.several import nats, thresholds
-from weft.tasks.classify.several_evaluation import SeveralEvaluation, evaluate_several
 from weft.tasks.classify.start import begin
 from weft.tasks.contextual import Standing
 from weft.tasks.labels.batch import LabelBatch

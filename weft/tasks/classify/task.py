@@ -18,12 +18,11 @@ from weft.nn.embed.grams import Grams
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
 from weft.tasks import contextual as standing
-from weft.tasks.classify.check import check_labels
-from weft.tasks.classify.columns import columns
+from weft.tasks.classify.check import check_labels, columns
 from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.evaluation import LabelEvaluation
+from weft.tasks.classify.heads import check_subclasses
 from weft.tasks.classify.model import LabelModel
-from weft.tasks.classify.nested import check_subclasses
 from weft.tasks.classify.reader import Reader
 from weft.tasks.classify.ready import ClassifyPipeline, ClassifyTraining, Texts
 from weft.tasks.contextual import Standing, whole_words

@@ -61,11 +61,12 @@ class Neighbourhood(Answer):
 
     def figure(self) -> "Figure":
         """A map of all these words."""
-        from weft.tasks.embeddings.answer_figure import figure  # imports matplotlib
+        from weft.figures.wordmap import word_map  # imports matplotlib
 
-        near = [one.word for one in self._near]
-        rows = np.stack([self._vectors.vector(word) for word in [*self._words, *near]])
-        return figure(self._words, near, rows)
+        words = [*self._words, *(one.word for one in self._near)]
+        rows = np.stack([self._vectors.vector(word) for word in words])
+        title = f"what is near {' '.join(self._words)}"
+        return word_map(words, rows, title=title, marked=len(self._words))
 
 
 class WordVectors(predictor.Predictor[list[str]]):

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from weft.data.windows import Windows
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks.forecast.ensemble import Together
-from weft.tasks.forecast.model import Forecast
-from weft.tasks.forecast.tensors import ROWS, tensors
+from weft.tasks.forecast.model import ROWS, Forecast, tensors
 
 
 class Calibrated(nn.Module):

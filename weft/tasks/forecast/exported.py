@@ -14,9 +14,9 @@ from weft.data.series import TIMES
 from weft.errors import ConfigError
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks.exported import Exported, Graph
-from weft.tasks.forecast.about import scales_of
-from weft.tasks.forecast.answer import header
+from weft.tasks.forecast.data import scales_of
 from weft.tasks.forecast.model import Forecast
+from weft.tasks.forecast.predictor import header
 from weft.tasks.predictor import Answer
 
 if TYPE_CHECKING:

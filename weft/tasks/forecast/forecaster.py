@@ -16,9 +16,8 @@ from weft.data.windows import Scale, all_filled, covariates, filled, seen_beside
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Forecasted
 from weft.nn.forecasters.forecaster import Past
-from weft.tasks.forecast.about import scales_of
 from weft.tasks.forecast.calibration import Calibrated
-from weft.tasks.forecast.data import SeriesData
+from weft.tasks.forecast.data import SeriesData, scales_of
 from weft.tasks.forecast.ensemble import Together
 from weft.tasks.forecast.model import Forecast
 from weft.wording import plural

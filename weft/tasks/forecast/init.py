@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.data.series import Columns, Table, read_series
 from weft.errors import ConfigError, DataError
-from weft.tasks.forecast.columns import guessed, parts
+from weft.tasks.forecast.check import guessed, parts
 from weft.tasks.init import Init, NewRecipe, Option
 from weft.tasks.shared.planned import planned
 from weft.wording import plural

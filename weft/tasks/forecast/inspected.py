@@ -9,8 +9,7 @@ import torch
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Forecasted
 from weft.tasks.forecast.forecaster import Forecaster
-from weft.tasks.forecast.model import SeriesBatch
-from weft.tasks.forecast.tensors import tensors
+from weft.tasks.forecast.model import SeriesBatch, tensors
 from weft.tasks.inspection import Examples, Inspected
 
 if TYPE_CHECKING:

@@ -1,12 +1,14 @@
-"""A recipe's section `model` for forecasts, and the model that it builds."""
+"""A recipe's section `model` for forecasts, the model that it builds, and windows as its input."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from weft.data.windows import Windows
 from weft.errors import ConfigError
 from weft.nn.forecasters.forecaster import Forecaster, Past
 from weft.nn.forecasters.segments import SegmentForecaster
@@ -198,3 +200,15 @@ class ForecastModel:
         base = None if self.base == "none" else (lookback, horizon)
         level = self.base == "level"
         return Forecast(forecaster, head, normalise=self.normalise, base=base, level=level)
+
+
+ROWS = 512  # windows per step
+
+
+def tensors(windows: Windows, chosen: np.ndarray, device: torch.device) -> tuple[Past, np.ndarray]:
+    """The model's inputs for some windows, and their futures [B, H], NaN where missing."""
+    past, future, known = windows.take(chosen)
+    which = torch.from_numpy(chosen[:, 0].copy())
+    seen = torch.from_numpy(windows.seen(chosen)).float()
+    parts = torch.from_numpy(past).float(), torch.from_numpy(known).float(), which, seen
+    return Past(*(part.to(device) for part in parts)), future

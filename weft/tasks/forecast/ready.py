@@ -15,15 +15,14 @@ from torch import nn
 from weft.data.batching import ShuffledBatches
 from weft.data.windows import Windows
 from weft.errors import ConfigError, DataError, within
-from weft.tasks.forecast.about import scales_of
 from weft.tasks.forecast.baseline import Baseline
 from weft.tasks.forecast.calibration import Calibrated
+from weft.tasks.forecast.data import scales_of
 from weft.tasks.forecast.ensemble import Together, see_that_it_joins
 from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate, mean_squared
 from weft.tasks.forecast.forecaster import check_columns
-from weft.tasks.forecast.model import Forecast, SeriesBatch
+from weft.tasks.forecast.model import Forecast, SeriesBatch, tensors
 from weft.tasks.forecast.predictor import ForecastPredictor
-from weft.tasks.forecast.tensors import tensors
 from weft.tasks.task import Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 

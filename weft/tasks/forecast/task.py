@@ -16,10 +16,9 @@ from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.store import jsonfile
-from weft.tasks.forecast.about import about, read
 from weft.tasks.forecast.baseline import fit
 from weft.tasks.forecast.check import check
-from weft.tasks.forecast.data import SeriesData
+from weft.tasks.forecast.data import SeriesData, read_facts, series_facts
 from weft.tasks.forecast.evaluation import ForecastEvaluation
 from weft.tasks.forecast.model import Forecast, ForecastModel, SeriesBatch
 from weft.tasks.forecast.predictor import Horizon
@@ -107,7 +106,7 @@ class ForecastTask(Task):
                 f"{self.data.name}: no validation window of horizon {self.data.horizon} fits into the split "
                 f"{list(self.data.split)}; give it more rows"
             )
-        found = about(windows)
+        found = series_facts(windows)
         jsonfile.save(run / KEPT, found)
         names = len(windows.names)
         progress(
@@ -125,7 +124,7 @@ class ForecastTask(Task):
 
     def open(self, run: Path) -> ForecastPipeline:
         """Read names and scales of the series."""
-        return ForecastPipeline(self, read(run / KEPT))
+        return ForecastPipeline(self, read_facts(run / KEPT))
 
     def built(self, series: int, known: int, seen: int) -> Forecast:
         """A new model.

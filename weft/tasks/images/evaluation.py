@@ -3,41 +3,24 @@
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.confusion import classes, confusion
-from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
-from weft.metrics.metric import Score
-from weft.metrics.scored import Scored, scored
-from weft.tasks.evaluation import Evaluation
+from weft.metrics.f1 import by_class, macro_f1, table
+from weft.metrics.scored import scored
 from weft.tasks.images.data import Classed
 from weft.tasks.images.predictor import PictureClassifier
+from weft.tasks.labels.evaluation import ClassEvaluation
 from weft.wording import plural
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 
-@dataclass(frozen=True)
-class ImageEvaluation(Evaluation):
-    """The classes that a model predicted, and their scores."""
-
-    title: str
-    outputs: list[str]
-    scores: list[Scored]  # accuracy, macro F1
-    rows: list[ClassRow]
-    labels: list[str]
-    matrix: np.ndarray  # [C, C] counts, true class by predicted class
-    seconds: float
-    shows: ClassVar[str] = "confusion matrix"
-
-    @property
-    def accuracy(self) -> Score:
-        """The share of pictures with the right class."""
-        return self.scores[0].score
+@dataclass(frozen=True, kw_only=True)
+class ImageEvaluation(ClassEvaluation):
+    """The classes that a model predicted, and their scores: accuracy and macro F1."""
 
     def details(self) -> list[str]:
         """Speed, and each class."""
@@ -45,20 +28,7 @@ class ImageEvaluation(Evaluation):
         return [speed, table(self.rows)]
 
     def facts(self) -> dict[str, Any]:
-        """Classes and confusions."""
-        return {
-            "classes": [row._asdict() for row in self.rows],
-            "labels": self.labels,
-            "confusion": self.matrix.tolist(),
-            "seconds": self.seconds,
-        }
-
-    def figure(self, name: str) -> "Figure":
-        """The confusion matrix as a heat map with counts."""
-        from weft.figures.confusion import confusion_map
-
-        title = f"{name}\n{self.title}, accuracy {self.accuracy.value:.4f}"
-        return confusion_map(self.matrix, self.labels, title=title)
+        return {**super().facts(), "seconds": self.seconds}
 
 
 def evaluate(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from weft.errors import DataError
+from weft.figures.records import Bucket
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored, fingerprint
 from weft.models import Generator
@@ -44,14 +45,6 @@ class Likelihood(NamedTuple):
         """e to the mean loss in nats."""
         mean = -float(self.logp.mean())
         return math.exp(mean) if mean < 700 else math.inf
-
-
-class Bucket(NamedTuple):
-    """Tokens with about the same frequency in training."""
-
-    least: int
-    tokens: int
-    nats: dict[str, float]  # per token, by model
 
 
 @dataclass(frozen=True)
@@ -103,7 +96,7 @@ class ProseEvaluation(Evaluation):
 
     def figure(self, name: str) -> "Figure":
         """The loss by frequency of tokens, next to the n-gram model and the mixture."""
-        from weft.tasks.language.figure import nats_by_frequency
+        from weft.figures.surprise import nats_by_frequency
 
         note = (
             f"unit: token with </s> | vocabulary: {self.vocabulary} | context: {self.context} | "

@@ -19,7 +19,7 @@ from weft.tasks.inspection import (
     sentences,
     table_of,
 )
-from weft.tasks.language.batch import collate_lines
+from weft.tasks.language.stream import collate_lines
 from weft.tasks.shared.inspected.decoded import Called
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 

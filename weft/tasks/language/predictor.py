@@ -5,7 +5,7 @@ Read next: step.py, what a search sees of it; ../../search/sampling.py.
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -16,14 +16,54 @@ from weft.search.budget import most_rows, most_tokens
 from weft.search.hypotheses import Hypotheses
 from weft.search.settings import search
 from weft.tasks.each import Failure, each
-from weft.tasks.language.answer import Continuation, Generated
-from weft.tasks.language.expected import Expected, expected
 from weft.tasks.language.reading import known, reading_of
-from weft.tasks.language.step import Mixed, Reader
+from weft.tasks.language.step import Expected, Mixed, Reader, expected
 from weft.tasks.language.writing import Writing
-from weft.tasks.predictor import Answer, Place, Predictor, Raw
+from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
 from weft.tasks.running_text.data import Batching
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Generated(NamedTuple):
+    """A text and its continuation."""
+
+    text: str  # the given text and its continuation
+    added: str  # the continuation
+    logp: float  # nats, of the continuation, before temperature, top_k and top_p
+
+
+class Continuation(Answer):
+    """The continuations of a text.
+
+    Args:
+        writer: wrote them.
+        found: best first.
+    """
+
+    def __init__(self, writer: "Writer", found: Sequence[Generated]) -> None:
+        self._writer = writer
+        self._found = found
+
+    def text(self) -> str:
+        """Each continuation on its own line; with scores, after its log-probability and a tab."""
+        shown = [f"{one.logp:.4f}\t{one.text}" if self._writer.scores else one.text for one in self._found]
+        return "\n".join([*shown, *[""] * (self._writer.lines - len(shown))])
+
+    def json(self) -> Json:
+        """The first continuation and its log-probability."""
+        return {"text": self._found[0].text, "logp": self._found[0].logp}
+
+    def figure(self) -> "Figure":
+        """The first text, coloured by how likely the model finds each of its tokens."""
+        from weft.figures.surprise import coloured_tokens
+
+        text = self._found[0].text
+        scored = self._writer.score(text)
+        return coloured_tokens(scored.pieces, scored.logp, title=text[:80])
+
 
 WINDOW = 512  # lines per sort by length
 

@@ -18,14 +18,23 @@ from weft.data.batching import Batches
 from weft.data.plain import PlainText
 from weft.errors import DataError
 from weft.models import Generator
-from weft.tasks.language.batch import ProseBatch, collate_lines, cut
 from weft.tasks.language.cache import Cache
 from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate
 from weft.tasks.language.mixture import parts_of
 from weft.tasks.language.predictor import Writer
 from weft.tasks.language.scoring import token_logp
 from weft.tasks.language.step import Mixed
-from weft.tasks.language.stream import Pieces, Stream, Windows, line_batches, lines_of, rarity
+from weft.tasks.language.stream import (
+    Pieces,
+    ProseBatch,
+    Stream,
+    Windows,
+    collate_lines,
+    cut,
+    line_batches,
+    lines_of,
+    rarity,
+)
 from weft.tasks.language.stream import read as read_text
 from weft.tasks.language.writing import Writing
 from weft.tasks.running_text.data import ProseData

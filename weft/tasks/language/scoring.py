@@ -18,8 +18,7 @@ from weft.data.batching import filled_groups
 from weft.models import Generator
 from weft.nn.heads.head import Head
 from weft.nn.positions import most_positions
-from weft.tasks.language.batch import ProseBatch, collate_lines, cut
-from weft.tasks.language.stream import Stream, lines_of
+from weft.tasks.language.stream import ProseBatch, Stream, collate_lines, cut, lines_of
 from weft.tasks.running_text.data import Batching
 from weft.text.vocabulary import EOS
 

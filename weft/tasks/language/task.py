@@ -15,10 +15,10 @@ from weft.data.report import Report
 from weft.errors import CheckpointError, ConfigError, within
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
-from weft.tasks.language.batch import collate_lines, cut
 from weft.tasks.language.evaluation import ProseEvaluation
 from weft.tasks.language.model import ProseModel, grows
 from weft.tasks.language.ready import LanguagePipeline, LanguageTraining, as_read, read
+from weft.tasks.language.stream import collate_lines, cut
 from weft.tasks.language.writing import Writing
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.task import SPLITS, Progress, Split, Task

@@ -55,10 +55,15 @@ class MemoryEvaluation(Evaluation):
         return {"outputs": len(self.outputs)}
 
     def figure(self, name: str) -> "Figure":
-        """The score by the age of the remembered input."""
-        from weft.tasks.memory.evaluation_figure import figure
+        """The score of sums by the distance of their first number, or of symbols by their place."""
+        from weft.figures.by_place import by_place  # imports matplotlib
 
-        return figure(self, name)
+        adding = self.values.shape[1] == 1 and self.scores[0].score.name == "MSE"
+        x = "steps since the first of the two numbers" if adding else "place of the symbol, from 1"
+        y = "squared error" if adding else "share right"
+        flat = np.ravel(self.places), np.ravel(self.values)
+        title = f"{name}: {self.title}"
+        return by_place({name: flat}, x=x, y=y, title=title, baselines=self.scores[0].baselines)
 
 
 def measure(rememberer: Rememberer, split: str, count: int) -> Measured:

@@ -8,51 +8,41 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.data.conllu import Column, Sentence
 from weft.metrics.confusion import classes, confusion
-from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
-from weft.metrics.metric import Score
+from weft.metrics.f1 import by_class, macro_f1, table
 from weft.metrics.scored import Scored, scored
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
-from weft.tasks.evaluation import Evaluation, unanswered
+from weft.tasks.evaluation import unanswered
 from weft.tasks.labels.calibration import Confidence, confidence_of
+from weft.tasks.labels.evaluation import ClassEvaluation
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.predictor import Place, separated
 from weft.tasks.tag.predictor import Tagger
 from weft.wording import plural
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 SHOWN = 8  # confusions
 
 
 @dataclass(frozen=True, kw_only=True)
-class TagEvaluation(Evaluation):
-    """The scores of a tagger."""
+class TagEvaluation(ClassEvaluation):
+    """The scores of a tagger: accuracy, that of unknown words if there are some, and macro F1.
 
-    title: str
-    outputs: list[str]  # the sentences as predict writes them
-    scores: list[Scored]  # accuracy; on words that training never saw, where there are some; macro F1
-    rows: list[ClassRow]
-    labels: list[str]
-    matrix: np.ndarray  # [C, C] reference by answer
+    `outputs` are the sentences as `weft predict` writes them, `seconds` those of the CPU.
+    """
+
     confidence: Confidence
     words: int
     unseen_tags: list[str]  # in this text, not in the training data
     wrong: list[str]
-    seconds: float  # CPU
-    shows: ClassVar[str] = "confusion matrix"
-
-    @property
-    def accuracy(self) -> Score:
-        """The share of words with the right tag."""
-        return self.scores[0].score
 
     def details(self) -> list[str]:
         """Tags never seen, calibration, speed, confusions, each tag."""
@@ -75,21 +65,12 @@ class TagEvaluation(Evaluation):
     def facts(self) -> dict[str, Any]:
         """Tags, confusions, calibration."""
         return {
-            "classes": [row._asdict() for row in self.rows],
-            "labels": self.labels,
-            "confusion": self.matrix.tolist(),
+            **super().facts(),
             **self.confidence.facts(),
             "words": self.words,
             "unanswered": len(self.wrong),
             "seconds": self.seconds,
         }
-
-    def figure(self, name: str) -> "Figure":
-        """Which tag is taken for which: a heat map with counts."""
-        from weft.figures.confusion import confusion_map
-
-        title = f"{name}\n{self.title}, accuracy {self.accuracy.value:.4f}"
-        return confusion_map(self.matrix, self.labels, title=title)
 
 
 def evaluate(

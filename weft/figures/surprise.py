@@ -1,36 +1,30 @@
-"""The surprise of a language model: text coloured by probability, and losses by frequency of tokens.
-
-Read next: predictor.py and evaluation.py, where the numbers are from.
-"""
+"""The surprise of a language model: text coloured by probability, and losses by frequency of tokens."""
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from weft.figures.colours import BARS, FAINT, GRID, INK, weight_colours
 from weft.figures.letters import printable
+from weft.figures.records import Bucket
 from weft.wording import plural
-
-if TYPE_CHECKING:
-    from weft.tasks.language.evaluation import Bucket
-    from weft.tasks.language.predictor import Scored
 
 WIDE = 72  # characters of a line of coloured text
 MOST = 40  # lines of it
 DARK = 0.55  # from here on letters are white
 
 
-def coloured_text(scored: "Scored", title: str) -> Figure:
+def coloured_tokens(pieces: Sequence[str], logp: Sequence[float], *, title: str) -> Figure:
     """The tokens of a text with their probabilities; the likelier a token, the darker its background.
 
     Args:
-        scored: the tokens and their log-probabilities.
+        pieces: the tokens.
+        logp: their log-probabilities in nats.
         title: above it.
     """
-    lines = _lines(scored)
+    lines = _lines(pieces, logp)
     height = 0.34 * len(lines) + 0.9
     figure = Figure(figsize=(9.2, height), facecolor="white", dpi=100)
     axes = figure.add_axes((0.02, 0.0, 0.96, 1.0))
@@ -41,8 +35,8 @@ def coloured_text(scored: "Scored", title: str) -> Figure:
     axes.text(0, 0.8, printable(title), fontsize=11, color=INK, parse_math=False)
     for number, line in enumerate(lines):
         place = 0.0
-        for piece, logp in line:
-            prob = math.exp(logp)
+        for piece, one in line:
+            prob = math.exp(one)
             wide = max(1, len(piece))
             axes.barh(number + 1.9, wide, 0.86, left=place, color=colours(prob), linewidth=0)
             axes.text(
@@ -57,27 +51,27 @@ def coloured_text(scored: "Scored", title: str) -> Figure:
                 parse_math=False,
             )
             place += wide
-    mean = -scored.total / len(scored.logp)
-    note = f"{mean:.3f} nats per token, {plural(len(scored.logp), 'token')}; white 0, dark 1"
+    mean = -sum(logp) / len(logp)
+    note = f"{mean:.3f} nats per token, {plural(len(logp), 'token')}; white 0, dark 1"
     axes.text(0, len(lines) + 2.4, note, fontsize=8, color=FAINT, va="top", parse_math=False)
     return figure
 
 
-def _lines(scored: "Scored") -> list[list[tuple[str, float]]]:
+def _lines(pieces: Sequence[str], logp: Sequence[float]) -> list[list[tuple[str, float]]]:
     lines: list[list[tuple[str, float]]] = [[]]
     place = 0
-    for piece, logp in zip(scored.pieces, scored.logp, strict=True):
+    for piece, one in zip(pieces, logp, strict=True):
         if place + len(piece) > WIDE and lines[-1]:
             lines.append([])
             place = 0
-        lines[-1].append((piece[:WIDE], logp))
+        lines[-1].append((piece[:WIDE], one))
         place += len(piece)
     if len(lines) > MOST:
         lines = [*lines[:MOST], [("...", 0.0)]]
     return lines
 
 
-def nats_by_frequency(buckets: "Sequence[Bucket]", *, title: str, note: str) -> Figure:
+def nats_by_frequency(buckets: Sequence[Bucket], *, title: str, note: str) -> Figure:
     """The loss per token as bars, for unseen, rare and frequent tokens.
 
     Args:
