@@ -16,7 +16,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
-# Kernel measurements and token stores of tests stay out of the user's cache; pytest's workers share one.
+# Token stores of tests stay out of the user's cache; pytest's workers share one.
 if "WEFT_CACHE" not in os.environ:
     os.environ["WEFT_CACHE"] = tempfile.mkdtemp(prefix="weft-tests-")
     atexit.register(shutil.rmtree, os.environ["WEFT_CACHE"], ignore_errors=True)

@@ -1,7 +1,6 @@
 """Law 7 for recurrent layers: compiled code, torch's operations and those written by hand are the loop."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -226,24 +225,6 @@ def test_without_compiled_code_torch_serves(monkeypatch: pytest.MonkeyPatch) -> 
             call(cell, given, None, "native")
 
 
-def test_a_probe_leaves_random_numbers_and_gradients_alone(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    before = choice.taken()
-    monkeypatch.setenv("WEFT_CACHE", str(tmp_path))
-    choice.keep({})
-    try:
-        given = [t.requires_grad_() for t in inputs("elman", (3, 4, 2, 5), torch.float32)]
-        state = torch.get_rng_state()
-        with choice.use(cells="auto"):
-            call("elman", given, None, None)
-        assert torch.equal(state, torch.get_rng_state())
-        assert [key for key in choice.taken() if key.startswith("elman inputs=2 size=5 rows<8 steps<8")]
-        assert all(t.grad is None for t in given)
-    finally:
-        choice.keep(before)
-
-
 def test_rows_are_sorted_and_dealt_to_the_threads() -> None:
     mask = masks.from_lengths(torch.tensor([2, 5, 0, 3, 5, 1, 4]), 5)
     plan = rows.sort(torch.zeros(7, 5, 1), mask, 2)
@@ -267,22 +248,3 @@ def test_law_7_the_elementwise_recurrence_is_its_plain_twin() -> None:
         first = torch.autograd.grad((function(*given) * normal(5, T, 13, seed=4)).sum(), given)
         found.append((out, plain, *grads, *(grad / grad.norm() for grad in again), *first))
     close(found[0], found[1])
-
-
-@needs_native
-def test_a_remembered_way_of_single_steps_ends_with_the_choices(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("WEFT_CACHE", str(tmp_path))
-    asked: list[str] = []
-    monkeypatch.setattr(choice, "_fastest", lambda ways: (asked.append(", ".join(ways)) or "steps", ""))
-    given = inputs("lstm", (2, 1, 3, 29), torch.float32)
-    with choice.use(cells="auto"):
-        for _ in range(3):
-            found = call("lstm", given, None, None)
-        assert len(asked) == 1 and "native" in asked[0]
-        close(found, call("lstm", given, None, "native"), 2e-5)
-        choice.keep({})  # as a new training does; the cache on disk still has the answer
-        assert "steps" not in choice.taken().values()
-        call("lstm", given, None, None)
-        assert "steps" in choice.taken().values() and len(asked) == 1

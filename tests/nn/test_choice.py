@@ -1,128 +1,110 @@
-"""A kernel is measured once on a machine, and what cannot be kept is not decided by a clock."""
-
-from collections.abc import Callable, Mapping
-from pathlib import Path
+"""One policy chooses every kernel: traced, forced, or by a fixed rule on shape and processor."""
 
 import pytest
+import torch
 
-from weft.nn.kernels import choice, measured
-from weft.nn.kernels.measured import Measured
+from weft.errors import ConfigError
+from weft.nn.kernels import choice, rules
+from weft.nn.kernels.choice import Way, pick
 
-WAYS: dict[str, Callable[[], object]] = {"one": lambda: None, "two": lambda: None, "three": lambda: None}
+WAYS: tuple[Way[str], ...] = (
+    Way("quick", lambda n: "quick", lambda n: "it is odd" if n % 2 else ""),
+    Way("sharp", lambda n: "sharp", lambda n: "it is above 10" if n > 10 else ""),
+    Way("torch", lambda n: "torch", plain=True),
+)
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> object:
-    before = choice.taken()
-    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "cache"))
-    choice.keep({})
-    yield
-    choice.keep(before)
+def _unforced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "_forced", {})
+    for switch in choice.SWITCHES:
+        monkeypatch.delenv(f"WEFT_{switch.upper()}", raising=False)
 
 
-def fastest(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
-    """Let the clock say a name; what it was asked is listed."""
-    asked: list[str] = []
-
-    def says(ways: Mapping[str, object]) -> tuple[str, str]:
-        asked.append(", ".join(ways))
-        return name, "1 ms"
-
-    monkeypatch.setattr(choice, "_fastest", says)
-    return asked
+def test_the_first_way_that_can_is_taken() -> None:
+    assert [pick("it", WAYS, (n,)).name for n in (2, 3, 11)] == ["quick", "sharp", "torch"]
 
 
-def test_the_next_process_takes_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = fastest(monkeypatch, "two")
-    assert choice.choose("a product", WAYS) == "two"
-    choice.keep({})  # as a new process
-    fastest(monkeypatch, "three")
-    assert choice.choose("a product", WAYS) == "two"
-    assert asked == ["one, two, three"]
-    assert choice.reasons() == {"a product": "1 ms"}
-    assert list(measured.everything()) == [("a product", Measured("two", "1 ms"))]
+def test_a_forced_way_is_taken_or_refused_with_its_reason() -> None:
+    assert pick("it", WAYS, (2,), asked="torch").name == "torch"
+    with pytest.raises(ConfigError, match=r"^it: cannot use quick: it is odd"):
+        pick("it", WAYS, (3,), asked="quick")
+    with pytest.raises(ConfigError, match=r"^it: cannot use fast: .*quick, sharp, torch"):
+        pick("it", WAYS, (3,), asked="fast")
 
 
-def test_other_ways_are_another_choice(monkeypatch: pytest.MonkeyPatch) -> None:
-    fastest(monkeypatch, "two")
-    choice.choose("a product", WAYS)
-    choice.keep({})
-    fastest(monkeypatch, "three")
-    assert choice.choose("a product", {name: WAYS[name] for name in ("one", "three")}) == "three"
+def test_under_a_transform_a_plain_way_is_taken_even_if_another_is_forced() -> None:
+    names: list[str] = []
+
+    def inside(x: torch.Tensor) -> torch.Tensor:
+        names.append(pick("it", WAYS, (2,), asked="quick").name)
+        return x
+
+    torch.func.vmap(inside)(torch.zeros(3))
+    assert names == ["torch"]
 
 
-def test_another_machine_measures_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    fastest(monkeypatch, "two")
-    choice.choose("a product", WAYS)
-    choice.keep({})
-    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
-    assert "ONEDNN_MAX_CPU_ISA=AVX2" in measured.machine()
-    fastest(monkeypatch, "three")
-    assert choice.choose("a product", WAYS) == "three"
-
-
-def test_of_two_processes_that_measure_at_once_the_first_to_write_counts(
+def test_fused_operations_follow_the_switch_of_the_cells_until_their_own_is_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def slower(ways: Mapping[str, object]) -> tuple[str, str]:
-        measured.keep("a product", list(ways), Measured("two", "the other process"))
-        return "three", "this process"
+    follows = {"auto": "auto", "native": "native", "tiles": "tiles", "steps": "torch", "bptt": "torch"}
+    for cells, fused in follows.items():
+        with choice.use(cells=cells):  # type: ignore[arg-type]
+            assert choice.forced("fused") == fused
+    with choice.use(cells="torch", fused="native"):
+        assert choice.forced("fused") == "native" and choice.forced("cells") == "torch"
+        assert choice.switched() == ["WEFT_CELLS=torch", "WEFT_FUSED=native"]
+    choice._forced.clear()
+    monkeypatch.setenv("WEFT_FUSED", "torch")
+    assert choice.forced("fused") == "torch" and choice.forced("cells") == "auto"
 
-    monkeypatch.setattr(choice, "_fastest", slower)
-    assert choice.choose("a product", WAYS) == "two"
-    assert choice.reasons() == {"a product": "the other process"}
-    assert not list(measured.directory().glob(".writing-*"))
+
+def test_old_names_of_ways_still_work() -> None:
+    with choice.use(cells="written"):  # type: ignore[arg-type]
+        assert choice.forced("cells") == "bptt"
+
+
+ALL = ("native", "operation", "tiles", "narrow")
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[1]", b'{"key": 1}', b'{"key": "k", "way": "x", "why": ""}']
+    ("layer", "want"),
+    [
+        (rules.Layer("lstm", 1, 1, 256, training=False), "native"),
+        (rules.Layer("lstm", 8, 1, 256, training=False), "steps"),
+        (rules.Layer("gru", 8, 1, 256, training=True), "operation"),
+        (rules.Layer("lstm", 4, 30, 1024, training=True), "native"),
+        (rules.Layer("lstm", 32, 30, 512, training=True), "tiles"),
+        (rules.Layer("gru", 128, 30, 64, training=True), "native"),
+        (rules.Layer("lstm", 32, 30, 256, training=True, bfloat16=True), "operation"),
+        (rules.Layer("lstm", 32, 30, 256, training=True, bfloat16=True, padding=True), "tiles"),
+        (rules.Layer("gru", 8, 30, 512, training=True, bfloat16=True), "narrow"),
+    ],
+    ids=str,
 )
-def test_a_damaged_file_is_measured_and_written_again(
-    monkeypatch: pytest.MonkeyPatch, content: bytes
+def test_the_rule_of_recurrent_layers(layer: rules.Layer, want: str) -> None:
+    assert rules.recurrent(layer, ALL) == want
+    if want not in ("steps", "operation"):
+        assert rules.recurrent(layer, ("native",)) == "native"
+
+
+def test_the_rule_of_products() -> None:
+    assert rules.product(1024, 512, 512, ("torch", "tiles")) == "tiles"
+    assert rules.product(1024, 512, 512, ("torch",)) == "torch"
+    assert rules.product(128, 512, 512, ("torch", "tiles")) == "torch"
+
+
+@pytest.mark.parametrize(
+    ("maker", "capability", "want"),
+    [
+        ("AuthenticAMD", "AVX512", "onednn"),
+        ("AuthenticAMD", "AVX2", "torch"),
+        ("GenuineIntel", "AVX512", "torch"),
+    ],
+)
+def test_onednn_multiplies_where_mkl_leaves_avx512_unused(
+    monkeypatch: pytest.MonkeyPatch, maker: str, capability: str, want: str
 ) -> None:
-    fastest(monkeypatch, "two")
-    choice.choose("a product", WAYS)
-    (file,) = measured.directory().glob("*.json")
-    file.write_bytes(content)
-    for says in ("three", "one"):
-        choice.keep({})
-        fastest(monkeypatch, says)
-        assert choice.choose("a product", WAYS) == "three"
-
-
-def test_without_a_cache_the_first_way_is_taken_by_rule(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_text("no folder")
-    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "file"))
-    asked = fastest(monkeypatch, "two")
-    assert choice.choose("a product", WAYS) == "one"
-    assert asked == [] and "cannot be written" in choice.reasons()["a product"]
-    assert not measured.writable() and list(measured.everything()) == []
-
-
-def test_without_a_home_the_first_way_is_taken_by_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    def homeless() -> Path:
-        raise RuntimeError("no home directory")
-
-    for name in ("WEFT_CACHE", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(Path, "home", homeless)
-    asked = fastest(monkeypatch, "two")
-    assert choice.choose("a product", WAYS) == "one" and asked == []
-
-
-def test_a_training_begins_with_no_choice_and_measures_no_more_after_its_first_update(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked = fastest(monkeypatch, "two")
-    choice.keep({"before": "one"})
-    with choice.training():
-        assert choice.taken() == {} and choice.meeting()
-        assert choice.choose("in the first update", WAYS) == "two"
-        choice.fix()
-        assert not choice.meeting()
-        assert choice.choose("in the first update", WAYS) == "two"
-        assert choice.choose("later", WAYS) == "one"
-    assert choice.taken() == {"before": "one"} and len(asked) == 1
-    assert choice.choose("later", WAYS) == "two"  # the rule's choice was kept nowhere
+    monkeypatch.setattr(rules, "vendor", lambda: maker)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    assert rules.product(64, 512, 512, ("torch", "onednn")) == want

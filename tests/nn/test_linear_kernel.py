@@ -1,9 +1,4 @@
-"""Law 7 for the one linear product: oneDNN's and torch's agree, and one of them is chosen once."""
-
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+"""Law 7 for the one linear product: oneDNN's and torch's agree."""
 
 import pytest
 import torch
@@ -14,21 +9,12 @@ from tests.laws.members import normal
 from tests.nn.ways import needs_tiles
 from weft.errors import ConfigError
 from weft.nn.kernels import choice, tiles
-from weft.nn.kernels.linear import linear, onednn, product_for
+from weft.nn.kernels.linear import linear, onednn
 
 needs_onednn = pytest.mark.skipif(onednn() is None, reason="this torch has no oneDNN product")
 other_ways = pytest.mark.parametrize(
     "way", [pytest.param("onednn", marks=needs_onednn), pytest.param("tiles", marks=needs_tiles)]
 )
-
-
-@pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> object:
-    before = choice.taken()
-    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "cache"))
-    choice.keep({})
-    yield
-    choice.keep(before)
 
 
 def both(*sizes: int, bias: bool, way: str) -> list[tuple[Tensor, ...]]:
@@ -96,46 +82,6 @@ def test_tiles_are_shared_with_onednn() -> None:
     for _ in range(20):
         assert torch.equal(F.linear(half, other), theirs)
         assert torch.equal(tiles.product(x, weight, None), ours)
-
-
-@needs_onednn
-@pytest.mark.parametrize("name", ["torch", "onednn"])
-def test_what_a_run_took_is_kept_whatever_a_probe_would_say(name: str) -> None:
-    key = f"linear large float32 threads={torch.get_num_threads()}"
-    choice.keep({key: name})
-    assert product_for(1 << 26) == name
-    assert choice.reasons() == {}  # nothing was measured
-
-
-def test_a_probe_measures_once_and_draws_no_random_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = torch.get_rng_state()
-    name = product_for(1 << 26)
-    assert torch.equal(state, torch.get_rng_state())
-    assert name in choice.reasons()[f"linear large float32 threads={torch.get_num_threads()}"] or not onednn()
-    monkeypatch.setattr(choice, "_fastest", lambda ways: pytest.fail("measured again"))
-    assert product_for(1 << 26) == name
-
-
-@pytest.mark.parametrize(("one", "two", "want"), [(1.0, 0.97, "one"), (1.0, 0.9, "two"), (0.5, 0.9, "one")])
-def test_where_two_are_level_the_first_is_taken(
-    monkeypatch: pytest.MonkeyPatch, one: float, two: float, want: str
-) -> None:
-    now = [0.0]
-
-    def takes(seconds: float) -> Callable[[], None]:
-        return lambda: now.__setitem__(0, now[0] + seconds)
-
-    monkeypatch.setattr(choice.time, "thread_time", lambda: now[0])
-    assert choice.choose("two ways", {"one": takes(one), "two": takes(two)}) == want
-
-
-def test_threads_choose_once() -> None:
-    calls: list[int] = []
-    ways = {name: lambda: calls.append(threading.get_ident()) for name in ("one", "two")}
-    with ThreadPoolExecutor(8) as pool:
-        names = set(pool.map(lambda _: choice.choose("shared", ways), range(64)))
-    assert len(names) == 1
-    assert len(set(calls)) == 1
 
 
 @pytest.mark.parametrize("odd", ["float64", "bfloat16", "one row", "autocast", "wrong sizes"])

@@ -89,21 +89,3 @@ def test_bfloat16_is_forced_only_under_autocast() -> None:
     cell, x = GRU(3, 5), torch.zeros(2, 9, 3)
     with choice.use(cells="narrow"), pytest.raises(ConfigError, match="only under autocast"):
         cell(x, cell.start(x))
-
-
-@needs_native
-def test_under_autocast_the_clock_chooses_among_both_dtypes(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
-    asked: list[list[str]] = []
-    monkeypatch.setenv("WEFT_CACHE", str(tmp_path))
-    monkeypatch.setattr(choice, "_fastest", lambda ways: (asked.append(list(ways)) or "native", "1 ms"))
-    cell, x = GRU(3, 5), torch.zeros(2, 9, 3)
-    with choice.use(cells="auto"), choice.training(), torch.autocast("cpu", torch.bfloat16):
-        y, _ = cell(x, cell.start(x))
-    assert y.dtype == torch.float32
-    assert [name for name in asked[0] if name != "tiles"] == [
-        *(["narrow"] if native.narrow_cells() else []),
-        "native",
-        "operation",
-    ]

@@ -1,139 +1,103 @@
-"""Which kernels a training uses is settled by its first update, recorded, and the same for all processes."""
+"""One recipe and seed give one model, whatever else the machine does; a run that moves is told."""
 
-from collections.abc import Iterator
+import hashlib
+import threading
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
+from tests.commands import corpus
+from tests.commands.shell import weft
 from tests.train.toy import Notes, Task, quiet
-from tests.train.traces import BUSY, terminate, unbroken
-from weft.nn.cells.gru import GRU
-from weft.nn.kernels import choice
-from weft.nn.kernels.linear import onednn, product_for
-from weft.train import kernels
+from tests.train.traces import BUSY, terminate
+from weft.nn import devices
+from weft.train import course, kernels
 from weft.train.checkpoints import Checkpoints
 from weft.train.loop import train
-from weft.train.processes import Processes
-from weft.train.workers import Workers
+from weft.train.precision import decide
+from weft.train.resume import about
+from weft.train.saved import About
 
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "cache"))
-    before = torch.get_num_threads()
-    with choice.use(cells="auto", linear="auto"):  # whatever is forced for the suite
-        yield
-    torch.set_num_threads(before)
+def digest_of_training(recipe: Path, run: Path) -> str:
+    changes = [
+        "model.encoder={use: recurrent, cell: lstm, sizes: [67], bidirectional: true, dropout: 0.3}",
+        "training.max_updates=20",
+        "training.validate_every=20",
+        "training.precision=float32",
+    ]
+    answer = weft("train", recipe, "--run", run, *changes)
+    assert answer.code == 0, answer.err
+    return hashlib.sha256((run / "model.safetensors").read_bytes()).hexdigest()
 
 
-def clock_says(monkeypatch: pytest.MonkeyPatch, place: int) -> None:
-    monkeypatch.setattr(choice, "_fastest", lambda ways: (list(ways)[place], "1 ms"))
-
-
-def recorded(run: Path) -> dict[str, Any]:
-    saved = Checkpoints(run, print).newest()
-    assert saved is not None
-    return {"kernels": saved.state.about.kernels, "machine": saved.state.about.machine}
-
-
-@pytest.mark.skipif(onednn() is None, reason="this torch has one product only")
-def test_a_resumed_run_keeps_its_kernels_whatever_the_clock_says_now(
+def test_a_disturbed_training_with_an_empty_cache_gives_the_same_model(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    clock_says(monkeypatch, -1)
-    assert (
-        train(Task(on_batch=terminate(8)), tmp_path / "run", BUSY, quiet(tmp_path / "run")).exit_code == 143
-    )
-    before = recorded(tmp_path / "run")
-    assert before["kernels"] and set(before["kernels"].values()) <= {"onednn", "tiles"}
-    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "empty"))
-    clock_says(monkeypatch, 0)
-    train(Task(), tmp_path / "run", BUSY, quiet(tmp_path / "run"))
-    assert recorded(tmp_path / "run")["kernels"] == before["kernels"]
+    recipe = corpus.make(tmp_path / "toy")
+    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "one"))
+    quiet_one = digest_of_training(recipe, tmp_path / "quiet")
+    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "two"))
+    done = threading.Event()
 
+    def disturb() -> None:
+        noise = torch.ones(300, 300)
+        while not done.is_set():
+            noise @ noise
 
-def test_after_the_first_update_no_clock_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    updates: list[int] = []
-    monkeypatch.setattr(
-        choice, "_fastest", lambda ways: (updates.append(task.batches) or next(iter(ways)), "")
-    )
-    task = Watching()
-    train(task, tmp_path, BUSY, quiet(tmp_path))
-    assert task.batches > 3 * BUSY.accumulate
-    assert updates and max(updates) <= BUSY.accumulate
-    assert "rows>=8" in " ".join(recorded(tmp_path)["kernels"])
-
-
-class Watching(Task):
-    """Meets layers and products of new sizes at every batch."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.batches = 0
-
-    def batch(self, ids: Any) -> Any:
-        self.batches += 1
-        size = min(self.batches, 9)
-        cell = GRU(3, 5)
-        x = torch.zeros(2 * size, size, 3)
-        cell(x, cell.start(x))
-        cell = GRU(3, size + 6)
-        cell(x, cell.start(x))
-        product_for(1 << 26)
-        return super().batch(ids)
-
-
-def test_what_the_first_update_meets_is_decided_for_every_size_and_number_of_threads() -> None:
-    with choice.training():
-        cell = GRU(3, 5)
-        x = torch.zeros(2, 4, 3)
-        with torch.autocast("cpu", torch.bfloat16):  # a validation is in float32
-            cell(x, cell.start(x))
-        workers = Workers(0, 2, CPU)
-        workers.threads, workers.count = 2, 2
-        kernels.decide(workers, Processes(CPU), CPU)
-        taken = choice.taken()
-        for threads in (1, 2):
-            assert f"linear large float32 threads={threads}" in taken
-            ours = [key for key in taken if key.startswith("gru") and f"threads={threads}" in key]
-            ours = [key for key in ours if "mostly padding" not in key]
-            assert len(ours) == 18, ours  # rows, steps, training in bfloat16 and inference in float32
-            assert sum("autocast training" in key for key in ours) == 9
-        assert torch.get_num_threads() == 2
-
-
-def test_all_processes_take_the_kernels_of_the_first() -> None:
-    class Second(Processes):
-        first = False  # type: ignore[assignment]
-
-        def told(self, value: Any = None) -> Any:
-            return {"a product": "the first one's"}
-
-    with choice.training():
-        choice.choose("another product", {"one": lambda: None})
-        kernels.decide(Workers(1, 1, CPU), Second(CPU), CPU)
-        assert choice.taken() == {"a product": "the first one's"}
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    try:
+        busy_one = digest_of_training(recipe, tmp_path / "busy")
+    finally:
+        done.set()
+        thread.join()
+    assert busy_one == quiet_one
 
 
 def test_a_run_that_moves_to_another_machine_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     train(Task(on_batch=terminate(8)), tmp_path, BUSY, quiet(tmp_path))
     notes = Notes()
-    monkeypatch.setattr(kernels.measured, "machine", lambda: "a slide rule")
+    monkeypatch.setattr(kernels, "machine", lambda: "a slide rule")
     train(Task(), tmp_path, BUSY, quiet(tmp_path, notes))
     (said,) = [warning for warning in notes.warnings if "slide rule" in warning]
     assert "torch" in said and "last digits" in said
 
 
-def test_two_trainings_take_the_same_kernels_whatever_the_clock_says(
+def test_checkpoints_name_the_machine_and_no_kernels(tmp_path: Path) -> None:
+    train(Task(on_batch=terminate(8)), tmp_path, BUSY, quiet(tmp_path))
+    saved = Checkpoints(tmp_path, print).newest()
+    assert saved is not None
+    assert saved.state.about.machine == kernels.machine()
+    assert saved.state.about.precision == "float32" and saved.state.about.kernels == {}
+
+
+def test_a_checkpoint_with_kernels_of_an_earlier_version_resumes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    clock_says(monkeypatch, -1)
-    one = unbroken(tmp_path / "one", BUSY)
-    clock_says(monkeypatch, 0)
-    two = unbroken(tmp_path / "two", BUSY)
-    assert one.differs(two) == []
-    assert recorded(tmp_path / "one")["kernels"] == recorded(tmp_path / "two")["kernels"]
+    with monkeypatch.context() as patch:
+        older = {"kernels": {"linear large float32 threads=1": "onednn"}}
+        patch.setattr(course, "about", lambda optimiser, settings: about(optimiser, settings) | older)
+        train(Task(on_batch=terminate(8)), tmp_path, BUSY, quiet(tmp_path))
+    saved = Checkpoints(tmp_path, print).newest()
+    assert saved is not None and saved.state.about.kernels == older["kernels"]
+    assert train(Task(), tmp_path, BUSY, quiet(tmp_path)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("fast", "deterministic", "want"),
+    [(True, False, "bfloat16"), (True, True, "float32"), (False, False, "float32")],
+)
+def test_auto_means_bfloat16_where_the_processor_multiplies_it(
+    monkeypatch: pytest.MonkeyPatch, fast: bool, deterministic: bool, want: str
+) -> None:
+    monkeypatch.setattr(devices, "fast_bfloat16", lambda device: fast)
+    settings = replace(BUSY, precision="auto", deterministic=deterministic)
+    assert decide(settings, CPU, None) == want
+    assert decide(settings, CPU, About(precision="bfloat16")) == "bfloat16"
+    assert decide(settings, CPU, About(kernels={"precision": "bfloat16"})) == "bfloat16"
+    assert decide(replace(settings, precision="float32"), CPU, None) == "float32"

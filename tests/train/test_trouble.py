@@ -20,7 +20,6 @@ from tests.train.test_update import ROWS, Broken, fresh, step
 from tests.train.toy import Model, Notes, Task, Validation, quiet, settings
 from weft.errors import ConfigError
 from weft.nn.heads.head import Loss
-from weft.nn.kernels import choice
 from weft.train import seeds
 from weft.train.checkpoints import Checkpoints
 from weft.train.divergence import Divergence
@@ -165,8 +164,6 @@ def test_deterministic_holds_inside_and_is_undone(monkeypatch: pytest.MonkeyPatc
     with seeds.deterministic(True):
         assert torch.are_deterministic_algorithms_enabled()
         assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
-        slow = {"first": lambda: sum(range(20_000)), "fast": lambda: None}
-        assert choice.choose("a sum that is told from chance", slow) == "first"
     assert not torch.are_deterministic_algorithms_enabled()
     with seeds.deterministic(False):
         assert not torch.are_deterministic_algorithms_enabled()
@@ -182,7 +179,6 @@ def test_a_bidirectional_lstm_with_dropout_trained_twice_is_bit_equal(tmp_path: 
     ]
     models = []
     for name in ("one", "two"):
-        choice.keep({})  # as a new process
         answer = weft("train", recipe, "--run", tmp_path / name, "--deterministic", *changes)
         assert answer.code == 0, answer.err
         models.append((tmp_path / name / "model.safetensors").read_bytes())

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.wording import plural
-
 if TYPE_CHECKING:
     import torch
 
@@ -27,12 +25,14 @@ def command() -> None:
 
     from weft import machine
     from weft.nn import devices
+    from weft.nn.kernels.rules import processor
     from weft.store.cache import cache_directory
     from weft.version import __version__
 
     click.echo(f"weft {__version__}, Python {platform.python_version()}, {platform.platform()}")
     click.echo("  " + ", ".join(f"{name} {_version(name)}" for name in LIBRARIES))
-    click.echo(f"processor: {_processor()}, {machine.cores()} of {os.cpu_count()} cores available")
+    name = processor()["model name"]
+    click.echo(f"processor: {name}, {machine.cores()} of {os.cpu_count()} cores available")
     click.echo(
         f"threads: torch uses {torch.get_num_threads()}, "
         + ", ".join(f"{name}={os.environ.get(name)}" for name in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY"))
@@ -46,8 +46,6 @@ def command() -> None:
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU"
     click.echo(f"device: {name}; bfloat16 in hardware: {'yes' if fast else 'no'}")
     in_training = "float32" if not fast else "bfloat16 autocast"
-    if fast and device.type == "cpu":
-        in_training = "float32 or bfloat16 autocast, whichever computes the first batch faster,"
     click.echo(f"precision auto: {in_training} in training, float32 elsewhere")
     click.echo(f"token stores: {cache_directory() / 'stores'}")
     for line in _kernels(device):
@@ -58,18 +56,10 @@ def command() -> None:
 
 
 def _kernels(device: "torch.device") -> list[str]:
-    """The kernels that run here for linear layers and recurrent cells, and why."""
-    import torch as t
-
+    """The compiled code that runs here, and the kernels that are forced."""
     from weft import native
-    from weft.nn.cells.coupled import Coupled
-    from weft.nn.cells.elman import Elman
-    from weft.nn.cells.gru import GRU
-    from weft.nn.cells.lstm import LSTM
-    from weft.nn.cells.peephole import Peephole
-    from weft.nn.kernels import choice, measured
+    from weft.nn.kernels import choice
     from weft.nn.kernels.cells import triton
-    from weft.nn.kernels.linear import BROAD, product_for
 
     compiled = native.loaded()
     there = f"yes, {compiled.reason}" if compiled.library else f"no, so they run slower: {compiled.reason}"
@@ -80,29 +70,8 @@ def _kernels(device: "torch.device") -> list[str]:
     reason = triton.why_not(device)
     said = f"not used: {reason}" if reason else "used for peephole, minGRU, SRU, normalised gates and others"
     lines.append(f"Triton kernels: {said}")
-    for switch in choice.switched():
-        lines.append(f"  {switch} forces a kernel; the choices below ignore it")
-    with choice.use(linear="auto", cells="auto"):
-        product_for(1 << 26)
-        product_for(1 << 26, BROAD)
-        x = t.zeros(64, 20, 256)
-        for kind in (LSTM, Peephole, Coupled, GRU, Elman):
-            cell = kind(256, 256)
-            cell(x, cell.start(x))
-    taken, reasons = choice.taken(), choice.reasons()
-    lines.append(
-        "kernels chosen by a float32 measurement (operation: torch's own; native, tiles: compiled with Weft):"
-    )
-    lines += [f"  {key}: {name} ({reasons.get(key, 'as saved in the run')})" for key, name in taken.items()]
-    kept = len(list(measured.everything()))
-    where = (
-        f"{plural(kept, 'kernel choice')} saved in {measured.directory()}"
-        if measured.writable()
-        else (
-            "kernel choices are not saved: the cache directory is not writable; set WEFT_CACHE to one that is"
-        )
-    )
-    lines.append(f"  {where}")
+    lines += [f"  {switch} forces a kernel" for switch in choice.switched()]
+    lines.append("kernels: chosen by shape and processor, docs/reference/kernels.md")
     return lines
 
 
@@ -158,12 +127,3 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "missing"
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-        return names[0]
-    except (OSError, IndexError):
-        return platform.processor() or platform.machine()

@@ -40,21 +40,16 @@ def command(run: Path, plugins: tuple[str, ...]) -> None:
         click.echo(f"the model is the mean of updates {', '.join(map(str, index.mean.of))}")
     kept = sorted(path.name for path in (run / "checkpoints").glob("step-*"))
     click.echo(f"checkpoints: {', '.join(kept) or 'none'}\n")
-    for line in _kernels(checkpoints):
+    for line in _machine(checkpoints):
         click.echo(line)
     click.echo("recipe, with all defaults")
     click.echo((run / "recipe.yaml").read_text("utf-8").rstrip())
 
 
-def _kernels(checkpoints: "Checkpoints") -> list[str]:
-    """The machine and the kernels of the training, from the newest checkpoint."""
+def _machine(checkpoints: "Checkpoints") -> list[str]:
+    """The machine and the precision of the training, from the newest checkpoint."""
     saved = checkpoints.newest()
-    if saved is None or not saved.state.about.kernels:
+    if saved is None or not saved.state.about.machine:
         return []
     about = saved.state.about
-    where = f" on {about.machine}" if about.machine else ""
-    return [
-        f"trained{where}; kernels (docs/reference/kernels.md)",
-        *(f"  {key}: {name}" for key, name in sorted(about.kernels.items())),
-        "",
-    ]
+    return [f"trained on {about.machine}{f', in {about.precision}' if about.precision else ''}", ""]

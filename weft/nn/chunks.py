@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weft.nn.kernels import choice
+from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.light.matrix import Terms, compiled, why_not_compiled
-from weft.nn.kernels.ways import Way, pick
 
 CHUNK = 64  # steps per chunk, a power of two
 

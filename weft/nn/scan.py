@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from weft.nn.kernels import choice
+from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.exported import Tensors, repeated
 from weft.nn.kernels.light.recurrence import recurrence
-from weft.nn.kernels.ways import Way, pick
 from weft.shapes import exporting
 
 

@@ -97,7 +97,10 @@ class Course:
         if self.saved == self.position.update:
             return
         if session.processes.first or session.sharded:
-            known = about(self.optimiser, session.settings) | kernels.record()
+            known = about(self.optimiser, session.settings) | {
+                "machine": kernels.machine(),
+                "precision": session.settings.precision,
+            }
             copy = partial(
                 snapshot_of,
                 self.model,
@@ -213,8 +216,6 @@ class Course:
         spent = self._agree()
         self.position = self.clock.after(before, self.position, group, taken, spent)
         self.carried = taken.carried
-        if self.position.update == 1:
-            kernels.decide(session.workers, session.processes, session.device)
         self._warn(group, taken)
         session.report.moved(self.position.update, self.position.done(settings))
         self.monitors.after(self.position, group, taken)

@@ -1,52 +1,44 @@
-"""The kernels of a training: chosen during its first update and stored in its checkpoints.
+"""The machine of a training, which its checkpoints name: on another one, sums may round differently.
 
-Two runs of one recipe and seed on one machine therefore add numbers in the same order, interrupted or not.
-The kernels of the first update are timed for every size that may follow, unless this machine's cache has the
-result; anything used later is chosen by a rule, not by timing. Read next: ../nn/kernels/choice.py.
+Read next: resume.py; ../nn/kernels/rules.py, which chooses kernels by the kind of processor.
 """
 
-from typing import Any
+import os
 
 import torch
 
-from weft.nn.kernels import choice, linear, measured
-from weft.train.processes import Processes
+from weft import native
+from weft.nn.kernels import choice, rules
 from weft.train.saved import About
-from weft.train.workers import Workers, threads
+
+SETTINGS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR")
+"""Environment variables that limit the instruction sets of the libraries."""
 
 
-def decide(workers: Workers, processes: Processes, device: torch.device) -> None:
-    """After the first update: choose kernels for all sizes and all processes, then stop measuring.
+def machine() -> str:
+    """What the rounding of a training depends on, as text for people.
 
-    Args:
-        workers: parallel batches have fewer threads each than a validation.
-        processes: the first one chooses for all.
-        device: on a GPU there is nothing to choose.
+    Example:
+        >>> "torch" in machine()
+        True
     """
-    if processes.first and device.type == "cpu":
-        with torch.autocast("cpu", enabled=False):
-            for count in sorted({workers.threads, workers.threads // workers.count}):
-                with threads(count, workers.threads):
-                    linear.decide()
-                    for each in choice.met():
-                        each()
-    choice.keep(processes.told(choice.taken()))
-    choice.fix()
+    compiled = native.loaded()
+    code = compiled.reason if compiled.library else "none"
+    limits = [f"{name}={os.environ[name]}" for name in SETTINGS if os.environ.get(name)]
+    return ", ".join(
+        [
+            rules.processor()["model name"],
+            f"torch {torch.__version__} ({torch.backends.cpu.get_cpu_capability()})",
+            f"compiled code: {code}",
+            *limits,
+            f"threads: {torch.get_num_threads()}",
+            *choice.switched(),
+        ]
+    )
 
 
-def record() -> dict[str, Any]:
-    """The kernels and the machine, for a checkpoint."""
-    return {"kernels": choice.taken(), "machine": machine()}
-
-
-def restore(about: About) -> str:
-    """Use the kernels of a checkpoint.
-
-    Returns:
-        A warning if this machine may round differently, else "".
-    """
-    choice.keep(about.kernels)
-    choice.fix()
+def moved(about: About) -> str:
+    """A warning if a checkpoint is from a machine that may round differently, else ""."""
     then, now = about.machine, machine()
     if then in ("", now):
         return ""
@@ -54,8 +46,3 @@ def restore(about: About) -> str:
         f"this run was trained on {then} and resumes on {now}; the result may differ from an uninterrupted "
         "run in the last digits"
     )
-
-
-def machine() -> str:
-    """The machine, the number of threads and the forced kernels."""
-    return ", ".join([measured.machine(), f"threads: {torch.get_num_threads()}", *choice.switched()])

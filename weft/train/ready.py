@@ -23,6 +23,7 @@ from weft.train.monitors import Monitors
 from weft.train.objectives.objective import Criterion
 from weft.train.position import Position
 from weft.train.resume import resume
+from weft.train.saved import About
 from weft.train.session import Session
 from weft.train.settings import Settings
 from weft.train.tuned import Frozen, apply, scales
@@ -78,19 +79,19 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
     criterion = settings.objective.build(pipeline, model)
     frozen, optimiser = _optimiser(settings, model, criterion)
     plan, position = training.plan(settings.seed), Position()
+    before: About | None = None
     for _ in session.turns():
-        position, history = resume(
+        position, history, before = resume(
             session.checkpoints, model, optimiser, plan, history, settings, criterion.own
         )
         if session.processes.first:
             session.checkpoints.write_index(history)
     frozen.at(position.update)
-    decided = precision.decide(session, training, criterion, plan, position)
-    session = replace(session, settings=replace(settings, precision=decided.precision))
-    settings = session.settings
+    settings = replace(settings, precision=precision.decide(settings, session.device, before))
+    session = replace(session, settings=settings)
     carried = carry.restored(training, session.checkpoints, position, model, session.device)
     report.started(position.update, history.has(position.update))
-    report.said(_introduction(session, model, position, decided.why))
+    report.said(_introduction(session, model, position))
     if settings.compile:
         report.said(compiling.sentence(blocks))
     first = session.processes.first
@@ -156,11 +157,10 @@ def _optimiser(
     return frozen, optimiser
 
 
-def _introduction(session: Session, model: nn.Module, position: Position, why: str) -> str:
+def _introduction(session: Session, model: nn.Module, position: Position) -> str:
     workers, device = session.workers, session.device
     parameters = sum(parameter.numel() for parameter in model.parameters())
     computed = "bfloat16 autocast" if session.settings.precision == "bfloat16" else "float32"
-    computed += f" ({why})" if why else ""
     starts = f"resumes after update {position.update:,}" if position.update else "starts"
     threads = plural(workers.threads, "thread")
     if workers.count > 1:

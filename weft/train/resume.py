@@ -13,6 +13,7 @@ from weft.train.guard import NonFinite
 from weft.train.history import History
 from weft.train.objectives.objective import together
 from weft.train.position import Plan, Position
+from weft.train.saved import About
 from weft.train.settings import Settings
 
 
@@ -29,7 +30,7 @@ def resume(
     history: History,
     settings: Settings,
     own: nn.Module | None = None,
-) -> tuple[Position, History]:
+) -> tuple[Position, History, About | None]:
     """Load model and optimiser from the newest checkpoint; without one, start at the beginning.
 
     Args:
@@ -41,14 +42,14 @@ def resume(
         own: the objective's own module, if any; loaded too.
 
     Returns:
-        The position, and the validations up to it.
+        The position, the validations up to it, and what the checkpoint says of the earlier training.
 
     Raises:
         CheckpointError: there are checkpoints, but none can be loaded, or they do not fit the recipe.
     """
     saved = checkpoints.newest()
     if saved is None:
-        return Position(), history
+        return Position(), history, None
     position = saved.position
     place = str(checkpoints.path(position.update))
     for key, now in about(optimiser, settings).items():
@@ -58,8 +59,7 @@ def resume(
                 f"{place}: expected {key} {then}, as in the earlier training, got {now}; set it back or "
                 "use another --run"
             )
-    # Use the same kernels as before, so that sums have the same order; a forced kernel stays forced.
-    if warning := kernels.restore(saved.state.about):
+    if warning := kernels.moved(saved.state.about):
         checkpoints.warn(warning)
     batches = len(plan.epoch(position.epoch)) if position.index else position.batches
     if batches != position.batches:
@@ -73,7 +73,7 @@ def resume(
         history.with_saved(entries).until(position.update)
         for entries in (saved.state.validations, checkpoints.index().validations)
     ]
-    return position, max(known, key=lambda one: len(one.entries))
+    return position, max(known, key=lambda one: len(one.entries)), saved.state.about
 
 
 def roll_back(

@@ -27,12 +27,19 @@ class Written(jsonfile.Form):
 
 
 class About(jsonfile.Form):
-    """Settings that a resumed run must share, and the kernels that it reuses."""
+    """Settings that a resumed run must share, and where it was trained.
+
+    seed, optimiser: of the settings.
+    precision: what `precision: auto` meant.
+    machine: processor, torch and threads, as text.
+    kernels: written by earlier versions; only their precision is read.
+    """
 
     seed: int | None = None
     optimiser: str = ""
-    kernels: dict[str, str] = jsonfile.field(default_factory=dict)
+    precision: str = ""
     machine: str = ""
+    kernels: dict[str, str] = jsonfile.field(default_factory=dict)
 
 
 class SavedState(jsonfile.Form):

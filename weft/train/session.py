@@ -10,7 +10,6 @@ from pathlib import Path
 
 import torch
 
-from weft.nn.kernels import choice
 from weft.store import claim
 from weft.train import seeds
 from weft.train.checkpoints import Checkpoints
@@ -88,7 +87,6 @@ def session(
     with ExitStack() as stack:
         enter = stack.enter_context
         enter(seeds.deterministic(settings.deterministic))
-        enter(choice.training())
         processes = enter(Processes(device))
         if processes.first:
             enter(claim.claim(run))

@@ -97,7 +97,7 @@ def saved_bytes(opened: LoadedRun, subject: Inspected) -> int | None:
     model.requires_grad_(True)
     try:
         with torch.enable_grad():
-            model.loss(subject.batch)  # type: ignore[operator]  # warm-up: kernels are chosen now
+            model.loss(subject.batch)  # type: ignore[operator]  # warm-up
             with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
                 kept = model.loss(subject.batch)  # type: ignore[operator]
                 del kept

@@ -22,7 +22,7 @@ from weft import native
 from weft.errors import ConfigError
 from weft.native import pointer
 from weft.nn.kernels import choice
-from weft.nn.kernels.ways import Way, fused, pick, why_not_native
+from weft.nn.kernels.choice import Way, fused, pick, why_not_native
 from weft.nn.randomness import for_rows, open_generator, open_rows
 
 LEVELS = 1 << 16

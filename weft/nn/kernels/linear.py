@@ -2,36 +2,28 @@
 
 torch multiplies float32 matrices with MKL, which does not use AVX-512 on some processors. oneDNN, from the
 same wheel, can be twice as fast there and slower elsewhere. Its operation is private to torch, so it is used
-only if it works, agrees with the plain product and is measured to be faster. On processors with tiles (AMX),
-Weft's compiled code can multiply float32 on them. The plain twin is torch.nn.functional.linear. Read next:
-ways.py, choice.py, tiles.py.
+only if it works and agrees with the plain product. On processors with tiles (AMX), Weft's compiled code can
+multiply float32 on them. The plain twin is torch.nn.functional.linear. Read next: rules.py, which chooses;
+tiles.py.
 """
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft import native
-from weft.nn.kernels import choice, tiles
+from weft.nn.kernels import choice, rules, tiles
 from weft.nn.kernels.autocast import cast_weight
+from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.repeated import Products, shared
-from weft.nn.kernels.ways import Way, pick
 
 SMALL = 1 << 20  # below this many multiplications the call overhead exceeds the product
-LARGE = 1 << 25
 PLAIN = (Tensor, nn.Parameter)
 Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
-Size = Literal["small", "large"]
-PROBES: dict[Size, tuple[int, int, int]] = {
-    "small": (64, 256, 512),
-    "large": (256, 512, 512),
-}  # rows, in, out
-BROAD = 120  # rows * outputs / (rows + outputs): how often each number prepared for the tiles is reused
-PROBES_BROAD: dict[Size, tuple[int, int, int]] = {"small": (256, 128, 256), "large": (512, 256, 512)}
 
 
 def linear(
@@ -74,51 +66,18 @@ class Linear(nn.Linear):
         return linear(x, self.weight, self.bias)
 
 
-def product_for(multiplications: int, breadth: float = 0) -> str:
-    """The fastest float32 product of this size on the CPU: "torch", "onednn" or "tiles".
-
-    Args:
-        multiplications: number of scalar multiplications of the product.
-        breadth: its rows times its outputs, divided by their sum.
-    """
-    size: Size = "large" if multiplications >= LARGE else "small"
-    broad = breadth >= BROAD and native.tiles()
-    name = choice.known(_key(size, broad))
-    return name if name in _products(broad) else _fastest(size, broad)
-
-
-def decide() -> None:
-    """Choose the way for every class of sizes now."""
-    for size in PROBES:
-        for broad in (False, True) if native.tiles() else (False,):
-            _fastest(size, broad)
-
-
-def _key(size: Size, broad: bool) -> str:
-    return f"linear {size} float32{' broad' if broad else ''} threads={choice.threads()}"
-
-
-def _products(broad: bool) -> list[str]:
-    return ["torch", *(["onednn"] if onednn() is not None else []), *(["tiles"] if broad else [])]
-
-
-def _fastest(size: Size, broad: bool) -> str:
-    rows, inputs, outputs = (PROBES_BROAD if broad else PROBES)[size]
-    with torch.inference_mode(False), torch.no_grad(), torch.autocast("cpu", enabled=False):
-        x, weight = torch.full((rows, inputs), 0.5), torch.full((outputs, inputs), 0.25)
-        pieces = {name: functools.partial(WAYS[name].run, x, weight, None) for name in _products(broad)}
-        return choice.choose(_key(size, broad), pieces)
-
-
 def _way(x: Tensor, weight: Tensor, backend: choice.Products | None) -> Way[Tensor]:
-    """The forced way, or the fastest for this product."""
+    """The forced way, or the one that the rule gives."""
     asked = choice.check("backend", backend, "linear") if backend else choice.forced("linear")
+    if asked != "auto" or choice.traced():
+        return pick("linear", tuple(WAYS.values()), (), asked=asked)
+    rows, inputs = x.numel() // x.shape[-1], x.shape[-1]
+    return WAYS[rules.product(rows, inputs, len(weight), _available())]
 
-    def fastest(_: Sequence[Way[Tensor]]) -> Way[Tensor]:
-        rows, outputs = x.numel() // x.shape[-1], weight.shape[0]
-        return WAYS[product_for(x.numel() * outputs, rows * outputs / (rows + outputs))]
 
-    return pick("linear", tuple(WAYS.values()), (), asked=asked, fastest=fastest)
+@functools.cache
+def _available() -> tuple[str, ...]:
+    return tuple(name for name, way in WAYS.items() if way.why_not is None or not way.why_not())
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from torch.nn import functional
 from weft import native
 from weft.errors import ShapeError
 from weft.native import pointer
-from weft.nn.kernels.ways import Way, fused, pick, why_not_native
+from weft.nn.kernels.choice import Way, fused, pick, why_not_native
 
 
 class Places(NamedTuple):

@@ -16,7 +16,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from weft import native
 from weft.native import CELLS, KINDS, pointer
 from weft.nn.kernels import choice, tiles
-from weft.nn.kernels.ways import why_not_native
+from weft.nn.kernels.choice import why_not_native
 
 Packed = TypeVar("Packed")
 _kept: "WeakKeyDictionary[nn.Module, dict[Packing, tuple[object, object]]]" = WeakKeyDictionary()

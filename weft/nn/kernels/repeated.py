@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from weft.nn.kernels import choice
-from weft.nn.kernels.ways import fused
+from weft.nn.kernels.choice import fused
 from weft.nn.recompute import recomputes
 
 Made = TypeVar("Made")

@@ -17,8 +17,8 @@ from weft import native
 from weft.native import ACTIVATIONS, KINDS, NORMS, PRODUCTS, DecoderLayer, pointer
 from weft.nn.kernels import tiles
 from weft.nn.kernels.cells.form import Gates
+from weft.nn.kernels.choice import Way, fused, pick
 from weft.nn.kernels.panels import Packing, kept, multiplied, packing, why_not_in_search
-from weft.nn.kernels.ways import Way, fused, pick
 from weft.probe import changing, watching
 
 MOST_REGISTERS = 8

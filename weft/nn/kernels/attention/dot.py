@@ -18,8 +18,8 @@ from torch import Tensor
 
 from weft import masks
 from weft.nn.kernels.attention.short import short_attention, why_not_short
+from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.dropout import dropout as drop
-from weft.nn.kernels.ways import Way, pick
 
 FUSED_FROM = 384 * 384  # query times key positions; between 200 and 512 tokens the two were equally fast
 

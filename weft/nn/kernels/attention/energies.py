@@ -14,8 +14,8 @@ from torch import Tensor
 
 from weft import native
 from weft.native import pointer
+from weft.nn.kernels.choice import Way, fused, pick, why_not_native
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.ways import Way, fused, pick, why_not_native
 
 
 def additive(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:

@@ -16,8 +16,8 @@ from torch import Tensor
 from weft import native
 from weft.native import pointer
 from weft.nn.kernels.attention.energies import additive, by_torch
+from weft.nn.kernels.choice import Way, fused, pick, why_not_native
 from weft.nn.kernels.repeated import Products, Shared, Sums, shared
-from weft.nn.kernels.ways import Way, fused, pick, why_not_native
 
 RANGE = 20.0  # as in energies.cpp
 

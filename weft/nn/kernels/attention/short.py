@@ -14,7 +14,7 @@ from torch import Tensor
 
 from weft import native
 from weft.native import pointer
-from weft.nn.kernels.ways import fused, why_not_native
+from weft.nn.kernels.choice import fused, why_not_native
 
 LONGEST, WIDEST = 128, 64  # positions and features of a head, as in attention.cpp
 

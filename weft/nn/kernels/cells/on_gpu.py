@@ -8,8 +8,8 @@ from torch import Tensor
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import triton
 from weft.nn.kernels.cells.form import FORMS, Norms, Recurrence
+from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.ways import Way, pick
 
 
 def why_not(cell: str, x: Tensor) -> str:

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from weft import native
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import triton
+from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.light import compiled
 from weft.nn.kernels.light.plain import by_torch
-from weft.nn.kernels.ways import Way, pick
 
 KINDS = tuple(native.LIGHT)
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from weft import native
 from weft.native import pointer
 from weft.nn.kernels import choice
-from weft.nn.kernels.ways import Way, pick
+from weft.nn.kernels.choice import Way, pick
 
 CHUNK = 16
 """Steps between the states that the backward pass starts from; as in selective.cpp."""

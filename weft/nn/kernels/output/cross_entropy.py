@@ -19,8 +19,8 @@ from torch import Tensor
 from weft import native
 from weft.errors import ShapeError
 from weft.native import pointer
+from weft.nn.kernels.choice import Way, fused, pick, why_not_native
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.ways import Way, fused, pick, why_not_native
 
 ELEMENTS = 1 << 23  # logits that exist at a time; smaller blocks make the products slower
 

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.native import pointer
+from weft.nn.kernels.choice import Way, fused, pick
 from weft.nn.kernels.linear import linear
 from weft.nn.kernels.panels import kept, multiplied, packing, why_not_in_search
-from weft.nn.kernels.ways import Way, fused, pick
 
 
 def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

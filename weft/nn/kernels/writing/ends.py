@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from weft import native
 from weft.native import KINDS, Predict, pointer
 from weft.nn.kernels import choice, tiles
+from weft.nn.kernels.choice import fused
 from weft.nn.kernels.panels import Packing, kept, packing, why_not_in_search
-from weft.nn.kernels.ways import fused
 from weft.probe import changing, watching
 
 PLAIN = Packing("float32", tiled=False)

@@ -1,0 +1,110 @@
+"""Which way computes an operation: one table of fixed rules on shape, dtype and processor.
+
+Nothing is timed while a model runs, so one recipe, seed and kind of processor give one model. The figures
+from which the limits below were read are in docs/reference/kernels.md; `python benchmarks/kernels.py` prints
+them for another processor. Read next: choice.py, the switches that force a way.
+"""
+
+import functools
+import platform
+from collections.abc import Collection
+from contextlib import suppress
+from typing import NamedTuple
+
+import torch
+
+GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "gru_before": 3}
+"""Products with the state per unit, by cell; one in every other cell."""
+
+
+ELMAN = ("elman", "relu")
+"""Elman cells that torch has an operation for."""
+
+
+class Layer(NamedTuple):
+    """A call of a recurrent layer.
+
+    cell: its name in the kernels.
+    rows, steps, size: B, T, H.
+    training: whether there are gradients to compute.
+    bfloat16: whether autocast to bfloat16 is on.
+    padding: whether more than a quarter of the positions are padding.
+    """
+
+    cell: str
+    rows: int
+    steps: int
+    size: int
+    training: bool
+    bfloat16: bool = False
+    padding: bool = False
+
+
+def recurrent(layer: Layer, can: Collection[str]) -> str:
+    """The way to compute a recurrent layer on a CPU that has Weft's compiled code.
+
+    Args:
+        layer: the call.
+        can: the ways that can compute it, "native" among them; see cells/layer.py.
+    """
+    cell, rows, steps, size = layer[:4]
+    weights = GATES.get(cell, 1) * size * size
+    if steps == 1:
+        if _one_step_compiled(layer):
+            return "native"
+        return "operation" if cell == "gru" and "operation" in can else "steps"
+    if cell in ELMAN and not (layer.training or layer.bfloat16) and rows <= 8 and steps < 8:
+        return "operation" if "operation" in can else "native"
+    if layer.bfloat16 and cell == "lstm" and "operation" in can and not layer.padding:  # oneDNN's
+        if rows >= 24 and rows * steps * size >= 40_000:
+            return "operation"
+        if not layer.training and rows >= 8 and size >= 256:
+            return "operation"
+    if layer.bfloat16 and layer.training and "narrow" in can and rows < 16 and weights >= 3 << 18:
+        return "narrow"
+    if "tiles" in can and rows >= 16 and weights >= 3 << 16 and weights * rows * steps >= 6e7:
+        return "tiles"
+    return "native"
+
+
+def _one_step_compiled(layer: Layer) -> bool:
+    """Whether to take one step in compiled code, which packs the weights for more than four rows."""
+    rows, size = layer.rows, layer.size
+    if not layer.bfloat16 and (layer.training or layer.cell in ELMAN):  # a plain step has few operations
+        return False
+    if layer.training:
+        return size <= 128 or rows == 1
+    most = 4 if not layer.bfloat16 else 32 if size <= 256 else 8
+    return size <= 128 or rows <= most
+
+
+def product(rows: int, inputs: int, outputs: int, can: Collection[str]) -> str:
+    """The way to compute a float32 product [rows, inputs] x [inputs, outputs] on a CPU.
+
+    Args:
+        can: "torch", and "tiles" and "onednn" where they are available.
+    """
+    deep = inputs >= 512 and outputs >= 128
+    if "tiles" in can and rows >= 512 and (deep or (inputs >= 256 and outputs >= 256)):
+        return "tiles"
+    # MKL leaves AVX-512 unused on processors of other makers, where oneDNN is up to twice as fast.
+    unused = torch.backends.cpu.get_cpu_capability() == "AVX512" and vendor() not in ("GenuineIntel", "")
+    return "onednn" if "onednn" in can and unused else "torch"
+
+
+@functools.cache
+def processor() -> dict[str, str]:
+    """The processor as the system describes it, such as {"vendor_id": "GenuineIntel"} on Linux."""
+    found: dict[str, str] = {"model name": platform.processor() or platform.machine()}
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            title, _, value = (part.strip() for part in line.partition(":"))
+            if not title:
+                break  # assume that all cores are alike
+            found[title] = value
+    return found
+
+
+def vendor() -> str:
+    """The maker of the processor, or "" where the system does not say."""
+    return processor().get("vendor_id", "")
