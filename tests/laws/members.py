@@ -3,14 +3,18 @@
 A new file in weft/nn/cells, scores, encoders, decoders or heads is found here and tested by every law.
 Its constructor gets the arguments of the base class (in_size, size, encoder, ...) and those of SMALL
 that it accepts. If a part has settings that change the equation, add a line to variants.py.
+
+There is one test per variant: it runs all laws and its error names those that are broken. `make test` runs
+the leading variants, `make test-all` every variant.
 Read next: test_cells.py.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -45,6 +49,9 @@ def found(room: Any, contract: type, **settings: Any) -> dict[str, Make]:
         for variant in VARIANTS.get(f"{name}.{part}", [{}]):
             given = {key: value for key, value in {**SMALL, **settings}.items() if key in known} | variant
             shown = ",".join(_shown(value) for value in variant.values())
+            if f"{part}({shown})" in makes:  # the same value of another setting
+                shown = ",".join(f"{key}={_shown(value)}" for key, value in variant.items())
+            assert f"{part}({shown})" not in makes
             makes[f"{part}({shown})"] = partial(kind, **given)
     return makes
 
@@ -67,6 +74,52 @@ def one_of_each(members: dict[str, Make]) -> list[str]:
     """The first variant of each part, and both reset modes of the GRU, whose loops differ."""
     parts = {name.split("(")[0]: name for name in reversed(members)}
     return [name for name in members if name in parts.values() or name == "gru(before)"]
+
+
+# Beside the first variant of each file, what is built in another way: two directions, a state of matrices, a
+# window of the past, input feeding, several layers.
+ALSO = {
+    "recurrent((13,5),True)",
+    "recurrent((13,),both,True)",
+    "recurrent((5,13),7,summary,both,True)",
+    "recurrent/mlstm(2,3,5)",
+    "bag(additive)",
+}
+
+
+def leading(members: dict[str, Make]) -> list[str]:
+    """The variants that `make test` runs through all laws."""
+    first = one_of_each(members)
+    return [name for name in members if name in ALSO or (name in first and "/" not in name)]
+
+
+def cases(members: dict[str, Make], fast: Collection[str] | None = None) -> pytest.MarkDecorator:
+    """A test for each member; those outside `fast` (by default the leading ones) are slow."""
+    fast = leading(members) if fast is None else fast
+    given = [
+        pytest.param(make, id=name, marks=[] if name in fast else [pytest.mark.slow])
+        for name, make in members.items()
+    ]
+    return pytest.mark.parametrize("make", given)
+
+
+def others(members: dict[str, Make]) -> pytest.MarkDecorator:
+    """A test for each member that is not leading."""
+    rest = {name: make for name, make in members.items() if name not in leading(members)}
+    return pytest.mark.parametrize("make", rest.values(), ids=rest)
+
+
+def keeps(laws: list[Callable[..., None]], *given: Any) -> None:
+    """Run the laws one after the other; the error names all that are broken, its cause is the first."""
+    broken: dict[str, Exception] = {}
+    for law in laws:
+        torch.manual_seed(1)  # as before every test: no law depends on those before it
+        try:
+            law(*given)
+        except Exception as error:  # noqa: BLE001  a part that is wrong may raise anything
+            broken[law.__name__] = error
+    if broken:
+        raise AssertionError(f"broken: {', '.join(broken)}") from next(iter(broken.values()))
 
 
 def _with_cells_and_scores() -> None:

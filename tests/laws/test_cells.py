@@ -1,11 +1,10 @@
 """The laws of a recurrent cell, for every file of weft/nn/cells."""
 
 import itertools
-from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save
 from torch import Tensor
 
 from tests.laws.gradients import every_parameter_reached
@@ -17,10 +16,13 @@ from tests.laws.members import (
     SOURCE,
     SOURCE_LENGTHS,
     Make,
+    cases,
     close,
     gradcheck,
+    keeps,
     near,
     normal,
+    others,
     ready,
     source,
 )
@@ -28,8 +30,7 @@ from weft import probe, tree
 from weft.nn.cells.cell import Cell
 from weft.tree import State
 
-FAST = {name: make for name, make in CELLS.items() if make.func.run is not Cell.run}
-every_cell = pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
+every_cell = cases(CELLS)
 
 
 def cell_of(make: Make, dtype: torch.dtype = torch.float64) -> Cell:
@@ -44,22 +45,19 @@ def middle(cell: Cell, dtype: torch.dtype = torch.float64) -> State:
     return state
 
 
-@every_cell
-@pytest.mark.parametrize("where", ["start", "middle"])
-@pytest.mark.parametrize("steps", [1, SOURCE])
-def test_law_1_one_call_equals_steps(make: Make, where: str, steps: int) -> None:
+def law_1_one_call_equals_steps(make: Make) -> None:
     cell = cell_of(make)
-    x = normal(ROWS, steps, READ)
-    state = middle(cell) if where == "middle" else cell.start(x)
-    whole, last = cell(x, state)
-    for t in range(steps):
-        y, state = cell.step(x[:, t], state)
-        close(whole[:, t], y)
-    close(last, state)
+    for steps in (1, SOURCE):
+        x = normal(ROWS, steps, READ)
+        for state in (cell.start(x), middle(cell)):
+            whole, last = cell(x, state)
+            for t in range(steps):
+                y, state = cell.step(x[:, t], state)
+                close(whole[:, t], y)
+            close(last, state)
 
 
-@every_cell
-def test_law_2_a_row_alone_equals_the_row_in_a_batch_and_law_3_masked_prefix(make: Make) -> None:
+def law_2_a_row_alone_equals_the_row_in_a_batch_and_law_3_masked_prefix(make: Make) -> None:
     cell = cell_of(make)
     x, mask = source()
     before = middle(cell)
@@ -77,8 +75,7 @@ def test_law_2_a_row_alone_equals_the_row_in_a_batch_and_law_3_masked_prefix(mak
         assert not y[row, length:].any()
 
 
-@every_cell
-def test_law_3_a_row_without_any_real_position_keeps_its_state(make: Make) -> None:
+def law_3_a_row_without_any_real_position_keeps_its_state(make: Make) -> None:
     cell = cell_of(make)
     x, mask = source()
     mask[3] = False
@@ -88,8 +85,7 @@ def test_law_3_a_row_without_any_real_position_keeps_its_state(make: Make) -> No
     close(tree.take(after, row), tree.take(before, row), 0.0)
 
 
-@every_cell
-def test_law_4_chosen_rows_of_a_step(make: Make) -> None:
+def law_4_chosen_rows_of_a_step(make: Make) -> None:
     cell = cell_of(make)
     rows = torch.tensor([4, 1, 1, 0, 3, 3, 2])
     x, state = normal(ROWS, READ), middle(cell)
@@ -99,9 +95,7 @@ def test_law_4_chosen_rows_of_a_step(make: Make) -> None:
     close(after_chosen, tree.take(after, rows))
 
 
-@every_cell
-@pytest.mark.parametrize("masked", [False, True])
-def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make, masked: bool) -> None:
+def law_5_gradcheck_and_gradients_reach_every_parameter(make: Make, masked: bool = True) -> None:
     cell = cell_of(make)
     x, mask = source() if masked else (normal(ROWS, SOURCE, READ), None)
     x, mask = x[1:3, :4], None if mask is None else mask[1:3, :4]
@@ -116,13 +110,21 @@ def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make, masked:
     every_parameter_reached(cell, outputs(x, *before))
 
 
-@pytest.mark.parametrize("make", FAST.values(), ids=FAST)
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("where", ["start", "middle"])
-def test_law_7_fast_kernel_equals_plain_loop(
-    make: Make, dtype: torch.dtype, masked: bool, where: str
-) -> None:
+def law_7_fast_kernel_equals_plain_loop(make: Make) -> None:
+    if make.func.run is not Cell.run:
+        for dtype, masked, where in itertools.product(
+            (torch.float64, torch.float32), (False, True), ("start", "middle")
+        ):
+            fast_kernel_equals_plain_loop(make, dtype, masked, where)
+
+
+def law_7_from_a_state_with_a_mask(make: Make) -> None:
+    if make.func.run is not Cell.run:
+        for dtype in (torch.float64, torch.float32):
+            fast_kernel_equals_plain_loop(make, dtype, masked=True, where="middle")
+
+
+def fast_kernel_equals_plain_loop(make: Make, dtype: torch.dtype, masked: bool, where: str) -> None:
     tolerance = 1e-10 if dtype == torch.float64 else 1e-5
     cell = cell_of(make, dtype)
     x, mask = source(dtype) if masked else (normal(ROWS, SOURCE, READ, dtype=dtype), None)
@@ -145,22 +147,20 @@ def test_law_7_fast_kernel_equals_plain_loop(
 
 
 @every_cell
-@pytest.mark.parametrize("masked", [False, True])
-def test_bfloat16_autocast_stays_near_float32(make: Make, masked: bool) -> None:
+def test_bfloat16_autocast_stays_near_float32(make: Make) -> None:
     cell = cell_of(make, torch.float32)
-    x, mask = source(torch.float32)
-    mask = mask if masked else None
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        y, state = cell(x, cell.start(x), mask)
-    want, last = cell(x, cell.start(x), mask)
-    near(y.float(), want, 0.15)  # bfloat16: relative error 1/256 per operation, dozens in a row
-    for got, wanted in zip(tree.leaves(state), tree.leaves(last), strict=True):
-        near(got.float(), wanted, 0.1)
-    every_parameter_reached(cell, (y.float(), state))
+    x, ragged = source(torch.float32)
+    for mask in (None, ragged):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y, state = cell(x, cell.start(x), mask)
+        want, last = cell(x, cell.start(x), mask)
+        near(y.float(), want, 0.15)  # bfloat16: relative error 1/256 per operation, dozens in a row
+        for got, wanted in zip(tree.leaves(state), tree.leaves(last), strict=True):
+            near(got.float(), wanted, 0.1)
+        every_parameter_reached(cell, (y.float(), state))
 
 
-@every_cell
-def test_law_9_what_comes_later_changes_nothing_before(make: Make) -> None:
+def law_9_what_comes_later_changes_nothing_before(make: Make) -> None:
     cell = cell_of(make)
     x = normal(ROWS, SOURCE, READ)
     other = x.clone()
@@ -170,17 +170,14 @@ def test_law_9_what_comes_later_changes_nothing_before(make: Make) -> None:
     assert not torch.isclose(y[:, 4:], z[:, 4:]).all()
 
 
-@every_cell
-def test_law_10_saved_and_loaded_gives_the_same(make: Make, tmp_path: Path) -> None:
+def law_10_saved_and_loaded_gives_the_same(make: Make) -> None:
     cell, other = cell_of(make), ready(lambda: make(READ, SIZE), seed=4)
-    save_file(cell.state_dict(), tmp_path / "cell.safetensors")
-    other.load_state_dict(load_file(tmp_path / "cell.safetensors"))
+    other.load_state_dict(load(save(cell.state_dict())))
     x = normal(ROWS, SOURCE, READ)
     close(other(x, middle(other)), cell(x, middle(cell)), 0.0)
 
 
-@every_cell
-def test_a_probe_changes_nothing(make: Make) -> None:
+def a_probe_changes_nothing(make: Make) -> None:
     cell = cell_of(make)
     x, mask = source()
     with probe.probe():
@@ -188,11 +185,40 @@ def test_a_probe_changes_nothing(make: Make) -> None:
     close(seen, cell(x, middle(cell), mask))
 
 
-@every_cell
-def test_shapes_and_shown(make: Make) -> None:
+def its_shapes_and_what_it_shows(make: Make) -> None:
     cell = cell_of(make)
     x = normal(ROWS, SOURCE, READ)
     y, state = cell(x, cell.start(x))
     assert y.shape == (ROWS, SOURCE, SIZE)
     assert all(leaf.shape[0] == ROWS and leaf.dtype == x.dtype for leaf in tree.leaves(state))
     close(cell.shown(state), y[:, -1])
+
+
+LAWS = [
+    law_1_one_call_equals_steps,
+    law_2_a_row_alone_equals_the_row_in_a_batch_and_law_3_masked_prefix,
+    law_3_a_row_without_any_real_position_keeps_its_state,
+    law_4_chosen_rows_of_a_step,
+    law_5_gradcheck_and_gradients_reach_every_parameter,
+    law_7_fast_kernel_equals_plain_loop,
+    law_9_what_comes_later_changes_nothing_before,
+    law_10_saved_and_loaded_gives_the_same,
+    a_probe_changes_nothing,
+    its_shapes_and_what_it_shows,
+]
+
+
+@every_cell
+def test_a_cell_keeps_the_laws(make: Make) -> None:
+    keeps(LAWS, make)
+
+
+@others(CELLS)
+def test_settings_change_the_equation_alike_in_all_code(make: Make) -> None:
+    keeps([law_1_one_call_equals_steps, law_7_from_a_state_with_a_mask], make)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
+def test_law_5_without_a_mask(make: Make) -> None:
+    law_5_gradcheck_and_gradients_reach_every_parameter(make, masked=False)

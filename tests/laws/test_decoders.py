@@ -1,11 +1,10 @@
 """The laws of a decoder, for every file of weft/nn/decoders, with and without a memory."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save
 from torch import Tensor
 
 from tests.laws.gradients import every_parameter_reached, more_than_noise
@@ -17,10 +16,13 @@ from tests.laws.members import (
     TARGET,
     WRITE,
     Make,
+    cases,
     close,
     gradcheck,
+    keeps,
     near,
     normal,
+    others,
     source,
     target,
 )
@@ -38,7 +40,7 @@ from weft.nn.decoders.decoder import Decoder
 
 READER = ENCODERS["recurrent((13,5),True)"]  # two directions, two layers of different sizes
 
-every_decoder = pytest.mark.parametrize("make", DECODERS.values(), ids=DECODERS)
+every_decoder = cases(DECODERS)
 with_and_without = pytest.mark.parametrize("reader", [READER, None], ids=["memory", "alone"])
 
 
@@ -52,42 +54,31 @@ def unread(decoder: Decoder) -> tuple[str, ...]:
     return ("bridge",) if any(isinstance(part, Stepwise) for part in decoder.modules()) else ()
 
 
-@every_decoder
-@with_and_without
-def test_law_1_one_call_equals_steps_also_in_pieces(make: Make, reader: Make | None) -> None:
+def law_1_one_call_equals_steps_also_in_pieces(make: Make, reader: Make | None) -> None:
     one_call_equals_steps(pair(make, reader), normal(ROWS, TARGET, WRITE), [3, 4, 9])
 
 
-@every_decoder
-@with_and_without
-@pytest.mark.parametrize("cuts", [[], [3, 4, 9]], ids=["whole", "pieces"])
-def test_law_3_masked_prefix_equals_prefix(make: Make, reader: Make | None, cuts: list[int]) -> None:
-    masked_prefix_equals_prefix(pair(make, reader), *target(), cuts)
+def law_3_masked_prefix_equals_prefix(make: Make, reader: Make | None) -> None:
+    it = pair(make, reader)
+    for cuts in ([], [3, 4, 9]):
+        masked_prefix_equals_prefix(it, *target(), cuts)
 
 
-@every_decoder
-@with_and_without
-def test_law_3_a_row_that_has_not_begun_starts_later(make: Make, reader: Make | None) -> None:
+def law_3_a_row_that_has_not_begun_starts_later(make: Make, reader: Make | None) -> None:
     x, mask = target()
     mask[3] = False
     masked_prefix_equals_prefix(pair(make, reader), x, mask, [])
 
 
-@every_decoder
-@with_and_without
-def test_law_4_chosen_rows_of_a_step(make: Make, reader: Make | None) -> None:
+def law_4_chosen_rows_of_a_step(make: Make, reader: Make | None) -> None:
     chosen_rows_equal_rows(pair(make, reader), *target())
 
 
-@every_decoder
-@with_and_without
-def test_beams_that_share_a_source_equal_copies(make: Make, reader: Make | None) -> None:
+def beams_that_share_a_source_equal_copies(make: Make, reader: Make | None) -> None:
     beams_share_a_source(pair(make, reader), *target())
 
 
-@every_decoder
-@with_and_without
-def test_a_fanned_state_copies_nothing_of_the_source(make: Make, reader: Make | None) -> None:
+def a_fanned_state_copies_nothing_of_the_source(make: Make, reader: Make | None) -> None:
     state = pair(make, reader).start()
     for before, after in zip(tree.leaves(state), tree.leaves(tree.fan(state, 3)), strict=True):
         of_source = before.dim() > 2 and SOURCE in before.shape  # [B, S, D], [B, H, S, K]
@@ -95,9 +86,7 @@ def test_a_fanned_state_copies_nothing_of_the_source(make: Make, reader: Make | 
             assert after is before, "mark what belongs to the source with per_source = True"
 
 
-@every_decoder
-@with_and_without
-def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make, reader: Make | None) -> None:
+def law_5_gradcheck_and_gradients_reach_every_parameter(make: Make, reader: Make | None) -> None:
     it = pair(make, reader)
     x, mask = target()
     x, mask = x[1:3, :3], mask[1:3, :3]
@@ -115,9 +104,7 @@ def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make, reader:
     every_parameter_reached(it.decoder, outputs(*given), except_for=unread(it.decoder))
 
 
-@every_decoder
-@with_and_without
-def test_law_9_what_comes_later_leaves_what_was_written_bit_equal(make: Make, reader: Make | None) -> None:
+def law_9_what_comes_later_leaves_what_was_written_bit_equal(make: Make, reader: Make | None) -> None:
     it = pair(make, reader)
     x, mask = target()
     other = x.clone()
@@ -130,9 +117,7 @@ def test_law_9_what_comes_later_leaves_what_was_written_bit_equal(make: Make, re
         assert more_than_noise(first(y)[0, 4:] - first(z)[0, 4:], 1.0).any(-1).all()
 
 
-@every_decoder
-@with_and_without
-def test_law_9_every_earlier_input_is_seen(make: Make, reader: Make | None) -> None:
+def law_9_every_earlier_input_is_seen(make: Make, reader: Make | None) -> None:
     it = pair(make, reader)
     x = normal(ROWS, TARGET, WRITE).requires_grad_()
     y = first(it.decoder(x, it.start())[0])
@@ -143,20 +128,15 @@ def test_law_9_every_earlier_input_is_seen(make: Make, reader: Make | None) -> N
     assert not reach[:, 7:].any() and not reach[:, :begin].any()
 
 
-@every_decoder
-@with_and_without
-def test_law_10_saved_and_loaded_gives_the_same(make: Make, reader: Make | None, tmp_path: Path) -> None:
+def law_10_saved_and_loaded_gives_the_same(make: Make, reader: Make | None) -> None:
     it, other = pair(make, reader), pair(make, reader, seed=4)
-    save_file(it.decoder.state_dict(), tmp_path / "decoder.safetensors")
-    other.decoder.load_state_dict(load_file(tmp_path / "decoder.safetensors"))
+    other.decoder.load_state_dict(load(save(it.decoder.state_dict())))
     x, mask = target()
     begin = other.decoder.start(it.memory(), ROWS)
     close(other.decoder(x, begin, mask), it.decoder(x, it.start(), mask), 0.0)
 
 
-@every_decoder
-@with_and_without
-def test_a_probe_changes_nothing(make: Make, reader: Make | None) -> None:
+def a_probe_changes_nothing(make: Make, reader: Make | None) -> None:
     it = pair(make, reader)
     x, mask = target()
     with probe.probe():
@@ -165,9 +145,8 @@ def test_a_probe_changes_nothing(make: Make, reader: Make | None) -> None:
     close(some(masked, mask), some(it.decoder(x, it.start(), mask)[0], mask))
 
 
-@every_decoder
-def test_nothing_is_remembered_between_calls(make: Make) -> None:
-    it = pair(make, READER)
+def nothing_is_remembered_between_calls(make: Make, reader: Make | None) -> None:
+    it = pair(make, reader)
     x, _ = target()
     before = it.decoder(x, it.start())[0]
     it.decoder(x.flip(1), it.start())
@@ -195,3 +174,34 @@ def test_bfloat16_autocast_stays_near_float32(make: Make, reader: Make | None) -
         spread = float((written() - exact).norm() / exact.norm())
     # bfloat16: relative error 1/256 per operation, dozens in a row; a norm enlarges that of a small sum
     near(rounded, exact, max(0.2, 3 * spread))
+
+
+LAWS = [
+    law_1_one_call_equals_steps_also_in_pieces,
+    law_3_masked_prefix_equals_prefix,
+    law_3_a_row_that_has_not_begun_starts_later,
+    law_4_chosen_rows_of_a_step,
+    beams_that_share_a_source_equal_copies,
+    a_fanned_state_copies_nothing_of_the_source,
+    law_5_gradcheck_and_gradients_reach_every_parameter,
+    law_9_what_comes_later_leaves_what_was_written_bit_equal,
+    law_9_every_earlier_input_is_seen,
+    law_10_saved_and_loaded_gives_the_same,
+    a_probe_changes_nothing,
+    nothing_is_remembered_between_calls,
+]
+
+
+@every_decoder
+@with_and_without
+def test_a_decoder_keeps_the_laws(make: Make, reader: Make | None) -> None:
+    keeps(LAWS, make, reader)
+
+
+@others(DECODERS)
+def test_settings_change_nothing_of_what_is_seen(make: Make) -> None:  # other laws: test_grid.py
+    keeps(
+        [law_9_what_comes_later_leaves_what_was_written_bit_equal, law_9_every_earlier_input_is_seen],
+        make,
+        READER,
+    )

@@ -1,11 +1,9 @@
 """The laws of an encoder, for every file of weft/nn/encoders, and for recurrent ones with every cell."""
 
 import inspect
-from pathlib import Path
 
-import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save
 from torch import Tensor
 
 from tests.laws.gradients import every_parameter_reached, more_than_noise
@@ -16,10 +14,13 @@ from tests.laws.members import (
     SOURCE,
     SOURCE_LENGTHS,
     Make,
+    cases,
     close,
     gradcheck,
+    keeps,
     near,
     normal,
+    others,
     ready,
     source,
 )
@@ -27,7 +28,7 @@ from weft import probe, tree
 from weft.nn.cells.stepwise import Stepwise
 from weft.nn.encoders.encoder import Encoder, Memory
 
-every_encoder = pytest.mark.parametrize("make", ENCODERS.values(), ids=ENCODERS)
+every_encoder = cases(ENCODERS)
 
 
 def encoder_of(make: Make, seed: int = 3) -> Encoder:
@@ -47,8 +48,7 @@ def stepwise(make: Make) -> bool:
     return getattr(make.keywords.get("cell"), "func", None) is Stepwise
 
 
-@every_encoder
-def test_what_an_encoder_promises(make: Make) -> None:
+def its_memory_has_the_sizes_it_promises(make: Make) -> None:
     encoder = encoder_of(make)
     memory = encoder(*source())
     assert memory.states.shape == (ROWS, -(-SOURCE // encoder.stride), encoder.size)
@@ -63,8 +63,7 @@ def test_what_an_encoder_promises(make: Make) -> None:
         assert sizes == encoder.carry_sizes
 
 
-@every_encoder
-def test_law_2_more_padding_changes_nothing(make: Make) -> None:
+def law_2_more_padding_changes_nothing(make: Make) -> None:
     encoder = encoder_of(make)
     x, mask = source()
     memory = encoder(x, mask)
@@ -74,28 +73,25 @@ def test_law_2_more_padding_changes_nothing(make: Make) -> None:
     close((more.summary, more.carry), (memory.summary, memory.carry))
 
 
-@every_encoder
-@pytest.mark.parametrize("row", range(ROWS))
-def test_law_2_a_row_alone_equals_the_row_in_a_batch(make: Make, row: int) -> None:
+def law_2_a_row_alone_equals_the_row_in_a_batch(make: Make) -> None:
     encoder = encoder_of(make)
     x, mask = source()
-    memory, length = encoder(x, mask), SOURCE_LENGTHS[row]
-    alone = encoder(x[row : row + 1, :length], mask[row : row + 1, :length])
-    close(alone.states, memory.states[row : row + 1, : -(-length // encoder.stride)])
-    there = tree.take((memory.summary, memory.carry), torch.tensor([row]))
-    close((alone.summary, alone.carry), there)
+    memory = encoder(x, mask)
+    for row, length in enumerate(SOURCE_LENGTHS):
+        alone = encoder(x[row : row + 1, :length], mask[row : row + 1, :length])
+        close(alone.states, memory.states[row : row + 1, : -(-length // encoder.stride)])
+        there = tree.take((memory.summary, memory.carry), torch.tensor([row]))
+        close((alone.summary, alone.carry), there)
 
 
-@every_encoder
-def test_law_4_chosen_rows(make: Make) -> None:
+def law_4_chosen_rows(make: Make) -> None:
     encoder = encoder_of(make)
     x, mask = source()
     rows = torch.tensor([4, 1, 1, 0, 3, 3, 2])
     close(encoder(x[rows], mask[rows])[2:], tree.take(encoder(x, mask)[2:], rows))
 
 
-@every_encoder
-def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make) -> None:
+def law_5_gradcheck_and_gradients_reach_every_parameter(make: Make) -> None:
     encoder = encoder_of(make)
     x, mask = source()
     # At least two positions in memory: attention over one has no gradient. And a row of one real step.
@@ -113,8 +109,7 @@ def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make) -> None
     assert not gradient[~mask].any(), "padding has an influence"
 
 
-@every_encoder
-def test_law_9_what_each_position_sees(make: Make) -> None:
+def law_9_what_each_position_sees(make: Make) -> None:
     encoder = encoder_of(make)
     x = normal(ROWS, SOURCE, READ)
     mask = torch.ones(ROWS, SOURCE, dtype=torch.bool)
@@ -132,8 +127,7 @@ def test_law_9_what_each_position_sees(make: Make) -> None:
         assert more_than_noise(first - changed, 1.0).any(-1).all()
 
 
-@every_encoder
-def test_law_9_the_backward_half_reads_the_last_real_input_at_position_0(make: Make) -> None:
+def law_9_the_backward_half_reads_the_last_real_input_at_position_0(make: Make) -> None:
     x, mask = source()
     x.requires_grad_()
     reach = torch.zeros(mask.shape)
@@ -150,16 +144,13 @@ def test_law_9_the_backward_half_reads_the_last_real_input_at_position_0(make: M
         assert not reach[~mask].any()
 
 
-@every_encoder
-def test_law_10_saved_and_loaded_gives_the_same(make: Make, tmp_path: Path) -> None:
+def law_10_saved_and_loaded_gives_the_same(make: Make) -> None:
     encoder, other = encoder_of(make), encoder_of(make, seed=4)
-    save_file(encoder.state_dict(), tmp_path / "encoder.safetensors")
-    other.load_state_dict(load_file(tmp_path / "encoder.safetensors"))
+    other.load_state_dict(load(save(encoder.state_dict())))
     close(other(*source()), encoder(*source()), 0.0)
 
 
-@every_encoder
-def test_a_probe_changes_nothing(make: Make) -> None:
+def a_probe_changes_nothing(make: Make) -> None:
     encoder = encoder_of(make)
     x, mask = source()
     with probe.probe():
@@ -177,3 +168,33 @@ def test_bfloat16_autocast_stays_near_float32(make: Make) -> None:
     # bfloat16: relative error 1/256 per operation, dozens in a row; a norm enlarges that of a small sum
     near(memory.states[memory.mask].float(), encoder(x, mask).states[memory.mask], 0.15)
     every_parameter_reached(encoder, memory.states[memory.mask].float())
+
+
+LAWS = [
+    its_memory_has_the_sizes_it_promises,
+    law_2_more_padding_changes_nothing,
+    law_2_a_row_alone_equals_the_row_in_a_batch,
+    law_4_chosen_rows,
+    law_5_gradcheck_and_gradients_reach_every_parameter,
+    law_9_what_each_position_sees,
+    law_9_the_backward_half_reads_the_last_real_input_at_position_0,
+    law_10_saved_and_loaded_gives_the_same,
+    a_probe_changes_nothing,
+]
+
+
+@every_encoder
+def test_an_encoder_keeps_the_laws(make: Make) -> None:
+    keeps(LAWS, make)
+
+
+@others({name: make for name, make in ENCODERS.items() if "/" not in name})
+def test_settings_change_nothing_of_padding_and_of_what_is_seen(make: Make) -> None:
+    keeps(
+        [
+            its_memory_has_the_sizes_it_promises,
+            law_2_a_row_alone_equals_the_row_in_a_batch,
+            law_9_what_each_position_sees,
+        ],
+        make,
+    )

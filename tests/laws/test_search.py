@@ -204,7 +204,7 @@ def writer(make: Make) -> Generator:
     return ready(build)
 
 
-@pytest.mark.parametrize("make", DECODERS.values(), ids=DECODERS)
+@members.cases(DECODERS)
 def test_every_decoder_is_searched_alike(make: Make) -> None:
     """A beam of 1 is greedy; a source alone gives the result it has in a batch; scores are the model's."""
     model = writer(make)
