@@ -1,7 +1,7 @@
 """Every encoder with every decoder, as one generator: the laws hold for all combinations.
 
-`make test` combines the kinds with each other, each cell with itself and every other decoder with one encoder;
-`make test-all` combines every variant.
+`make test` combines the kinds with each other, each cell with itself and every other decoder with one
+encoder; `make test-all` combines every variant.
 """
 
 from itertools import product
@@ -61,7 +61,7 @@ def worth_a_test(reads: str, writes: str) -> bool:
 
 def leading(reads: str, writes: str) -> bool:
     """Whether `make test` has this pair: kind with kind, cell with itself, each decoder with one encoder."""
-    if reads in READERS and writes in WRITERS or reads == writes:
+    if (reads in READERS and writes in WRITERS) or reads == writes:
         return True
     return reads == FIRST_READER and writes not in ENCODERS
 

@@ -58,8 +58,15 @@ def written(model: Generator, lines: Lines) -> Tensor:
     return torch.stack(words, 1)
 
 
-@pytest.mark.parametrize("task", ["copy", "reverse"])
-@pytest.mark.parametrize("make", [lstm, transformer])
+@pytest.mark.parametrize(
+    ("make", "task"),
+    [
+        (lstm, "reverse"),
+        (transformer, "copy"),
+        pytest.param(lstm, "copy", marks=pytest.mark.slow),
+        pytest.param(transformer, "reverse", marks=pytest.mark.slow),
+    ],
+)
 def test_law_11_a_tiny_task_is_learnt(make, task: str) -> None:
     torch.manual_seed(1)
     draw = torch.Generator().manual_seed(1)

@@ -74,7 +74,7 @@ def by_hand(cell: Cell, x: Tensor, state: tree.State, mask: Tensor) -> tuple[Ten
 
 def real_positions_stand_anywhere(make: Make) -> None:
     for dtype, ways in ((torch.float64, ("auto",)), (torch.float32, ("auto", "torch"))):
-        cell = ready(lambda: make(READ, SIZE), dtype)  # noqa: B023
+        cell = ready(lambda: make(READ, SIZE), dtype)
         x, tolerance = normal(ROWS, SOURCE, READ, dtype=dtype), 1e-10 if dtype == torch.float64 else 2e-5
         state = tree.detach(cell.step(normal(ROWS, READ, seed=7, dtype=dtype), cell.start(x))[1])
         want = derived(lambda x: by_hand(cell, x, state, SCATTERED), x, *cell.parameters())  # noqa: B023
@@ -95,7 +95,7 @@ def contents_of_padding_change_nothing_in_a_cell(make: Make, contents: list[floa
         (torch.float32, "torch"),
         (torch.float32, "steps"),
     ):
-        cell = ready(lambda: make(READ, SIZE), dtype)  # noqa: B023
+        cell = ready(lambda: make(READ, SIZE), dtype)
         turns = torch.tensor(contents, dtype=dtype).repeat(ROWS * SOURCE)[: ROWS * SOURCE]
         for mask in (source()[1], SCATTERED):
             x = normal(ROWS, SOURCE, READ, dtype=dtype).masked_fill(~mask[..., None], 0.0)
@@ -166,6 +166,7 @@ def test_a_stack_of_both_directions_reads_left_padding_as_rows_alone() -> None:
         assert not y[row, ~SCATTERED[row]].any()
 
 
+@pytest.mark.slow  # tests/train/test_compiling.py compiles in `make test`
 # torch.compile looks at .grad of every tensor, which warns if the tensor has a history.
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")
 def test_compiled_code_reads_left_padding_too() -> None:

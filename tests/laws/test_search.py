@@ -155,7 +155,7 @@ def test_replaying_a_trace_gives_the_n_best_and_so_does_a_plain_search(
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_a_source_alone_is_the_source_in_a_batch(tied: bool) -> None:
-    sources, limit, vocabulary = 64, 11, 131
+    sources, limit, vocabulary = 31, 11, 131
     table = (
         tied_table(sources, limit, 17, 5)
         if tied
