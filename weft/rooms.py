@@ -89,23 +89,17 @@ def find(room: ModuleType, contract: type, name: str) -> type:
 
 
 def beside(kind: type, file: str, contract: type) -> type | None:
-    """The part in another file of the same folder, such as figure.py next to task.py.
+    """The part in another file of the same folder, such as init.py next to task.py.
 
     Args:
         kind: a class in the folder.
         file: name of the other file, without .py.
         contract: the class that the part extends.
     """
-    module = file_beside(kind, file)
-    return None if module is None else _only(module, contract)
-
-
-def file_beside(kind: type, file: str) -> ModuleType | None:
-    """Another file of the folder that contains a class, as a module; None if there is none."""
     folder = kind.__module__.rpartition(".")[0]
     if not folder or importlib.util.find_spec(f"{folder}.{file}") is None:
         return None
-    return importlib.import_module(f"{folder}.{file}")
+    return _only(importlib.import_module(f"{folder}.{file}"), contract)
 
 
 def _has_part(room: ModuleType, folder: str, contract: type) -> bool:

@@ -10,7 +10,7 @@ from weft.config import read_recipe
 from weft.config.shipped import shipped
 from weft.errors import ConfigError
 from weft.run.training import check_recipe
-from weft.tasks.space import Range, space_of, usual
+from weft.tasks.space import Range, usual
 from weft.tune import space as spaces
 from weft.tune.plan import keep, plan
 
@@ -21,7 +21,7 @@ RECIPE = {"model": {"sizes": [40, 40], "dropout": 0.7, "pool": {"use": "queries"
 @pytest.mark.parametrize("recipe", ONE_OF_EACH, ids=lambda path: path.parent.name)
 def test_both_ends_of_every_range_of_every_task_are_recipes(recipe: Path) -> None:
     checked = check_recipe(read_recipe(recipe))
-    space = spaces.around(space_of(type(checked.task), checked.plain), checked.plain)
+    space = spaces.around(checked.task.search_space(checked.plain), checked.plain)
     assert "training.optimiser.lr" in space or checked.plain["training"]["max_epochs"] == 0
     for settings in spaces.corners(space, checked.plain):
         check_recipe(read_recipe(recipe, spaces.overrides(settings)))
@@ -31,7 +31,7 @@ def test_both_ends_of_every_range_of_every_task_are_recipes(recipe: Path) -> Non
 @pytest.mark.parametrize("changes", [["data.finer=fine"], ["data.finer=null", "data.separator='|'"]])
 def test_subclasses_and_several_labels_leave_out_what_they_refuse(name: str, changes: list[str]) -> None:
     checked = check_recipe(read_recipe(name, changes))
-    space = spaces.around(space_of(type(checked.task), checked.plain), checked.plain)
+    space = spaces.around(checked.task.search_space(checked.plain), checked.plain)
     for settings in spaces.corners(space, checked.plain):
         check_recipe(read_recipe(name, [*changes, *spaces.overrides(settings)]))
 
@@ -87,7 +87,7 @@ def test_parameters_become_settings_and_settings_overrides() -> None:
 def test_a_vocabulary_is_searched_only_by_scores_that_do_not_depend_on_its_size() -> None:
     for name, wanted in (("help-lstm", False), ("help-demo", True)):
         checked = check_recipe(read_recipe(name))
-        assert ("data.vocabulary.size" in space_of(type(checked.task), checked.plain)) == wanted
+        assert ("data.vocabulary.size" in checked.task.search_space(checked.plain)) == wanted
 
 
 def test_a_vocabulary_searched_by_a_score_per_token_is_doubted(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_vocabulary_searched_by_a_score_per_token_is_doubted(tmp_path: Path) -
 
 def test_filters_are_searched_by_number_and_widths() -> None:
     checked = check_recipe(read_recipe("trec-filters"))
-    space = spaces.around(space_of(type(checked.task), checked.plain), checked.plain)
+    space = spaces.around(checked.task.search_space(checked.plain), checked.plain)
     features = space["model.encoder.features"]
     assert features.low is not None and features.high is not None
     assert features.low < 60 and features.high > 160
@@ -211,7 +211,7 @@ class Drawn:
 @pytest.mark.parametrize("recipe", shipped(), ids=lambda path: path.stem)
 def test_settings_drawn_together_are_a_recipe(recipe: Path) -> None:
     checked = check_recipe(read_recipe(recipe))
-    space = spaces.around(space_of(type(checked.task), checked.plain), checked.plain)
+    space = spaces.around(checked.task.search_space(checked.plain), checked.plain)
     for seed in range(2):
         drawn = spaces.changes(space, spaces.proposed(Drawn(seed), space))
         check_recipe(read_recipe(recipe, spaces.overrides(drawn)))
@@ -232,7 +232,7 @@ def test_what_cannot_go_with_another_setting_is_0_beside_it(tmp_path: Path) -> N
 def test_a_tagger_with_class_weights_is_tried_without_a_crf() -> None:
     for weights in ("none", "balanced"):
         checked = check_recipe(read_recipe(Path("ewt-bilstm"), [f"model.class_weights={weights}"]))
-        assert ("model.crf" in space_of(type(checked.task), checked.plain)) == (weights == "none")
+        assert ("model.crf" in checked.task.search_space(checked.plain)) == (weights == "none")
 
 
 def test_a_study_goes_on_when_a_later_version_adds_a_setting(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from weft.errors import DataError
 from weft.export.agreement import COUNT
 from weft.run import LoadedRun
+from weft.tasks.exported import SEED
 from weft.tasks.running_text.data import ProseData
-from weft.tasks.shared.writing.examples import SEED, examples
 from weft.tasks.shared.writing.ready import PairPipeline
 from weft.text.vocabulary import EOS, Vocabulary
 
@@ -18,7 +18,7 @@ def sources(opened: LoadedRun) -> list[str]:
     """Texts that the model translates, continues or fills."""
     pipeline: Any = opened.pipeline
     if isinstance(pipeline, PairPipeline):
-        return list(examples(pipeline, COUNT))
+        return list(pipeline.examples(COUNT))
     data = getattr(opened.task, "data", None)
     if isinstance(data, ProseData):
         with suppress(DataError):

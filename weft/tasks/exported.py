@@ -1,7 +1,7 @@
 """What a task says about its model so that other programs can run it.
 
-A task whose model can be exported as graphs has a file `exported.py` in its folder with a function
-`exported(ready, model)`. Read next: ../export/format.py.
+A task whose model can be exported as graphs overrides `Pipeline.exported` (task.py).
+Read next: ../export/format.py.
 """
 
 import operator
@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from weft import rooms
 from weft.tasks.predictor import Answer, Json, Raw
-from weft.tasks.task import Pipeline
 
 
 class Graph(NamedTuple):
@@ -31,7 +29,14 @@ class Graph(NamedTuple):
     outputs: Sequence[str]
 
 
+SCORED = 500
+"""Number of validation inputs that an export is scored on."""
+
+SEED = 1
+"""Of inputs drawn at random where the validation data is missing."""
+
 Score = Callable[[Sequence[str]], tuple[str, float]]
+"""From answers to the name and the value of a score."""
 
 
 class Exported(NamedTuple):
@@ -59,16 +64,3 @@ class Exported(NamedTuple):
     shown: Callable[[Answer], str] = lambda answer: answer.text()
     same: Callable[[str, str], bool] = operator.eq
     options: Mapping[str, Any] = {}
-
-
-def exported(pipeline: Pipeline, model: nn.Module) -> Exported | None:
-    """The graphs of a trained model; None if its task has none.
-
-    Raises:
-        ConfigError: a part of the model cannot be a graph.
-    """
-    file = rooms.file_beside(type(pipeline), "exported")
-    if file is None:
-        return None
-    found: Exported = file.exported(pipeline, model)
-    return found

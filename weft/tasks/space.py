@@ -1,8 +1,7 @@
 """What `weft tune` may change in a recipe: for each setting the values that are worth trying.
 
-A task declares its own in the file space.py of its folder, as a function `space(recipe) -> Space`; `usual`
-below serves a task without one, and is what most of them begin with. A function `decoding` declares search
-settings, which need no training. Read next: classify/space.py;
+A task declares its own by overriding `Task.search_space`, which most of them begin with `usual` below, and
+search settings, which need no training, by `Task.decoding_space`. Read next: classify/space.py;
 ../tune/space.py, which reads a user's file.
 """
 
@@ -10,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft import rooms
 from weft.errors import ConfigError
 
 Recipe = Mapping[str, Any]
@@ -71,18 +69,6 @@ PER_TOKEN = ("loss", "perplexity")
 
 Space = Mapping[str, Range]
 """Settings by their names in the recipe, such as training.optimiser.lr."""
-
-
-def space_of(task: type, recipe: Recipe) -> dict[str, Range]:
-    """The space that a task declares for a recipe, or the usual one."""
-    file = rooms.file_beside(task, "space")
-    return dict(usual(recipe) if file is None else file.space(recipe))
-
-
-def decoding_of(task: type, recipe: Recipe) -> dict[str, Range]:
-    """Settings of the section `decoding` to try on a trained model, declared by a function `decoding`."""
-    file = rooms.file_beside(task, "space")
-    return {} if file is None or not hasattr(file, "decoding") else dict(file.decoding(recipe))
 
 
 def usual(recipe: Recipe) -> dict[str, Range]:

@@ -9,23 +9,22 @@ Read next: predictor.py, evaluation.py; translate/task.py, the main task.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from torch import nn
 
-from weft import rooms
 from weft.data.report import Report
 from weft.errors import ConfigError
 from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Evaluation
+from weft.tasks.exported import Exported
+from weft.tasks.inspection import Examples, Inspected, checked
 from weft.tasks.predictor import Predictor
+from weft.tasks.space import Recipe, Space, usual
 from weft.tasks.validation import Validation
 from weft.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from weft.tasks.inspection import Examples, Inspected
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
@@ -95,6 +94,16 @@ class Task(ABC):
     def knows(cls, table: Path) -> bool:
         """Whether the content of a .csv or .tsv looks like data of this task."""
         return False
+
+    @classmethod
+    def search_space(cls, recipe: Recipe) -> Space:
+        """The settings that `weft tune` may change in a recipe of this task, and their ranges."""
+        return usual(recipe)
+
+    @classmethod
+    def decoding_space(cls, recipe: Recipe) -> Space:
+        """Settings of the section `decoding` to try on a trained model, which need no training."""
+        return {}
 
     @property
     def loss_unit(self) -> str:
@@ -223,19 +232,21 @@ class Pipeline(ABC):
         """
 
     def inspected(
-        self, model: nn.Module, text: str | None, examples: "Examples", options: Mapping[str, Any] = {}
-    ) -> "Inspected":
-        """What `weft inspect` shows of one input, by `inspected` in the folder's inspected.py.
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        """What `weft inspect` shows of one input; heavy imports belong inside.
 
         If `text` is None, the input is one of `examples`, from the run's validation data.
         """
-        from weft.tasks.inspection import Inspected, checked
+        return Inspected(text="" if text is None else checked(text), answer="")
 
-        file = rooms.file_beside(type(self), "inspected")
-        if file is None:
-            return Inspected(text="" if text is None else checked(text), answer="")
-        found: Inspected = file.inspected(self, model, text, examples, options)
-        return found
+    def exported(self, model: nn.Module) -> Exported | None:
+        """The model as graphs that other programs run; None if the task has none.
+
+        Raises:
+            ConfigError: a part of the model cannot be a graph.
+        """
+        return None
 
     def rows(self) -> Mapping[str, Sequence[str]]:
         """The names of the rows of tables, such as pieces, by the names of weights; others are left out.

@@ -11,7 +11,7 @@ from weft.config.shipped import find
 from weft.errors import ConfigError
 from weft.run.training import check_recipe, completed
 from weft.store import files, jsonfile
-from weft.tasks.space import PER_TOKEN, Range, decoding_of, space_of
+from weft.tasks.space import PER_TOKEN, Range
 from weft.tune import space as spaces
 
 QUIET = ("training.tensorboard=false", "training.monitors=false")
@@ -109,12 +109,12 @@ def plan(
     path = find(recipe)
     bare = Plan(path, given, {}, {}, "", False, folder, trial_minutes, plugins)
     checked = check_recipe(bare.table({}), plugins=plugins)
-    chosen = space_of(type(checked.task), checked.plain) if space is None else spaces.read_space(space)
+    chosen = checked.task.search_space(checked.plain) if space is None else spaces.read_space(space)
     chosen = spaces.around(chosen, checked.plain)
     searched = {name: one for name, one in chosen.items() if name.startswith(DECODING)}
     if wrong := [name for name, one in searched.items() if not one.values]:
         raise ConfigError(f"{space}: {wrong[0]}: expected a list of values, got a range; list them")
-    decoding = searched if space is not None else decoding_of(type(checked.task), checked.plain)
+    decoding = searched if space is not None else checked.task.decoding_space(checked.plain)
     chosen = {name: one for name, one in chosen.items() if name not in searched}
     if not chosen:
         raise ConfigError(f"{recipe}: expected settings to search, got none; name them with --space")

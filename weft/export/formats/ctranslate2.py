@@ -19,7 +19,6 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.run import LoadedRun
 from weft.search.beam import Stop
-from weft.tasks.shared.writing.exported import scored
 from weft.tasks.shared.writing.ready import PairPipeline
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 
@@ -181,7 +180,7 @@ def _scored(opened: LoadedRun, found: Network, whole: Engine, small: Engine) -> 
     """The score of both on validation inputs, with the recipe's search; none for a language model."""
     if not isinstance(opened.pipeline, PairPipeline):
         return []
-    inputs, score = scored(opened.pipeline)
+    inputs, score = opened.pipeline.scored_examples()
     if score is None:
         return []
     answers: dict[Engine, list[str]] = {whole: [], small: []}

@@ -14,7 +14,7 @@ from weft.export.format import Format, Options
 from weft.export.programs import assemble
 from weft.run import LoadedRun
 from weft.store import files
-from weft.tasks.exported import Exported, exported
+from weft.tasks.exported import Exported
 from weft.tasks.predictor import Answer, Place
 
 COMPARED = 20
@@ -39,7 +39,7 @@ class Onnx(Format):
         self.shares = shares
 
     def check(self, opened: LoadedRun, options: Options) -> None:
-        if exported(opened.pipeline, opened.model) is None:
+        if opened.pipeline.exported(opened.model) is None:
             raise ConfigError(
                 f"--to onnx: a model of the task {opened.name} has no graphs; serve it with weft serve"
             )
@@ -49,7 +49,7 @@ class Onnx(Format):
         from weft.export.quantise import quantise
         from weft.export.shared import share, stored
 
-        form = exported(opened.pipeline, opened.model)
+        form = opened.pipeline.exported(opened.model)
         assert form is not None
         paths = [folder / f"{graph.name}.onnx" for graph in form.graphs]
         worst = max(write_graph(graph, path) for graph, path in zip(form.graphs, paths, strict=True))

@@ -14,7 +14,6 @@ from weft.export.format import Format, Options
 from weft.export.formats.onnx import PROGRAM, Onnx
 from weft.run import LoadedRun
 from weft.store import files
-from weft.tasks.exported import exported
 from weft.text.imported import KEY
 
 LIBRARIES = {
@@ -53,7 +52,7 @@ class Web(Format):
 
     def check(self, opened: LoadedRun, options: Options) -> None:
         Onnx().check(opened, options)
-        form = exported(opened.pipeline, opened.model)
+        form = opened.pipeline.exported(opened.model)
         if form is not None and form.settings["kind"] not in _kinds():
             raise ConfigError(f"--to web: the page cannot run a model of task {opened.name}; use --to onnx")
         if form is not None and form.settings.get("frames"):

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from weft.errors import DataError
 from weft.metrics.cider import cider_d
 from weft.models import Generator
-from weft.tasks.exported import Exported, Score
+from weft.tasks.exported import SCORED, Exported, Score
 from weft.tasks.pictures.pictures import content, encoded, noise, readable
-from weft.tasks.shared.writing.exported import SCORED, written
+from weft.tasks.shared.writing.exported import written
 
 if TYPE_CHECKING:
     from weft.tasks.caption.ready import CaptionPipeline

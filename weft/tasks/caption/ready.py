@@ -19,6 +19,8 @@ from weft.metrics.compared import Compared
 from weft.models import Generator
 from weft.tasks.caption.evaluation import CaptionEvaluation, evaluate, exact
 from weft.tasks.caption.predictor import Captioner, captioned
+from weft.tasks.exported import Exported
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.pictures.data import Captions
 from weft.tasks.pictures.model import places_of
 from weft.tasks.pictures.pictures import parts
@@ -179,3 +181,15 @@ class CaptionPipeline(Pipeline):
             )
         title = own.describe(split) if data is None else data.name
         return evaluate(self.predictor(model, options), found, title=title, train=train)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        from weft.tasks.caption.inspected import inspected
+
+        return inspected(self, model, text, examples, options)
+
+    def exported(self, model: nn.Module) -> Exported:
+        from weft.tasks.caption.exported import exported
+
+        return exported(self, model)

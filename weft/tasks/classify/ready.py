@@ -26,6 +26,8 @@ from weft.tasks.classify.predictor import Classifier, order
 from weft.tasks.classify.reader import Decided, Reader
 from weft.tasks.classify.start import begin
 from weft.tasks.contextual import Standing
+from weft.tasks.exported import Exported
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.labels.calibration import LabelCalibration, outdated
 from weft.tasks.labels.weights import weights_of
@@ -270,3 +272,15 @@ class ClassifyPipeline(Pipeline):
                 f"--ensemble {member.path}: has a different split, so it may have been "
                 "trained on texts tested here; name a run with the same section data"
             )
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        from weft.tasks.classify.inspected import inspected
+
+        return inspected(self, model, text, examples, options)
+
+    def exported(self, model: nn.Module) -> Exported:
+        from weft.tasks.classify.exported import exported
+
+        return exported(self, model)

@@ -25,11 +25,13 @@ from weft.tasks.classify.heads import check_subclasses
 from weft.tasks.classify.model import LabelModel
 from weft.tasks.classify.reader import Reader
 from weft.tasks.classify.ready import ClassifyPipeline, ClassifyTraining, Texts
+from weft.tasks.classify.space import space
 from weft.tasks.contextual import Standing, whole_words
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.labels.calibration import LabelCalibration
 from weft.tasks.labels.splits import small_validation
 from weft.tasks.shared.writing.batch import pad
+from weft.tasks.space import Recipe, Space
 from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.wording import plural
@@ -65,6 +67,10 @@ class Classify(Task):
     def about(self) -> str:
         """The corpus or file."""
         return f"texts of {self.data.corpus or Path(str(self.data.train)).name}"
+
+    @classmethod
+    def search_space(cls, recipe: Recipe) -> Space:
+        return space(recipe)
 
     def has(self, split: Split) -> bool:
         return self.data.has(split)

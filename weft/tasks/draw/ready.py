@@ -17,6 +17,7 @@ from weft.models import Generator
 from weft.tasks.draw.evaluation import DrawEvaluation, evaluate, judged
 from weft.tasks.draw.predictor import Painter
 from weft.tasks.draw.tiles import Tiles
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.pictures.data import Captions
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.evaluation import loss_of_pairs
@@ -149,6 +150,13 @@ class DrawPipeline(Pipeline):
         title = own.describe(split) if data is None else data.name
         painter = self.predictor(model, options)
         return evaluate(painter, found, train, max_length=own.max_length, title=title)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        from weft.tasks.draw.inspected import inspected
+
+        return inspected(self, model, text, examples, options)
 
 
 def drawable(found: Captions) -> Captions:

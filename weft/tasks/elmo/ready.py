@@ -15,6 +15,8 @@ from weft.data.plain import PlainText, no_words
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.tasks.elmo.evaluation import collate, evaluate, nats
 from weft.tasks.elmo.predictor import Comparer
+from weft.tasks.exported import Exported
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.running_text import sentences as text
 from weft.tasks.running_text.data import ProseData
@@ -114,3 +116,15 @@ class ElmoPipeline(Pipeline):
     def contextual(self, model: nn.Module) -> Contextual:
         assert isinstance(model, BothWays)
         return Contextual(lambda sentences: self.lexicon.spell(sentences)[0], model)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        from weft.tasks.elmo.inspected import inspected
+
+        return inspected(self, model, text, examples, options)
+
+    def exported(self, model: nn.Module) -> Exported:
+        from weft.tasks.elmo.exported import exported
+
+        return exported(self, model)

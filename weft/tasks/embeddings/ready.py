@@ -18,6 +18,7 @@ from weft.tasks.embeddings.corpus import Corpus, Pieces, Table, Windows, WordLis
 from weft.tasks.embeddings.data import WordsData
 from weft.tasks.embeddings.evaluation import WordsEvaluation, evaluate
 from weft.tasks.embeddings.predictor import NEAREST, WordVectors
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.task import Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
 
@@ -146,3 +147,10 @@ class EmbeddingsPipeline(Pipeline):
             return evaluate(self.predictor(model), questions, title=path.name)
         except DataError as error:
             raise DataError(f"{error}; train on more text, or lower data.min_count", path=path) from None
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        from weft.tasks.embeddings.inspected import inspected
+
+        return inspected(self, model, text, examples, options)

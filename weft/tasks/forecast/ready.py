@@ -15,6 +15,7 @@ from torch import nn
 from weft.data.batching import ShuffledBatches
 from weft.data.windows import Windows
 from weft.errors import ConfigError, DataError, within
+from weft.tasks.exported import Exported
 from weft.tasks.forecast.baseline import Baseline
 from weft.tasks.forecast.calibration import Calibrated
 from weft.tasks.forecast.data import scales_of
@@ -23,6 +24,7 @@ from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate, mean_sq
 from weft.tasks.forecast.forecaster import check_columns
 from weft.tasks.forecast.model import Forecast, SeriesBatch, tensors
 from weft.tasks.forecast.predictor import ForecastPredictor
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.task import Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 
@@ -201,3 +203,15 @@ class ForecastPipeline(Pipeline):
             return model
         lookbacks = [self.data.lookback, *(member.pipeline.data.lookback for member in members)]
         return Together([model, *(member.model for member in members)], lookbacks)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        from weft.tasks.forecast.inspected import inspected
+
+        return inspected(self, model, text, examples, options)
+
+    def exported(self, model: nn.Module) -> Exported:
+        from weft.tasks.forecast.exported import exported
+
+        return exported(self, model)

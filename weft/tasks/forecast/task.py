@@ -23,6 +23,8 @@ from weft.tasks.forecast.evaluation import ForecastEvaluation
 from weft.tasks.forecast.model import Forecast, ForecastModel, SeriesBatch
 from weft.tasks.forecast.predictor import Horizon
 from weft.tasks.forecast.ready import PARTS, ForecastPipeline, ForecastTraining
+from weft.tasks.forecast.space import space
+from weft.tasks.space import Recipe, Space
 from weft.tasks.task import Progress, Split, Task
 from weft.wording import plural
 
@@ -67,6 +69,10 @@ class ForecastTask(Task):
     def about(self) -> str:
         """The series and the horizon."""
         return f"{plural(self.data.horizon, 'step')} ahead, on {self.data.name}"
+
+    @classmethod
+    def search_space(cls, recipe: Recipe) -> Space:
+        return space(recipe)
 
     def has(self, split: Split) -> bool:
         return self.data.split[PARTS[split]] > 0

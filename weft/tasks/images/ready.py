@@ -18,9 +18,11 @@ from weft.data.images import read_folders
 from weft.errors import DataError
 from weft.metrics.f1 import by_class
 from weft.models import Predictor
+from weft.tasks.exported import Exported
 from weft.tasks.images.data import Classed
 from weft.tasks.images.evaluation import ImageEvaluation, evaluate
 from weft.tasks.images.predictor import PictureClassifier
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.pictures.model import places_of
 from weft.tasks.pictures.pictures import source
@@ -131,3 +133,15 @@ class ImagesPipeline(Pipeline):
             usual = Counter(train).most_common(1)[0][0]
         title = own.describe(split) if data is None else data.name
         return evaluate(self.predictor(model), found, title=title, usual=usual)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        from weft.tasks.images.inspected import inspected
+
+        return inspected(self, model, text, examples, options)
+
+    def exported(self, model: nn.Module) -> Exported:
+        from weft.tasks.images.exported import exported
+
+        return exported(self, model)

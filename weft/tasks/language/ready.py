@@ -18,6 +18,8 @@ from weft.data.batching import Batches
 from weft.data.plain import PlainText
 from weft.errors import DataError
 from weft.models import Generator
+from weft.tasks.exported import Exported
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.language.cache import Cache
 from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate
 from weft.tasks.language.mixture import parts_of
@@ -209,3 +211,15 @@ class LanguagePipeline(Pipeline):
             if data is None and split == "valid"
             else lambda: read(source, self.vocabulary, "valid"),
         )
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        from weft.tasks.language.inspected import inspected
+
+        return inspected(self, model, text, examples, options)
+
+    def exported(self, model: nn.Module) -> Exported:
+        from weft.tasks.language.exported import exported
+
+        return exported(self, model)

@@ -15,6 +15,8 @@ from weft.data.batching import Batches
 from weft.data.plain import PlainText, no_words
 from weft.errors import ConfigError
 from weft.nn.embed.pieces import PiecesInContext
+from weft.tasks.exported import Exported
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.masked.evaluation import evaluate, score
 from weft.tasks.masked.model import Hidden, Masked, hide, words_in_pieces
 from weft.tasks.masked.predictor import MASK, Filler
@@ -161,6 +163,18 @@ class MaskedPipeline(Pipeline):
         embed, encoder = model.predictor.embed, model.predictor.encoder
         reads = partial(words_in_pieces, self.vocabulary, length=self.task.data.length)
         return Contextual(reads, PiecesInContext(embed, self.task.model_config.size, encoder))
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        from weft.tasks.masked.inspected import inspected
+
+        return inspected(self, model, text, examples, options)
+
+    def exported(self, model: nn.Module) -> Exported:
+        from weft.tasks.masked.exported import exported
+
+        return exported(self, model)
 
 
 def read(vocabulary: Vocabulary, source: PlainText, length: int) -> list[list[int]]:

@@ -12,6 +12,7 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.models import Predictor
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.memory.data import Fresh, MemoryData
 from weft.tasks.memory.evaluation import MemoryEvaluation, evaluate, measure
@@ -94,3 +95,10 @@ class MemoryPipeline(Pipeline):
         own = self.task.data
         count = {"train": own.examples, "valid": own.valid, "test": own.test}[split]
         return evaluate(self.predictor(model), split, count)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        from weft.tasks.memory.inspected import inspected
+
+        return inspected(self, model, text, examples, options)

@@ -18,6 +18,7 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.metrics.compared import of_lines
 from weft.models import Generator
+from weft.tasks.exported import Exported
 from weft.tasks.inspection import Examples, Inspected, checked
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation, together
@@ -248,3 +249,8 @@ class ManyPipeline(Pipeline):
             labels=labels,
             kept=kept,
         )
+
+    def exported(self, model: nn.Module) -> Exported:
+        from weft.tasks.multilingual.exported import exported
+
+        return exported(self, model)

@@ -28,6 +28,8 @@ from weft.tasks.shared.writing.evaluation import BETTER
 from weft.tasks.shared.writing.glossary import read_glossary
 from weft.tasks.shared.writing.model import PairModel
 from weft.tasks.shared.writing.reading import encode_pairs
+from weft.tasks.shared.writing.space import decoding_space, space
+from weft.tasks.space import Recipe, Space
 from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
@@ -69,6 +71,14 @@ class Multilingual(Task):
     def about(self) -> str:
         """The directions and the corpus."""
         return f"{', '.join(self.data.pairs)}, on {self.data.corpus or self.data.train}"
+
+    @classmethod
+    def search_space(cls, recipe: Recipe) -> Space:
+        return space(recipe)
+
+    @classmethod
+    def decoding_space(cls, recipe: Recipe) -> Space:
+        return decoding_space(recipe)
 
     def has(self, split: Split) -> bool:
         return self.data.of(self.data.pairs[0]).has(split)

@@ -16,6 +16,8 @@ from weft.metrics.cer import Cer
 from weft.metrics.compared import of_lines
 from weft.metrics.wer import Wer
 from weft.models import Generator
+from weft.tasks.exported import Exported
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.shared.writing.members import joined, pieces
 from weft.tasks.shared.writing.scoring import GivenScores, score_file
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings
@@ -153,3 +155,15 @@ class SpeechPipeline(Pipeline):
                 options,
             )
         return evaluate(self.predictor(model, options), recordings, title=path.name, answer=self.answer)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        from weft.tasks.speech.inspected import inspected
+
+        return inspected(self, model, text, examples, options)
+
+    def exported(self, model: nn.Module) -> Exported:
+        from weft.tasks.speech.exported import exported
+
+        return exported(self, model)

@@ -22,6 +22,8 @@ from weft.models import Predictor
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.words import Words
 from weft.tasks.contextual import Standing
+from weft.tasks.exported import Exported
+from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.labels.calibration import LabelCalibration, outdated
 from weft.tasks.labels.weights import weights_of
@@ -216,6 +218,18 @@ class TagPipeline(Pipeline):
         known = targets >= 0
         self.temperature = fitted(np.log(np.maximum(probs[known], 1e-30)), targets[known])
         LabelCalibration(self.temperature).save(self._run)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        from weft.tasks.tag.inspected import inspected
+
+        return inspected(self, model, text, examples, options)
+
+    def exported(self, model: nn.Module) -> Exported:
+        from weft.tasks.tag.exported import exported
+
+        return exported(self, model)
 
 
 def collate(

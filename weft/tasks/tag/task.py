@@ -18,11 +18,13 @@ from weft.nn.positions import most_positions
 from weft.tasks import contextual as standing
 from weft.tasks.contextual import Standing
 from weft.tasks.lexicon import Lexicon
+from weft.tasks.space import Recipe, Space
 from weft.tasks.tag.check import check_tags
 from weft.tasks.tag.data import TagData
 from weft.tasks.tag.evaluation import TagEvaluation
 from weft.tasks.tag.model import TagModel
 from weft.tasks.tag.ready import TagPipeline, TagTraining, collate
+from weft.tasks.tag.space import space
 from weft.tasks.task import SPLITS, Progress, Split, Task
 
 
@@ -56,6 +58,10 @@ class Tag(Task):
     def about(self) -> str:
         """The column and the file."""
         return f"{self.data.column} tags, on {Path(self.data.train).name}"
+
+    @classmethod
+    def search_space(cls, recipe: Recipe) -> Space:
+        return space(recipe)
 
     def has(self, split: Split) -> bool:
         return self.data.has(split)

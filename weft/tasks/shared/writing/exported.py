@@ -11,23 +11,17 @@ import torch
 from torch import Tensor, nn
 
 from weft import masks
-from weft.errors import ConfigError, DataError
-from weft.metrics.bleu import Bleu
+from weft.errors import ConfigError
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.probe import probe
-from weft.tasks.exported import Exported, Graph, Score
+from weft.tasks.exported import Exported, Graph
 from weft.tasks.predictor import Json
 from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.examples import examples
-from weft.tasks.shared.writing.ready import PairPipeline
 from weft.tasks.shared.writing.searching import looked
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import State, leaves, like, tree_map
-
-SCORED = 500
-"""Validation inputs that 8-bit weights are scored on."""
 
 EXAMPLES = ((3, 7), (2, 11))
 """Rows and source tokens of the two examples of a graph."""
@@ -149,12 +143,6 @@ def _looks(model: Generator, state: State, token: Tensor) -> bool:
     return any(seen[name] for name in ("attention", "cross_attention"))
 
 
-def exported(pipeline: PairPipeline, model: nn.Module) -> Exported:
-    """See ../../exported.py and `rewriting`."""
-    form = rewriting(model, pipeline.source, pipeline.target, pipeline.decoding, cut=pipeline.reading.cut)
-    return form._replace(examples=lambda count: examples(pipeline, count), scored=lambda: scored(pipeline))
-
-
 def rewriting(
     model: nn.Module,
     source: Vocabulary,
@@ -242,17 +230,6 @@ def written(
     }
     files = {settings["target"]: portable(target)}
     return Exported(found, settings, files, lambda count: (), program=program)
-
-
-def scored(pipeline: PairPipeline) -> tuple[Sequence[str], Score | None]:
-    """Validation sources, and BLEU of their translations."""
-    try:
-        pairs = pipeline.pairs("valid", None)
-    except DataError:
-        return examples(pipeline, SCORED), None
-    full = [n for n, source in enumerate(pairs.sources) if source.strip()][:SCORED]
-    references = [pairs.references[n] for n in full]
-    return [pairs.sources[n] for n in full], lambda answers: ("BLEU", Bleu().score(answers, references).value)
 
 
 def _decoding(decoding: Decoding) -> dict[str, Any]:

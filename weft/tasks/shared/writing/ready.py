@@ -3,8 +3,10 @@
 Read next: translator.py; ../../translate/ready.py, which adds the scores.
 """
 
+import random
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,8 +18,11 @@ from weft.data.joined import Joined
 from weft.data.mixture import Mixture
 from weft.data.parallel import complete
 from weft.data.shortlist import Shortlist
+from weft.errors import DataError
+from weft.metrics.bleu import Bleu
 from weft.metrics.compared import of_lines
 from weft.models import Generator
+from weft.tasks.exported import SCORED, SEED, Exported, Score
 from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.predictor import Predictor
 from weft.tasks.shared.writing.augmented import AugmentedPairs
@@ -33,7 +38,7 @@ from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_fil
 from weft.tasks.shared.writing.translator import Translator
 from weft.tasks.task import Pipeline, Progress, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
-from weft.text.vocabulary import Vocabulary
+from weft.text.vocabulary import EOS, Vocabulary
 
 if TYPE_CHECKING:
     from weft.tasks.shared.writing.task import PairTask
@@ -185,6 +190,37 @@ class PairPipeline(Pipeline, ABC):
         from weft.tasks.shared.writing.inspected import of
 
         return of(self.searcher(model), examples.middle() if text is None else text, self.task.data)
+
+    def exported(self, model: nn.Module) -> Exported:
+        from weft.tasks.shared.writing.exported import rewriting
+
+        form = rewriting(model, self.source, self.target, self.decoding, cut=self.reading.cut)
+        return form._replace(examples=self.examples, scored=self.scored_examples)
+
+    def examples(self, count: int) -> Sequence[str]:
+        """Sources of the validation data that are not empty, or random pieces where the data is missing.
+
+        Args:
+            count: number of texts; fewer if the data has fewer.
+        """
+        with suppress(DataError):
+            found = [text for text in self.pairs("valid", None).sources if text.strip()]
+            if found:
+                return found[:count]
+        draw = random.Random(SEED)
+        numbers = range(EOS + 1, len(self.source))
+        return [self.source.decode(draw.choices(numbers, k=draw.randint(3, 20))) for _ in range(count)]
+
+    def scored_examples(self) -> tuple[Sequence[str], Score | None]:
+        """Validation sources, and BLEU of their translations; no score where the data is missing."""
+        try:
+            pairs = self.pairs("valid", None)
+        except DataError:
+            return self.examples(SCORED), None
+        full = [n for n, source in enumerate(pairs.sources) if source.strip()][:SCORED]
+        references = [pairs.references[n] for n in full]
+        sources = [pairs.sources[n] for n in full]
+        return sources, lambda answers: ("BLEU", Bleu().score(answers, references).value)
 
     def pairs(self, split: Split, data: Path | None) -> Pairs:
         """The pairs to score: a split of the recipe, or the user's files (a prefix or a .tsv)."""

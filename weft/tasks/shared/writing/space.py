@@ -17,7 +17,7 @@ def space(recipe: Recipe) -> Space:
     return found
 
 
-def decoding(recipe: Recipe) -> Space:
+def decoding_space(recipe: Recipe) -> Space:
     """The width of the beam and the length penalty, for a recipe that searches with a beam."""
     own = recipe["decoding"]
     if own["search"] != "beam":

@@ -68,7 +68,16 @@ class PairTask(Task, ABC):
 
     @abstractmethod
     def scored(self, found: Validation) -> Validation:
-        """A validation of greedy outputs with the task's own scores."""
+        """A validation of greedy outputs with the task's own scores    @classmethod
+        def search_space(cls, recipe: Recipe) -> Space:
+        return space(recipe)
+
+        @classmethod
+        def decoding_space(cls, recipe: Recipe) -> Space:
+        return decoding_space(recipe)
+
+        .
+        """
 
     def has(self, split: Split) -> bool:
         return self.data.has(split)
