@@ -239,9 +239,9 @@ def test_a_pool(home: Path) -> None:
 
 
 def test_a_head(home: Path) -> None:
-    small = "data.horizon=6", "data.lookback=12", f"model.head={part('head')}", "training.monitors=false"
-    recipe = ROOT / "recipes/forecast/waves-linear.yaml"
-    answer = weft("train", recipe, "--run", "run", *SHORT, *small, *PLUGIN)
+    small = "data.horizon=6", "data.lookback=12", "model.forecaster=linear", "training.monitors=false"
+    head = f"model.head={part('head')}"
+    answer = weft("train", "waves-segments", head, "--run", "run", *SHORT, *small, *PLUGIN)
     assert answer.code == 0, answer.err
     assert "MSE" in weft("evaluate", "run", *PLUGIN).out
 

@@ -24,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def trained(run: Path, *changes: str) -> Path:
-    answer = weft("train", "recipes/forecast/waves-linear.yaml", "--run", run, *SMALL, *changes)
+    answer = weft("train", "waves-segments", "--run", run, *SMALL, "model.forecaster=linear", *changes)
     assert answer.code == 0, answer.err
     return run
 

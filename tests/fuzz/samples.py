@@ -71,8 +71,8 @@ GPT2 = {
 
 def recipes() -> list[bytes]:
     """Recipes of several tasks."""
-    names = ["translate/help-transformer", "translate/help-lstm-attention", "forecast/waves-segments"]
-    names += ["classify/help-language-lstm-queries", "tag/ewt-bilstm-crf", "memory/adding-gru"]
+    names = ["translate/help-transformer", "translate/help-gru-attention", "forecast/waves-segments"]
+    names += ["classify/sst2-bigru-queries", "tag/ewt-bilstm-crf", "memory/adding-lstm"]
     return [(RECIPES / f"{name}.yaml").read_bytes() for name in names]
 
 

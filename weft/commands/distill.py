@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.commands.options import CONSTRAINTS, SEARCH, Grouped, as_words, device, plugin, processes, searching
+from weft.commands.options import (
+    CONSTRAINTS,
+    SEARCH,
+    Grouped,
+    RecipeFile,
+    as_words,
+    device,
+    plugin,
+    processes,
+    searching,
+)
 
 if TYPE_CHECKING:
     from weft.commands.rewritten import Job
@@ -33,7 +43,7 @@ OWN = ("teacher", "overrides", "student", "run", "mix", "sources", "corpus")
     "--student",
     required=True,
     metavar="RECIPE",
-    type=click.Path(path_type=Path),
+    type=RecipeFile(),
     help="Recipe of the student: a file, or one that comes with Weft. Its validation and test data are kept.",
 )
 @click.option(
@@ -78,7 +88,7 @@ def command(**given: Any) -> int:
 
     \b
     Examples:
-      weft distill runs/help-demo --student help-transformer-ssru
+      weft distill runs/help-demo --student help-student
       weft distill runs/large --student small.yaml --run runs/small --mix --processes 2
       weft distill runs/large --student small.yaml --sources news.en.xz --beam 8
     """  # noqa: D301  click reads the \b

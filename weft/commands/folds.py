@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from weft.commands.options import plugin
+from weft.commands.options import RecipeFile, plugin
 from weft.wording import plural
 
 
 @click.command()
-@click.argument("recipe", type=click.Path(path_type=Path))
+@click.argument("recipe", type=RecipeFile())
 @click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
 @click.option(
     "--output",

@@ -1,10 +1,14 @@
 """Options that several commands share, and a command whose help lists its options under headings."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
+
+from weft.machine import LAUNCHED
 
 OTHER = "Other options"
 
@@ -16,6 +20,27 @@ CONSTRAINTS = ("prefix", "require", "glossary", "no_repeat_ngram", "min_length")
 
 SAMPLING = ("sample", "temperature", "top_k", "top_p", "seed")
 """Names of the options about random answers, for `headings`."""
+
+
+
+class RecipeFile(click.Path):
+    """A recipe as a parameter: a file or a name; for a name of an earlier version, say what to type now."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As for every path; a name that nothing has is reported where the recipe is read."""
+        from weft.config.shipped import find
+        from weft.errors import ConfigError
+
+        path = super().convert(value, param, ctx)
+        if LAUNCHED not in os.environ:  # the launcher has said so
+            with suppress(ConfigError):
+                if note := find(path).note:
+                    click.echo(note, err=True)
+        return path
+
 
 device = click.option(
     "--device", metavar="NAME", default="auto", help="Device to compute on: cpu, cuda or auto."

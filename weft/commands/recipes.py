@@ -1,14 +1,10 @@
 """weft recipes: list or print the recipes that come with Weft."""
 
-import re
 from pathlib import Path
 
 import click
 
 from weft.commands.program import typed
-
-_ID = r"[A-Z]\d+(?:-[A-Z]?\d+)?"
-_IDS = re.compile(rf"^# (?:{_ID}(?:(?:,| and| with| on) {_ID})*[:,] )?")
 
 
 @click.command()
@@ -30,7 +26,10 @@ def command(name: str | None) -> None:
 
     recipes = [one for one in shipped() if name in (None, one.parent.name)]
     if name is not None and not recipes:
-        click.echo(find(name).read_text("utf-8"), nl=False)
+        found = find(name)
+        if found.note:
+            click.echo(found.note, err=True)
+        click.echo(found.path.read_text("utf-8"), nl=False)
         return
     width = max(len(one.stem) for one in recipes)
     for task in dict.fromkeys(one.parent.name for one in recipes):
@@ -47,9 +46,9 @@ def command(name: str | None) -> None:
 
 
 def _about(recipe: Path) -> str:
-    """The first line of its header without ids of docs/systems.md, and whether it needs a folder of data."""
-    about = _IDS.sub("", recipe.read_text("utf-8").partition("\n")[0])
-    return about[0].upper() + about[1:] + (" (needs data.folder=PATH)" if _needs_data(recipe) else "")
+    """The first line of its header, and whether it needs a folder of data."""
+    about = recipe.read_text("utf-8").partition("\n")[0].removeprefix("# ")
+    return about + (" (needs data.folder=PATH)" if _needs_data(recipe) else "")
 
 
 def _needs_data(recipe: Path) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.commands.longer import degenerate, hint, longer
-from weft.commands.options import plugin
+from weft.commands.options import RecipeFile, plugin
 from weft.commands.program import typed
 from weft.wording import plural
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("recipe", type=click.Path(path_type=Path))
+@click.argument("recipe", type=RecipeFile())
 @click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
 @click.option(
     "--run",

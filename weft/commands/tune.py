@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.commands.options import plugin
+from weft.commands.options import RecipeFile, plugin
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ PHASES = "search", "retrain"
 
 
 @click.command()
-@click.argument("recipe", type=click.Path(path_type=Path))
+@click.argument("recipe", type=RecipeFile())
 @click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
 @click.option(
     "--study",

@@ -1,6 +1,6 @@
 """Read recipes: from YAML text to the parts it names, with file and line in every error.
 
-    recipe = read_recipe("recipes/translate/help-lstm-attention.yaml", ["training.max_updates=200"])
+    recipe = read_recipe("recipes/translate/help-gru-attention.yaml", ["training.max_updates=200"])
     settings = build(recipe.section("training"), Settings)
     encoder = build(recipe.section("model").section("encoder"), Encoder, in_size=256)
 

@@ -27,12 +27,12 @@ def read_recipe(
     Raises:
         ConfigError: the file cannot be read or is not a recipe, or an override does not fit.
     """
-    path = find(path)
-    entry = parse(_text(path), str(path))
+    found = find(path)
+    entry = parse(_text(found.path), str(found.path))
     if not isinstance(entry, Table):
-        found = "nothing" if entry.value is None else entry.shown()
-        raise ConfigError(f"{entry.place}: expected a table with {holds}, got {found}")
-    for override in overrides:
+        got = "nothing" if entry.value is None else entry.shown()
+        raise ConfigError(f"{entry.place}: expected a table with {holds}, got {got}")
+    for override in (*found.overrides, *overrides):
         entry = _changed(entry, override)
     return entry
 

@@ -1,16 +1,68 @@
-"""The recipes included in Weft, and how to find one by name. Read next: recipe.py."""
+"""The recipes included in Weft, and how to find one by its name of today or of yesterday.
+
+Read next: recipe.py.
+"""
 
 import difflib
+import re
+import shlex
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
+from weft.config.text import parse
 from weft.errors import ConfigError
 
 _PACKAGE = Path(__file__).parents[1]
+_GONE = {"unmeasured": "was never measured to its end", "worse": "was worse than naive Bayes"}
+
+
+class Found(NamedTuple):
+    """A recipe that a name stands for.
+
+    Attributes:
+        path: its file.
+        overrides: what an old name adds to it, as section.key=value.
+        note: what to type instead of an old name, in one line; "" for a name of today.
+    """
+
+    path: Path
+    overrides: tuple[str, ...] = ()
+    note: str = ""
+
+
+class Variant(NamedTuple):
+    """An old name of a recipe.
+
+    Attributes:
+        recipe: name of the recipe that stands for it now.
+        overrides: section.key=value.
+        gone: why it is another model now; "" if it is the same one.
+    """
+
+    recipe: str
+    overrides: tuple[str, ...]
+    gone: str = ""
+
+    @property
+    def words(self) -> str:
+        """What to type after `weft train`."""
+        return shlex.join([self.recipe, *self.overrides])
 
 
 def shipped() -> list[Path]:
     """All recipes included in Weft, sorted by task and name."""
-    return sorted(_folder().glob("*/*.yaml"))
+    return sorted(one for one in _folder().glob("*/*.yaml") if one.parent.name != "templates")
+
+
+def variants() -> dict[str, Variant]:
+    """Old names of recipes, as TASK/NAME.
+
+    Example:
+        >>> print(variants()["memory/adding-gru"].words)
+        adding-elman model.encoder.cell=gru
+    """
+    return _variants(_folder())
 
 
 def recommended(recipe: Path) -> bool:
@@ -24,40 +76,76 @@ def recommended(recipe: Path) -> bool:
     return "\n# Recommended: " in header
 
 
-def find(recipe: str | Path) -> Path:
-    """The file of a recipe: the path itself if it exists, otherwise the included recipe of that name.
+def data_source(recipe: Path) -> str:
+    """What the folder of data of an included recipe holds and where it comes from, from its header.
+
+    Example:
+        >>> print(data_source(find("shakespeare-lstm").path))
+        input.txt of github.com/karpathy/char-rnn, data/tinyshakespeare
+    """
+    header = recipe.read_text("utf-8").partition("\ntask:")[0]
+    found = re.search(r"^# Data: (.+)$", header, re.MULTILINE)
+    return found[1].removesuffix(".") if found else ""
+
+
+def find(recipe: str | Path) -> Found:
+    """The recipe at a path if there is one, otherwise the included recipe of that name.
 
     Args:
-        recipe: a path, or an included recipe as recipes/TASK/NAME.yaml, TASK/NAME or NAME.
+        recipe: a path, or an included recipe as recipes/TASK/NAME.yaml, TASK/NAME or NAME; also the name of
+            one in an earlier version.
 
     Raises:
         ConfigError: there is no such recipe, or the name is ambiguous.
 
     Example:
-        >>> [find(name).name for name in ("help-gpt", "language/help-gpt", "recipes/language/help-gpt.yaml")]
+        >>> names = "help-gpt", "language/help-gpt", "recipes/language/help-gpt.yaml"
+        >>> [find(name).path.name for name in names]
         ['help-gpt.yaml', 'help-gpt.yaml', 'help-gpt.yaml']
+        >>> print(find("adding-gru").note)
+        adding-gru is now: weft train adding-elman model.encoder.cell=gru
     """
     path = Path(recipe)
     try:
         path.stat()
-        return path
+        return Found(path)
     except FileNotFoundError:
         if path.is_absolute():
-            return path
+            return Found(path)
     except (OSError, ValueError):
-        return path  # reading it will raise a clear error
+        return Found(path)  # reading it will raise a clear error
     parts = path.parts[1:] if path.parts[:1] == ("recipes",) else path.parts
     named = ("/".join(parts)).removesuffix(".yaml")
     known = {f"{one.parent.name}/{one.stem}": one for one in shipped()}
     matches = {name: one for name, one in known.items() if named in (name, one.stem)}
     if len(matches) == 1:
-        return next(iter(matches.values()))
+        return Found(next(iter(matches.values())))
     if matches:
         raise ConfigError(f"{recipe}: the name is ambiguous; choose one of {', '.join(matches)}")
+    for name, old in variants().items():
+        if named in (name, name.partition("/")[2]):
+            return _renamed(name, old)
     names = [one.stem for one in known.values()]
     near = difflib.get_close_matches(named.rpartition("/")[2], names, 1)
     hint = f"did you mean {near[0]}?" if near else "`weft recipes` lists those that come with Weft"
     raise ConfigError(f"{recipe}: no such file and no such recipe; {hint}")
+
+
+def _renamed(name: str, old: Variant) -> Found:
+    task, _, stem = name.partition("/")
+    is_now = f"{old.gone} and is gone; instead of it" if old.gone else "is now"
+    note = f"{stem} {is_now}: weft train {old.words}"
+    return Found(_folder() / task / f"{old.recipe}.yaml", old.overrides, note)
+
+
+@cache
+def _variants(folder: Path) -> dict[str, Variant]:
+    file = folder / "variants.yaml"
+    found = {}
+    for part, names in parse(file.read_text("utf-8"), str(file)).plain().items() if file.exists() else ():
+        for name, (recipe, *overrides) in names.items():
+            found[name] = Variant(recipe, tuple(overrides), _GONE.get(part, ""))
+    return found
 
 
 def _folder() -> Path:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from weft.config import Table, build, dump, read_recipe, resolved
 from weft.config.compared import at, difference
-from weft.errors import CheckpointError, ConfigError
+from weft.config.shipped import data_source, shipped
+from weft.errors import CheckpointError, ConfigError, DataError
 from weft.nn import devices
 from weft.run.loading import make_task
 from weft.store import claim, files, form, weights
@@ -87,6 +88,12 @@ def begin_run(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Ch
         if section not in recipe:
             raise
         raise recipe.section(section).refuse(sentence) from error
+    except DataError as error:
+        source = _unnamed_source(recipe) if "no such file" in error.why else ""
+        if source:
+            why = f"no such file; pass data.folder=PATH, the folder of the data: {source}"
+            raise DataError(why, path=error.path) from error
+        raise
     try:
         taken = {} if Checkpoints(path, print).updates() else _start_of(checked)
         unknown = files.is_dir(path) and not files.is_file(path / "recipe.yaml")
@@ -110,6 +117,13 @@ def begin_run(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Ch
             f"{path}: cannot be written ({error.strerror or error}); choose another directory with --run"
         ) from error
     return checked
+
+
+def _unnamed_source(recipe: Table) -> str:
+    """Where to get the data of an included recipe; "" for other recipes, or if data.folder was given."""
+    folder = recipe.section("data").value.get("folder") if "data" in recipe else None
+    file = Path(folder.place.rpartition(":")[0]) if folder is not None else Path()
+    return data_source(file) if file in shipped() else ""
 
 
 def _start_of(checked: CheckedRecipe) -> dict[str, bytes]:

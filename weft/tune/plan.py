@@ -106,8 +106,9 @@ def plan(
     Raises:
         ConfigError: a mistake in the recipe or in the space.
     """
-    path = find(recipe)
-    bare = Plan(path, given, {}, {}, "", False, folder, trial_minutes, plugins)
+    found = find(recipe)
+    given = [*found.overrides, *given]
+    bare = Plan(found.path, given, {}, {}, "", False, folder, trial_minutes, plugins)
     checked = check_recipe(bare.table({}), plugins=plugins)
     chosen = checked.task.search_space(checked.plain) if space is None else spaces.read_space(space)
     chosen = spaces.around(chosen, checked.plain)
