@@ -22,19 +22,18 @@ SAMPLING = ("sample", "temperature", "top_k", "top_p", "seed")
 """Names of the options about random answers, for `headings`."""
 
 
-
 class RecipeFile(click.Path):
     """A recipe as a parameter: a file or a name; for a name of an earlier version, say what to type now."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """As for every path; a name that nothing has is reported where the recipe is read."""
         from weft.config.shipped import find
         from weft.errors import ConfigError
 
-        path = super().convert(value, param, ctx)
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if LAUNCHED not in os.environ:  # the launcher has said so
             with suppress(ConfigError):
                 if note := find(path).note:
