@@ -11,9 +11,9 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -103,6 +103,14 @@ def copied(run: Path, folder: Path) -> Path:
     """A copy of a run and its data in a folder, to be changed; the recipe still names the shared data."""
     shutil.copytree(run, folder / "run")
     return folder / "run"
+
+
+def quick_first(cases: Mapping[str, Any], count: int = 1) -> list[Any]:
+    """Parameters of a test; all but the first `count` run with the slow tests: each takes seconds."""
+    return [
+        pytest.param(case, id=name, marks=[] if n < count else [pytest.mark.slow])
+        for n, (name, case) in enumerate(cases.items())
+    ]
 
 
 def changed() -> list[str]:

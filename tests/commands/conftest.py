@@ -8,11 +8,6 @@ from tests.commands import corpus
 from tests.shared import shared_run
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
     """The recipe of a corpus of its own."""

@@ -4,25 +4,15 @@ import shlex
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 from PIL import Image
 
 from tests.commands.shell import Answer, weft
 
 WITHOUT = "import sys; sys.modules['weft'] = sys.modules['torch'] = None; import runpy, sys; "
-
-
-def quick_first(cases: Mapping[str, Any], count: int = 1) -> list[Any]:
-    """Parameters of a test; all but the first `count` run with the slow tests: an export takes seconds."""
-    return [
-        pytest.param(case, id=name, marks=[] if n < count else [pytest.mark.slow])
-        for n, (name, case) in enumerate(cases.items())
-    ]
 
 
 def exported(run: Path, output: Path, *options: str) -> Answer:

@@ -28,7 +28,7 @@ def test_predict_answers_the_other_lines(trained: Path, tmp_path: Path) -> None:
     assert out.read_text() == expected.out
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_several_processes_do_too(
     trained: Path, tmp_path: Path, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

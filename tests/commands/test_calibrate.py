@@ -17,11 +17,9 @@ from weft.run import open_run
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("calibrate")
     recipe = labelled.make_texts(folder / "toy")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_CACHE", str(folder / "cache"))
-        answer = weft(
-            "train", recipe, "--run", folder / "run", "training.max_updates=20", "training.validate_every=20"
-        )
+    answer = weft(
+        "train", recipe, "--run", folder / "run", "training.max_updates=20", "training.validate_every=20"
+    )
     assert answer.code == 0, answer.err
     return folder / "run"
 

@@ -2,11 +2,13 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.commands import corpus
 from tests.commands.shell import content, refused, untouched, weft
 from weft.tasks.shared.writing.ready import PairTraining
 from weft.tasks.validation import Validation
@@ -15,11 +17,21 @@ Harm = Callable[[Path], None]
 CHANGES = "training.max_updates=4", "training.validate_every=2"
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with two checkpoints, and its recipe, toy/toy.yaml beside it."""
+    folder = tmp_path_factory.mktemp("whole")
+    corpus.make(folder / "toy")
+    assert train(folder / "run") == 0
+    return folder / "run"
+
+
 @pytest.fixture
-def run(toy: Path, tmp_path: Path) -> Path:
-    """A run of its own, to be damaged; its recipe is toy/toy.yaml beside it."""
-    assert train(tmp_path / "run") == 0
-    return tmp_path / "run"
+def run(whole: Path, tmp_path: Path) -> Path:
+    """A copy to be damaged."""
+    (tmp_path / "toy").mkdir()
+    shutil.copy(whole.parent / "toy" / "toy.yaml", tmp_path / "toy")
+    return Path(shutil.copytree(whole, tmp_path / "run"))
 
 
 def train(run: Path) -> int:

@@ -11,9 +11,10 @@ pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 import weft as package
 from tests import toys
-from tests.commands.exporting import answers, exported, odd_pictures, quick_first
+from tests.commands.exporting import answers, exported, odd_pictures
 from tests.commands.shell import refused, unanswered, weft
 from tests.commands.test_caption import train
+from tests.shared import quick_first
 from weft.export.formats.onnx import program
 
 MODELS = {

@@ -9,8 +9,9 @@ import pytest
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 from tests import toys
-from tests.commands.exporting import exported, quick_first, run_program
+from tests.commands.exporting import exported, run_program
 from tests.commands.shell import weft
+from tests.shared import quick_first
 
 TEXTS = [
     "the [MASK] can purr",

@@ -8,8 +8,9 @@ pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 from tests.commands import labelled
 from tests.commands import test_several_labels as several_labels
-from tests.commands.exporting import answers, exported, quick_first, run_program
+from tests.commands.exporting import answers, exported, run_program
 from tests.commands.shell import weft
+from tests.shared import quick_first
 
 ODD = ["a great film", "", "  it   was awful", "zzz qqq", "A GREAT film .", "é\u0301 ﬁ\u00a0x", "film " * 40]
 

@@ -13,10 +13,11 @@ import pytest
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 from tests import toys
-from tests.commands.exporting import exported, quick_first, run_program
+from tests.commands.exporting import exported, run_program
 from tests.commands.prose import GPT, RECIPE, RECURRENT, write
 from tests.commands.shell import refused, weft
 from tests.export.runs import TEXTS, translator
+from tests.shared import quick_first
 from weft.export.format import Format
 from weft.export.formats.huggingface import HuggingFace
 from weft.export.formats.onnx import Onnx

@@ -10,9 +10,10 @@ from PIL import Image
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 from tests import toys
-from tests.commands.exporting import answers, exported, odd_pictures, quick_first
+from tests.commands.exporting import answers, exported, odd_pictures
 from tests.commands.shell import unanswered, weft
 from tests.commands.test_images import train
+from tests.shared import quick_first
 
 FRONTS = {
     "non-local": [],

@@ -10,8 +10,9 @@ import pytest
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
-from tests.commands.exporting import answers, exported, quick_first
+from tests.commands.exporting import answers, exported
 from tests.commands.shell import refused, weft
+from tests.shared import quick_first
 
 RECIPE = """\
 task: forecast

@@ -104,7 +104,8 @@ def test_half_of_the_sources_whose_terms_are_translated_so_are_annotated(tmp_pat
     assert [pair.target for pair in pairs[:2]] == ["0 CELDAS, luego otra", "1 CELDAS, luego otra"]
 
 
-def test_a_model_trained_with_a_glossary_follows_what_its_sources_say(tmp_path: Path) -> None:
+@pytest.mark.parametrize("updates", [3, pytest.param(400, marks=pytest.mark.slow)])
+def test_a_model_trained_with_a_glossary_follows_what_its_sources_say(updates: int, tmp_path: Path) -> None:
     recipe = corpus.make(tmp_path / "toy")
     for side in (tmp_path / "toy" / "train.yy", tmp_path / "toy" / "valid.yy"):
         lines = [
@@ -115,14 +116,16 @@ def test_a_model_trained_with_a_glossary_follows_what_its_sources_say(tmp_path: 
     terms = tmp_path / "terms.tsv"
     terms.write_text("alpha\tonce\n")
     run = tmp_path / "run"
-    trained = weft("train", recipe, "--run", run, f"data.glossary={terms}")
+    trained = weft("train", recipe, "--run", run, f"data.glossary={terms}", f"training.max_updates={updates}")
     assert trained.code == 0, trained.err
     sources = (tmp_path / "toy" / "train.xx").read_text().splitlines()[:60]
     text = "".join(f"{line}\n" for line in sources).encode()
     options = ["--glossary", terms, "--set", "terms=annotate"]
     plain, found = (weft("predict", run, *extra, stdin=text).lines for extra in ([], options))
-    counts = [kept(read_glossary(terms), sources, lines, sources) for lines in (plain, found)]
-    assert counts[0].outputs < 0.5 * counts[0].terms and counts[1].outputs > 0.65 * counts[1].terms, counts
+    if updates == 400:  # it has learnt to
+        counts = [kept(read_glossary(terms), sources, lines, sources) for lines in (plain, found)]
+        assert counts[0].outputs < 0.5 * counts[0].terms, counts
+        assert counts[1].outputs > 0.65 * counts[1].terms, counts
     same = [
         line == other
         for line, other, source in zip(plain, found, sources, strict=True)

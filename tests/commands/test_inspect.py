@@ -30,9 +30,10 @@ CELLS = ["Cells over time", "Forgetting", "Gradient reach"]
 
 @pytest.fixture(scope="module")
 def whole(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page and the files of all views."""
+    """A page and the tables of all views."""
     folder = tmp_path_factory.mktemp("inspected")
-    answer = weft("inspect", trained, TEXT, "--output", folder / "page.html", "--views", folder / "views")
+    views = ("--views", folder / "views", "--format", "csv")
+    answer = weft("inspect", trained, TEXT, "--output", folder / "page.html", *views)
     assert answer.code == 0, answer.err
     return folder
 
@@ -43,7 +44,7 @@ def titles(page: str) -> list[str]:
     return [view["title"] for view in json.loads(found.group(1))]
 
 
-def test_a_translator_has_its_views_and_every_view_its_files(whole: Path) -> None:
+def test_a_translator_has_its_views_and_every_view_its_table(whole: Path) -> None:
     page = (whole / "page.html").read_text("utf-8")
     found = titles(page)
     assert found == [
@@ -56,12 +57,20 @@ def test_a_translator_has_its_views_and_every_view_its_files(whole: Path) -> Non
     ]
     names = {title.lower().replace(" ", "-") for title in found}
     files = {path.name for path in (whole / "views").iterdir()}
-    assert files == {f"{name}.{form}" for name in names for form in ("svg", "png", "csv", "json")}
+    assert files == {f"{name}.csv" for name in names}
     for name in names:
-        json.loads((whole / "views" / f"{name}.json").read_text("utf-8"))
         rows = list(csv.reader(io.StringIO((whole / "views" / f"{name}.csv").read_text("utf-8"))))
         assert len(rows) > 1 and {len(row) for row in rows} == {len(rows[0])}
-        assert min(Image.open(io.BytesIO((whole / "views" / f"{name}.png").read_bytes())).size) > 100
+
+
+def test_a_view_has_a_file_of_each_form(trained: Path, tmp_path: Path) -> None:
+    views = ("--only", "probabilities", "--views", tmp_path / "views")
+    assert weft("inspect", trained, TEXT, *views, "--output", tmp_path / "page.html").code == 0
+    files = {path.suffix: path for path in (tmp_path / "views").glob("probabilities.*")}
+    assert set(files) == {".svg", ".png", ".csv", ".json"}
+    json.loads(files[".json"].read_text("utf-8"))
+    assert files[".svg"].read_bytes().startswith(b"<?xml")
+    assert min(Image.open(files[".png"]).size) > 100
 
 
 def test_the_page_is_one_small_file_that_names_no_other(whole: Path) -> None:

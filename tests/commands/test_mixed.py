@@ -25,7 +25,6 @@ def test_an_epoch_reads_the_share_that_weight_and_temperature_say(
 ) -> None:
     recipe = corpus.make(tmp_path / "toy")
     corpus.write(tmp_path / "toy", "more", SMALL, 9)
-    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "cache"))
     read: list[int] = []
     collate = PairTraining.collate
 

@@ -40,9 +40,7 @@ def names(path: Path) -> set[str]:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a few updates, trained by professor forcing."""
     folder = tmp_path_factory.mktemp("objectives")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_CACHE", str(folder / "cache"))
-        answer = weft("train", corpus.make(folder / "toy"), "--run", folder / "run", *FEW, PROFESSOR)
+    answer = weft("train", corpus.make(folder / "toy"), "--run", folder / "run", *FEW, PROFESSOR)
     assert answer.code == 0, answer.err
     return folder / "run"
 

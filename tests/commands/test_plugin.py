@@ -1,5 +1,6 @@
 """A part of the user's own, in a package of the working directory, works like one of Weft's."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -75,7 +76,7 @@ def test_a_run_that_names_it_does_not_load_it_unasked(toy: Path, home: Path) -> 
 def test_the_installed_command_finds_it_too(toy: Path, home: Path) -> None:
     # A console script does not have the working directory on its path, as python -m has.
     code = "import sys; sys.path.remove(''); from weft.cli import main; main()"
-    where = {"PYTHONPATH": str(Path(package.__file__).parents[1]), "WEFT_CACHE": str(home / "cache")}
+    where = {"PYTHONPATH": str(Path(package.__file__).parents[1]), "WEFT_CACHE": os.environ["WEFT_CACHE"]}
     toy.write_text(toy.read_text().replace("score: additive", "score: dot"))
     words = [sys.executable, "-c", code, "train", str(toy), "--run", "run", *CHANGES, *PLUGIN]
     done = subprocess.run(words, env=where, capture_output=True, text=True, check=False)

@@ -32,9 +32,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
             with (folder / "toy" / f"{split}.{side}").open("a") as file:
                 file.writelines(f"{line}\n" for line in lines)
     changes = [*MODEL, "training.max_updates=40", "training.validate_every=20"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_CACHE", str(folder / "cache"))
-        answer = weft("train", recipe, "--run", folder / "run", *changes)
+    answer = weft("train", recipe, "--run", folder / "run", *changes)
     assert answer.code == 0, answer.err
     said = "2 of 15 validation pairs need more positions than the model has"
     assert answer.err.count(said) == 1, answer.err  # of three validations

@@ -147,6 +147,7 @@ def test_silent_connections_make_room_the_oldest_first(library: None, runs: Path
         assert lines[2].recv(1000).startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.slow
 def test_more_silent_sockets_than_open_files_stop_no_server_and_fill_no_log(
     library: None, runs: Path
 ) -> None:

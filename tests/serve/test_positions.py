@@ -25,10 +25,8 @@ def short(library: None, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
     folder = tmp_path_factory.mktemp("short")
     changes = [f"model.encoder={PARTS}", f"model.decoder={PARTS}", "model.embedding.size=12"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_CACHE", str(folder / "cache"))
-        recipe = corpus.make(folder / "toy")
-        answer = weft("train", recipe, "--run", folder / "run", "training.max_updates=40", *changes)
+    recipe = corpus.make(folder / "toy")
+    answer = weft("train", recipe, "--run", folder / "run", "training.max_updates=40", *changes)
     assert answer.code == 0, answer.err
     with listening(Serving(named([Path(folder / "run")], "cpu", ()), Limits(tokens=300))) as where:
         yield where

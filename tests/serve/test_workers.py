@@ -101,6 +101,7 @@ def test_a_worker_that_dies_is_started_again_and_a_signal_ends_all(library: None
         assert [one.status for one in replies] == [200]
 
 
+@pytest.mark.slow
 def test_new_workers_take_over_a_changed_model_and_no_request_is_dropped(
     library: None, runs: Path, tmp_path: Path
 ) -> None:

@@ -13,12 +13,12 @@ import pytest
 import weft as package
 from tests.commands import corpus
 from tests.commands.shell import weft
+from tests.shared import shared_run
 from weft.tasks.shared.writing import translator as module
 from weft.tasks.shared.writing.batch import pad
 from weft.tasks.shared.writing.translator import Translation, Translator
 
 KINDS = {
-    "rnn": ["model.decoder.score=bilinear", "model.decoder.input_feeding=true"],
     "transformer": [
         "model.encoder={use: transformer, size: 20, num_layers: 2, num_heads: 2, inner: 23}",
         "model.decoder={use: transformer, size: 20, num_layers: 2, num_heads: 2, inner: 23}",
@@ -32,13 +32,16 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=["rnn", "transformer", pytest.param("hybrid", marks=pytest.mark.slow)])
 def translator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Translator:
-    folder = tmp_path_factory.mktemp(request.param)
-    changes = *KINDS[request.param], "training.max_updates=80", "training.validate_every=80"
-    answer = weft("train", corpus.make(folder / "toy"), "--run", folder / "run", *changes)
-    assert answer.code == 0, answer.err
-    found = package.load(folder / "run")
+    run = shared_run("translate")
+    if request.param != "rnn":
+        folder = tmp_path_factory.mktemp(request.param)
+        changes = *KINDS[request.param], "training.max_updates=80", "training.validate_every=80"
+        answer = weft("train", corpus.make(folder / "toy"), "--run", folder / "run", *changes)
+        assert answer.code == 0, answer.err
+        run = folder / "run"
+    found = package.load(run)
     return Translator(
         found.model, found.source, found.target, replace(found.decoding, beam=4, nbest=3, batch_rows=64)
     )

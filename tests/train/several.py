@@ -104,10 +104,11 @@ class Stumbling(toy.Task):
         return made
 
 
-def main() -> None:
-    run, asked = Path(sys.argv[1]), json.loads(sys.argv[2])
+def train_toy(run: Path, given: dict[str, Any]) -> None:
+    """Train in this process, one of as many as its environment says."""
     run.mkdir(exist_ok=True, parents=True)
     torch.set_num_threads(1)
+    asked = dict(given)
     dtype = torch.float64 if asked.pop("double") else torch.float32
     size, dropout, kind = asked.pop("size"), asked.pop("dropout"), asked.pop("model", "")
     dies, sent = asked.pop("dies", None), counted() if asked.pop("counted", False) else None
@@ -132,5 +133,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    train_toy(Path(sys.argv[1]), json.loads(sys.argv[2]))
     machine.leave(0)

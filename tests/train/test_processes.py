@@ -20,10 +20,12 @@ from safetensors.torch import load_file
 from torch import distributed
 
 from tests.commands import corpus
+from tests.train.several import train_toy
 from weft.train.position import Group
 from weft.train.processes import Processes, fresh
 
 ROOT = Path(__file__).resolve().parents[2]
+USUAL = {"double": True, "size": 4, "dropout": 0.0, "max_epochs": 0, "max_updates": 50}
 
 
 def started(run: Path, count: int, **asked: Any) -> list[subprocess.Popen[bytes]]:
@@ -31,13 +33,15 @@ def started(run: Path, count: int, **asked: Any) -> list[subprocess.Popen[bytes]
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     base = dict(os.environ) | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
-    usual = {"double": True, "size": 4, "dropout": 0.0, "max_epochs": 0, "max_updates": 50} | asked
-    command = [sys.executable, "-m", "tests.train.several", str(run), json.dumps(usual)]
-    own = [{"WORLD_SIZE": str(count), "RANK": str(rank)} if count > 1 else {} for rank in range(count)]
+    command = [sys.executable, "-m", "tests.train.several", str(run), json.dumps(USUAL | asked)]
+    own = [{"WORLD_SIZE": str(count), "RANK": str(rank)} for rank in range(count)]
     return [subprocess.Popen(command, cwd=ROOT, env=base | env, stderr=subprocess.PIPE) for env in own]
 
 
 def trained(run: Path, count: int, **asked: Any) -> dict[str, torch.Tensor]:
+    if count == 1 and not asked.get("compile"):  # spares a process that imports torch
+        train_toy(run, USUAL | asked)
+        return load_file(run / "model.safetensors")
     for child in started(run, count, **asked):
         _, said = child.communicate(timeout=300)
         assert child.returncode == 0, said.decode()
@@ -57,13 +61,15 @@ def test_whole_batches_are_dealt_out_and_dropout_goes_with_the_batch(tmp_path: P
     assert json.loads((tmp_path / "two" / "outcome.json").read_text()) == ["max_updates", 50]
 
 
+@pytest.mark.slow
 def test_with_fewer_batches_than_processes_rows_are_dealt_out(tmp_path: Path) -> None:
     """One batch of 4 rows an update, the last one of 3, so that one of four processes has nothing."""
     one = trained(tmp_path / "one", 1, accumulate=1)
     assert furthest(one, trained(tmp_path / "four", 4, accumulate=1)) < 1e-6
 
 
-@pytest.mark.parametrize("policy", ["skip", pytest.param("roll_back", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["skip", "roll_back"])
 def test_a_loss_that_is_not_finite_on_one_process_is_left_out_by_all(tmp_path: Path, policy: str) -> None:
     asked = {"model": "stumbling", "non_finite": policy, "max_skips": 99, "max_updates": 12, "save_every": 1}
     one = trained(tmp_path / "one", 1, **asked)
@@ -72,6 +78,7 @@ def test_a_loss_that_is_not_finite_on_one_process_is_left_out_by_all(tmp_path: P
     assert max(line.get("skipped", 0) for line in lines) > 2, "no batch stumbled"
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_not_finite_on_one_process_ends_all(tmp_path: Path) -> None:
     ends = []
     for child in started(tmp_path / "run", 2, model="stumbling", non_finite="raise"):
@@ -80,6 +87,7 @@ def test_a_loss_that_is_not_finite_on_one_process_ends_all(tmp_path: Path) -> No
     assert [failed for failed, _ in ends] == [True, True] and any(named for _, named in ends), ends
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
     whole = trained(tmp_path / "whole", 1, double=False, dropout=0.3)
     for count, updates in ((1, 20), (2, 35), (1, 50)):
@@ -152,6 +160,7 @@ def test_a_dead_process_ends_all_with_one_sentence(tmp_path: Path) -> None:
     assert b"weft: process 1 of 2 ended (killed by signal 9); all were stopped" in said
 
 
+@pytest.mark.slow
 def test_a_killed_process_is_replaced_and_all_go_on_from_the_newest_checkpoint(tmp_path: Path) -> None:
     """torchrun --max-restarts: process 1 kills itself once, in its 25th batch.
 
@@ -173,6 +182,7 @@ def test_a_killed_process_is_replaced_and_all_go_on_from_the_newest_checkpoint(t
     assert furthest(one, load_file(run / "model.safetensors")) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_training_on_two_hosts_goes_on_after_one_of_its_processes_was_killed(tmp_path: Path) -> None:
     """Two torchruns, as on two hosts: both start their processes anew, and count their restarts apart."""
     run = tmp_path / "two"

@@ -37,6 +37,7 @@ def test_two_processes_with_half_of_each_parameter_train_what_one_trains(
     assert furthest(one, load_file(run / "model.safetensors")) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["transformer", "lookback"])
 def test_so_do_transformers_and_recurrent_networks(model: str, tmp_path: Path) -> None:
     """Also one batch an update, dealt out by rows, with checkpointed activations."""
@@ -46,12 +47,14 @@ def test_so_do_transformers_and_recurrent_networks(model: str, tmp_path: Path) -
     assert furthest(one, two) < 1e-6
 
 
+@pytest.mark.slow
 def test_and_in_float32(tmp_path: Path) -> None:
     """Of the recurrent toy: key biases of a Transformer get only rounding, which Adam makes large."""
     one = trained(tmp_path / "one", 1, double=False, max_updates=20)
     assert furthest(one, trained(tmp_path / "two", 2, double=False, max_updates=20, sharding="full")) < 1e-5
 
 
+@pytest.mark.slow
 def test_a_run_goes_from_one_process_to_two_that_shard_and_back(
     tmp_path: Path, one: dict[str, torch.Tensor]
 ) -> None:

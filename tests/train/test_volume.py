@@ -26,6 +26,7 @@ def padded(parameters: list[nn.Parameter], processes: int = 2) -> int:
 
 @pytest.mark.parametrize("kind", ["", "transformer"])
 @pytest.mark.parametrize("sharding", ["none", "full"])
+@pytest.mark.slow
 def test_bytes_of_an_update(kind: str, sharding: str, tmp_path: Path) -> None:
     """Each process has one batch an update."""
     asked = {"max_updates": UPDATES, "accumulate": 2, "double": False, "counted": True}

@@ -35,6 +35,7 @@ def recipe(tmp_path: Path) -> Path:
 
 
 @needs_optuna
+@pytest.mark.slow
 def test_a_killed_search_resumes_its_trial_where_it_was(recipe: Path) -> None:
     study = recipe.parents[1] / "study"
     arguments = words(recipe, "training.max_updates=40", "--trials", 2, "--seeds", 0, "--no-pruning")
@@ -126,6 +127,7 @@ def test_a_database_that_does_not_answer_is_told_and_the_search_resumes(
 
 
 @needs_optuna
+@pytest.mark.slow
 def test_a_signal_stops_all_processes_and_the_search_resumes(recipe: Path) -> None:
     arguments = words(recipe, "training.max_updates=4000", "--trials", 2, "--seeds", 0, "--processes", 2)
     command = [sys.executable, "-m", "weft", *map(str, arguments)]
