@@ -14,7 +14,7 @@ from tests import toys
 from tests.commands.exporting import answers, exported, odd_pictures
 from tests.commands.shell import refused, unanswered, weft
 from tests.commands.test_caption import train
-from tests.shared import quick_first
+from tests.shared import quick_first, shared_run
 from weft.export.formats.onnx import program
 
 MODELS = {
@@ -90,12 +90,10 @@ def test_generated_pictures_are_scored_and_int8_says_what_it_costs(tmp_path: Pat
 
 
 def test_a_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
-    recipe = toys.captions(tmp_path / "toy")
-    assert train(recipe).code == 0
-    run = recipe.parent / "run"
+    run = shared_run("caption")
     exported(run, tmp_path / "out")
     assert json.loads((tmp_path / "out" / "weft.json").read_text())["shape"] == [12, 12, 3]
-    good = min((recipe.parent / "pictures").iterdir())
+    good = min((run.parent / "toy" / "pictures").iterdir())
     (tmp_path / "text.png").write_text("no picture")
     (tmp_path / "bad.npy").write_bytes(b"\x93NUMPY\x01\x00")
     np.save(tmp_path / "nan.npy", np.full((12, 12, 3), np.nan))

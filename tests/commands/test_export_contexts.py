@@ -12,6 +12,7 @@ import weft as package
 from tests import toys
 from tests.commands.exporting import answers, exported
 from tests.commands.shell import weft
+from tests.shared import shared_run
 from weft.export.formats.onnx import program
 
 SENTENCES = [
@@ -36,9 +37,11 @@ PAIRS = ["bank\tgo the bank now\tthe bank", "the\tthe\tgo the lake now the bank"
     ],
 )
 def test_the_vectors_are_those_of_weft(change: tuple[str, ...], tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    answer = weft("train", toys.contexts(tmp_path / "toy"), "--run", run, "training.max_updates=5", *change)
-    assert answer.code == 0, answer.err
+    run = tmp_path / "run" if change else shared_run("elmo")
+    if change:
+        changes = ("training.max_updates=5", *change)
+        answer = weft("train", toys.contexts(tmp_path / "toy"), "--run", run, *changes)
+        assert answer.code == 0, answer.err
     said = exported(run, tmp_path / "out")
     assert "answers equal to Weft's: 20 of 20" in said.out
     ours, theirs = package.load(run), program(tmp_path / "out")

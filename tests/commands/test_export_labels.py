@@ -10,7 +10,7 @@ from tests.commands import labelled
 from tests.commands import test_several_labels as several_labels
 from tests.commands.exporting import answers, exported, run_program
 from tests.commands.shell import weft
-from tests.shared import quick_first
+from tests.shared import quick_first, shared_run
 
 ODD = ["a great film", "", "  it   was awful", "zzz qqq", "A GREAT film .", "é\u0301 ﬁ\u00a0x", "film " * 40]
 
@@ -42,14 +42,16 @@ CLASSIFIERS = {
 
 @pytest.mark.parametrize("changes", quick_first(CLASSIFIERS))
 def test_a_classifier(changes: tuple[str, str], tmp_path: Path) -> None:
-    run = trained(labelled.make_texts(tmp_path / "toy"), tmp_path / "run", *changes)
+    plain = changes == CLASSIFIERS["gru"]
+    recipe = labelled.make_texts(tmp_path / "toy")
+    run = shared_run("classify") if plain else trained(recipe, tmp_path / "run", *changes)
     exported(run, tmp_path / "out")
     texts = [*ODD, *(text for _, text in labelled.texts(60, 7))]
     given = "".join(f"{text}\n" for text in texts)
     found = run_program(tmp_path / "out", given, "--scores")
     assert found == weft("predict", run, "--scores", stdin=given.encode()).lines
     assert run_program(tmp_path / "out", given) == [line.split("\t")[0] for line in found]
-    other = answers(tmp_path / "out", "a great film\n", "--beam", "2")
+    other = answers(tmp_path / "out", "a great film\n", "--beam", "2", without=())
     assert other.returncode == 2 and other.stdout == ""
     assert other.stderr.endswith("error: --beam: a model of this kind has no such option\n")
 
@@ -93,7 +95,8 @@ TAGGERS = {
 
 @pytest.mark.parametrize("changes", quick_first(TAGGERS))
 def test_a_tagger(changes: tuple[str, str], tmp_path: Path) -> None:
-    run = trained(labelled.make_sentences(tmp_path / "toy"), tmp_path / "run", *changes)
+    recipe = labelled.make_sentences(tmp_path / "toy")
+    run = shared_run("tag") if changes == TAGGERS["crf"] else trained(recipe, tmp_path / "run", *changes)
     exported(run, tmp_path / "out")
     lines = ["telo beding .", "x y", "ab" * 40 + " Ünknown", "é\u0301 ﬁ ing"]
     given = "".join(f"{line}\n" for line in lines)
