@@ -14,7 +14,19 @@ import pytest
 
 from tests.source import PACKAGE, PYTHON, ROOT, broken, imported, name_of, nodes, parsed, text_of
 
-GROUND = {"errors", "tree", "shapes", "masks", "probe", "rooms", "store", "native", "version", "wording"}
+GROUND = {
+    "errors",
+    "tree",
+    "shapes",
+    "masks",
+    "probe",
+    "rooms",
+    "setting_types",
+    "store",
+    "native",
+    "version",
+    "wording",
+}
 SIDE = {"search", "metrics", "text", "data", "ngram"}
 ORDER = [
     "nn",
@@ -53,6 +65,7 @@ ALLOWED |= {
     "probe": {"errors", "shapes"},
     "masks": {"errors", "shapes"},
     "rooms": {"errors"},
+    "setting_types": {"errors"},
     "store": {"errors", "version", "wording"},
     "native": set(),
 }

@@ -174,13 +174,13 @@ def test_a_schedule_never_gives_a_negative_rate(part: type) -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: ConstantFeeding(p=1.5), "p to be a probability .*got 1.5"),
-        (lambda: LinearFeeding(updates=0), "updates to be more than 0, got 0"),
-        (lambda: InverseSigmoid(k=0.5), "k of at least 1, got 0.5"),
-        (lambda: Plateau(decay=1.0), "decay between 0 and 1, got 1.0"),
-        (lambda: Noam(width=0), "width of the model, got 0"),
-        (lambda: ConstantSchedule(warmup=-1), "warmup of at least 0 updates, got -1"),
-        (lambda: AdamW(lr=-1.0), "lr of at least 0, got -1.0"),
+        (lambda: ConstantFeeding(p=1.5), "^p: expected a number from 0 to 1, got 1.5"),
+        (lambda: LinearFeeding(updates=0), "^updates: expected .* of at least 1, got 0"),
+        (lambda: InverseSigmoid(k=0.5), "^k: expected .* of at least 1, got 0.5"),
+        (lambda: Plateau(decay=1.0), "^decay: .*above 0 and below 1, got 1.0"),
+        (lambda: Noam(width=0), "^width: .*got 0"),
+        (lambda: ConstantSchedule(warmup=-1), "^warmup: .*got -1"),
+        (lambda: AdamW(lr=-1.0), "^lr: expected a number of at least 0, got -1.0"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused(make: object, sentence: str) -> None:

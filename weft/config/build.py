@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from weft import rooms
-from weft.config.kinds import Foreign, Settled, check_range, convert, is_contract, words
+from weft.config.kinds import Foreign, Settled, check_not_negative, convert, is_contract, words
 from weft.config.table import Entry, PlacedError, Table, unknown
 from weft.errors import ConfigError
 
@@ -185,7 +185,7 @@ class _Builder:
                 except Foreign:
                     raise table.value[name].refuse("set by the model itself; remove the line") from None
                 if target.__module__.startswith("weft."):
-                    check_range(table.value[name], kind)
+                    check_not_negative(table.value[name], kind)
                 arguments[name], plain[name] = settled
             elif default is _NOTHING:
                 raise table.refuse(f"{owner} needs the setting {name!r}: {words(kind)}")
@@ -203,7 +203,7 @@ def _settings(target: Callable[..., Any]) -> tuple[set[str], dict[str, _Setting]
     constructor: Any = target
     if inspect.isclass(target):
         constructor = target.__init__ if target.__init__ is not object.__init__ else target.__new__
-    hints = get_type_hints(constructor)
+    hints = get_type_hints(constructor, include_extras=True)
     parameters = inspect.signature(target).parameters
     extends_contract = inspect.isclass(target) and any(is_contract(base) for base in target.__mro__)
     may = {

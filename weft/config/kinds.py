@@ -9,13 +9,13 @@ import dataclasses
 import difflib
 import inspect
 import math
-import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from weft.config.table import Entry, PlacedError, Table
+from weft.setting_types import Bounds
 
 
 class Settled(NamedTuple):
@@ -52,15 +52,6 @@ _LISTS = (list, tuple, collections.abc.Sequence, collections.abc.Iterable)
 _TABLES = (dict, collections.abc.Mapping)
 
 
-LARGEST_SIZE = 10_000_000
-"""Maximum size of a layer or table; products of larger ones overflow."""
-
-_SIZE = re.compile(r"sizes?(?:\[\d+\])?$")
-
-MOST = 10_000
-"""Maximum of a recipe's counts (num_layers, num_heads), to fail before they use up all memory."""
-
-
 def is_contract(kind: Any) -> bool:
     """Whether an annotation is the abstract class of a room."""
     return inspect.isclass(kind) and inspect.isabstract(kind) and kind.__module__.startswith("weft.")
@@ -85,6 +76,9 @@ def words(kind: Any, *, many: bool = False) -> str:
     if kind in _WORDS:
         return _WORDS[kind][many]
     origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        ranges = [one.words() for one in inner[1:] if isinstance(one, Bounds) and not many]
+        return " ".join([words(inner[0], many=many), *ranges])
     if origin is Literal:
         return "one of " + ", ".join(map(repr, inner))
     if origin in (Union, types.UnionType):
@@ -93,7 +87,7 @@ def words(kind: Any, *, many: bool = False) -> str:
         if not inner:
             return "a list"
         if _is_fixed(kind):
-            alike = len({*inner}) == 1 < len(inner) and inner[0] in _WORDS
+            alike = len({*inner}) == 1 < len(inner) and _bare_kind(inner[0]) in _WORDS
             kinds = f" {words(inner[0], many=True)}" if alike else ": " + ", ".join(map(words, inner))
             return f"a list of {len(inner)}{kinds}"
         return f"{'lists' if many else 'a list'} of {words(inner[0], many=True)}"
@@ -113,6 +107,12 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
         Foreign: a recipe cannot give such an argument.
     """
     origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        made = convert(entry, inner[0], make_part)
+        for bounds in inner[1:]:
+            if isinstance(bounds, Bounds) and not bounds.hold(made.value):
+                raise entry.refuse(f"expected {words(kind)}, got {entry.shown()}")
+        return made
     part = contract_of(kind)
     if part:
         return make_part(entry, *part)
@@ -133,27 +133,21 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
     raise Foreign(f"{entry.name}: {kind} cannot be given in a recipe")
 
 
-def check_range(entry: Entry, kind: Any) -> None:
-    """Check that whole numbers are not negative and that dropout is at least 0 and below 1.
+def check_not_negative(entry: Entry, kind: Any) -> None:
+    """Check that whole numbers without bounds of their own are not negative.
 
     Raises:
-        ConfigError: a number is out of range.
+        ConfigError: one is.
     """
     plain = [one for one in get_args(kind) if one is not types.NoneType] if _is_union(kind) else [kind]
     if len(plain) != 1:
         return
     value, wanted = entry.value, plain[0]
-    if wanted is int and isinstance(value, int) and not isinstance(value, bool):
-        if value < 0:
-            raise entry.refuse(f"expected a whole number of at least 0, got {value}")
-        if value > LARGEST_SIZE and _SIZE.search(entry.name):
-            raise entry.refuse(f"expected at most {LARGEST_SIZE:,}, got {value}")
-    number = value if isinstance(value, int | float) else 0.0
-    if wanted is float and entry.name.endswith("dropout") and not 0 <= number < 1:
-        raise entry.refuse(f"expected a number from 0 to below 1, got {value}")
+    if wanted is int and isinstance(value, int) and not isinstance(value, bool) and value < 0:
+        raise entry.refuse(f"expected a whole number of at least 0, got {value}")
     if get_origin(wanted) in _LISTS and get_args(wanted)[:1] == (int,) and isinstance(value, list):
         for one in value:
-            check_range(one, int)
+            check_not_negative(one, int)
 
 
 def _is_union(kind: Any) -> bool:
@@ -161,9 +155,6 @@ def _is_union(kind: Any) -> bool:
 
 
 def _scalar(entry: Entry, kind: Any) -> Settled:
-    counts = entry.name.rpartition(".")[2].startswith("num_")
-    if counts and isinstance(entry.value, int) and entry.value > MOST:
-        raise entry.refuse(f"expected at most {MOST:,}, got {entry.shown()}")
     value = entry.value
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)
@@ -218,6 +209,10 @@ def _takes_table(kind: Any) -> bool:
     return table or contract_of(kind) is not None
 
 
+def _bare_kind(kind: Any) -> Any:
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
 def _is_fixed(kind: Any) -> bool:
     return get_origin(kind) is tuple and Ellipsis not in get_args(kind)
 
@@ -225,17 +220,18 @@ def _is_fixed(kind: Any) -> bool:
 def _list(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
     inner = get_args(kind) or (Any,)
     if not isinstance(entry.value, list):
-        fits = all(type(entry.value) in _FORMS.get(one, ()) for one in inner if one is not Ellipsis)
+        kinds = [_bare_kind(one) for one in inner if one is not Ellipsis]
+        fits = all(type(entry.value) in _FORMS.get(one, ()) for one in kinds)
         items = [_bare(entry.value)] * (len(inner) if _is_fixed(kind) else 1)
         hint = f" such as [{', '.join(items)}]" if fits else ""
         raise entry.refuse(f"expected {words(kind)}{hint}, got {entry.shown()}")
     if _is_fixed(kind):
         if len(entry.value) != len(inner):
             raise entry.refuse(f"expected {words(kind)}, got a list of {len(entry.value)}")
-        kinds: Sequence[Any] = inner
+        wanted: Sequence[Any] = inner
     else:
-        kinds = [inner[0]] * len(entry.value)
-    made = [convert(one, want, make_part) for one, want in zip(entry.value, kinds, strict=True)]
+        wanted = [inner[0]] * len(entry.value)
+    made = [convert(one, want, make_part) for one, want in zip(entry.value, wanted, strict=True)]
     values = [one.value for one in made]
     is_list = kind is list or get_origin(kind) is list
     return Settled(values if is_list else tuple(values), [one.plain for one in made])

@@ -21,6 +21,7 @@ from weft.nn.norms import norm_of
 from weft.nn.scores import Score
 from weft.nn.sparse import entmax15, sparsemax
 from weft.probe import changing, edited, record, watching
+from weft.setting_types import DropoutRate, Size
 from weft.shapes import check_choice
 
 Weights = Literal["softmax", "sparsemax", "entmax"]
@@ -55,8 +56,8 @@ class Attention(nn.Module):
         score: Score,
         memory_size: int,
         *,
-        key_size: int | None = None,
-        value_size: int | None = None,
+        key_size: Size | None = None,
+        value_size: Size | None = None,
         shared: bool = False,
         weights: Weights = "softmax",
     ) -> None:
@@ -146,7 +147,7 @@ class Heads:
     """
 
     key_value: int | None = None
-    size: int | None = None
+    size: Size | None = None
     norm: bool = False
     bias: bool | None = None
     rotary: int | None = None
@@ -221,8 +222,8 @@ class MultiHead(nn.Module):
         size: int,
         num_heads: int,
         *,
-        memory_size: int | None = None,
-        dropout: float = 0.0,
+        memory_size: Size | None = None,
+        dropout: DropoutRate = 0.0,
         bias: bool = True,
         name: str = "self_attention",
         heads: Heads = USUAL,

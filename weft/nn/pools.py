@@ -17,6 +17,7 @@ from weft.nn.attention import Attention, Weights
 from weft.nn.encoders.encoder import Memory
 from weft.nn.kernels.linear import Linear
 from weft.nn.scores import Scaled, Score
+from weft.setting_types import Count, Size
 from weft.shapes import check_choice
 
 
@@ -161,11 +162,11 @@ class Queries(Pool):
         self,
         memory_size: int,
         *,
-        num_queries: int = 1,
+        num_queries: Count = 1,
         score: Callable[[int, int], Score] = Scaled,
-        query_size: int | None = None,
-        key_size: int | None = None,
-        value_size: int | None = None,
+        query_size: Size | None = None,
+        key_size: Size | None = None,
+        value_size: Size | None = None,
         shared: bool = False,
         weights: Weights = "softmax",
     ) -> None:

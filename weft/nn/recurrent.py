@@ -22,6 +22,7 @@ from weft.nn.norms import norm_of
 from weft.nn.padding import read_mask, restore, settle
 from weft.nn.ragged import Plan, plan, run_pieces
 from weft.nn.recompute import recomputed
+from weft.setting_types import DropoutRate
 from weft.shapes import check_choice, check_shape
 from weft.tree import State, leaves
 
@@ -73,7 +74,7 @@ class Stack(nn.Module):
         bidirectional: bool = False,
         join: Join = "concatenate",
         residual: bool = False,
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
         last_norm: LastNorm = "none",
     ) -> None:
         super().__init__()

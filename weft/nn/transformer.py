@@ -16,6 +16,7 @@ from weft.nn.distances import NO_ORDER, Order
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.norms import NormKind, norm_of
+from weft.setting_types import DropoutRate, Size
 from weft.shapes import check_choice
 
 Norm = Literal["before", "after", "parallel"]
@@ -45,7 +46,7 @@ class FeedForward(nn.Module):
         *,
         activation: Activation = "relu",
         bias: bool = True,
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         check_choice("activation", activation, Activation)
@@ -125,14 +126,14 @@ class Block(Residual):
         num_heads: int,
         inner: int,
         *,
-        memory_size: int | None = None,
+        memory_size: Size | None = None,
         norm: Norm = "before",
         norm_kind: NormKind = "layer",
         norm_epsilon: float = 1e-5,
         activation: Activation = "relu",
         bias: bool = True,
-        dropout: float = 0.1,
-        attention_dropout: float = 0.0,
+        dropout: DropoutRate = 0.1,
+        attention_dropout: DropoutRate = 0.0,
         heads: Heads = USUAL,
     ) -> None:
         super().__init__()

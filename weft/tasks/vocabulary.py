@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from weft.setting_types import Size
 from weft.text.vocabulary import Vocabulary
 
 
@@ -24,7 +25,7 @@ class WordSettings:
     """
 
     kind: Literal["word", "space", "bpe", "unigram", "character"] = "word"
-    size: int | None = 10000
+    size: Size | None = 10000
     min_count: int = 1
     form: Literal["nfc", "nfkc", "none"] = "nfc"
     lowercase: bool = True
@@ -53,7 +54,7 @@ class ProseVocabulary:
     """
 
     kind: Literal["space", "word", "character", "bpe", "unigram"] = "word"
-    size: int | None = None
+    size: Size | None = None
     min_count: int = 1
     form: Literal["nfc", "nfkc", "none"] = "nfc"
     lowercase: bool = False

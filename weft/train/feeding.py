@@ -8,9 +8,10 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from weft.errors import ConfigError
+from weft.setting_types import AtLeastOne, Bounds, Probability, check_fields
 
 
 class Feeding(ABC):
@@ -24,6 +25,9 @@ class Feeding(ABC):
 
     per_sequence: bool
     parallel: bool
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @abstractmethod
     def probability(self, update: int, epoch: int) -> float:
@@ -59,28 +63,6 @@ def check_fits(feeding: Feeding, model: Any) -> None:
         )
 
 
-def check_probability(name: str, **probabilities: float) -> None:
-    """Check that numbers are probabilities.
-
-    Raises:
-        ConfigError: one is not; the message names the setting.
-    """
-    for key, value in probabilities.items():
-        if not 0 <= value <= 1:
-            raise ConfigError(f"{name}: expected {key} to be a probability from 0 to 1, got {value}")
-
-
-def check_positive(name: str, **numbers: float) -> None:
-    """Check that numbers are positive.
-
-    Raises:
-        ConfigError: one is not; the message names the setting.
-    """
-    for key, value in numbers.items():
-        if not value > 0:
-            raise ConfigError(f"{name}: expected {key} to be more than 0, got {value}")
-
-
 @dataclass(frozen=True, kw_only=True)
 class ConstantFeeding(Feeding):
     """p.
@@ -91,12 +73,9 @@ class ConstantFeeding(Feeding):
         parallel: see Feeding.
     """
 
-    p: float = 1.0
+    p: Probability = 1.0
     per_sequence: bool = False
     parallel: bool = False
-
-    def __post_init__(self) -> None:
-        check_probability("constant", p=self.p)
 
     def probability(self, update: int, epoch: int) -> float:
         """p."""
@@ -116,13 +95,10 @@ class Step(Feeding):
     """
 
     after_epochs: int
-    before: float = 1.0
-    after: float = 0.5
+    before: Probability = 1.0
+    after: Probability = 0.5
     per_sequence: bool = False
     parallel: bool = False
-
-    def __post_init__(self) -> None:
-        check_probability("step", before=self.before, after=self.after)
 
     def probability(self, update: int, epoch: int) -> float:
         """`before` or `after`."""
@@ -142,14 +118,10 @@ class LinearFeeding(Feeding):
     Source: Bengio et al. 2015, section 2.4.
     """
 
-    updates: int
-    floor: float = 0.0
+    updates: AtLeastOne
+    floor: Probability = 0.0
     per_sequence: bool = False
     parallel: bool = False
-
-    def __post_init__(self) -> None:
-        check_positive("linear", updates=self.updates)
-        check_probability("linear", floor=self.floor)
 
     def probability(self, update: int, epoch: int) -> float:
         """From 1 to `floor`."""
@@ -169,13 +141,10 @@ class Exponential(Feeding):
     Source: Bengio et al. 2015, section 2.4.
     """
 
-    k: float = 0.9999
-    floor: float = 0.0
+    k: Probability = 0.9999
+    floor: Probability = 0.0
     per_sequence: bool = False
     parallel: bool = False
-
-    def __post_init__(self) -> None:
-        check_probability("exponential", k=self.k, floor=self.floor)
 
     def probability(self, update: int, epoch: int) -> float:
         """From 1 to `floor`."""
@@ -195,15 +164,10 @@ class InverseSigmoid(Feeding):
     Source: Bengio et al. 2015, section 2.4.
     """
 
-    k: float = 1000.0
-    floor: float = 0.0
+    k: Annotated[float, Bounds(ge=1)] = 1000.0
+    floor: Probability = 0.0
     per_sequence: bool = False
     parallel: bool = False
-
-    def __post_init__(self) -> None:
-        check_probability("inverse_sigmoid", floor=self.floor)
-        if not self.k >= 1:
-            raise ConfigError(f"inverse_sigmoid: expected k of at least 1, got {self.k}")
 
     def probability(self, update: int, epoch: int) -> float:
         """From k / (k + 1) to `floor`."""

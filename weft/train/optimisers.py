@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from weft.errors import ConfigError
+from weft.setting_types import NonNegative, Share, check_fields
 from weft.train import muon
 from weft.train.sharding import is_sharded
 from weft.train.sparse_adagrad import SparseAdagrad
@@ -23,9 +24,15 @@ class Optimiser(ABC):
 
     Attributes:
         lr: learning rate, which the factor of the schedule multiplies.
+
+    Raises:
+        ConfigError: a setting is out of its range.
     """
 
     lr: float
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @abstractmethod
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
@@ -65,28 +72,6 @@ def can_fuse(model: nn.Module, devices: tuple[str, ...] = ("cpu", "cuda")) -> bo
     return all(p.is_floating_point() and p.device.type in devices for p in trainable(model))
 
 
-def check_betas(name: str, betas: tuple[float, float]) -> None:
-    """Check the decay rates of running means.
-
-    Raises:
-        ConfigError: a number is not in [0, 1).
-    """
-    for number in betas:
-        if not 0 <= number < 1:
-            raise ConfigError(f"{name}: betas: expected two numbers from 0 to below 1, got {list(betas)}")
-
-
-def check_settings(name: str, **numbers: float) -> None:
-    """Check that numbers are not negative.
-
-    Raises:
-        ConfigError: one is; the message names the setting.
-    """
-    for key, number in numbers.items():
-        if not number >= 0:
-            raise ConfigError(f"{name}: expected {key} of at least 0, got {number}")
-
-
 @dataclass(frozen=True, kw_only=True)
 class SGD(Optimiser):
     """g = g + λ θ;  b = μ b + g;  θ = θ - lr (b, or g + μ b with Nesterov's momentum).
@@ -98,13 +83,10 @@ class SGD(Optimiser):
         weight_decay: λ, the L2 penalty λ/2 |θ|², over every parameter.
     """
 
-    lr: float = 0.1
-    momentum: float = 0.0
+    lr: NonNegative = 0.1
+    momentum: NonNegative = 0.0
     nesterov: bool = False
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_settings("sgd", lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay)
+    weight_decay: NonNegative = 0.0
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """torch.optim.SGD over the trainable parameters."""
@@ -131,14 +113,10 @@ class Adam(Optimiser):
     Source: Kingma and Ba 2015, algorithm 1.
     """
 
-    lr: float = 0.001
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_settings("adam", lr=self.lr, eps=self.eps, weight_decay=self.weight_decay)
-        check_betas("adam", self.betas)
+    lr: NonNegative = 0.001
+    betas: tuple[Share, Share] = (0.9, 0.999)
+    eps: NonNegative = 1e-8
+    weight_decay: NonNegative = 0.0
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """torch.optim.Adam over the trainable parameters."""
@@ -166,16 +144,11 @@ class AdamW(Optimiser):
     Source: Loshchilov and Hutter 2019, algorithm 2.
     """
 
-    lr: float = 0.001
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    weight_decay: float = 0.01
+    lr: NonNegative = 0.001
+    betas: tuple[Share, Share] = (0.9, 0.999)
+    eps: NonNegative = 1e-8
+    weight_decay: NonNegative = 0.01
     decay_all: bool = False
-
-    def __post_init__(self) -> None:
-        name = type(self).__name__.lower()
-        check_settings(name, lr=self.lr, eps=self.eps, weight_decay=self.weight_decay)
-        check_betas(name, self.betas)
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """torch.optim.AdamW with one group with weight decay and one without."""
@@ -202,12 +175,9 @@ class Adagrad(Optimiser):
     Source: Duchi et al. 2011, figure 1.
     """
 
-    lr: float = 0.05
-    start: float = 0.0
-    eps: float = 1e-10
-
-    def __post_init__(self) -> None:
-        check_settings("adagrad", lr=self.lr, start=self.start, eps=self.eps)
+    lr: NonNegative = 0.05
+    start: NonNegative = 0.0
+    eps: NonNegative = 1e-10
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """torch's Adagrad over the trainable parameters, which also takes gradients of a few rows."""
@@ -240,13 +210,8 @@ class Muon(AdamW):
     equation 4.
     """
 
-    lr: float = 0.01
-    momentum: float = 0.95
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.momentum < 1:
-            raise ConfigError(f"muon: momentum: expected a number from 0 to below 1, got {self.momentum}")
+    lr: NonNegative = 0.01
+    momentum: Share = 0.95
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """AdamW, with groups whose matrices are orthogonalised.

@@ -8,16 +8,23 @@ computes the same rates. Read next: history.py.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from weft.errors import ConfigError
+from weft.setting_types import AtLeastOne, Bounds, Whole, check_fields
 
 ScheduleState = dict[str, Any]
 """The state of a schedule after the validations so far, as plain JSON."""
 
 
 class Schedule(ABC):
-    """Gives the factor of the learning rate."""
+    """Gives the factor of the learning rate.
+
+    Raises:
+        ConfigError: a setting is out of its range.
+    """
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @abstractmethod
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
@@ -92,16 +99,6 @@ def unreached(schedule: Schedule, updates: int) -> str:
     )
 
 
-def check_warmup(name: str, warmup: int, least: int = 0) -> None:
-    """Check the length of a warm-up.
-
-    Raises:
-        ConfigError: it is too short; the message names the schedule.
-    """
-    if warmup < least:
-        raise ConfigError(f"{name}: expected a warmup of at least {least} updates, got {warmup}")
-
-
 @dataclass(frozen=True, kw_only=True)
 class ConstantSchedule(Schedule):
     """min(1, n / warmup).
@@ -110,10 +107,7 @@ class ConstantSchedule(Schedule):
         warmup: updates of linear warm-up.
     """
 
-    warmup: int = 0
-
-    def __post_init__(self) -> None:
-        check_warmup("constant", self.warmup)
+    warmup: Whole = 0
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
         """1 after the warm-up."""
@@ -129,11 +123,8 @@ class LinearSchedule(Schedule):
         floor: the factor at the planned end of training.
     """
 
-    warmup: int = 0
+    warmup: Whole = 0
     floor: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_warmup("linear", self.warmup)
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
         """From 1 to `floor`."""
@@ -152,11 +143,8 @@ class Cosine(Schedule):
     Source: Loshchilov and Hutter 2017, equation 5, without restarts.
     """
 
-    warmup: int = 0
+    warmup: Whole = 0
     floor: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_warmup("cosine", self.warmup)
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
         """From 1 to `floor`."""
@@ -183,14 +171,9 @@ class CosineRestarts(Schedule):
     T_mult = 1.
     """
 
-    cycles: int = 5
-    warmup: int = 0
+    cycles: AtLeastOne = 5
+    warmup: Whole = 0
     floor: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_warmup("cosine_restarts", self.warmup)
-        if self.cycles < 1:
-            raise ConfigError(f"cosine_restarts: expected at least 1 cycle, got {self.cycles}")
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
         """From 1 to `floor` in each cycle."""
@@ -216,13 +199,8 @@ class Noam(Schedule):
     Source: Vaswani et al. 2017, equation 3.
     """
 
-    width: int
-    warmup: int = 4000
-
-    def __post_init__(self) -> None:
-        check_warmup("noam", self.warmup, 1)
-        if self.width < 1:
-            raise ConfigError(f"noam: expected the width of the model, got {self.width}")
+    width: AtLeastOne
+    warmup: AtLeastOne = 4000
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
         """The learning rate that `lr` multiplies."""
@@ -237,10 +215,7 @@ class InverseSquareRoot(Schedule):
         warmup: updates until the full learning rate.
     """
 
-    warmup: int = 4000
-
-    def __post_init__(self) -> None:
-        check_warmup("inverse_square_root", self.warmup, 1)
+    warmup: AtLeastOne = 4000
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
         """At most 1."""
@@ -258,17 +233,10 @@ class Plateau(Schedule):
         warmup: updates of linear warm-up.
     """
 
-    decay: float = 0.5
-    patience: int = 2
+    decay: Annotated[float, Bounds(gt=0, lt=1)] = 0.5
+    patience: AtLeastOne = 2
     floor: float = 0.01
-    warmup: int = 0
-
-    def __post_init__(self) -> None:
-        check_warmup("plateau", self.warmup)
-        if not 0 < self.decay < 1:
-            raise ConfigError(f"plateau: expected a decay between 0 and 1, got {self.decay}")
-        if self.patience < 1:
-            raise ConfigError(f"plateau: expected a patience of at least 1 validation, got {self.patience}")
+    warmup: Whole = 0
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
         """1 until the first plateau."""

@@ -1,12 +1,13 @@
 """The settings in a recipe's section `training`. Read next: ready.py, which checks their requirements."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal
 
 from weft.errors import ConfigError
 from weft.metrics.metric import Metric
+from weft.setting_types import AtLeastOne, Bounds, NonNegative, Whole, check_fields
 from weft.train.feeding import ConstantFeeding, Feeding, always_true
 from weft.train.objectives.likelihood import Likelihood
 from weft.train.objectives.objective import Objective
@@ -91,48 +92,41 @@ class Settings:
     start: Path | None = None
     start_parts: tuple[str, ...] | dict[str, str] = ()
     freeze: tuple[str, ...] = ()
-    freeze_updates: int = 0
+    freeze_updates: Whole = 0
     part_rates: dict[str, float] = field(default_factory=dict)
-    layer_decay: float = 1.0
-    max_updates: int = 0
-    max_epochs: int = 0
-    max_minutes: float = 0.0
-    max_cpu_minutes: float = 0.0
-    accumulate: int = 1
-    workers: int = 0
-    clip_norm: float = 1.0
-    seed: int = 1
+    layer_decay: Annotated[float, Bounds(gt=0, le=1)] = 1.0
+    max_updates: Whole = 0
+    max_epochs: Whole = 0
+    max_minutes: NonNegative = 0.0
+    max_cpu_minutes: NonNegative = 0.0
+    accumulate: AtLeastOne = 1
+    workers: Whole = 0
+    clip_norm: NonNegative = 1.0
+    seed: Whole = 1
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     device: str = "auto"
-    validate_every: int = 0
+    validate_every: Whole = 0
     validate_start: bool = False
-    save_every: int = 1000
+    save_every: AtLeastOne = 1000
     metric: str = "loss"
     metrics: tuple[Metric, ...] = ()
-    keep_best: int = 3
-    patience: int = 0
-    average: int = 0
+    keep_best: AtLeastOne = 3
+    patience: Whole = 0
+    average: Whole = 0
     average_of: Literal["best", "last"] = "best"
-    log_every: int = 50
+    log_every: AtLeastOne = 50
     non_finite: Literal["raise", "skip", "roll_back"] = "raise"
-    max_skips: int = 10
+    max_skips: Whole = 10
     checkpoint_activations: bool = False
     compile: bool = False
     sharding: Literal["none", "full"] = "none"
     save_in_background: bool = True
     deterministic: bool = False
     tensorboard: bool = True
-    monitors: bool | int = True
+    monitors: bool | Whole = True
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
-        for one in fields(self):
-            value, hint = getattr(self, one.name), hints[one.name]
-            choices = get_args(hint) if get_origin(hint) is Literal else ()
-            if choices and value not in choices:
-                raise ConfigError(f"training.{one.name}: expected one of {', '.join(choices)}, got {value!r}")
-            if isinstance(value, int | float) and not value >= 0:
-                raise ConfigError(f"training.{one.name}: expected at least 0, got {value}")
+        check_fields(self, "training.")
         if not self.objective.plain and not always_true(self.feeding):
             raise ConfigError(
                 "training.feeding: expected a probability of 1: training.objective: "
@@ -149,9 +143,6 @@ class Settings:
                 "training.compile: true cannot be combined with training.sharding: full, which is untested; "
                 "set one of them back"
             )
-        for name in ("accumulate", "save_every", "keep_best", "log_every"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"training.{name}: expected at least 1, got {getattr(self, name)}")
         ends = ("max_updates", "max_epochs", "max_minutes", "max_cpu_minutes", "patience")
         if not any(getattr(self, name) for name in ends):
             raise ConfigError(f"training: expected an end, got none; set one of {', '.join(ends)}")
@@ -175,10 +166,6 @@ class Settings:
             raise ConfigError(
                 "training.freeze: cannot be combined with training.sharding: full, which is untested; "
                 "set sharding: none"
-            )
-        if not 0 < self.layer_decay <= 1:
-            raise ConfigError(
-                f"training.layer_decay: expected a number above 0 and up to 1, got {self.layer_decay}"
             )
         for part, rate in self.part_rates.items():
             if not rate > 0:

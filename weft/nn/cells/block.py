@@ -18,6 +18,7 @@ from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.transformer import Activation, FeedForward
+from weft.setting_types import DropoutRate
 from weft.shapes import check_choice, exporting
 from weft.tree import State
 
@@ -73,7 +74,7 @@ class Block(Cell):
         gate_activation: Squash = "gelu",
         network: int = 0,
         network_activation: Activation = "geglu",
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__(in_size, size)
         check_choice("gate", gate, Gate)

@@ -10,6 +10,7 @@ from weft.nn.cells.matrix import Extra, MatrixCell
 from weft.nn.chunks import Replaced
 from weft.nn.kernels.linear import Linear
 from weft.nn.norms import RMSNorm
+from weft.setting_types import Count, Size
 
 
 class GatedDelta(MatrixCell):
@@ -44,9 +45,9 @@ class GatedDelta(MatrixCell):
         in_size: int,
         size: int,
         *,
-        num_heads: int = 4,
-        key_size: int = 0,
-        value_size: int = 0,
+        num_heads: Count = 4,
+        key_size: Size = 0,
+        value_size: Size = 0,
         convolution: int = 4,
         negative: bool = False,
     ) -> None:

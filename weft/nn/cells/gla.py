@@ -7,6 +7,7 @@ from weft.nn.cells.initial import GateNorm
 from weft.nn.cells.matrix import Extra, MatrixCell
 from weft.nn.chunks import Decayed
 from weft.nn.kernels.linear import Linear
+from weft.setting_types import Count, Size
 
 SLOWER = 16.0  # the paper's tau: the gate is sigmoid(z)^(1 / tau), so that it starts near 1
 
@@ -41,9 +42,9 @@ class GLA(MatrixCell):
         in_size: int,
         size: int,
         *,
-        num_heads: int = 4,
-        key_size: int = 0,
-        value_size: int = 0,
+        num_heads: Count = 4,
+        key_size: Size = 0,
+        value_size: Size = 0,
         rank: int = 16,
     ) -> None:
         super().__init__(in_size, size, num_heads=num_heads, key_size=key_size, value_size=value_size)

@@ -8,6 +8,7 @@ from weft.nn.cells.matrix import Extra, MatrixCell
 from weft.nn.chunks import Decayed
 from weft.nn.kernels.linear import Linear
 from weft.nn.norms import RMSNorm
+from weft.setting_types import Count, Size
 
 
 class HGRN2(MatrixCell):
@@ -43,9 +44,9 @@ class HGRN2(MatrixCell):
         in_size: int,
         size: int,
         *,
-        num_heads: int = 4,
-        key_size: int = 0,
-        value_size: int = 0,
+        num_heads: Count = 4,
+        key_size: Size = 0,
+        value_size: Size = 0,
         lower_bound: float = 0.0,
         forget_bias: float = 0.0,
     ) -> None:

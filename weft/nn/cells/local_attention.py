@@ -12,6 +12,7 @@ from weft.nn.distances import Rotary, turned
 from weft.nn.kernels.cells.held import shown_last
 from weft.nn.kernels.linear import Linear
 from weft.probe import record, watching
+from weft.setting_types import Count, Size
 from weft.shapes import exporting
 
 State = tuple[Tensor, Tensor, Tensor]
@@ -48,9 +49,9 @@ class LocalAttention(Cell):
         in_size: int,
         size: int,
         *,
-        num_heads: int = 4,
+        num_heads: Count = 4,
         key_value_heads: int = 1,
-        head_size: int | None = None,
+        head_size: Size | None = None,
         window: int = 128,
         rotary: int | None = None,
     ) -> None:

@@ -12,6 +12,7 @@ from weft.nn.kernels.cells.held import shown_last
 from weft.nn.kernels.linear import linear
 from weft.nn.scan import recur
 from weft.probe import record, watching
+from weft.setting_types import Count
 from weft.shapes import exporting
 
 State = tuple[Tensor, Tensor, Tensor]
@@ -49,7 +50,7 @@ class LRU(Cell):
         in_size: int,
         size: int,
         *,
-        num_states: int | None = None,
+        num_states: Count | None = None,
         min_radius: float = 0.0,
         max_radius: float = 1.0,
         max_phase: float = 2 * math.pi,

@@ -14,6 +14,7 @@ from weft.nn.kernels.cells.held import shown_last
 from weft.nn.kernels.light.selective import selective, selective_step
 from weft.nn.kernels.linear import Linear
 from weft.probe import record, watching
+from weft.setting_types import Count
 from weft.shapes import exporting
 
 State = tuple[Tensor, Tensor, Tensor]
@@ -55,7 +56,7 @@ class Mamba(Cell):
         size: int,
         *,
         inner: int | None = None,
-        num_states: int = 16,
+        num_states: Count = 16,
         convolution: int = 4,
         rank: int | None = None,
         min_step: float = 0.001,

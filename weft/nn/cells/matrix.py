@@ -13,6 +13,7 @@ from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.chunks import Corrected, Decayed, Replaced
 from weft.probe import record, watching
+from weft.setting_types import Count, Size
 from weft.shapes import exporting
 from weft.tree import State
 
@@ -40,7 +41,7 @@ class MatrixCell(Cell):
     multiplies = False
 
     def __init__(
-        self, in_size: int, size: int, *, num_heads: int, key_size: int = 0, value_size: int = 0
+        self, in_size: int, size: int, *, num_heads: Count, key_size: Size = 0, value_size: Size = 0
     ) -> None:
         super().__init__(in_size, size)
         if num_heads < 1 or key_size < 0 or value_size < 0:

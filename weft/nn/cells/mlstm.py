@@ -9,6 +9,7 @@ from weft.nn.cells.matrix import Extra, MatrixCell, Recurrence, last_of
 from weft.nn.chunks import Decayed
 from weft.nn.kernels.linear import Linear
 from weft.probe import record
+from weft.setting_types import Count, Size
 
 EPSILON = 1e-6
 
@@ -47,9 +48,9 @@ class MLSTM(MatrixCell):
         in_size: int,
         size: int,
         *,
-        num_heads: int = 4,
-        key_size: int = 0,
-        value_size: int = 0,
+        num_heads: Count = 4,
+        key_size: Size = 0,
+        value_size: Size = 0,
         forget_bias: float = 6.0,
         cap: float = 0.0,
     ) -> None:

@@ -8,6 +8,7 @@ from weft.nn.cells.initial import GateNorm
 from weft.nn.cells.matrix import Extra, MatrixCell, last_of
 from weft.nn.chunks import Decayed
 from weft.nn.kernels.linear import Linear
+from weft.setting_types import Count, Size
 
 
 class Retention(MatrixCell):
@@ -36,7 +37,7 @@ class Retention(MatrixCell):
     """
 
     def __init__(
-        self, in_size: int, size: int, *, num_heads: int = 4, key_size: int = 0, value_size: int = 0
+        self, in_size: int, size: int, *, num_heads: Count = 4, key_size: Size = 0, value_size: Size = 0
     ) -> None:
         super().__init__(in_size, size, num_heads=num_heads, key_size=key_size, value_size=value_size)
         self.sizes = [num_heads * self.key_size] * 2 + [num_heads * self.value_size] * 2

@@ -9,6 +9,7 @@ from weft.nn.cells.headwise import Headwise
 from weft.nn.kernels.linear import Linear
 from weft.nn.scan import recur
 from weft.probe import record, watching
+from weft.setting_types import Count
 from weft.shapes import exporting
 
 SHARPNESS = 8.0
@@ -38,7 +39,7 @@ class RGLRU(Cell):
 
     multiplies = False
 
-    def __init__(self, in_size: int, size: int, *, num_heads: int = 1) -> None:
+    def __init__(self, in_size: int, size: int, *, num_heads: Count = 1) -> None:
         super().__init__(in_size, size)
         self.entry = nn.Identity() if in_size == size else Linear(in_size, size, bias=False)
         self.recurrence_gate = Headwise(size, num_heads)

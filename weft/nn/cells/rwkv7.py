@@ -14,6 +14,7 @@ from weft.nn.cells.initial import EPSILON, GateNorm
 from weft.nn.cells.matrix import Extra, MatrixCell, last_of
 from weft.nn.chunks import Corrected
 from weft.nn.kernels.linear import Linear
+from weft.setting_types import Count, Size
 
 MIXED = "rkvdag"  # receptance, key, value, decay, learning rate, gate
 DECAYS = -6.5, -1.5  # b_d of the first and the last feature: half-lives of 761 and 6 steps
@@ -59,9 +60,9 @@ class RWKV7(MatrixCell):
         in_size: int,
         size: int,
         *,
-        num_heads: int = 4,
-        key_size: int = 0,
-        value_size: int = 0,
+        num_heads: Count = 4,
+        key_size: Size = 0,
+        value_size: Size = 0,
         rank: int = 16,
         first_values: bool = False,
         norm_epsilon: float = EPSILON,

@@ -14,6 +14,7 @@ from weft.nn.cells.rwkv7 import RWKV7, change
 from weft.nn.kernels.cells.held import shown_last
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import exporting
 from weft.tree import State
 
@@ -58,13 +59,13 @@ class RWKV7Layers(Cell):
         in_size: int,
         size: int,
         *,
-        num_layers: int = 2,
-        num_heads: int = 4,
-        key_size: int = 0,
-        value_size: int = 0,
+        num_layers: Count = 2,
+        num_heads: Count = 4,
+        key_size: Size = 0,
+        value_size: Size = 0,
         rank: int = 16,
         network: int | None = None,
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__(in_size, size)
         if num_layers < 1:

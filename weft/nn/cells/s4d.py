@@ -14,6 +14,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.kernels.cells.held import shown_last
 from weft.nn.kernels.linear import Linear
 from weft.probe import record, watching
+from weft.setting_types import Count
 from weft.shapes import check_choice, exporting
 
 Rule = Literal["zoh", "bilinear"]
@@ -63,7 +64,7 @@ class S4D(Cell):
         in_size: int,
         size: int,
         *,
-        num_states: int = 32,
+        num_states: Count = 32,
         rule: Rule = "zoh",
         min_step: float = 0.001,
         max_step: float = 0.1,

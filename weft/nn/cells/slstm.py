@@ -12,6 +12,7 @@ from weft.nn.cells.headwise import Headwise
 from weft.nn.cells.initial import GateNorm, input_weights
 from weft.nn.kernels.linear import linear
 from weft.probe import record, watching
+from weft.setting_types import Count
 from weft.shapes import check_choice, exporting
 from weft.tree import where
 
@@ -54,7 +55,7 @@ class SLSTM(Cell):
         in_size: int,
         size: int,
         *,
-        num_heads: int = 1,
+        num_heads: Count = 1,
         forget: Forget = "sigmoid",
         forget_bias: float = 3.0,
         norm: bool = False,

@@ -10,6 +10,7 @@ from weft.nn.cells.matrix import Extra, MatrixCell
 from weft.nn.chunks import Decayed
 from weft.nn.kernels.linear import Linear
 from weft.nn.norms import RMSNorm
+from weft.setting_types import Count, Size
 
 
 class SSD(MatrixCell):
@@ -43,9 +44,9 @@ class SSD(MatrixCell):
         in_size: int,
         size: int,
         *,
-        num_heads: int = 4,
-        key_size: int = 0,
-        value_size: int = 0,
+        num_heads: Count = 4,
+        key_size: Size = 0,
+        value_size: Size = 0,
         convolution: int = 4,
     ) -> None:
         super().__init__(in_size, size, num_heads=num_heads, key_size=key_size, value_size=value_size)

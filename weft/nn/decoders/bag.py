@@ -13,6 +13,7 @@ from weft.nn.kernels.linear import Linear
 from weft.nn.padding import harmless
 from weft.nn.scores import Additive, Dot, Score
 from weft.probe import record
+from weft.setting_types import DropoutRate
 from weft.shapes import check_choice
 
 Weights = Literal["sum", "mean", "position", "idf", "dot", "additive"]
@@ -63,7 +64,7 @@ class BagDecoder(Decoder):
         *,
         weights: Weights = "mean",
         max_length: int = 64,
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         check_choice("weights", weights, Weights)

@@ -28,6 +28,7 @@ from weft.nn.padding import harmless
 from weft.nn.positions import added, positions_of
 from weft.nn.recompute import recomputed
 from weft.nn.transformer import Activation, FeedForward, Norm, Residual
+from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import check_choice
 from weft.tree import State
 
@@ -53,14 +54,14 @@ class HybridBlock(Residual):
         inner: int,
         *,
         cell: Callable[[int, int], Cell],
-        memory_size: int | None,
+        memory_size: Size | None,
         norm: Norm,
         norm_kind: NormKind,
         norm_epsilon: float,
         activation: Activation,
         bias: bool,
-        dropout: float,
-        attention_dropout: float,
+        dropout: DropoutRate,
+        attention_dropout: DropoutRate,
     ) -> None:
         super().__init__()
         self.norm = norm
@@ -144,9 +145,9 @@ class HybridDecoder(Decoder):
         in_size: int,
         encoder: Encoder | None = None,
         *,
-        size: int = 256,
-        num_layers: int = 4,
-        num_heads: int = 4,
+        size: Size = 256,
+        num_layers: Count = 4,
+        num_heads: Count = 4,
         inner: int | None = None,
         cell: Callable[[int, int], Cell] = SSRU,
         norm: Literal["before", "after"] = "before",
@@ -157,8 +158,8 @@ class HybridDecoder(Decoder):
         positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal",
         position_base: float = 10000.0,
         max_length: int = 1024,
-        dropout: float = 0.1,
-        attention_dropout: float = 0.0,
+        dropout: DropoutRate = 0.1,
+        attention_dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         check_choice("norm", norm, Literal["before", "after"])

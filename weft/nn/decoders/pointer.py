@@ -21,6 +21,7 @@ from weft.nn.padding import harmless
 from weft.nn.pointed import Pointed, Read
 from weft.nn.scores import Additive, Score
 from weft.probe import edited, record, watching
+from weft.setting_types import DropoutRate, Size
 from weft.tree import State, where
 
 WRITES = partial(RecurrentDecoder, enters="never")
@@ -73,13 +74,13 @@ class PointerDecoder(Decoder):
         *,
         decoder: Callable[[int, Encoder | None], Decoder] = WRITES,
         score: Callable[[int, int], Score] = Additive,
-        key_size: int | None = None,
-        value_size: int | None = None,
+        key_size: Size | None = None,
+        value_size: Size | None = None,
         shared: bool = False,
         weights: Weights = "softmax",
         coverage: float | None = 1.0,
         readout: int | None = None,
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         if encoder is None:

@@ -26,6 +26,7 @@ from weft.nn.padding import harmless
 from weft.nn.recompute import recomputed
 from weft.nn.recurrent import Cells, LastNorm, Stack
 from weft.nn.scores import Additive, Score
+from weft.setting_types import DropoutRate, Size, Sizes
 from weft.shapes import check_choice
 from weft.tree import State, where
 
@@ -76,13 +77,13 @@ class RecurrentDecoder(Decoder):
         in_size: int,
         encoder: Encoder | None = None,
         *,
-        sizes: tuple[int, ...] = (256,),
+        sizes: Sizes = (256,),
         cell: Cells = LSTM,
         score: Callable[[int, int], Score] = Additive,
         enters: Enters = "late",
         input_feeding: bool = False,
-        key_size: int | None = None,
-        value_size: int | None = None,
+        key_size: Size | None = None,
+        value_size: Size | None = None,
         shared: bool = False,
         weights: Weights = "softmax",
         readout: int | None = None,
@@ -90,7 +91,7 @@ class RecurrentDecoder(Decoder):
         bridge: BridgeFrom = "layers",
         bidirectional: bool = False,
         residual: bool = False,
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
         last_norm: LastNorm = "none",
     ) -> None:
         super().__init__()

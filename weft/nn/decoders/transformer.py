@@ -26,6 +26,7 @@ from weft.nn.positions import Positions, added, counted, distance_of, positions_
 from weft.nn.recompute import recomputed
 from weft.nn.rotary import UNSCALED, Scaling
 from weft.nn.transformer import Activation, Norm, blocks_of
+from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import exporting
 
 
@@ -65,9 +66,9 @@ class TransformerDecoder(Decoder):
         in_size: int,
         encoder: Encoder | None = None,
         *,
-        size: int = 256,
-        num_layers: int = 4,
-        num_heads: int = 4,
+        size: Size = 256,
+        num_layers: Count = 4,
+        num_heads: Count = 4,
         inner: int | None = None,
         norm: Norm = "before",
         norm_kind: NormKind = "layer",
@@ -79,8 +80,8 @@ class TransformerDecoder(Decoder):
         position_scaling: Scaling = UNSCALED,
         max_length: int = 1024,
         entry_norm: bool = False,
-        dropout: float = 0.1,
-        attention_dropout: float = 0.0,
+        dropout: DropoutRate = 0.1,
+        attention_dropout: DropoutRate = 0.0,
         heads: Heads = USUAL,
     ) -> None:
         super().__init__()

@@ -15,6 +15,7 @@ from weft.nn.kernels.linear import Linear
 from weft.nn.padding import harmless
 from weft.nn.scores import Additive, Score
 from weft.nn.windows import windows
+from weft.setting_types import DropoutRate, Size
 from weft.shapes import check_choice
 
 LooksBack = Literal["late", "never"]
@@ -57,11 +58,11 @@ class WindowDecoder(Decoder):
         encoder: Encoder | None = None,
         *,
         length: int = 5,
-        size: int = 256,
+        size: Size = 256,
         score: Callable[[int, int], Score] = Additive,
         enters: LooksBack = "late",
         direct: bool = False,
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         check_choice("enters", enters, LooksBack)

@@ -14,6 +14,7 @@ from weft.errors import ConfigError
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.randomness import for_rows, open_generator
+from weft.setting_types import DropoutRate
 
 LEAST = 1e-6
 """Minimum power of a band, for silence, because the logarithm of 0 is infinite."""
@@ -136,7 +137,7 @@ class Frames(nn.Module):
         masks: int = 0,
         longest: int = 20,
         widest: int = 8,
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         self.masks, self.longest, self.widest = masks, longest, widest

@@ -13,6 +13,7 @@ from weft.nn.encoders.filters import FilterEncoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.pools import Max, Pool, Summary
+from weft.setting_types import DropoutRate, Size
 from weft.shapes import check_choice
 
 Kind = Literal["convolution", "recurrent"]
@@ -45,9 +46,9 @@ class Characters(nn.Module):
         size: int,
         *,
         kind: Kind = "convolution",
-        letter_size: int = 32,
+        letter_size: Size = 32,
         widths: tuple[int, ...] = (3,),
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         check_choice("kind", kind, Kind)

@@ -22,6 +22,7 @@ from weft.nn.heads.head import Loss
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.recurrent import Stack
+from weft.setting_types import Count, DropoutRate, Size
 
 BOUNDARY = 0
 """Target before the first and after the last word; no word has this number."""
@@ -90,11 +91,11 @@ class BothWays(Context):
         num_letters: int,
         size: int,
         *,
-        num_layers: int = 2,
-        letter_size: int = 16,
+        num_layers: Count = 2,
+        letter_size: Size = 16,
         spelled: int = 128,
         residual: bool = True,
-        dropout: float = 0.1,
+        dropout: DropoutRate = 0.1,
     ) -> None:
         super().__init__()
         self.characters = Characters(num_letters, spelled, letter_size=letter_size)
@@ -222,7 +223,7 @@ class InContext(nn.Module):
     """
 
     def __init__(
-        self, words: Words | Tokens, model: Context, *, dropout: float = 0.3, tuned: bool = False
+        self, words: Words | Tokens, model: Context, *, dropout: DropoutRate = 0.3, tuned: bool = False
     ) -> None:
         super().__init__()
         self.words = words

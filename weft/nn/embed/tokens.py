@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.writing.ends import Vectors
+from weft.setting_types import DropoutRate
 
 
 class Tokens(nn.Module):
@@ -32,7 +33,7 @@ class Tokens(nn.Module):
         num_tokens: int,
         size: int,
         *,
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
         scaled: bool = True,
         unknown: int | None = None,
     ) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from weft.nn.embed.characters import Characters
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.randomness import for_rows, open_generator
+from weft.setting_types import DropoutRate, Size
 
 
 class Spelled(NamedTuple):
@@ -58,8 +59,8 @@ class Words(nn.Module):
         characters: Characters | None = None,
         unknown: int = 1,
         replaced: float = 0.25,
-        fixed_size: int = 0,
-        dropout: float = 0.0,
+        fixed_size: Size = 0,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         self.table = nn.Embedding(num_words, size) if size else None

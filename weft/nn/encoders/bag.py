@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from weft import masks
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.linear import Linear
+from weft.setting_types import Size
 from weft.shapes import check_choice
 
 Reduce = Literal["mean", "sum"]
@@ -31,7 +32,7 @@ class BagEncoder(Encoder):
         [[4.0]]
     """
 
-    def __init__(self, in_size: int, *, size: int | None = None, reduce: Reduce = "mean") -> None:
+    def __init__(self, in_size: int, *, size: Size | None = None, reduce: Reduce = "mean") -> None:
         super().__init__()
         check_choice("reduce", reduce, Reduce)
         self.size = size or in_size

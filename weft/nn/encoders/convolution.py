@@ -12,6 +12,7 @@ from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.positions import counted, positions_of
+from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import check_choice
 
 EntryPositions = Literal["sinusoidal", "concatenated", "learned", "none"]
@@ -46,12 +47,12 @@ class ConvolutionEncoder(Encoder):
         self,
         in_size: int,
         *,
-        size: int = 256,
-        num_layers: int = 4,
+        size: Size = 256,
+        num_layers: Count = 4,
         kernel: int = 3,
         positions: EntryPositions = "sinusoidal",
         max_length: int = 1024,
-        dropout: float = 0.1,
+        dropout: DropoutRate = 0.1,
     ) -> None:
         super().__init__()
         check_choice("positions", positions, EntryPositions)

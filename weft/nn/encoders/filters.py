@@ -11,6 +11,7 @@ from weft import masks
 from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
+from weft.setting_types import Count, DropoutRate
 
 
 class FilterEncoder(Encoder):
@@ -44,8 +45,8 @@ class FilterEncoder(Encoder):
         *,
         widths: tuple[int, ...] = (3, 4, 5),
         features: int = 100,
-        num_layers: int = 1,
-        dropout: float = 0.0,
+        num_layers: Count = 1,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         if not widths or min(widths) < 1 or features < 1 or num_layers < 1:

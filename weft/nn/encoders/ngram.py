@@ -7,6 +7,7 @@ from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.linear import Linear
 from weft.nn.windows import windows
+from weft.setting_types import Size
 
 
 class NgramEncoder(Encoder):
@@ -31,7 +32,7 @@ class NgramEncoder(Encoder):
         [[[0.0, 1.0], [1.0, 2.0], [2.0, 3.0]]]
     """
 
-    def __init__(self, in_size: int, *, length: int = 3, size: int | None = None) -> None:
+    def __init__(self, in_size: int, *, length: int = 3, size: Size | None = None) -> None:
         super().__init__()
         if length < 1:
             raise ConfigError(f"length: expected a window of at least 1 position, got {length}")

@@ -6,6 +6,7 @@ from weft import masks
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.linear import Linear
 from weft.nn.non_local import NonLocal, Pairwise
+from weft.setting_types import Count, Size
 
 
 class NonLocalEncoder(Encoder):
@@ -24,8 +25,8 @@ class NonLocalEncoder(Encoder):
         self,
         in_size: int,
         *,
-        size: int = 256,
-        num_layers: int = 1,
+        size: Size = 256,
+        num_layers: Count = 1,
         inner: int | None = None,
         pairwise: Pairwise = "embedded",
         scaled: bool = False,

@@ -11,6 +11,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.recurrent import Stack
+from weft.setting_types import DropoutRate, Sizes
 
 
 class Pyramid(Encoder):
@@ -45,11 +46,11 @@ class Pyramid(Encoder):
         self,
         in_size: int,
         *,
-        sizes: tuple[int, ...] = (256, 256, 256, 256),
+        sizes: Sizes = (256, 256, 256, 256),
         factors: tuple[int, ...] = (2,),
         cell: Callable[[int, int], Cell] = LSTM,
         bidirectional: bool = True,
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         if not sizes:

@@ -7,6 +7,7 @@ from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.padding import read_mask
 from weft.nn.recurrent import Cells, Join, LastNorm, Stack
+from weft.setting_types import DropoutRate, Sizes
 
 
 class RecurrentEncoder(Encoder):
@@ -34,12 +35,12 @@ class RecurrentEncoder(Encoder):
         self,
         in_size: int,
         *,
-        sizes: tuple[int, ...] = (256, 256),
+        sizes: Sizes = (256, 256),
         cell: Cells = LSTM,
         bidirectional: bool = False,
         join: Join = "concatenate",
         residual: bool = False,
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
         last_norm: LastNorm = "none",
     ) -> None:
         super().__init__()

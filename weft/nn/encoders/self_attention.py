@@ -8,6 +8,7 @@ from weft import masks
 from weft.nn.attention import Attention
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.scores import Dot, Score
+from weft.setting_types import Count
 
 
 class SelfAttentionEncoder(Encoder):
@@ -27,7 +28,7 @@ class SelfAttentionEncoder(Encoder):
         in_size: int,
         *,
         score: Callable[[int, int], Score] = Dot,
-        num_layers: int = 1,
+        num_layers: Count = 1,
         residual: bool = False,
     ) -> None:
         super().__init__()

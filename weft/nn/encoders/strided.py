@@ -7,6 +7,7 @@ from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.kernels.linear import Linear
 from weft.nn.positions import Positions
+from weft.setting_types import Count, DropoutRate, Size
 
 
 class StridedTransformer(Encoder):
@@ -39,14 +40,14 @@ class StridedTransformer(Encoder):
         self,
         in_size: int,
         *,
-        size: int = 256,
-        num_convolutions: int = 2,
-        num_layers: int = 4,
-        num_heads: int = 4,
+        size: Size = 256,
+        num_convolutions: Count = 2,
+        num_layers: Count = 4,
+        num_heads: Count = 4,
         inner: int | None = None,
         positions: Positions = "sinusoidal",
         max_length: int = 1024,
-        dropout: float = 0.1,
+        dropout: DropoutRate = 0.1,
     ) -> None:
         super().__init__()
         if num_convolutions < 0:

@@ -13,6 +13,7 @@ from weft.nn.norms import NormKind, norm_of
 from weft.nn.positions import Positions, counted, distance_of, positions_of
 from weft.nn.recompute import recomputed
 from weft.nn.transformer import Activation, Norm, blocks_of
+from weft.setting_types import Count, DropoutRate, Size
 
 
 class TransformerEncoder(Encoder):
@@ -45,9 +46,9 @@ class TransformerEncoder(Encoder):
         self,
         in_size: int,
         *,
-        size: int = 256,
-        num_layers: int = 4,
-        num_heads: int = 4,
+        size: Size = 256,
+        num_layers: Count = 4,
+        num_heads: Count = 4,
         inner: int | None = None,
         norm: Norm = "before",
         norm_kind: NormKind = "layer",
@@ -58,8 +59,8 @@ class TransformerEncoder(Encoder):
         position_base: float = 10000.0,
         max_length: int = 1024,
         entry_norm: bool = False,
-        dropout: float = 0.1,
-        attention_dropout: float = 0.0,
+        dropout: DropoutRate = 0.1,
+        attention_dropout: DropoutRate = 0.0,
         heads: Heads = USUAL,
     ) -> None:
         super().__init__()

@@ -6,6 +6,7 @@ from torch.nn import functional
 
 from weft.nn.forecasters.forecaster import Forecaster, Past, Say
 from weft.nn.kernels.linear import Linear
+from weft.setting_types import Size
 
 
 class LinearForecaster(Forecaster):
@@ -29,7 +30,7 @@ class LinearForecaster(Forecaster):
         num_series: int = 1,
         seen_size: int = 0,
         *,
-        size: int = 4,
+        size: Size = 4,
         trend: int = 0,
     ) -> None:
         super().__init__()

@@ -11,6 +11,7 @@ from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.forecasters.forecaster import Forecaster, Past, Say
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.setting_types import DropoutRate, Size
 
 
 class PatchForecaster(Forecaster):
@@ -41,8 +42,8 @@ class PatchForecaster(Forecaster):
         encoder: Callable[..., Encoder] = TransformerEncoder,
         patch: int = 16,
         stride: int = 8,
-        size: int = 1,
-        dropout: float = 0.1,
+        size: Size = 1,
+        dropout: DropoutRate = 0.1,
     ) -> None:
         super().__init__()
         if not 1 <= stride <= patch <= lookback:

@@ -8,6 +8,7 @@ from weft.nn.cells.lstm import LSTM
 from weft.nn.forecasters.forecaster import Forecaster, Past, Say
 from weft.nn.forecasters.stepwise import write
 from weft.nn.recurrent import Cells, Stack
+from weft.setting_types import DropoutRate, Sizes
 
 
 class RecurrentForecaster(Forecaster):
@@ -33,9 +34,9 @@ class RecurrentForecaster(Forecaster):
         num_series: int = 1,
         seen_size: int = 0,
         *,
-        sizes: tuple[int, ...] = (64,),
+        sizes: Sizes = (64,),
         cell: Cells = LSTM,
-        dropout: float = 0.0,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         self.horizon = horizon

@@ -12,6 +12,7 @@ from weft.nn.cells.gru import GRU
 from weft.nn.forecasters.forecaster import Forecaster, Past, Say
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.setting_types import DropoutRate, Size
 from weft.tree import fan
 
 LONGEST = 48  # maximum default segment length, in steps
@@ -48,8 +49,8 @@ class SegmentForecaster(Forecaster):
         segment: int = 0,
         hidden: int = 256,
         cell: Callable[[int, int], Cell] = GRU,
-        size: int = 1,
-        dropout: float = 0.1,
+        size: Size = 1,
+        dropout: DropoutRate = 0.1,
     ) -> None:
         super().__init__()
         both = math.gcd(lookback, horizon)

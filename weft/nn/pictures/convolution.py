@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from weft.errors import ConfigError, ShapeError
 from weft.nn.non_local import NonLocal, Pairwise
 from weft.nn.pictures.front import Front
+from weft.setting_types import Sizes
 
 
 class ConvolutionFront(Front):
@@ -45,7 +46,7 @@ class ConvolutionFront(Front):
         self,
         shape: tuple[int, ...],
         *,
-        sizes: tuple[int, ...] = (32, 64),
+        sizes: Sizes = (32, 64),
         strides: tuple[int, ...] | None = None,
         coordinates: bool = True,
         non_local: tuple[int, ...] = (),

@@ -5,6 +5,7 @@ from torch import Tensor
 from weft.errors import ShapeError
 from weft.nn.embed.patches import Patches
 from weft.nn.pictures.front import Front
+from weft.setting_types import Size
 
 
 class PatchFront(Front):
@@ -26,7 +27,7 @@ class PatchFront(Front):
         torch.Size([2, 6, 5])
     """
 
-    def __init__(self, shape: tuple[int, ...], *, size: int = 128, patch: int = 4) -> None:
+    def __init__(self, shape: tuple[int, ...], *, size: Size = 128, patch: int = 4) -> None:
         super().__init__()
         if len(shape) not in (3, 4):
             raise ShapeError(

@@ -4,6 +4,7 @@ from torch import Tensor
 
 from weft.nn.kernels.linear import Linear
 from weft.nn.pictures.front import Front
+from weft.setting_types import Size
 
 
 class RegionFront(Front):
@@ -19,7 +20,7 @@ class RegionFront(Front):
         torch.Size([2, 7, 5])
     """
 
-    def __init__(self, shape: tuple[int, ...], *, size: int = 128) -> None:
+    def __init__(self, shape: tuple[int, ...], *, size: Size = 128) -> None:
         super().__init__()
         self.size = size
         self.grid = shape[:-1] or (1,)

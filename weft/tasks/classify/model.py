@@ -22,6 +22,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.pools import Mean, Pool, Summary
+from weft.setting_types import DropoutRate, Size
 from weft.tasks.classify.heads import Independent, Nested
 from weft.tasks.labels.weights import ClassWeights, check_weights
 
@@ -40,8 +41,8 @@ class Embedding:
         tuned: train the model of that run further too; otherwise it stays as it is.
     """
 
-    size: int = 128
-    dropout: float = 0.3
+    size: Size = 128
+    dropout: DropoutRate = 0.3
     vectors: Path | None = None
     fixed: bool = False
     contextual: Path | None = None
@@ -79,9 +80,9 @@ class Bag:
 
     ngrams: int = 2
     edges: bool = False
-    size: int = 0
+    size: Size = 0
     letters: tuple[int, int] | None = None
-    letters_size: int = 200_000
+    letters_size: Size = 200_000
     min_count: int = 1
     weight: Literal["presence", "count", "frequency", "tfidf"] = "presence"
     naive_bayes: bool = False
@@ -119,7 +120,7 @@ class LabelModel:
     encoder: Callable[..., Encoder] = RecurrentEncoder
     pool: Callable[..., Pool] = Mean
     embedding: Embedding = field(default_factory=Embedding)
-    dropout: float = 0.3
+    dropout: DropoutRate = 0.3
     smoothing: float = 0.0
     class_weights: ClassWeights = "none"
     bag: Bag | None = None

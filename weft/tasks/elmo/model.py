@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from weft.errors import ConfigError
 from weft.nn.embed.contextual import BothWays
+from weft.setting_types import Count, DropoutRate, Size
 from weft.store import jsonfile
 from weft.tasks.lexicon import Lexicon
 
@@ -25,12 +26,12 @@ class ElmoModel:
         dropout: of the input of every layer and of the softmax.
     """
 
-    size: int = 256
-    num_layers: int = 2
-    letter_size: int = 16
+    size: Size = 256
+    num_layers: Count = 2
+    letter_size: Size = 16
     spelled: int = 128
     residual: bool = True
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
 
     def __post_init__(self) -> None:
         for name in ("size", "num_layers", "letter_size", "spelled"):

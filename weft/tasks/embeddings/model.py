@@ -8,6 +8,7 @@ from weft.errors import ConfigError
 from weft.nn.embed.counts import Glove
 from weft.nn.embed.neighbours import Neighbours
 from weft.nn.embed.subwords import Subwords, WordTable
+from weft.setting_types import Size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,7 @@ class WordsModel:
     """
 
     objective: Literal["skipgram", "cbow", "glove"] = "skipgram"
-    size: int = 100
+    size: Size = 100
     negatives: int = 5
     subwords: bool = False
     shortest: int = 3

@@ -13,6 +13,7 @@ import numpy as np
 from weft.data.images import Labelled, is_clip, read_clip, read_folders, read_picture, stack
 from weft.data.shapes import moving, shapes
 from weft.errors import ConfigError, DataError
+from weft.setting_types import Size
 from weft.tasks.labels.splits import check_classes, parts
 from weft.tasks.pictures.data import SIDE
 from weft.tasks.task import SPLITS, Split
@@ -57,7 +58,7 @@ class ClassData:
     folder: Path = Path()
     hold_out: int = 10
     split_seed: int | None = None
-    size: int | None = None
+    size: Size | None = None
     frames: int | None = None
     examples: int = 4000
     valid_examples: int = 300

@@ -16,6 +16,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.heads.adaptive import Adaptive
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head
+from weft.setting_types import DropoutRate, Size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +34,8 @@ class Embedding:
             be ordered by frequency: vocabulary.kind space, word or character. Empty for one softmax.
     """
 
-    size: int = 200
-    dropout: float = 0.1
+    size: Size = 200
+    dropout: DropoutRate = 0.1
     tied: bool = True
     scaled: bool = True
     bias: bool = True

@@ -19,6 +19,7 @@ from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.head import Loss
 from weft.nn.heads.transformed import Transformed
+from weft.setting_types import DropoutRate, Size
 from weft.text.vocabulary import EOS, PAD, SOS, Vocabulary
 
 SPECIALS = 4
@@ -147,8 +148,8 @@ class MaskedModel:
     """
 
     encoder: Callable[..., Encoder] = TransformerEncoder
-    size: int = 128
-    dropout: float = 0.1
+    size: Size = 128
+    dropout: DropoutRate = 0.1
     scaled: bool = True
     norm_epsilon: float = 1e-5
     share: float = 0.15

@@ -14,6 +14,7 @@ from weft.data.captions import Captioned, read_captions
 from weft.data.images import read_array, read_picture, stack
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError
+from weft.setting_types import Size
 from weft.tasks.task import SPLITS, Split
 from weft.tasks.vocabulary import WordSettings
 
@@ -57,7 +58,7 @@ class CaptionData:
     test: str | None = None
     folder: Path = Path()
     images: str | None = None
-    size: int | None = None
+    size: Size | None = None
     language: str = "en"
     examples: int = 4000
     valid_examples: int = 300

@@ -19,6 +19,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.pictures.convolution import ConvolutionFront
 from weft.nn.pictures.front import Front
 from weft.nn.pools import Mean, Pool
+from weft.setting_types import DropoutRate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,7 @@ class CaptionModel:
     encoder: Callable[..., Encoder] = BagEncoder
     decoder: Callable[..., Decoder] = RecurrentDecoder
     width: int = 128
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
     smoothing: float = 0.0
 
     def __post_init__(self) -> None:
@@ -95,7 +96,7 @@ class DrawModel:
     encoder: Callable[..., Encoder] = RecurrentEncoder
     decoder: Callable[..., Decoder] = TransformerDecoder
     width: int = 128
-    dropout: float = 0.0
+    dropout: DropoutRate = 0.0
 
     def __post_init__(self) -> None:
         _check(self.width, self.dropout, 0.0)

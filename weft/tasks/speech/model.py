@@ -12,6 +12,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.pyramid import Pyramid
 from weft.nn.heads.categorical import Categorical
+from weft.setting_types import DropoutRate, Size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,11 +26,11 @@ class FrontSettings:
         dropout: share of features set to zero in training.
     """
 
-    size: int = 80
+    size: Size = 80
     masks: int = 1
     longest: int = 20
     widest: int = 8
-    dropout: float = 0.0
+    dropout: DropoutRate = 0.0
 
     def __post_init__(self) -> None:
         for name, least in (("size", 1), ("masks", 0), ("longest", 0), ("widest", 0)):
@@ -54,7 +55,7 @@ class SpeechModel:
     encoder: Callable[..., Encoder] = Pyramid
     decoder: Callable[..., Decoder] = RecurrentDecoder
     embedding: int = 64
-    dropout: float = 0.0
+    dropout: DropoutRate = 0.0
     smoothing: float = 0.1
 
     def __post_init__(self) -> None:

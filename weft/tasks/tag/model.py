@@ -15,6 +15,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.crf import Crf
 from weft.nn.heads.head import Head
+from weft.setting_types import DropoutRate, Size
 from weft.tasks.labels.weights import ClassWeights, check_weights
 
 
@@ -39,9 +40,9 @@ class Spelling:
         dropout: share of features that is set to zero in training.
     """
 
-    size: int = 100
+    size: Size = 100
     characters: Literal["convolution", "recurrent", "none"] = "convolution"
-    letter_size: int = 32
+    letter_size: Size = 32
     widths: tuple[int, ...] = (3,)
     spelled: int = 64
     replaced: float = 0.25
@@ -49,7 +50,7 @@ class Spelling:
     fixed: bool = False
     contextual: Path | None = None
     tuned: bool = False
-    dropout: float = 0.3
+    dropout: DropoutRate = 0.3
 
     def __post_init__(self) -> None:
         if not 0 <= self.dropout < 1:

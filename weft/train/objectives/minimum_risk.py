@@ -25,6 +25,7 @@ from weft.nn.randomness import open_generator
 from weft.search.beam import beam
 from weft.search.hypotheses import to_lists
 from weft.search.sampling import sample
+from weft.setting_types import AtLeastOne, NonNegative, Positive, check_fields
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.task import Pipeline
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
@@ -55,25 +56,21 @@ class MinimumRisk(Objective):
     Source: Shen et al. 2016, equations 5 to 8 and algorithm 1; with the likelihood: Wu et al. 2018.
     """
 
-    candidates: int = 10
+    candidates: AtLeastOne = 10
     search: Literal["sample", "beam"] = "sample"
-    sharpness: float = 0.005
+    sharpness: Positive = 0.005
     reference: bool = False
-    likelihood: float = 0.0
-    max_ratio: float = 2.0
-    max_extra: int = 10
+    likelihood: NonNegative = 0.0
+    max_ratio: NonNegative = 2.0
+    max_extra: AtLeastOne = 10
     metric: Callable[[], Metric] = SentenceBleu
 
     def __post_init__(self) -> None:
-        for name, least in {"candidates": 1, "likelihood": 0, "max_ratio": 0, "max_extra": 1}.items():
-            if not getattr(self, name) >= least:
-                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        check_fields(self)
         if self.candidates + self.reference < 2:
             raise ConfigError(
                 "candidates: expected at least 2, got 1, because the risk of one candidate has no gradient"
             )
-        if not self.sharpness > 0:
-            raise ConfigError(f"sharpness: expected a number above 0, got {self.sharpness}")
 
     def build(self, pipeline: Pipeline, model: nn.Module) -> Criterion:
         vocabulary = pipeline.writes()

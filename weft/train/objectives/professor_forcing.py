@@ -23,6 +23,7 @@ from weft.nn.cells.gru import GRU
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.head import Loss
 from weft.nn.kernels.linear import Linear
+from weft.setting_types import AtLeastOne, NonNegative, Probability, check_fields
 from weft.tasks.task import Pipeline
 from weft.train.objectives.objective import Criterion, Objective, mirror
 
@@ -48,21 +49,15 @@ class ProfessorForcing(Objective):
     Source: Lamb et al. 2016, equations 2 to 4 and section 3.1 (0.75 and 0.99).
     """
 
-    size: int = 128
-    strength: float = 1.0
+    size: AtLeastOne = 128
+    strength: NonNegative = 1.0
     both: bool = False
-    fools_above: float = 0.75
-    learns_below: float = 0.99
+    fools_above: Probability = 0.75
+    learns_below: Probability = 0.99
     drawn: bool = True
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ConfigError(f"size: expected at least 1, got {self.size}")
-        if not self.strength >= 0:
-            raise ConfigError(f"strength: expected at least 0, got {self.strength}")
-        for name in ("fools_above", "learns_below"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name}: expected a share from 0 to 1, got {getattr(self, name)}")
+        check_fields(self)
 
     def build(self, pipeline: Pipeline, model: nn.Module) -> Criterion:
         if (

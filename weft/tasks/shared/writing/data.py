@@ -11,6 +11,7 @@ from typing import Any, Literal
 from weft.data.corpora import corpus
 from weft.data.parallel import ParallelText, both, complete
 from weft.errors import ConfigError, DataError
+from weft.setting_types import DropoutRate, Size
 from weft.tasks.shared.writing.glossary import AnnotatedText
 from weft.tasks.task import Split
 from weft.text import sampling
@@ -34,12 +35,12 @@ class VocabularySettings:
     """
 
     kind: Literal["bpe", "unigram", "word", "space", "character"] = "bpe"
-    size: int | None = 4000
+    size: Size | None = 4000
     shared: bool = True
     min_count: int = 1
     form: Literal["nfc", "nfkc", "none"] = "nfc"
     lowercase: bool = False
-    dropout: float = 0.0
+    dropout: DropoutRate = 0.0
     alpha: float | None = None
 
     def __post_init__(self) -> None:

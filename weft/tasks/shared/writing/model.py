@@ -14,6 +14,7 @@ from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.pointer import Pointer
+from weft.setting_types import DropoutRate, Size
 from weft.text.vocabulary import UNK
 
 
@@ -29,8 +30,8 @@ class Embedding:
         scaled: vectors are multiplied by the square root of their size; see `Tokens`.
     """
 
-    size: int = 256
-    dropout: float = 0.1
+    size: Size = 256
+    dropout: DropoutRate = 0.1
     shared: bool | None = None
     tied: bool = True
     scaled: bool = True
