@@ -94,7 +94,7 @@ def _model(width: int, layers: int, dropout: float) -> Any:
 
     from weft.nn.decoders.transformer import TransformerDecoder
     from weft.nn.encoders.transformer import TransformerEncoder
-    from weft.tasks.shared.writing.model import Embedding, PairModel
+    from weft.tasks.seq2seq.model import Embedding, PairModel
 
     torch.manual_seed(1)
     how: dict[str, Any] = {"size": width, "num_layers": layers, "num_heads": width // 64, "dropout": dropout}
@@ -108,7 +108,7 @@ def _model(width: int, layers: int, dropout: float) -> Any:
 
 def _batches(chance: random.Random) -> list[Any]:
     """Of 5 to 60 tokens a side, rows of a batch alike in length."""
-    from weft.tasks.shared.writing.batch import collate_pairs
+    from weft.tasks.seq2seq.batch import collate_pairs
 
     made = []
     for number in range(BATCHES):

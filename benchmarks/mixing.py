@@ -38,7 +38,7 @@ def main() -> None:
 
 def _trained(folder: Path, sums: Path, temperature: float, updates: int) -> None:
     from weft import cli
-    from weft.tasks.shared.writing.ready import PairTraining
+    from weft.tasks.seq2seq.pairs import PairTraining
 
     counted, sizes, collate = [0, 0], [0, 0], PairTraining.collate
 

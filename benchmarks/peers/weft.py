@@ -43,8 +43,8 @@ from weft.nn.scores import Additive, Scaled
 from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import to_lists
-from weft.tasks.shared.writing.exported import EXAMPLES, graphs, tokens
-from weft.tasks.shared.writing.searching import rounded
+from weft.tasks.seq2seq.graphs import EXAMPLES, graphs, tokens
+from weft.tasks.seq2seq.searching import rounded
 from weft.train.optimisers import Adam
 from weft.train.position import Group, Position
 from weft.train.settings import Settings

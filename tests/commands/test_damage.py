@@ -10,7 +10,7 @@ import pytest
 
 from tests.commands import corpus
 from tests.commands.shell import content, refused, untouched, weft
-from weft.tasks.shared.writing.ready import PairTraining
+from weft.tasks.seq2seq.pairs import PairTraining
 from weft.tasks.validation import Validation
 
 Harm = Callable[[Path], None]

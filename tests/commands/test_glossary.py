@@ -8,7 +8,7 @@ from tests.commands import corpus
 from tests.commands.shell import refused, unanswered, weft
 from weft.data.parallel import ParallelText
 from weft.errors import DataError
-from weft.tasks.shared.writing.glossary import AnnotatedText, Glossary, kept, read_glossary
+from weft.tasks.seq2seq.glossary import AnnotatedText, Glossary, kept, read_glossary
 
 LINES = ["alpha beta", "gamma", "beta gamma delta alpha", "Beta beta", "theta iota", "", "zeta"]
 

@@ -40,7 +40,7 @@ def test_an_empty_line_has_as_many_answers_as_the_others(trained: Path, options:
 
 
 def test_more_lines_than_a_window_keep_their_order(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from weft.tasks.shared.writing.translator import Translator
+    from weft.tasks.seq2seq.translator import Translator
 
     monkeypatch.setattr(Translator, "piped", 5)
     words = ["alpha", "", "beta gamma", "delta", "zeta eta theta", "iota"] * 4

@@ -10,7 +10,7 @@ import safetensors
 
 from tests.commands import corpus
 from tests.commands.shell import weft
-from weft.tasks.shared.writing.ready import PairTraining
+from weft.tasks.seq2seq.pairs import PairTraining
 
 FEW = ("training.max_updates=9", "training.validate_every=5", "model.decoder.dropout=0.2")
 PROFESSOR = "training.objective={use: professor_forcing, size: 5, fools_above: 0.0, learns_below: 1.0}"

@@ -13,7 +13,7 @@ from tests.commands.corpus import WORDS, translated
 from tests.commands.shell import refused, weft
 from weft.run import load, open_run
 from weft.search.hypotheses import Hypotheses
-from weft.tasks.shared.writing.searching import Searching
+from weft.tasks.seq2seq.searching import Searching
 
 LINES = ["alpha beta", "gamma", "", "beta gamma delta alpha", "theta zeta eta", "iota iota"]
 TEXT = "".join(f"{line}\n" for line in LINES).encode()

@@ -14,7 +14,7 @@ from tests.export.report import report
 from weft.export.sentence_splitter import sentence_splitter
 from weft.export.sentencepiece_model import sentencepiece_model
 from weft.run import open_run
-from weft.tasks.shared.writing.decoding import Decoding
+from weft.tasks.seq2seq.decoding import Decoding
 from weft.text.vocabulary import UNK, Vocabulary
 
 HINT = "is not installed: pip install -e .[export-tests]"

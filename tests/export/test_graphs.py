@@ -20,7 +20,7 @@ from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.tasks.exported import Graph
-from weft.tasks.shared.writing.exported import EXAMPLES, graphs, tokens
+from weft.tasks.seq2seq.graphs import EXAMPLES, graphs, tokens
 from weft.tree import leaves
 
 REFUSED = ("orthogonal", "unitary", "size=13, length=1)")

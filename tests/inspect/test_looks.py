@@ -8,9 +8,8 @@ import pytest
 from weft.errors import ConfigError, DataError
 from weft.figures.answers import Pictures
 from weft.tasks.predictor import Unanswered
-from weft.tasks.shared.writing.alignment import Alignment
-from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.translator import Translated, Translation
+from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.translator import Alignment, Translated, Translation
 from weft.text.vocabulary import EOS, Vocabulary
 
 WORDS = Vocabulary.train(["il gatto, nero dorme the black cat, sleeps"], kind="word", size=None)

@@ -16,7 +16,7 @@ from weft.inspect.views.view import View
 from weft.run import LoadedRun
 from weft.tasks.caption.predictor import Captioner
 from weft.tasks.inspection import Inspected
-from weft.tasks.shared.inspected.decoded import plain_beam
+from weft.tasks.seq2seq.inspection import plain_beam
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels import choice
 from weft.nn.kernels.attention import decoding
 from weft.probe import editing, probe
-from weft.tasks.shared.writing.searching import rounded
+from weft.tasks.seq2seq.searching import rounded
 
 pytestmark = pytest.mark.skipif(
     native.loaded("decoding").library is None, reason=native.loaded("decoding").reason

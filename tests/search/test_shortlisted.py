@@ -19,8 +19,7 @@ from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import Hypotheses
 from weft.search.sampling import sample
-from weft.tasks.shared.writing.searching import rounded
-from weft.tasks.shared.writing.shortlisted import Shortlisted, places
+from weft.tasks.seq2seq.searching import Shortlisted, places, rounded
 
 KINDS = ["transformer", "hybrid", "recurrent"]
 KEPT = torch.tensor([0, 1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31])

@@ -23,7 +23,7 @@ from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.rules import least_length, prefix
 from weft.tasks.language.step import Reader
-from weft.tasks.shared.writing.searching import rounded
+from weft.tasks.seq2seq.searching import rounded
 
 pytestmark = pytest.mark.skipif(
     native.loaded("searching").library is None, reason=native.loaded("searching").reason

@@ -21,7 +21,7 @@ from weft import native
 from weft.models import Generator
 from weft.nn.kernels import choice
 from weft.nn.transformer import Block
-from weft.tasks.shared.writing.searching import rounded
+from weft.tasks.seq2seq.searching import rounded
 
 pytestmark = pytest.mark.skipif(
     not native.int8() or native.narrow(), reason="compiled code multiplies no int8 beside float32 here"

@@ -14,9 +14,9 @@ import weft as package
 from tests.commands import corpus
 from tests.commands.shell import weft
 from tests.shared import shared_run
-from weft.tasks.shared.writing import translator as module
-from weft.tasks.shared.writing.batch import pad
-from weft.tasks.shared.writing.translator import Translation, Translator
+from weft.tasks.seq2seq import translator as module
+from weft.tasks.seq2seq.batch import pad
+from weft.tasks.seq2seq.translator import Translation, Translator
 
 KINDS = {
     "transformer": [

@@ -16,7 +16,7 @@ from weft.store import files
 
 if TYPE_CHECKING:
     from weft.run import LoadedRun
-    from weft.tasks.shared.writing.translator import Translator
+    from weft.tasks.seq2seq.translator import Translator
 
 RECIPE = "translate/help-demo"
 ENGLISH = (
@@ -61,7 +61,7 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     from weft.run import open_run
     from weft.run.card import write_card
     from weft.run.training import begin_run
-    from weft.tasks.shared.writing.translator import Translator
+    from weft.tasks.seq2seq.translator import Translator
     from weft.train.loop import train
 
     if minutes is not None and not minutes > 0:
@@ -120,7 +120,7 @@ def _next(run: Path, target: str, example: str) -> str:
 
 def _from_test(opened: "LoadedRun") -> Sequence[str]:
     """Four short sentences, evenly spaced in the test split."""
-    from weft.tasks.shared.writing.task import PairTask
+    from weft.tasks.seq2seq.pairs import PairTask
 
     assert isinstance(opened.task, PairTask)
     short = [pair.source for pair in opened.task.data.open("test") if 5 <= len(pair.source.split()) <= 10]

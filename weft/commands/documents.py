@@ -49,7 +49,7 @@ def translate(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any])
     """
     from weft.documents.files import opened as document_of
     from weft.documents.plan import Plan
-    from weft.tasks.shared.writing.linked import translated
+    from weft.tasks.seq2seq.documents import translated
 
     file: Path = given["document"]
     source, target = _languages(opened, options)

@@ -10,7 +10,7 @@ from weft.export.agreement import COUNT
 from weft.run import LoadedRun
 from weft.tasks.exported import SEED
 from weft.tasks.running_text.data import ProseData
-from weft.tasks.shared.writing.ready import PairPipeline
+from weft.tasks.seq2seq.pairs import PairPipeline
 from weft.text.vocabulary import EOS, Vocabulary
 
 

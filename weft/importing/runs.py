@@ -15,7 +15,7 @@ from weft.importing.kits.kit import Given
 from weft.importing.languages import LANGUAGES
 from weft.importing.plans import PAIRS, PLANS, TRANSLATORS, Plan, summarise
 from weft.importing.writing import Parts, write_run
-from weft.tasks.shared.writing.decoding import Decoding
+from weft.tasks.seq2seq.decoding import Decoding
 
 
 def import_run(

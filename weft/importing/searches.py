@@ -1,6 +1,6 @@
 """The section `decoding` of a run, from the settings of the transformers library's `generate`.
 
-Read next: ../tasks/shared/writing/decoding.py, the section.
+Read next: ../tasks/seq2seq/decoding.py, the section.
 """
 
 from typing import Any, NamedTuple

@@ -11,9 +11,9 @@ from weft.serve.job import Stopped, Work
 from weft.serve.served import Served, stoppable
 from weft.tasks.each import Failure
 from weft.tasks.predictor import Answer
-from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.linked import written
-from weft.tasks.shared.writing.translator import Best, Translator
+from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.documents import written
+from weft.tasks.seq2seq.translator import Best, Translator
 
 SHOWN = 40
 """Characters of a sentence in an error."""

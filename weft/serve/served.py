@@ -19,7 +19,7 @@ from weft.serve.limits import Refusal
 from weft.store import jsonfile, weights
 from weft.tasks.abilities import Continues, Rewrites
 from weft.tasks.predictor import Reads
-from weft.tasks.shared.writing.glossary import reread
+from weft.tasks.seq2seq.glossary import reread
 
 MODEL = "model.safetensors"
 POINTS = 400  # maximum per curve, approximately

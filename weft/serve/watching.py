@@ -25,10 +25,10 @@ from weft.serve.limits import Refusal
 from weft.serve.sentencewise import translate_each
 from weft.serve.served import Served
 from weft.tasks.abilities import Weighs
-from weft.tasks.shared.writing.batch import collate_pairs
-from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.searching import looked
-from weft.tasks.shared.writing.translator import Translator
+from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.searching import looked
+from weft.tasks.seq2seq.translator import Translator
 from weft.text.vocabulary import EOS, SOS, Word
 
 Emit = Callable[[dict[str, Any]], None]

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 if TYPE_CHECKING:
     from weft.models import Generator
-    from weft.tasks.shared.writing.data import PairData
-    from weft.tasks.shared.writing.decoding import Decoding
-    from weft.tasks.shared.writing.translator import Translator
+    from weft.tasks.seq2seq.data import PairData
+    from weft.tasks.seq2seq.decoding import Decoding
+    from weft.tasks.seq2seq.translator import Translator
     from weft.text.vocabulary import Vocabulary
 
 

@@ -1,7 +1,7 @@
 """The contract of an evaluation: the scores of a model on a split, each next to its baselines.
 
 `weft evaluate`, `weft compare` and `weft inspect --evaluate` use only this contract for scores.
-Read next: shared/writing/evaluation.py, for translations; ../metrics/scored.py, a score.
+Read next: seq2seq/evaluation.py, for translations; ../metrics/scored.py, a score.
 """
 
 import json

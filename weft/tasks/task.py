@@ -260,7 +260,7 @@ class Pipeline(ABC):
         return None
 
     def common(self) -> Mapping[str, Any]:
-        """What the members of an ensemble must share, by name (shared/writing/members.py)."""
+        """What the members of an ensemble must share, by name (seq2seq/pairs.py)."""
         return {}
 
     def contextual(self, model: nn.Module) -> Contextual:

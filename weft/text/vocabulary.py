@@ -226,7 +226,7 @@ class Vocabulary:
         return [(next(unknown) if number == UNK else self._pieces[number]).strip() for number in row]
 
     def copyable(self, text: str) -> Sequence[str]:
-        """Unknown pieces of a source that the output may copy: none; see tasks/shared/writing/reading.py."""
+        """Unknown pieces of a source that the output may copy: none; see tasks/seq2seq/reading.py."""
         return ()
 
     def extended(self, pieces: Sequence[str]) -> "Vocabulary":

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from weft.run import open_run
-from weft.tasks.shared.writing.batch import collate_pairs
+from weft.tasks.seq2seq.batch import collate_pairs
 
 LONGEST: dict[str, Any] = {"max_ratio": 0.0, "max_extra": 12}
 """Limits of the outputs in the fixtures of OpenNMT-py and Eole."""

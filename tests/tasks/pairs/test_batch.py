@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from weft.tasks.shared.writing.batch import collate_pairs, pad
+from weft.tasks.seq2seq.batch import collate_pairs, pad
 
 
 def test_a_batch_has_what_the_model_reads_and_writes() -> None:

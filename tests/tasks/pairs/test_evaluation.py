@@ -14,9 +14,9 @@ from tests.commands import corpus
 from tests.commands.shell import weft
 from weft.errors import DataError
 from weft.run import LoadedRun, open_run
-from weft.tasks.shared.writing import evaluation
-from weft.tasks.shared.writing.evaluation import loss_of_pairs
-from weft.tasks.shared.writing.scoring import perplexity
+from weft.tasks.seq2seq import evaluation
+from weft.tasks.seq2seq.evaluation import loss_of_pairs
+from weft.tasks.seq2seq.scoring import perplexity
 
 
 @pytest.fixture(scope="module")

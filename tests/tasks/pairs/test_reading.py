@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.tasks.shared.writing.reading import SourceReader, encode_pairs
+from weft.tasks.seq2seq.reading import SourceReader, encode_pairs
 from weft.text.vocabulary import UNK, Vocabulary
 
 LINES = ["the cat sat on the mat .", "the dog saw the cat ."]

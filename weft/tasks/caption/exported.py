@@ -13,7 +13,7 @@ from weft.metrics.cider import cider_d
 from weft.models import Generator
 from weft.tasks.exported import SCORED, Exported, Score
 from weft.tasks.pictures.pictures import content, encoded, noise, readable
-from weft.tasks.shared.writing.exported import written
+from weft.tasks.seq2seq.graphs import written
 
 if TYPE_CHECKING:
     from weft.tasks.caption.ready import CaptionPipeline

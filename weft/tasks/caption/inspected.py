@@ -9,8 +9,8 @@ from weft.search.trace import Trace
 from weft.tasks.caption.predictor import Captioner, captioned
 from weft.tasks.inspection import Examples, Inspected, asked, pictured, places
 from weft.tasks.pictures.pictures import source
-from weft.tasks.shared.inspected.decoded import decoded, plain_beam
-from weft.tasks.shared.writing.batch import PairBatch
+from weft.tasks.seq2seq.batch import PairBatch
+from weft.tasks.seq2seq.inspection import decoded, plain_beam
 
 if TYPE_CHECKING:
     from weft.tasks.caption.ready import CaptionPipeline

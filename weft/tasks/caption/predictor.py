@@ -24,10 +24,10 @@ from weft.tasks.each import Failure
 from weft.tasks.pictures.data import CaptionData, read
 from weft.tasks.pictures.pictures import check_shape, parts, pictures_in, source
 from weft.tasks.predictor import Answer, Given, Place, Raw, Reads, Unanswered
-from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
-from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.searching import Searching
-from weft.tasks.shared.writing.translator import Best
+from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
+from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.searching import Searching
+from weft.tasks.seq2seq.translator import Best
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.pictures.data import Captions
 from weft.tasks.pictures.model import places_of
 from weft.tasks.pictures.pictures import parts
-from weft.tasks.shared.writing.batch import PairBatch
-from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.members import joined, pieces
-from weft.tasks.shared.writing.scoring import GivenScores, score_file
+from weft.tasks.seq2seq.batch import PairBatch
+from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.pairs import joined, pieces
+from weft.tasks.seq2seq.scoring import GivenScores, score_file
 from weft.tasks.task import Pipeline, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
 from weft.text.vocabulary import Vocabulary

@@ -20,7 +20,7 @@ from weft.tasks.pictures.check import check_captions
 from weft.tasks.pictures.data import SIDE, CaptionData
 from weft.tasks.pictures.model import CaptionModel
 from weft.tasks.pictures.pictures import read_shape, write_shape
-from weft.tasks.shared.writing.decoding import EVALUATED, PREDICTED, Decoding
+from weft.tasks.seq2seq.decoding import EVALUATED, PREDICTED, Decoding
 from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary

@@ -24,7 +24,7 @@ from weft.tasks.classify.data import names_of
 from weft.tasks.classify.heads import USUAL
 from weft.tasks.classify.model import Bag
 from weft.tasks.labels.batch import LabelBatch
-from weft.tasks.shared.writing.batch import pad
+from weft.tasks.seq2seq.batch import pad
 from weft.text.loading import load_vocabulary
 from weft.text.normalise import words_of
 from weft.text.vocabulary import EOS, SOS, Vocabulary

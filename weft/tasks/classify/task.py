@@ -30,7 +30,7 @@ from weft.tasks.contextual import Standing, whole_words
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.labels.calibration import LabelCalibration
 from weft.tasks.labels.splits import small_validation
-from weft.tasks.shared.writing.batch import pad
+from weft.tasks.seq2seq.batch import pad
 from weft.tasks.space import Recipe, Space
 from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary

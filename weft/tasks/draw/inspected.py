@@ -8,8 +8,8 @@ import numpy as np
 from weft.search.trace import Trace
 from weft.tasks.draw.tiles import FIRST, Tiles
 from weft.tasks.inspection import Examples, Inspected, Pictured, Vectors, checked, places, table_of
-from weft.tasks.shared.inspected.decoded import decoded
-from weft.tasks.shared.writing.batch import PairBatch, collate_pairs, pad
+from weft.tasks.seq2seq.batch import PairBatch, collate_pairs, pad
+from weft.tasks.seq2seq.inspection import decoded
 from weft.text.vocabulary import EOS, UNK
 from weft.wording import plural
 

@@ -16,9 +16,9 @@ from weft.tasks import predictor
 from weft.tasks.draw.tiles import FIRST, Tiles
 from weft.tasks.pictures.pictures import parts
 from weft.tasks.predictor import Answer, Json, Place, Raw
-from weft.tasks.shared.writing.batch import pad
-from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.searching import Searching
+from weft.tasks.seq2seq.batch import pad
+from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.searching import Searching
 from weft.text.vocabulary import PAD, SOS, UNK, Vocabulary
 
 if TYPE_CHECKING:

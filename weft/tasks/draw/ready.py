@@ -19,8 +19,8 @@ from weft.tasks.draw.predictor import Painter
 from weft.tasks.draw.tiles import Tiles
 from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.pictures.data import Captions
-from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
-from weft.tasks.shared.writing.evaluation import loss_of_pairs
+from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
+from weft.tasks.seq2seq.evaluation import loss_of_pairs
 from weft.tasks.task import Pipeline, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary

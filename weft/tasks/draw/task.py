@@ -20,8 +20,8 @@ from weft.tasks.pictures.check import check_captions
 from weft.tasks.pictures.data import DrawData
 from weft.tasks.pictures.model import DrawModel
 from weft.tasks.pictures.pictures import read_shape, write_shape
-from weft.tasks.shared.writing.batch import collate_pairs
-from weft.tasks.shared.writing.decoding import Decoding
+from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary

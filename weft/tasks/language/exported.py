@@ -16,7 +16,7 @@ from weft.models import Generator
 from weft.tasks.exported import Exported
 from weft.tasks.language.reading import known
 from weft.tasks.predictor import Json
-from weft.tasks.shared.writing.exported import stepping
+from weft.tasks.seq2seq.graphs import stepping
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 from weft.tree import leaves

@@ -20,7 +20,7 @@ from weft.tasks.inspection import (
     table_of,
 )
 from weft.tasks.language.stream import collate_lines
-from weft.tasks.shared.inspected.decoded import Called
+from weft.tasks.seq2seq.inspection import Called
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from weft.native import WholeStep
 from weft.tasks.language.cache import Cache, Remembered
 from weft.tasks.language.mixture import Counted
 from weft.tasks.language.stream import ProseBatch
-from weft.tasks.shared.writing.batch import pad
+from weft.tasks.seq2seq.batch import pad
 from weft.text.vocabulary import EOS, SOS
 from weft.tree import State, fan
 

@@ -21,7 +21,7 @@ from weft.tasks.inspection import (
 )
 from weft.tasks.masked.model import SPECIALS, Hidden
 from weft.tasks.masked.predictor import MASK, Filler
-from weft.tasks.shared.inspected.decoded import Called
+from weft.tasks.seq2seq.inspection import Called
 from weft.text.vocabulary import EOS, SOS
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.errors import ConfigError
-from weft.tasks.shared.writing.data import AugmentSettings, PairData, VocabularySettings
+from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
 from weft.text.languages import NAMES
 from weft.text.vocabulary import Vocabulary, Word
 

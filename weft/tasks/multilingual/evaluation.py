@@ -11,7 +11,7 @@ from weft.metrics.bootstrap import mean_with_interval
 from weft.metrics.metric import Metric
 from weft.metrics.scored import Scored, as_json, report
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.shared.writing.evaluation import COPIED, PairEvaluation
+from weft.tasks.seq2seq.evaluation import COPIED, PairEvaluation
 from weft.wording import plural
 
 if TYPE_CHECKING:

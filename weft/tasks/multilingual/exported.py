@@ -10,7 +10,7 @@ from torch import nn
 from weft.errors import DataError
 from weft.tasks.exported import Exported
 from weft.tasks.predictor import Json
-from weft.tasks.shared.writing.exported import rewriting
+from weft.tasks.seq2seq.graphs import rewriting
 from weft.text.vocabulary import EOS
 
 if TYPE_CHECKING:

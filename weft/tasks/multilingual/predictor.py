@@ -8,9 +8,8 @@ from weft.errors import ConfigError
 from weft.models import Generator
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.predictor import Answer, Given, Place, Predictor, Raw
-from weft.tasks.shared.writing.alignment import Alignment
-from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.translator import Translator
+from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.translator import Alignment, Translator
 from weft.text.vocabulary import Vocabulary
 
 

@@ -24,15 +24,13 @@ from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation, together
 from weft.tasks.multilingual.predictor import ManyTranslator
 from weft.tasks.predictor import Predictor
-from weft.tasks.shared.writing.augmented import AugmentedPairs
-from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
-from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.evaluation import evaluate, loss_of_fitting
-from weft.tasks.shared.writing.kept import written
-from weft.tasks.shared.writing.members import joined, pieces
-from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
-from weft.tasks.shared.writing.splitting import Splitting
-from weft.tasks.shared.writing.translator import Translator
+from weft.tasks.seq2seq.batch import AugmentedPairs, PairBatch, collate_pairs
+from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.documents import Splitting
+from weft.tasks.seq2seq.evaluation import evaluate, loss_of_fitting, written
+from weft.tasks.seq2seq.pairs import joined, pieces
+from weft.tasks.seq2seq.scoring import GivenScores, perplexity, score_file
+from weft.tasks.seq2seq.translator import Translator
 from weft.tasks.task import Pipeline, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
@@ -176,7 +174,7 @@ class ManyPipeline(Pipeline):
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
     ) -> Inspected:
         """A text may begin with its direction ("en-de: Click."); by default the first pair is used."""
-        from weft.tasks.shared.writing.inspected import of
+        from weft.tasks.seq2seq.inspection import of
 
         data = self.task.data
         text = checked(examples.middle() if text is None else text)

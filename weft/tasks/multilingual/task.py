@@ -21,14 +21,14 @@ from weft.tasks.abilities import Direction
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation
 from weft.tasks.multilingual.ready import ManyPipeline, ManyTraining
-from weft.tasks.shared.writing.batch import collate_pairs
-from weft.tasks.shared.writing.data import moved
-from weft.tasks.shared.writing.decoding import ALIGNED, EVALUATED, Decoding
-from weft.tasks.shared.writing.evaluation import BETTER
-from weft.tasks.shared.writing.glossary import read_glossary
-from weft.tasks.shared.writing.model import PairModel
-from weft.tasks.shared.writing.reading import encode_pairs
-from weft.tasks.shared.writing.space import decoding_space, space
+from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.data import moved
+from weft.tasks.seq2seq.decoding import ALIGNED, EVALUATED, Decoding
+from weft.tasks.seq2seq.evaluation import BETTER
+from weft.tasks.seq2seq.glossary import read_glossary
+from weft.tasks.seq2seq.model import PairModel
+from weft.tasks.seq2seq.reading import encode_pairs
+from weft.tasks.seq2seq.space import decoding_space, space
 from weft.tasks.space import Recipe, Space
 from weft.tasks.task import SPLITS, Progress, Split, Task
 from weft.text.loading import load_vocabulary

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.tasks.shared.writing.batch import pad
+from weft.tasks.seq2seq.batch import pad
 from weft.text.vocabulary import EOS, SOS
 
 

@@ -18,7 +18,7 @@ from weft.models import Generator
 from weft.nn.embed.audio import LEAST, mel_filters, points_of
 from weft.tasks.exported import SCORED, Exported, Score
 from weft.tasks.predictor import Json
-from weft.tasks.shared.writing.exported import written
+from weft.tasks.seq2seq.graphs import written
 from weft.tasks.speech.data import FrameSettings
 from weft.tasks.speech.evaluation import spelled
 

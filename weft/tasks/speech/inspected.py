@@ -11,7 +11,7 @@ from weft.errors import ConfigError, DataError
 from weft.figures.records import Heard
 from weft.search.trace import Trace
 from weft.tasks.inspection import Examples, Inspected
-from weft.tasks.shared.inspected.decoded import decoded, plain_beam
+from weft.tasks.seq2seq.inspection import decoded, plain_beam
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings, pad_frames
 from weft.tasks.speech.predictor import Transcriber
 

@@ -1,6 +1,6 @@
 """A trained transcriber: writes the text of recordings, and shows where it attended.
 
-Read next: ../shared/writing/searching.py.
+Read next: ../seq2seq/searching.py.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,9 +21,9 @@ from weft.probe import probe
 from weft.search.hypotheses import to_lists
 from weft.tasks import predictor
 from weft.tasks.predictor import Given, Place, Raw, Reads, name_of, read_each
-from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.searching import Searching
-from weft.tasks.shared.writing.translator import Best, Translation
+from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.searching import Searching
+from weft.tasks.seq2seq.translator import Best, Translation
 from weft.tasks.speech.batch import collate_recordings, pad_frames
 from weft.tasks.speech.data import FrameSettings
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary

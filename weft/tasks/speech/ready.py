@@ -18,8 +18,8 @@ from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.tasks.exported import Exported
 from weft.tasks.inspection import Examples, Inspected
-from weft.tasks.shared.writing.members import joined, pieces
-from weft.tasks.shared.writing.scoring import GivenScores, score_file
+from weft.tasks.seq2seq.pairs import joined, pieces
+from weft.tasks.seq2seq.scoring import GivenScores, score_file
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings
 from weft.tasks.speech.data import Recording, SpeechData
 from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, loss_of_recordings, spelled

@@ -14,7 +14,7 @@ from weft.data.report import Report
 from weft.errors import DataError, within
 from weft.nn.heads.head import Loss
 from weft.store import jsonfile
-from weft.tasks.shared.writing.decoding import EVALUATED, PREDICTED
+from weft.tasks.seq2seq.decoding import EVALUATED, PREDICTED
 from weft.tasks.speech.batch import collate_recordings
 from weft.tasks.speech.check import check_recordings
 from weft.tasks.speech.data import SpeechData

@@ -10,8 +10,8 @@ from weft.metrics.compared import Compared, of_lines
 from weft.metrics.rouge_n import Rouge
 from weft.metrics.scored import Scored, scored
 from weft.tasks.evaluation import Evaluation, unanswered
-from weft.tasks.shared.writing.kept import aligned, counted, scorable, written
-from weft.tasks.shared.writing.translator import Translator
+from weft.tasks.seq2seq.evaluation import aligned, counted, scorable, written
+from weft.tasks.seq2seq.translator import Translator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

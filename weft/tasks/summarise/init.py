@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from weft.data.parallel import ParallelText
 from weft.errors import ConfigError, DataError
 from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
+from weft.tasks.seq2seq.survey import SMALL, sibling, survey
 from weft.tasks.shared.planned import planned
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
-from weft.tasks.shared.writing.survey import SMALL, sibling, survey
 from weft.wording import plural
 
 WORDS = 15  # typical length of a summary; Survey counts the longer side

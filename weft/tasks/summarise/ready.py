@@ -1,4 +1,4 @@
-"""Summarisation, made ready: the vocabularies and pairs of shared/writing/ready.py, with the scores."""
+"""Summarisation, made ready: the vocabularies and pairs of seq2seq/pairs.py, with the scores."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import nn
 
-from weft.tasks.shared.writing.ready import PairPipeline
-from weft.tasks.shared.writing.scoring import GivenScores
+from weft.tasks.seq2seq.pairs import PairPipeline
+from weft.tasks.seq2seq.scoring import GivenScores
 from weft.tasks.summarise.evaluation import SummaryEvaluation, evaluate
 from weft.tasks.task import Split
 

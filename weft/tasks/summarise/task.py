@@ -1,6 +1,6 @@
 """Summarisation: shortens a text.
 
-Read next: ../shared/writing/task.py, which reads, trains and searches; evaluation.py, the scores.
+Read next: ../seq2seq/pairs.py, which reads, trains and searches; evaluation.py, the scores.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,11 @@ from weft.data.check import check
 from weft.data.report import Report
 from weft.errors import ConfigError
 from weft.metrics.rouge_n import Rouge
-from weft.tasks.shared.writing.data import PairData
-from weft.tasks.shared.writing.decoding import ALIGNED, EVALUATED, Decoding
-from weft.tasks.shared.writing.model import PairModel
-from weft.tasks.shared.writing.prepared import Vocabularies
-from weft.tasks.shared.writing.ready import PairTraining
-from weft.tasks.shared.writing.task import PairTask
+from weft.tasks.seq2seq.data import PairData
+from weft.tasks.seq2seq.decoding import ALIGNED, EVALUATED, Decoding
+from weft.tasks.seq2seq.model import PairModel
+from weft.tasks.seq2seq.pairs import PairTask, PairTraining
+from weft.tasks.seq2seq.reading import Vocabularies
 from weft.tasks.summarise.evaluation import KINDS, SummaryEvaluation
 from weft.tasks.summarise.ready import SummarisePipeline
 from weft.tasks.validation import Validation

@@ -9,9 +9,9 @@ from weft.data.sides import side_name
 from weft.data.split import hold_out
 from weft.errors import ConfigError, DataError
 from weft.tasks.init import Init, NewRecipe, Option
+from weft.tasks.seq2seq.survey import MIDDLE, SMALL, TINY, sibling, survey
 from weft.tasks.shared.planned import planned
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
-from weft.tasks.shared.writing.survey import MIDDLE, SMALL, TINY, sibling, survey
 from weft.wording import plural
 
 

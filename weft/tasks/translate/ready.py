@@ -1,4 +1,4 @@
-"""Translation, made ready: the vocabularies and pairs of shared/writing/ready.py, with the scores."""
+"""Translation, made ready: the vocabularies and pairs of seq2seq/pairs.py, with the scores."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -9,10 +9,10 @@ from torch import nn
 
 from weft.errors import DataError
 from weft.tasks.predictor import Predictor
-from weft.tasks.shared.writing.evaluation import PairEvaluation, evaluate
-from weft.tasks.shared.writing.ready import PairPipeline
-from weft.tasks.shared.writing.scoring import GivenScores
-from weft.tasks.shared.writing.splitting import Splitting
+from weft.tasks.seq2seq.documents import Splitting
+from weft.tasks.seq2seq.evaluation import PairEvaluation, evaluate
+from weft.tasks.seq2seq.pairs import PairPipeline
+from weft.tasks.seq2seq.scoring import GivenScores
 from weft.tasks.task import Split
 
 

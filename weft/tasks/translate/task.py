@@ -1,6 +1,6 @@
 """Translation: translates a sequence into another language.
 
-Read next: ../shared/writing/task.py, which reads, trains and searches; ready.py.
+Read next: ../seq2seq/pairs.py, which reads, trains and searches; ready.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,10 @@ from weft.data.check import check
 from weft.data.report import Report
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
-from weft.tasks.shared.writing.decoding import ALIGNED, EVALUATED
-from weft.tasks.shared.writing.evaluation import BETTER, PairEvaluation
-from weft.tasks.shared.writing.prepared import Vocabularies
-from weft.tasks.shared.writing.ready import PairTraining
-from weft.tasks.shared.writing.task import PairTask
+from weft.tasks.seq2seq.decoding import ALIGNED, EVALUATED
+from weft.tasks.seq2seq.evaluation import BETTER, PairEvaluation
+from weft.tasks.seq2seq.pairs import PairTask, PairTraining
+from weft.tasks.seq2seq.reading import Vocabularies
 from weft.tasks.translate.ready import TranslatePipeline
 from weft.tasks.validation import Validation
 

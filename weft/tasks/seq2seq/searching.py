@@ -1,25 +1,33 @@
-"""Searches one batch of sources with the settings of section `decoding`: models, rules and search.
+"""Searches a batch of sources with the settings of section `decoding`: models, rules, terms and search.
 
-Read next: ../../search/beam.py; ../../search/rules.py.
+A glossary needs one search for each set of required terms. A shortlist needs a model that writes only its
+tokens, numbered by their place in it: the output layer multiplies only their rows, and probabilities are over
+them alone. Read next: ../../search/beam.py; ../../search/rules.py; ../../data/shortlist.py.
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from typing import Any, Literal
 
+import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from weft import masks, native
 from weft.data.shortlist import Shortlist
-from weft.errors import ConfigError, ShapeError
+from weft.errors import ConfigError, DataError, ShapeError
 from weft.models import Generator
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.kernels.panels import use_int8
+from weft.nn.kernels.output.vocabulary import log_probabilities
+from weft.nn.kernels.panels import multiply_as, use_int8
+from weft.nn.kernels.writing.ends import Output, Vectors
+from weft.nn.kernels.writing.model import WholeSteps
 from weft.search import rules
 from weft.search.beam import beam
 from weft.search.budget import most_rows, most_tokens
@@ -30,9 +38,61 @@ from weft.search.hypotheses import Hypotheses, joined
 from weft.search.required import required
 from weft.search.settings import search
 from weft.search.trace import Trace
-from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.shortlisted import Shortlisted, places
+from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.glossary import read_glossary
 from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
+from weft.tree import State, at_step
+
+
+class Shortlisted(WholeSteps):
+    """A Generator whose search can write only some tokens.
+
+    Args:
+        model: in evaluation mode.
+        tokens: [K] its tokens that may be written, ascending.
+
+    Raises:
+        ConfigError: the model has no output layer of which rows can be taken.
+    """
+
+    training = False
+
+    def __init__(self, model: Generator, tokens: Tensor) -> None:
+        output = model.head.output()
+        if output is None or type(model).step is not Generator.step:
+            raise ConfigError(
+                "shortlist: not supported by this output layer, which lacks a row per token; leave it out"
+            )
+        self.model = model
+        self.decoder = model.decoder
+        with (
+            torch.inference_mode(False),
+            torch.no_grad(),
+        ):  # tensors of inference mode are packed at each step
+            self.embed = _Embed(model.embed, tokens)
+            self.head = _Head(output, tokens)
+
+    def pause(self) -> None:
+        self.model.pause()
+
+    def step(self, token: Tensor, state: State) -> tuple[Tensor, State]:
+        """One search step: from places of tokens [N] to log-probabilities [N, K], and the next state."""
+        self.pause()
+        h, state = self.decoder(self.embed(token[:, None]), state)
+        return self.head(at_step(h, 0)), state
+
+
+def places(shortlist: np.ndarray, tokens: Sequence[int]) -> list[int]:
+    """The places of tokens in a shortlist, ascending numbers; those that are not there are left out.
+
+    Example:
+        >>> places(np.array([0, 3, 7]), [7, 5, 0])
+        [2, 0]
+    """
+    wanted = np.array(list(tokens), np.int64)
+    found = np.searchsorted(shortlist, wanted)
+    there = shortlist[np.minimum(found, len(shortlist) - 1)] == wanted
+    return found[there].tolist()  # type: ignore[no-any-return]
 
 
 class Searching:
@@ -291,3 +351,96 @@ def rounded(model: Generator, precision: Literal["bfloat16", "int8"]) -> Generat
         if as_bytes and isinstance(part, Decoder | TransformerEncoder | Categorical):
             use_int8(part)
     return copied
+
+
+Words = tuple[str, ...]
+
+
+class Searches:
+    """Searches with one model or with several as one.
+
+    Args:
+        models, target, banned, shortlist: see Searching.
+        how: the search settings; their glossary is applied here.
+
+    Raises:
+        ConfigError: see Searching; or the glossary is damaged.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[Generator],
+        target: Vocabulary,
+        how: Decoding,
+        banned: Sequence[int],
+        shortlist: Shortlist | None = None,
+    ) -> None:
+        path = how.glossary if how.terms == "require" else None
+        self._glossary = None if path is None else read_glossary(path)
+        self._models, self._target, self._banned = models, target, banned
+        self._shortlist = shortlist
+        self._how = replace(how, glossary=None)
+        self._plain = Searching(models, target, self._how, banned, shortlist)
+
+    def required(self, line: str) -> Words:
+        """The terms that the glossary requires for a source."""
+        return () if self._glossary is None else self._glossary.required(line)
+
+    def of(self, words: Words) -> Searching:
+        """The search for answers that contain these terms; they may be longer by twice the terms' tokens.
+
+        Raises:
+            DataError: the vocabulary cannot spell a term.
+        """
+        if not words:
+            return self._plain
+        tokens = sum(len(self._target.encode(word)) for word in words)
+        how = replace(self._how, require=words, max_extra=self._how.max_extra + 2 * tokens)
+        try:
+            return Searching(self._models, self._target, how, self._banned, self._shortlist)
+        except ConfigError as error:
+            raise DataError(f"glossary: {error}") from error
+
+
+def batches(order: Sequence[int], words: Mapping[int, Words], rows: int) -> Iterator[tuple[list[int], Words]]:
+    """Runs of at most `rows` of these numbers with the same terms, and the terms.
+
+    Example:
+        >>> list(batches([4, 2, 7, 1], {4: (), 2: (), 7: (), 1: ("a",)}, 2))
+        [([4, 2], ()), ([7], ()), ([1], ('a',))]
+    """
+    for key, run in groupby(order, key=lambda number: words[number]):
+        same = list(run)
+        yield from ((same[at : at + rows], key) for at in range(0, len(same), rows))
+
+
+class _Embed(nn.Module):
+    def __init__(self, embed: nn.Module, tokens: Tensor) -> None:
+        super().__init__()
+        self.embed = embed
+        self.tokens = tokens
+
+    def forward(self, places: Tensor) -> Tensor:
+        return self.embed(self.tokens[places])  # type: ignore[no-any-return]
+
+    def vectors(self) -> Vectors:
+        """The rows of these tokens."""
+        _, table, scale = self.embed.vectors()  # type: ignore[operator]
+        with torch.inference_mode(False), torch.no_grad():
+            return Vectors(self, table.detach()[self.tokens], scale)
+
+
+class _Head(nn.Module):
+    def __init__(self, output: Output, tokens: Tensor) -> None:
+        super().__init__()
+        of, self.project, weight, bias = output
+        self.weight, self.bias = weight.detach()[tokens], bias.detach()[tokens]
+        multiply_as(of, self)
+
+    def forward(self, h: Tensor) -> Tensor:
+        h = h if self.project is None else self.project(h)
+        return log_probabilities(self, h, self.weight, self.bias)
+
+    def output(self) -> Output:
+        """The rows of these tokens."""
+        return Output(self, self.project, self.weight, self.bias)

@@ -12,7 +12,7 @@ from weft.data.corpora import corpus
 from weft.data.parallel import ParallelText, both, complete
 from weft.errors import ConfigError, DataError
 from weft.setting_types import DropoutRate, Size
-from weft.tasks.shared.writing.glossary import AnnotatedText
+from weft.tasks.seq2seq.glossary import AnnotatedText
 from weft.tasks.task import Split
 from weft.text import sampling
 

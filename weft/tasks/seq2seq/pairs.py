@@ -1,14 +1,15 @@
-"""Sequence pairs, made ready: vocabularies, and the pairs while a model is trained on them.
+"""Tasks on sequence pairs: a text is written for a source text, such as a translation or a summary.
 
-Read next: translator.py; ../../translate/ready.py, which adds the scores.
+Vocabularies are learnt on the training texts when training begins; tokens are kept in a memory-mapped store.
+Read next: data.py, model.py, reading.py; translator.py.
 """
 
 import random
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from torch import nn
@@ -18,30 +19,88 @@ from weft.data.joined import Joined
 from weft.data.mixture import Mixture
 from weft.data.parallel import complete
 from weft.data.shortlist import Shortlist
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError, within
 from weft.metrics.bleu import Bleu
 from weft.metrics.compared import of_lines
 from weft.models import Generator
+from weft.nn.heads.head import Loss
+from weft.tasks.abilities import Direction
 from weft.tasks.exported import SCORED, SEED, Exported, Score
 from weft.tasks.inspection import Examples, Inspected
 from weft.tasks.predictor import Predictor
-from weft.tasks.shared.writing.augmented import AugmentedPairs
-from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
-from weft.tasks.shared.writing.data import PairData
-from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.evaluation import loss_of_fitting
-from weft.tasks.shared.writing.kept import written
-from weft.tasks.shared.writing.members import joined, pieces
-from weft.tasks.shared.writing.prepared import Vocabularies, shortlist
-from weft.tasks.shared.writing.reading import encode_pairs
-from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
-from weft.tasks.shared.writing.translator import Translator
-from weft.tasks.task import Pipeline, Progress, Split, Training, named_rows
+from weft.tasks.seq2seq.batch import AugmentedPairs, PairBatch, collate_pairs
+from weft.tasks.seq2seq.data import PairData, moved
+from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.evaluation import loss_of_fitting, written
+from weft.tasks.seq2seq.glossary import read_glossary
+from weft.tasks.seq2seq.model import PairModel
+from weft.tasks.seq2seq.reading import (
+    Vocabularies,
+    encode_pairs,
+    learn,
+    shortlist,
+    stored,
+    vocabularies,
+    vocabulary_paths,
+)
+from weft.tasks.seq2seq.scoring import GivenScores, perplexity, score_file
+from weft.tasks.seq2seq.translator import Translator
+from weft.tasks.task import SPLITS, Pipeline, Progress, Split, Task, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import EOS, Vocabulary
 
-if TYPE_CHECKING:
-    from weft.tasks.shared.writing.task import PairTask
+
+class Member(Protocol):
+    """An opened run (weft.run)."""
+
+    @property
+    def path(self) -> Path:
+        """The run's directory."""
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The run's Pipeline, with its vocabularies."""
+
+    @property
+    def model(self) -> nn.Module:
+        """The run's model, in evaluation mode."""
+
+
+def joined(member: Member, pipeline: Pipeline) -> Generator:
+    """The member's model, if it reads and writes the same under the same numbers as the first run.
+
+    Args:
+        member: another run.
+        pipeline: of the first run; what both must share is what its `common` gives.
+
+    Raises:
+        ConfigError: the member has another task, other vocabularies or another input.
+    """
+    model, own, its = member.model, pipeline.common(), member.pipeline.common()
+    if not isinstance(model, Generator) or its.keys() != own.keys():
+        raise ConfigError(
+            f"--ensemble {member.path}: is a run of another kind of task than the first; leave it out"
+        )
+    for what, first in own.items():
+        other = its[what]
+        if other == first:
+            continue
+        if isinstance(first, list):
+            raise ConfigError(
+                f"--ensemble {member.path}: its {what} ({len(other):,} pieces) is not that of the "
+                f"first run ({len(first):,} pieces); an ensemble needs runs trained on the same data with "
+                "the same section data.vocabulary"
+            )
+        raise ConfigError(
+            f"--ensemble {member.path}: its {what} is {other}, that of the first run {first}; an ensemble "
+            "needs runs that read and write the same"
+        )
+    return model
+
+
+def pieces(vocabulary: Vocabulary) -> list[str]:
+    """Every piece in the order of its number."""
+    return vocabulary.pieces(range(len(vocabulary)))
 
 
 class Pairs(NamedTuple):
@@ -134,7 +193,10 @@ class PairPipeline(Pipeline, ABC):
         self.decoding = task.decoding
         self.training = training
         self._made: Shortlist | None = None
-        self.source, self.target, self.reading, _ = self._known = known
+        self._known = known
+        self.source = known.source
+        self.target = known.target
+        self.reading = known.reading
 
     def model(self) -> Generator:
         """A new model for these vocabularies."""
@@ -187,12 +249,12 @@ class PairPipeline(Pipeline, ABC):
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
     ) -> Inspected:
-        from weft.tasks.shared.writing.inspected import of
+        from weft.tasks.seq2seq.inspection import of
 
         return of(self.searcher(model), examples.middle() if text is None else text, self.task.data)
 
     def exported(self, model: nn.Module) -> Exported:
-        from weft.tasks.shared.writing.exported import rewriting
+        from weft.tasks.seq2seq.graphs import rewriting
 
         form = rewriting(model, self.source, self.target, self.decoding, cut=self.reading.cut)
         return form._replace(examples=self.examples, scored=self.scored_examples)
@@ -251,3 +313,99 @@ class PairPipeline(Pipeline, ABC):
             options,
             kept=complete(*pairs),
         )
+
+
+class PairTask(Task, ABC):
+    """Trains a model on sequence pairs to write the target for a source.
+
+    Args:
+        data: the pairs.
+        model: encoder and decoder.
+        decoding: search settings for the trained model; validation is greedy.
+    """
+
+    sections: ClassVar[Mapping[str, type]] = {"data": PairData, "model": PairModel, "decoding": Decoding}
+
+    def __init__(self, *, data: PairData, model: PairModel, decoding: Decoding) -> None:
+        if model.copies and (data.augment.noisy or data.augment.concatenate):
+            raise ConfigError(
+                "data.augment: a pointer copies source words by position, which augmentation changes; "
+                "take another model.decoder, or leave it out"
+            )
+        if model.copies and decoding.shortlist:
+            raise ConfigError(
+                "decoding.shortlist: not supported by a pointer, which also copies source words; leave it out"
+            )
+        if decoding.terms == "annotate" and data.glossary is None:
+            raise ConfigError(
+                "decoding.terms: annotate needs a model that was trained on annotated sources; "
+                "train with data.glossary=FILE, or leave terms out"
+            )
+        self.data = data
+        self.model_config = model
+        self.decoding = decoding
+
+    @abstractmethod
+    def pipeline(self, known: Vocabularies, training: PairTraining | None) -> PairPipeline:
+        """The task with what it has learnt."""
+
+    @abstractmethod
+    def scored(self, found: Validation) -> Validation:
+        """A validation of greedy outputs with the task's own scores    @classmethod
+        def search_space(cls, recipe: Recipe) -> Space:
+        return space(recipe)
+
+        @classmethod
+        def decoding_space(cls, recipe: Recipe) -> Space:
+        return decoding_space(recipe)
+
+        .
+        """
+
+    def has(self, split: Split) -> bool:
+        return self.data.has(split)
+
+    def rehearse(self) -> Loss:
+        """Two pairs with a vocabulary of 19 tokens."""
+        model = self.model_config.build(19, 19, one_vocabulary=self.data.vocabulary.shared)
+        return model.loss(collate_pairs([[5, 6, 7], [8]], [[9, 10], [11, 12, 13]]))
+
+    def check_ready(self) -> None:
+        """Check that all files exist, and that the parts of the model fit together."""
+        if self.decoding.glossary is not None:
+            read_glossary(self.decoding.glossary)
+        with within("model"):
+            self.model_config.build(5, 5, one_vocabulary=self.data.vocabulary.shared)
+        for split in SPLITS:
+            if self.data.has(split):
+                self.data.open(split)
+        self.data.texts()
+
+    def prepare(self, run: Path, progress: Progress) -> PairPipeline:
+        """Learn the vocabularies unless the run has them, then open or build the token store."""
+        if not vocabulary_paths(run, self.data)[0].exists():
+            learn(self.data, run, progress)
+        known, texts = self._known(run), self.data.texts()
+        store = Joined(
+            [stored(text, self.data, known.reading, known.target, run, progress) for text in texts]
+        )
+        if self.decoding.shortlist:
+            shortlist(known, self.data, progress)
+        training = PairTraining(self.data, known, store, Pairs(*self.data.complete("valid")), self.scored)
+        plan = training.plan(0)
+        if isinstance(plan, Mixture):
+            progress(plan.summary([text.name for text in texts]), 0, 0)
+        return self.pipeline(known, training)
+
+    def open(self, run: Path) -> PairPipeline:
+        """Read the vocabularies of the run."""
+        return self.pipeline(self._known(run), None)
+
+    def corpora(self) -> Sequence[Direction]:
+        return [Direction("", self.data)]
+
+    def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
+        return {**moved(folder, train, tested=tested), "mixed": {}}
+
+    def _known(self, run: Path) -> Vocabularies:
+        return vocabularies(run, self.data, copies=self.model_config.copies)

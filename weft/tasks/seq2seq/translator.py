@@ -1,6 +1,7 @@
 """A trained model that writes a text for a text: lines in, the same number of answers out, in order.
 
-Read next: ../../../search/beam.py for the search; alignment.py for the attention.
+Its attention is the alignment of the words. Read next: searching.py; ../../search/beam.py;
+../../figures/pharaoh.py, which turns attention into pairs of words.
 """
 
 import copy
@@ -10,27 +11,67 @@ from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 
 from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh
 from weft.models import Generator
+from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
 from weft.tasks.each import Failure, each
 from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
-from weft.tasks.shared.writing.alignment import Alignment, align
-from weft.tasks.shared.writing.batch import pad
-from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.reading import Annotating, Reading, annotating
-from weft.tasks.shared.writing.searches import Searches, Words, batches
+from weft.tasks.seq2seq.batch import collate_pairs, pad
+from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.reading import Annotating, Reading, annotating
+from weft.tasks.seq2seq.searching import Searches, Words, batches
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WINDOW = 2048  # lines per sort by length
+
+
+class Alignment(NamedTuple):
+    """The attention of a translation."""
+
+    weights: np.ndarray  # [T, S] attention of each target token over the source tokens
+    source: list[int]
+    target: list[int]
+    shown: str  # names the layer and heads, for a caption
+
+
+def align(model: Generator, source: Sequence[int], target: Sequence[int]) -> Alignment:
+    """The attention while this target was written for this source.
+
+    Args:
+        model: in evaluation mode.
+        source, target: tokens without special symbols.
+
+    Raises:
+        ConfigError: the model has no attention.
+    """
+    batch = collate_pairs([list(source)], [list(target)]).to(next(model.parameters()).device)
+    with torch.no_grad(), probe() as seen:
+        model.features(batch)
+    if seen["attention"]:
+        parts = [part for part in seen["attention"] if part.shape[2] == batch.source.shape[1]]
+        weights, shown = torch.cat(parts, 1), "attention"
+    elif seen["cross_attention"]:
+        layers = seen["cross_attention"]
+        layer = max(0, len(layers) - 2)  # Garg et al. 2019: the last layer but one aligns best
+        weights = layers[layer].mean(1)
+        shown = f"decoder, layer {layer + 1} of {len(layers)}, mean of {layers[layer].shape[1]} heads"
+    else:
+        raise ConfigError(
+            "this model has no attention, so it has no alignment to show; "
+            "leave that out, or train one whose decoder has attention"
+        )
+    rows = len(target) + 1
+    return Alignment(weights[0, :rows].float().cpu().numpy(), list(source), [*target, EOS], shown)
 
 
 class Translation(NamedTuple):

@@ -18,7 +18,6 @@ from weft.models import Generator
 from weft.tasks.each import Failure, each
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.predictor import Place, separated
-from weft.tasks.shared.writing.kept import counted
 from weft.wording import plural
 
 TOKENS = 2000  # target positions whose distributions are held at once
@@ -195,3 +194,14 @@ def _logp(model: Generator, batch: Batch) -> list[float]:
 def perplexity(loss: float) -> float:
     """exp(loss) for a loss in nats; infinite on overflow."""
     return math.exp(loss) if loss < 700 else math.inf
+
+
+def counted(kept: int, left_out: int, what: str) -> str:
+    """The number of scored pairs, for a title.
+
+    Example:
+        >>> counted(748, 110, "pair"), counted(1, 0, "pair")
+        ('748 pairs (110 more left out, with an empty side)', '1 pair')
+    """
+    more = f" ({left_out:,} more left out, with an empty side)" if left_out else ""
+    return f"{plural(kept, what)}{more}"

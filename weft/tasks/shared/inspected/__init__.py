@@ -1,1 +1,0 @@
-"""What `weft inspect` shows: one input and the model's output. Start with decoded.py."""
