@@ -1,6 +1,6 @@
 """A recipe's section `data` for sequence pairs: files, vocabulary and batches.
 
-Read next: ../../../data/parallel.py and ../../../data/corpora.py, which read them; ../../../data/store.py,
+Read next: ../../data/parallel.py and ../../data/corpora.py, which read them; ../../data/store.py,
 which keeps tokens.
 """
 

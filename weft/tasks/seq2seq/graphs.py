@@ -1,7 +1,7 @@
 """A model that writes a text for a source, as two graphs: `start` reads the source, `step` writes one token.
 
 The state between the steps is the model's own, one tensor after the other; what a step does not change, such
-as the keys of the source, it only takes. Read next: ../../exported.py.
+as the keys of the source, it only takes. Read next: ../exported.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence

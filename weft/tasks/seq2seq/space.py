@@ -1,4 +1,4 @@
-"""What `weft tune` tries for tasks that write a text for a source. Read next: ../../space.py."""
+"""What `weft tune` tries for tasks that write a text for a source. Read next: ../space.py."""
 
 from dataclasses import replace
 
