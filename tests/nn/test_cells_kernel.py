@@ -12,7 +12,7 @@ from tests.nn.ways import COMPILED, needs_native
 from weft import masks, native
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.nn.kernels.cells import bptt, layer, rows
+from weft.nn.kernels.cells import layer, rows
 from weft.nn.kernels.cells.operations.coupled import coupled
 from weft.nn.kernels.cells.operations.elman import CELLS, elman
 from weft.nn.kernels.cells.operations.gru import gru
@@ -27,7 +27,7 @@ OTHERS = [name for name in CELLS.values() if name.startswith("elman_")]
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "gru_before": 3, "elman": 1, "relu": 1}
 GATES |= dict.fromkeys(OTHERS, 1)
 WITH_C = ("lstm", "peephole", "coupled")
-OPERATIONS = ("lstm", "coupled", "gru", "elman", "relu")
+OPERATIONS = ("lstm", "coupled", "gru", "elman", "relu", "gru_before")
 
 Call = Callable[..., Any]
 
@@ -72,12 +72,11 @@ def mask_of(lengths: list[int] | None) -> Tensor | None:
 
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
 @pytest.mark.parametrize("cell", GATES)
-def test_law_7_written_and_operation_are_the_loop_in_float64(cell: str, lengths: list[int] | None) -> None:
+def test_law_7_an_operation_is_the_loop_in_float64(cell: str, lengths: list[int] | None) -> None:
     given, mask = inputs(cell, (5, T, 3, 13), torch.float64), mask_of(lengths)
     want = everything(cell, given, mask, "steps")
-    for backend in ("bptt", "operation"):
-        known = bptt.CELLS if backend == "bptt" else OPERATIONS
-        if cell in known:
+    for backend in ("operation", "auto"):
+        if backend == "auto" or cell in OPERATIONS:
             close(everything(cell, given, mask, backend), want)
 
 
@@ -126,20 +125,24 @@ def test_few_rows_with_large_weights_multiply_the_inputs_beforehand() -> None:
     close(everything("lstm", given, None, "native"), everything("lstm", given, None, "steps"), 2e-5)
 
 
-@pytest.mark.parametrize("cell", bptt.CELLS)
-def test_law_5_gradcheck_of_what_is_written(cell: str) -> None:
-    given = [t.requires_grad_() for t in inputs(cell, (3, 4, 2, 5), torch.float64)]
+def test_law_5_gradcheck_of_what_is_written() -> None:
+    given = [t.requires_grad_() for t in inputs("gru_before", (3, 4, 2, 5), torch.float64)]
     mask = masks.from_lengths(torch.tensor([4, 1, 2]), 4)
-    assert torch.autograd.gradcheck(lambda *g: call(cell, list(g), mask, "bptt"), given, fast_mode=True)
+
+    def run(*leaves: Tensor) -> tuple[Tensor, ...]:
+        return call("gru_before", list(leaves), mask, "operation")
+
+    assert torch.autograd.gradcheck(run, given, fast_mode=True)
 
 
-@pytest.mark.parametrize("cell", GATES)
-@pytest.mark.parametrize("backend", ["native", "bptt"])
+@pytest.mark.parametrize(
+    ("cell", "backend"),
+    [
+        *(pytest.param(cell, "native", marks=needs_native) for cell in native.CELLS),
+        ("gru_before", "operation"),
+    ],
+)
 def test_a_second_derivative_is_that_of_the_loop(cell: str, backend: str) -> None:
-    if backend == "native" and native.loaded().library is None:
-        pytest.skip(native.loaded().reason)
-    if cell not in (native.CELLS if backend == "native" else bptt.CELLS):
-        pytest.skip("this cell has no such way")
     found = []
     for way in (backend, "steps"):
         given = [t.requires_grad_() for t in inputs(cell, (3, 4, 2, 5), torch.float32)]
@@ -150,10 +153,8 @@ def test_a_second_derivative_is_that_of_the_loop(cell: str, backend: str) -> Non
 
 
 @pytest.mark.parametrize("cell", GATES)
-@pytest.mark.parametrize("backend", ["auto", "bptt"])
+@pytest.mark.parametrize("backend", ["auto", "torch"])
 def test_bfloat16_autocast_is_near_float32(cell: str, backend: str) -> None:
-    if backend == "bptt" and cell not in bptt.CELLS:
-        pytest.skip("torch's operation serves")
     given = inputs(cell, (5, T, 16, 32), torch.float32)
     mask = mask_of([7, 4, 1, 6, 2])
     want = everything(cell, given, mask, "steps")
@@ -210,7 +211,7 @@ def test_a_way_that_cannot_compute_this_is_refused() -> None:
         call("lstm", given, None, "native")
     with pytest.raises(ConfigError, match="fast"):
         call("lstm", given, None, "fast")
-    with choice.use(cells="bptt"), pytest.raises(ConfigError, match="lstm: "):
+    with choice.use(cells="narrow"), pytest.raises(ConfigError, match="lstm: "):
         call("lstm", given, None, None)
 
 

@@ -47,7 +47,7 @@ def test_under_a_transform_a_plain_way_is_taken_even_if_another_is_forced() -> N
 def test_fused_operations_follow_the_switch_of_the_cells_until_their_own_is_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    follows = {"auto": "auto", "native": "native", "tiles": "tiles", "steps": "torch", "bptt": "torch"}
+    follows = {"auto": "auto", "native": "native", "tiles": "tiles", "steps": "torch", "operation": "torch"}
     for cells, fused in follows.items():
         with choice.use(cells=cells):  # type: ignore[arg-type]
             assert choice.forced("fused") == fused
@@ -61,7 +61,7 @@ def test_fused_operations_follow_the_switch_of_the_cells_until_their_own_is_set(
 
 def test_old_names_of_ways_still_work() -> None:
     with choice.use(cells="written"):  # type: ignore[arg-type]
-        assert choice.forced("cells") == "bptt"
+        assert choice.forced("cells") == "torch"
 
 
 ALL = ("native", "operation", "tiles", "narrow")

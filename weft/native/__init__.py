@@ -46,7 +46,6 @@ from weft.native.jobs import (
     Recurrent,
     SearchedCell,
     Searching,
-    Soften,
     Writer,
 )
 from weft.native.library import NO_TILES, Loaded, int8, loaded, narrow, narrow_cells, tiles
@@ -90,7 +89,6 @@ __all__ = [
     "Searching",
     "Selective",
     "SelectiveBack",
-    "Soften",
     "WholeStep",
     "Writer",
     "address",

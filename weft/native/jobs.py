@@ -186,15 +186,6 @@ class Reading(Structure):
     ]
 
 
-class Soften(Structure):
-    """As struct Soften in decoding.cpp."""
-
-    _fields_ = [
-        *((name, c_longlong) for name in ["rows", "classes", "slabs"]),
-        *((name, c_void_p) for name in ["logits", "bias", "logp"]),
-    ]
-
-
 class Energies(Structure):
     """As struct Energies in energies.cpp."""
 
@@ -260,7 +251,6 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
         "weft_decode": Decode,
         "weft_multiply": Predict,
         "weft_predict": Predict,
-        "weft_soften": Soften,
     },
     "choosing": {"weft_choose": Choose},
     "searching": {"weft_search": Searching, "weft_read_back": Reading},

@@ -24,11 +24,11 @@ from weft.errors import ConfigError
 
 Result = TypeVar("Result")
 
-Cells = Literal["auto", "native", "narrow", "tiles", "torch", "operation", "bptt", "triton", "steps"]
+Cells = Literal["auto", "native", "narrow", "tiles", "torch", "operation", "triton", "steps"]
 """Recurrent layers. auto: by the rule; native: Weft's compiled code; narrow: compiled code
 that multiplies in bfloat16, under autocast; tiles: compiled code on the processor's tile unit (AMX);
-torch: no compiled code; operation: torch's own, where it has one; bptt: back-propagation
-through time in torch operations; triton: GPU kernels; steps: the plain loop."""
+torch: no compiled code; operation: torch's own, where it has one; triton: GPU kernels; steps: the plain
+loop."""
 
 Products = Literal["auto", "torch", "onednn", "tiles"]
 """Linear products."""
@@ -41,8 +41,8 @@ float32 on tiles for any number of rows."""
 SWITCHES = {"cells": get_args(Cells), "linear": get_args(Products), "fused": get_args(Fused)}
 """Each switch and its values. Force one with `use`, or with the environment variable WEFT_<SWITCH>."""
 
-OLD_NAMES = {"written": "bptt"}
-"""Earlier names of ways, which runs and recipes of older versions still contain."""
+OLD_NAMES = {"written": "torch", "bptt": "torch"}
+"""Ways of earlier versions, and what they mean now."""
 
 # Private to torch. If it is missing, assume that a transform is active and use torch operations only.
 _transforming = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)

@@ -101,15 +101,9 @@ def multiply_as(one: nn.Module, other: nn.Module) -> None:
         _int8.add(other)
 
 
-def why_not_in_search(x: Tensor, dtypes: Sequence[torch.dtype] | None = None) -> str:
-    """Why compiled code cannot compute a search step over x, which gives no gradients.
-
-    Args:
-        x: any shape.
-        dtypes: that the operation takes; by default float32, and bfloat16 where compiled code multiplies it.
-    """
-    if dtypes is None:
-        dtypes = [torch.float32, torch.bfloat16] if native.narrow() else [torch.float32]
+def why_not_in_search(x: Tensor) -> str:
+    """Why compiled code cannot compute a search step over x of any shape, which gives no gradients."""
+    dtypes = [torch.float32, torch.bfloat16] if native.narrow() else [torch.float32]
     if x.dtype not in dtypes:
         return f"compiled code takes {' or '.join(map(str, dtypes))}, not {x.dtype}"
     if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):

@@ -53,14 +53,16 @@ def recurrent(layer: Layer, can: Collection[str]) -> str:
         if _one_step_compiled(layer):
             return "native"
         return "operation" if cell == "gru" and "operation" in can else "steps"
-    if cell in ELMAN and not (layer.training or layer.bfloat16) and rows <= 8 and steps < 8:
-        return "operation" if "operation" in can else "native"
-    if layer.bfloat16 and cell == "lstm" and "operation" in can and not layer.padding:  # oneDNN's
-        if rows >= 24 and rows * steps * size >= 40_000:
+    few = rows <= 8 and steps < 8 and size > 128 and not (layer.training or layer.bfloat16)
+    if few and cell in ELMAN and "operation" in can:
+        return "operation"
+    in_hardware = layer.bfloat16 and "narrow" in can
+    if in_hardware and cell == "lstm" and "operation" in can and not layer.padding:  # oneDNN's
+        if layer.training and rows >= 10 and 24 * rows >= size and rows * steps * size >= 15_000:
             return "operation"
-        if not layer.training and rows >= 8 and size >= 256:
+        if not layer.training and rows >= 8 and rows * size >= 1536:
             return "operation"
-    if layer.bfloat16 and layer.training and "narrow" in can and rows < 16 and weights >= 3 << 18:
+    if in_hardware and layer.training and rows < 16 and weights >= 3 << 18:
         return "narrow"
     if "tiles" in can and rows >= 16 and weights >= 3 << 16 and weights * rows * steps >= 6e7:
         return "tiles"

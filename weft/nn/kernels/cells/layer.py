@@ -2,14 +2,11 @@
 
 native      compiled code, in float32 on the CPU                           compiled.py
 narrow      compiled code that multiplies in bfloat16, under autocast      compiled.py
-operation   torch's own operation: oneDNN, MKL, cuDNN                      operations/
+operation   torch's own operation: oneDNN, MKL, cuDNN                      operations/, reset_before.py
 tiles       compiled code whose products use the processor's tiles (AMX)   compiled.py, ../tiles.py
 triton      GPU kernels for cells that torch has no operation for          on_gpu.py
-bptt        back-propagation through time, any device and dtype            bptt.py
 steps       the plain loop                                                 steps.py
 """
-
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -17,12 +14,11 @@ from torch import Tensor, nn
 from weft import native
 from weft.errors import ConfigError
 from weft.nn.kernels import choice, rules
-from weft.nn.kernels.cells import bptt, compiled, steps
+from weft.nn.kernels.cells import compiled, steps
 from weft.nn.kernels.cells import on_gpu as triton
 from weft.nn.kernels.cells.form import Given, Operation, Result
 from weft.nn.kernels.exported import OPERATORS, layer
 from weft.nn.kernels.repeated import opened
-from weft.nn.padding import inspectable
 from weft.shapes import exporting
 
 __all__ = ["Given", "run", "skips_padding"]
@@ -65,8 +61,7 @@ def run(cell: str, given: Given, operation: Operation | None, backend: choice.Ce
         return compiled.run(cell, *given, kind=COMPILED[way])
     if way == "operation" and operation is not None:
         return operation(*given)
-    others: dict[str, Callable[..., Result]] = {"triton": triton.run, "bptt": bptt.run}
-    return others.get(way, steps.run)(cell, *given)
+    return (triton.run if way == "triton" else steps.run)(cell, *given)
 
 
 def skips_padding(x: Tensor) -> bool:
@@ -91,9 +86,6 @@ def _by_rule(cell: str, given: Given, operation: Operation | None, *, compiled_t
         return rules.recurrent(rules.Layer(cell, rows, steps_, given.h.shape[1], training, low, padding), can)
     if given.x.device.type == "cuda" and operation is None and not triton.why_not(cell, given.x):
         return "triton"
-    # cuDNN's operation is the fastest on a GPU; on a CPU torch's LSTM is, and its others are not.
-    if inspectable(given.x) and cell in bptt.CELLS and (operation is None or given.x.device.type == "cpu"):
-        return "bptt"
     return "operation" if operation is not None else "steps"
 
 
@@ -108,8 +100,6 @@ def _why_not(way: str, cell: str, given: Given, operation: Operation | None) -> 
             return why_not_native(cell, given) if native.tiles() else native.loaded("tiles").reason
         case "operation":
             return "torch has no operation for this cell" if operation is None else ""
-        case "bptt":
-            return "" if cell in bptt.CELLS else f"expected one of {', '.join(bptt.CELLS)}"
         case _:
             return triton.why_not(cell, given.x)
 

@@ -1,12 +1,9 @@
-"""What the layers of bptt.py and triton/ share: products, and the treatment of autocast and padding."""
-
-from typing import Any
+"""What reset_before.py and triton/ share: products, and the treatment of autocast and padding."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from weft.nn.kernels.cells import steps
 from weft.nn.kernels.cells.rows import Sorted
 from weft.nn.kernels.linear import linear
 
@@ -67,33 +64,3 @@ class Products:
     def back(self, d: Tensor, weight: Tensor) -> Tensor:
         """d W for all steps."""
         return linear(self.cast(d), self.cast(weight).mT).to(self.wide)
-
-
-def plain_forward(function: Any) -> Any:
-    """Run `forward` without autocast, which would change the dtype of in-place operations."""
-
-    def inside(ctx: Any, *arguments: Any) -> Any:
-        device = next(t for t in arguments if isinstance(t, Tensor)).device.type
-        with torch.autocast(device, enabled=False):
-            return function(ctx, *arguments)
-
-    return inside
-
-
-def graph_or(function: Any) -> Any:
-    """Run `backward` without autocast; for second derivatives, use the graph of the plain loop instead."""
-
-    def inside(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        if not torch.is_grad_enabled():
-            with torch.autocast(grads[0].device.type, enabled=False):
-                return function(ctx, *grads)
-        with_c, with_extra = ctx.cell == "peephole", ctx.cell in ("peephole", "gru")
-        x, h, *rest = ctx.saved_tensors[: 5 + with_c + with_extra]  # the arguments of `forward`, in its order
-        given = (x.transpose(0, 1), h, *(rest if with_c else [None, *rest]), *(() if with_extra else (None,)))
-        by = (grads[0].transpose(0, 1), grads[1], grads[2] if with_c else None)
-        found = steps.derived(ctx.cell, ctx.p.rows, given, by)
-        dx = None if found[0] is None else found[0].transpose(0, 1)
-        after = [grad for grad, tensor in zip(found, given, strict=True) if tensor is not None][1:]
-        return None, None, None, dx, *after
-
-    return inside

@@ -1,6 +1,6 @@
 """Rows of different lengths inside a kernel, sorted so that the unfinished rows of a step come first.
 
-Read next: compiled.py and bptt.py, which skip padding this way.
+Read next: compiled.py and reset_before.py, which skip padding this way.
 """
 
 from functools import lru_cache

@@ -1,6 +1,6 @@
 """Recurrent layers as a plain loop over steps: the twin of every other way, used where torch traces.
 
-It can be differentiated any number of times. Read next: ../equations.py, bptt.py.
+It can be differentiated any number of times. Read next: ../equations.py, compiled.py.
 """
 
 import torch

@@ -65,7 +65,7 @@ def light(
     return pick(kind, ways, given, asked=ASKED.get(asked, asked)).run(*given)
 
 
-ASKED = {"tiles": "native", "torch": "auto", "operation": "torch", "bptt": "torch"}
+ASKED = {"tiles": "native", "torch": "auto", "operation": "torch"}
 """The ways that values of the switch "cells" mean here; "torch" allows every way that is not compiled."""
 
 

@@ -1,7 +1,6 @@
 """log softmax(W h + b) over a vocabulary without gradients: the last operation of every search step.
 
 native    product, bias and softmax in compiled code on the CPU, in float32; bfloat16 and int8 where possible
-softmax   for bfloat16 elsewhere: torch's product, then bias and softmax in compiled code
 torch     torch's product, then bias and softmax in place
 
 Nothing is measured: compiled code does less work. Read next: ../../heads/categorical.py, which calls it.
@@ -11,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from weft import native
-from weft.native import pointer
 from weft.nn.kernels.choice import Way, fused, pick
 from weft.nn.kernels.linear import linear
 from weft.nn.kernels.panels import kept, multiplied, packing, why_not_in_search
@@ -43,29 +41,12 @@ def _native(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return multiplied("weft_predict", how, h, packed, bias.float().contiguous(), len(weight))
 
 
-def _softmax(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    logits, bias = linear(h, weight).contiguous(), bias.float()
-    logp = torch.empty_like(logits, dtype=torch.float32)
-    classes = logits.shape[-1]
-    rows = logits.numel() // classes
-    slabs = native.slabs(rows)
-    job = native.Soften(rows, classes, slabs, pointer(logits), pointer(bias), pointer(logp))
-    native.call("weft_soften", job)
-    return logp
-
-
 def _why_not_native(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> str:
     same = weight.dtype == bias.dtype == h.dtype
     return why_not_in_search(h) if same else "compiled products take rows, weights and bias of one dtype"
 
 
-def _why_not_softmax(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> str:
-    same = weight.dtype == torch.bfloat16
-    return why_not_in_search(h, [torch.bfloat16]) if same else "the weights are not in bfloat16"
-
-
 WAYS = (
     Way("native", _native, _why_not_native),
-    Way("softmax", _softmax, _why_not_softmax),
     Way("torch", _torch, plain=True),
 )

@@ -12,7 +12,9 @@ from weft.nn.kernels.autocast import cast_weight
 from weft.nn.kernels.cells.held import hold_last, pad_feature
 from weft.nn.kernels.cells.layer import Given, run
 from weft.nn.kernels.cells.operations.recurrent import recurrent
+from weft.nn.kernels.cells.reset_before import reset_before
 from weft.nn.kernels.choice import Cells
+from weft.nn.padding import inspectable
 
 HOLD = 1e4
 
@@ -42,7 +44,8 @@ def gru(
     """
     given = Given(x, h, None, weight_x, weight_h, bias, bias_n, mask)
     if bias_n is None:
-        return run("gru_before", given, None, backend)[:2]
+        eager = x.device.type == "cpu" and inspectable(x)
+        return run("gru_before", given, reset_before if eager else None, backend)[:2]
     return run("gru", given, operation, backend)[:2]
 
 

@@ -1,6 +1,6 @@
 """An LSTM whose gates read their own unit's cell state, over all time steps; torch has no operation for it.
 
-The plain twin is the loop over ../../../cells/peephole.py's `step`. Read next: ../bptt.py.
+The plain twin is the loop over ../../../cells/peephole.py's `step`. Read next: ../compiled.py.
 """
 
 from torch import Tensor
