@@ -18,7 +18,6 @@ from tests.tasks.agreement import agree_to_the_bit
 from tests.tasks.every import KINDS, Kind
 from weft import rooms, tasks
 from weft.inspect.comparing.evidence import Evidence, evidence
-from weft.nn.kernels import choice
 from weft.run import LoadedRun, open_run
 from weft.tasks.task import Pipeline, Task, Training, training_of
 from weft.train.checkpoints import Checkpoints
@@ -56,7 +55,6 @@ def train(
     run: str,
     at: int = 0,
     act: Callable[[], None] = killed,
-    cache: str = "cache",
 ) -> Answer:
     """Train the tiny recipe of a task; `act` as its at-th training batch is made, counted from 1."""
     kind = KINDS[name]
@@ -77,7 +75,6 @@ def train(
         return training
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_CACHE", str(folder / cache))
         patch.setattr("weft.train.ready.training_of", watched)
         return weft("train", recipe, "--run", folder / run, *SHARED, *kind.changes)
 
@@ -86,9 +83,7 @@ def train(
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """A task by its name, and a folder with its unbroken run."""
     folder = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
-    with pytest.MonkeyPatch.context() as patch:  # a way for each key that is not the one of the rule
-        patch.setattr(choice, "_fastest", lambda ways: (list(ways)[len(ways) > 1], "the second way"))
-        answer = train(request.param, folder, "whole")
+    answer = train(request.param, folder, "whole")
     assert answer.code == 0, answer.err
     return request.param, folder
 
@@ -155,9 +150,8 @@ def test_each_validation_shows_other_samples(trained: tuple[str, Path]) -> None:
 
 @pytest.mark.parametrize("act", [killed, pytest.param(terminated, marks=pytest.mark.slow)])
 def test_broken_off_between_the_batches_of_an_update_it_goes_on_to_the_bit(
-    trained: tuple[str, Path], act: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    trained: tuple[str, Path], act: Callable[[], None]
 ) -> None:
-    """Also where the machine's cache was lost meanwhile and every kernel would now be measured otherwise."""
     name, folder = trained
     run = folder / act.__name__
     # The second batch of the third update; where a state is carried, an update has one batch.
@@ -168,8 +162,7 @@ def test_broken_off_between_the_batches_of_an_update_it_goes_on_to_the_bit(
         assert train(name, folder, run.name, at=6, act=act).code == 143
     newest = Checkpoints(run, print).newest()
     assert newest is not None and newest.position.index > 0, "not in the middle of an epoch"
-    monkeypatch.setattr(choice, "_fastest", lambda ways: (list(ways)[-1], "the last way"))
-    answer = train(name, folder, run.name, cache=f"{act.__name__} cache")
+    answer = train(name, folder, run.name)
     assert answer.code == 0 and "resumes after update" in answer.err, answer.err
     agree_to_the_bit(run, folder / "whole", UPDATES)
 
