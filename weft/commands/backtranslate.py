@@ -142,7 +142,9 @@ def command(**given: Any) -> int:
     with claim(out, "writing these pairs", "--output"):
         files.remove_leftovers(out)
         _copy(given["mono"], texts)
-        if not lines.exists() and (code := predict.answer_file(run, texts, lines, ["--scores"], search)):
+        if not lines.exists() and (
+            code := predict.answer_file(run, texts, lines, {**search, "scores": True})
+        ):
             return code
         bulk.remove_parts(lines)
         found = _kept(texts, lines, out / f"back.{target}", out / f"back.{source}", given)

@@ -14,7 +14,6 @@ from weft.commands.options import (
     SEARCH,
     Grouped,
     RecipeFile,
-    as_words,
     device,
     plugin,
     processes,
@@ -122,8 +121,8 @@ def command(**given: Any) -> int:
     begin_run(run, read_recipe(recipe), plugins=given["plugins"])
     teacher.mixed = given["mix"]
     teacher.save(run)
-    words = [str(recipe), "--run", str(run), *as_words(train.command, {"plugins": given["plugins"]})]
-    return int(train.command.main(words, prog_name="weft train", standalone_mode=False) or 0)
+    context = click.get_current_context()  # its `invoke` adds the defaults of the other options
+    return int(context.invoke(train.command, recipe=recipe, run=run, plugins=given["plugins"]) or 0)
 
 
 def _assigned(
@@ -150,7 +149,7 @@ def _written(job: "Job", teacher: Path, search: Mapping[str, Any]) -> int:
     if job.answers.exists():
         bulk.remove_parts(job.answers)
         return 0
-    return predict.answer_file(teacher, job.read, job.answers, job.asked, search)
+    return predict.answer_file(teacher, job.read, job.answers, {**search, **job.languages})
 
 
 def _check(teacher: Path, run: Path, corpus: Path, sources: Sequence[Path]) -> None:

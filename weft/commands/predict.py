@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -174,12 +174,12 @@ def command(**given: Any) -> int:
     return _written(opened.pipeline.predictor(opened.model, options), source, given)
 
 
-def answer_file(run: Path, file: Path, output: Path, words: Sequence[str], options: Mapping[str, Any]) -> int:
+def answer_file(run: Path, file: Path, output: Path, options: Mapping[str, Any]) -> int:
     """Answer a file for another command, where an input without an answer is no fault; the exit code."""
     from weft.commands.outputs import UNANSWERED
 
-    words = [str(run), str(file), "--output", str(output), *words, *as_words(command, options)]
-    code = command.main(words, prog_name="weft predict", standalone_mode=False)
+    context = click.get_current_context()  # its `invoke` adds the defaults of the other options
+    code = context.invoke(command, run=run, file=file, output=output, **options)
     return 0 if code == UNANSWERED else int(code or 0)
 
 
@@ -219,8 +219,7 @@ def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapp
             if pictures is not None:
                 pictures.see(answer)
     if pictures is not None and pictures.drawn:
-        s = "s" * (pictures.drawn != 1)
-        click.echo(f"{pictures.drawn} picture{s}: {given['plot']}", err=True)
+        click.echo(f"{plural(pictures.drawn, 'picture')}: {given['plot']}", err=True)
     return code
 
 

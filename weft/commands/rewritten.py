@@ -40,14 +40,14 @@ class Job:
         student: the student's data.
         texts: files of sources; if empty, the sources of `pairs` are used.
         pairs: the teacher's data in this direction.
-        asked: options of `weft predict` that name the direction.
+        languages: options of `weft predict` that name the direction.
     """
 
     folder: Path
     student: Direction
     texts: Sequence[Path]
     pairs: Any
-    asked: Sequence[str]
+    languages: Mapping[str, str]
 
     @property
     def read(self) -> Path:
@@ -134,9 +134,9 @@ def jobs(opened: "LoadedRun", student: "CheckedRecipe", texts: Sequence[Path], c
     found = []
     for one in wanted:
         source, target = _languages(one)
-        asked = ["--source", source, "--target", target] if named else []
+        languages = {"source": source, "target": target} if named else {}
         pairs = read.get((source, target), next(iter(read.values())))
-        found.append(Job(corpus / one.name, one, texts, pairs, asked))
+        found.append(Job(corpus / one.name, one, texts, pairs, languages))
     return found
 
 

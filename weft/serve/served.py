@@ -248,16 +248,13 @@ def _glossaries(given: Sequence[str], names: Sequence[str]) -> dict[str, Path]:
 
 def stoppable(model: Generator, stopped: Stopped) -> Generator:
     """The same model, whose search raises `Left` when no client is waiting for it any more."""
-    kind = type(model)
 
-    def pause(self: Generator) -> None:
+    def check() -> None:
         if stopped():
             raise Left
 
     copied = copy.copy(model)  # shares every parameter
-    copied.__class__ = type(
-        kind.__name__, (kind,), {"pause": pause}
-    )  # so that a copy in bfloat16 uses its own
+    copied.between_steps = check
     return copied
 
 

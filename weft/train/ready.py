@@ -80,7 +80,7 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
     frozen, optimiser = _optimiser(settings, model, criterion)
     plan, position = training.plan(settings.seed), Position()
     before: About | None = None
-    for _ in session.turns():
+    with session.first_before_others():
         position, history, before = resume(
             session.checkpoints, model, optimiser, plan, history, settings, criterion.own
         )
@@ -117,7 +117,7 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
 
 
 def _prepare(session: Session, task: Task) -> Pipeline:
-    for _ in session.turns():
+    with session.first_before_others():
         if session.processes.first:
             with session.interrupts.alone():
                 pipeline = task.prepare(session.run, session.report.progress)

@@ -61,11 +61,14 @@ class Session:
         """The part of a checkpoint that this process writes."""
         return Shard(self.processes.rank, self.processes.count) if self.sharded else Shard()
 
-    def turns(self) -> Iterator[None]:
-        """Run the body of a `for` once, in the first process before the others, so they find its files."""
-        for turn in (self.processes.first, not self.processes.first):
-            if turn:
-                yield
+    @contextmanager
+    def first_before_others(self) -> Iterator[None]:
+        """The first process runs the body before the others do, so that they find its files."""
+        if not self.processes.first:
+            self.processes.wait()
+        yield
+        self.processes.wait()
+        if self.processes.first:
             self.processes.wait()
 
 

@@ -1,5 +1,6 @@
 """A model that offers its step to searches in compiled code. Read next: ends.py, transformer.py."""
 
+from collections.abc import Callable
 from typing import Any
 
 from weft.native import WholeStep
@@ -17,9 +18,13 @@ class WholeSteps:
     decoder: Any
     head: Any
     training: bool
+    between_steps: Callable[[], None] | None = None
+    """Called between the steps of a search; an error raised here ends the search."""
 
     def pause(self) -> None:
-        """Called between the steps of a search, which an error raised here ends; does nothing by itself."""
+        """Call `between_steps`."""
+        if self.between_steps is not None:
+            self.between_steps()
 
     def whole_step(self, state: State, width: int, steps: int) -> WholeStep | None:
         """`step` in compiled code, for many steps in one call; None where it cannot be.
