@@ -18,7 +18,7 @@ from tests.commands.shell import refused, weft
 from weft.models import Predictor
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.labels.base import LabelBatch
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "my_kinds_of_weft"

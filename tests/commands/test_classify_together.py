@@ -13,8 +13,8 @@ from tests.commands import labelled
 from tests.commands.shell import refused, unanswered, weft
 from tests.shared import shared_run
 from weft.tasks.classify.data import LabelData
-from weft.tasks.classify.explanation import Decided
-from weft.tasks.classify.predictor import Classifier
+from weft.tasks.classify.predictor import TextClassifier
+from weft.tasks.classify.reader import LabelDecision
 
 SHORT = ("training.max_updates=6", "training.validate_every=6")
 
@@ -90,13 +90,13 @@ def test_no_run_counts_twice(run: Path, second: Path, tmp_path: Path) -> None:
 def test_an_ensemble_pairs_classes_by_their_names(run: Path) -> None:
     own = package.load(run)
     names = list(reversed(own.reader.classes))
-    sure = Decided(names[0], np.array([1.0, 0.0]))
+    sure = LabelDecision(names[0], np.array([1.0, 0.0]))
     other: Any = SimpleNamespace(
         reader=SimpleNamespace(classes=names), classify=lambda texts, window: [sure] * len(texts)
     )
     (alone,), (both,) = (
         own.classify(["odd"]),
-        Classifier(own.model, own.reader, LabelData(corpus="x"), others=[other]).classify(["odd"]),
+        TextClassifier(own.model, own.reader, LabelData(corpus="x"), others=[other]).classify(["odd"]),
     )
     number = own.reader.classes.index(names[0])
     assert both.probs[number] == pytest.approx((alone.probs[number] + 1) / 2)

@@ -13,7 +13,7 @@ from weft.errors import CheckpointError
 from weft.run import open_run
 from weft.store import jsonfile
 from weft.tasks.classify.heads import Nested
-from weft.tasks.classify.reader import Reader
+from weft.tasks.classify.reader import LabelReader
 
 KINDS = {"order": {"late": "parcel", "cancelled": "refund"}, "account": {"login": "password", "": "profile"}}
 
@@ -126,7 +126,7 @@ def test_subclasses_of_other_classes_are_refused_when_a_run_is_opened(tmp_path: 
     file = tmp_path / "run" / "tokenizer.classes.json"
     jsonfile.save(file, json.loads(file.read_text()) | {"finer": [["order", "late"], ["other", "x"]]})
     with pytest.raises(CheckpointError, match="a subclass of each class"):
-        Reader.load(tmp_path / "run", bag=None, max_length=5)
+        LabelReader.load(tmp_path / "run", bag=None, max_length=5)
 
 
 def test_lines_have_no_column_of_subclasses(tmp_path: Path) -> None:

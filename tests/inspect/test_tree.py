@@ -9,13 +9,13 @@ from tests.search.test_trace import by_hand
 from weft.figures.colours import to_oklab
 from weft.figures.fonts import readable
 from weft.inspect.views.tree import TreeView
-from weft.tasks.inspection import Searched
+from weft.tasks.inspection import SearchTree
 
 
 @pytest.mark.parametrize("pieces", [(".", "abcdefghijkl"), ("abcdefghijkl", "."), ("黑狗", "i")])
 def test_every_line_begins_and_ends_in_the_box_it_belongs_to(pieces: tuple[str, str]) -> None:
     names = dict(enumerate([*pieces, "<eos>"]))
-    figure = TreeView(Searched(by_hand(), names, [[0, 0], [0, 1]])).figure()
+    figure = TreeView(SearchTree(by_hand(), names, [[0, 0], [0, 1]])).figure()
     (axes,) = figure.axes
     with readable(figure, keep_text=True):
         FigureCanvasAgg(figure).draw()
@@ -32,7 +32,7 @@ def test_every_line_begins_and_ends_in_the_box_it_belongs_to(pieces: tuple[str, 
 
 
 def test_lines_beside_the_best_answer_are_not_nearly_white() -> None:
-    view = TreeView(Searched(by_hand(), {0: "a", 1: "b", 2: "<eos>"}, [[0, 0], [0, 1]]))
+    view = TreeView(SearchTree(by_hand(), {0: "a", 1: "b", 2: "<eos>"}, [[0, 0], [0, 1]]))
     lines = [line for line in view.figure().axes[0].lines if len(line.get_xdata())]
     lightness = [to_oklab(np.array(to_rgb(line.get_color())))[0] for line in lines]
     assert max(lightness) < 0.75  # white is 1

@@ -22,7 +22,7 @@ from weft.search import whole
 from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.rules import least_length, prefix
-from weft.tasks.language.step import Reader
+from weft.tasks.language.step import StepReader
 from weft.tasks.seq2seq.searching import rounded
 
 pytestmark = pytest.mark.skipif(
@@ -280,7 +280,7 @@ def test_a_text_is_continued_by_compiled_code_while_its_window_is_not_full(count
     model, texts = generator(looks=False), sources()[0].tolist()
     how = {"eos": EOS, "max_length": LONGEST, "width": 3}
     for window, served in ((None, True), (5 + LONGEST, True), (4 + LONGEST, False)):
-        reader = Reader(model, window)
+        reader = StepReader(model, window)
         with torch.no_grad():
             state, first = reader.start(texts)  # of six tokens, of which five are read
             mine = beam(reader.step, state, first, **how)

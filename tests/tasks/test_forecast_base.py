@@ -22,15 +22,15 @@ from weft.tasks.forecast.baseline import (
     FIRST,
     KINDS,
     STRETCHES,
-    Form,
-    Judged,
+    FormErrors,
+    RidgeForm,
     fit,
     judge,
     lookback_of,
     moments,
 )
 from weft.tasks.forecast.init import recipe
-from weft.tasks.forecast.model import Forecast
+from weft.tasks.forecast.model import ForecastNetwork
 
 
 def windows(values: np.ndarray, lookback: int = 7, horizon: int = 5) -> Windows:
@@ -95,7 +95,7 @@ def test_few_rows_and_a_random_walk_prove_no_level() -> None:
 def test_a_stretch_is_forecast_by_a_fit_on_windows_that_end_before_it() -> None:
     series = windows(returning(400), 3, 5)
     judged = judge(series, [3])
-    form = Form(3, True, True, 1.0)
+    form = RidgeForm(3, True, True, 1.0)
     starts = series.of(0)[:, 1]
     rows = starts.max() + 5 - 3
     for k, (fitted, found) in enumerate(zip(judged.fits[:-1], judged.stretches, strict=False), FIRST):
@@ -111,9 +111,9 @@ def test_a_stretch_is_forecast_by_a_fit_on_windows_that_end_before_it() -> None:
 def test_a_form_that_is_better_on_one_stretch_alone_is_not_taken() -> None:
     plain = np.array([1.0, 1.2, 0.9, 1.1, 2.0])
     for gains, taken in (((1, 1, 1, 1, 0.3), False), ((0.95, 0.93, 0.96, 0.94, 0.9), True)):
-        forms = {Form(3, level, constant, 1.0): plain for level, constant in KINDS}
-        forms[Form(3, True, True, 1.0)] = plain * gains
-        assert Judged(forms, [], []).best(3).level == taken
+        forms = {RidgeForm(3, level, constant, 1.0): plain for level, constant in KINDS}
+        forms[RidgeForm(3, True, True, 1.0)] = plain * gains
+        assert FormErrors(forms, [], []).best(3).level == taken
 
 
 def test_a_series_without_a_whole_window_is_forecast_as_its_last_value() -> None:
@@ -145,7 +145,7 @@ def test_the_lookback_is_not_chosen_by_a_closed_form_that_cannot_read_what_is_kn
 
 def test_a_model_that_begins_with_the_level_forecasts_what_its_closed_form_does() -> None:
     built = Point(4)
-    model = Forecast(LinearForecaster(7, 5), built, normalise="last", base=(7, 5), level=True)
+    model = ForecastNetwork(LinearForecaster(7, 5), built, normalise="last", base=(7, 5), level=True)
     weight = torch.randn(9, 5)
     model.begin_with(weight, torch.ones(5))
     values = torch.randn(3, 7)
@@ -158,7 +158,7 @@ def test_a_model_that_begins_with_the_level_forecasts_what_its_closed_form_does(
 def test_before_the_first_update_it_is_the_closed_form_with_the_spread_of_its_errors(head: type) -> None:
     built = head(4)
     assert isinstance(built, RealHead)
-    model = Forecast(LinearForecaster(7, 5), built, normalise="last", base=(7, 5))
+    model = ForecastNetwork(LinearForecaster(7, 5), built, normalise="last", base=(7, 5))
     weight, spread = torch.randn(8, 5), torch.rand(5) + 0.5
     model.begin_with(weight, spread)
     values = torch.randn(3, 7)
@@ -170,7 +170,7 @@ def test_before_the_first_update_it_is_the_closed_form_with_the_spread_of_its_er
         high = model.quantiles(past, torch.tensor([0.9]))[..., 0]
         normal = torch.special.ndtri(torch.tensor(0.9))
         torch.testing.assert_close(high - want, (spread * normal).expand(3, 5), rtol=0.03, atol=0)
-    again = Forecast(LinearForecaster(7, 5), head(4), normalise="last", base=(7, 5))
+    again = ForecastNetwork(LinearForecaster(7, 5), head(4), normalise="last", base=(7, 5))
     again.load_state_dict(model.state_dict())
     torch.testing.assert_close(again.best(past), want)
 

@@ -1,12 +1,11 @@
 """Words in context from another run, which is read once and saved in the new run.
 
-    check_ready(source, task)                   before a run is made
-    standing = begin(source, task, run)         in Task.prepare
-    standing = reopen(task, run)                in Task.open
-    standing.read(sentences), standing.model()
+    PretrainedContext.check(source, task)                     before a run is made
+    context = PretrainedContext.begin(source, task, run)      in Task.prepare
+    context = PretrainedContext.open(task, run)               in Task.open
+    context.read(sentences), context.model()
 
-Read next: ../nn/embed/contextual.py, `InContext`; elmo/task.py and masked/task.py, which
-provide such words.
+Read next: ../nn/embed/contextual.py, `InContext`; elmo/task.py and masked/task.py, which provide such words.
 """
 
 import copy
@@ -25,8 +24,8 @@ FOLDER = "contextual"
 """The folder in a run with the other run's recipe and vocabularies, but not its weights."""
 
 
-class Standing:
-    """The frozen model of another run.
+class PretrainedContext:
+    """The model of another run.
 
     Args:
         made: a reader of sentences, and a new model like the other run's.
@@ -36,6 +35,48 @@ class Standing:
     def __init__(self, made: Contextual, weights: dict[str, Tensor] | None = None) -> None:
         self._made = made
         self._weights = weights
+
+    @staticmethod
+    def check(source: Path, task: Task) -> None:
+        """Check that the other run exists and provides words in context.
+
+        Args:
+            source: the other run; it is required only when training starts.
+            task: the task that uses it.
+
+        Raises:
+            CheckpointError: `source` is not a run, or is not trained yet.
+            ConfigError: it is a run of another task.
+        """
+        if not (source / "recipe.yaml").is_file():
+            raise CheckpointError(
+                "model.embedding.contextual: expected a run of the task elmo or masked, got "
+                f"{source} without a recipe.yaml; name such a run, or train one: weft train RECIPE "
+                f"--run {source}"
+            )
+        other = task.trained(source)
+        other.pipeline.contextual(other.model)
+
+    @classmethod
+    def begin(cls, source: Path, task: Task, run: Path) -> "PretrainedContext":
+        """Read the weights of the other run, and copy the files that rebuild its model into this one.
+
+        If the other run is gone, this one is resumed: it has these files, and its checkpoint the weights.
+        """
+        if not (source / "recipe.yaml").is_file() and (run / FOLDER / "recipe.yaml").is_file():
+            return cls.open(task, run)
+        other = task.trained(source)
+        weights = other.pipeline.contextual(other.model).model.state_dict()
+        folder = run / FOLDER
+        folder.mkdir(exist_ok=True)
+        for path in (*sorted(source.glob("tokenizer*")), source / "run.json", source / "recipe.yaml"):
+            shutil.copyfile(path, folder / path.name)
+        return cls(_rebuilt(task, run), weights)
+
+    @classmethod
+    def open(cls, task: Task, run: Path) -> "PretrainedContext":
+        """The other run's model, built from the files saved in this run."""
+        return cls(_rebuilt(task, run))
 
     def model(self) -> Context:
         """A new model."""
@@ -49,48 +90,7 @@ class Standing:
         return self._made.read(sentences)
 
 
-def check_ready(source: Path, task: Task) -> None:
-    """Check that the other run exists and provides words in context.
-
-    Args:
-        source: the other run; it is required only when training starts.
-        task: the task that uses it.
-
-    Raises:
-        CheckpointError: `source` is not a run, or is not trained yet.
-        ConfigError: it is a run of another task.
-    """
-    if not (source / "recipe.yaml").is_file():
-        raise CheckpointError(
-            f"model.embedding.contextual: expected a run of the task elmo or masked, got {source} without a "
-            f"recipe.yaml; name such a run, or train one: weft train RECIPE --run {source}"
-        )
-    other = task.trained(source)
-    other.pipeline.contextual(other.model)
-
-
-def begin(source: Path, task: Task, run: Path) -> Standing:
-    """Read the weights of the other run, and copy the files that rebuild its model into this one.
-
-    If the other run is gone, this one is resumed: it has these files, and its checkpoint the weights.
-    """
-    if not (source / "recipe.yaml").is_file() and (run / FOLDER / "recipe.yaml").is_file():
-        return reopen(task, run)
-    other = task.trained(source)
-    weights = other.pipeline.contextual(other.model).model.state_dict()
-    folder = run / FOLDER
-    folder.mkdir(exist_ok=True)
-    for path in (*sorted(source.glob("tokenizer*")), source / "run.json", source / "recipe.yaml"):
-        shutil.copyfile(path, folder / path.name)
-    return Standing(_kept(task, run), weights)
-
-
-def reopen(task: Task, run: Path) -> Standing:
-    """The other run's model, built from the files saved in this run."""
-    return Standing(_kept(task, run))
-
-
-def _kept(task: Task, run: Path) -> Contextual:
+def _rebuilt(task: Task, run: Path) -> Contextual:
     other = task.untrained(run / FOLDER)
     return other.pipeline.contextual(other.model)
 
@@ -106,3 +106,11 @@ def whole_words(kind: str) -> None:
             f"model: embedding.contextual gives vectors of words, but data.vocabulary.kind is {kind}; set it "
             "to word, or to space for tokenised text"
         )
+
+
+def not_in_a_graph() -> ConfigError:
+    """Why a model that reads words in context cannot be exported."""
+    return ConfigError(
+        "embedding: contextual: words in context come from another run, which a graph cannot hold; "
+        "serve the run with weft serve"
+    )

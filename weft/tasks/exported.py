@@ -5,12 +5,18 @@ Read next: ../export/format.py.
 """
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
+import torch
 from torch import Tensor, nn
 
+from weft.errors import DataError
 from weft.tasks.predictor import Answer, Json, Raw
+
+T = TypeVar("T")
 
 
 class Graph(NamedTuple):
@@ -64,3 +70,18 @@ class Exported(NamedTuple):
     shown: Callable[[Answer], str] = lambda answer: answer.text()
     same: Callable[[str, str], bool] = operator.eq
     options: Mapping[str, Any] = {}
+
+
+def ragged_mask(rows: int, steps: int) -> Tensor:
+    """[rows, steps] bool: each row is one position shorter than the one before, and has one at least."""
+    lengths = torch.arange(steps, steps - rows, -1).clamp(min=1)
+    return torch.arange(steps) < lengths[:, None]
+
+
+def some_of(read: Callable[[], Iterable[T]], count: int, otherwise: Callable[[], Sequence[T]]) -> Sequence[T]:
+    """The first inputs of the run's own data, or others where the data is missing or has none."""
+    with suppress(DataError):
+        found = list(islice(read(), count))
+        if found:
+            return found
+    return otherwise()

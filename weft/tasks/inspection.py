@@ -112,7 +112,7 @@ class Hypothesis(NamedTuple):
     pharaoh: str = ""  # word alignment
 
 
-class Choice(NamedTuple):
+class TokenChoice(NamedTuple):
     """The decision at one position: the chosen symbol and its alternatives."""
 
     given: str  # the input at this position, or empty
@@ -121,7 +121,7 @@ class Choice(NamedTuple):
     others: list[tuple[str, float]]  # best first, with the chosen one if it is among them
 
 
-class Searched(NamedTuple):
+class SearchTree(NamedTuple):
     """A beam search with all candidates."""
 
     trace: Trace
@@ -129,7 +129,7 @@ class Searched(NamedTuple):
     paths: list[list[int]]  # the tokens of the n best, with the end symbol if they ended
 
 
-class Vectors(NamedTuple):
+class ShownVectors(NamedTuple):
     """Embeddings: of the vocabulary, and of the input in its context."""
 
     names: list[str]
@@ -179,10 +179,10 @@ class Inspected:
     target: Sequence[str] = ()
     batch: Any = None
     hypotheses: Sequence[Hypothesis] = ()
-    searched: Searched | None = None
-    choices: Sequence[Choice] = ()
+    searched: SearchTree | None = None
+    choices: Sequence[TokenChoice] = ()
     chosen_what: str = ""
-    vectors: Vectors | None = None
+    vectors: ShownVectors | None = None
     weights: tuple[list[str], np.ndarray, str] | None = None
     forecast: Forecasted | None = None
     picture: Pictured | None = None
@@ -224,7 +224,7 @@ def checked(text: str) -> str:
 
 def choices_of(
     logp: Tensor, taken: Sequence[int], names: Sequence[str] | Any, given: Sequence[str] = ()
-) -> list[Choice]:
+) -> list[TokenChoice]:
     """The choice at each position, from log-probabilities [T, C].
 
     Args:
@@ -239,7 +239,7 @@ def choices_of(
     for place, number in enumerate(taken):
         others = zip(top.indices[place].tolist(), top.values[place].tolist(), strict=True)
         found.append(
-            Choice(
+            TokenChoice(
                 given[place] if given else "",
                 names[number],
                 float(probs[place, number]),

@@ -1,7 +1,7 @@
 """What `weft tune` may change in a recipe: for each setting the values that are worth trying.
 
 A task declares its own by overriding `Task.search_space`, which most of them begin with `usual` below, and
-search settings, which need no training, by `Task.decoding_space`. Read next: classify/space.py;
+search settings, which need no training, by `Task.decoding_space`. Read next: classify/task.py;
 ../tune/space.py, which reads a user's file.
 """
 

@@ -8,18 +8,18 @@ import pytest
 
 from weft.errors import ConfigError
 from weft.tasks.classify.model import Bag
-from weft.tasks.classify.reader import Items
+from weft.tasks.classify.reader import BagItems
 
 TEXTS = ["cat cats", "a cat", "dog", "a cat cat"]
 WORDS = [text.split() for text in TEXTS]
 ROWS = [[{"cat": 4, "cats": 5, "a": 6, "dog": 7}[word] for word in words] for words in WORDS]
 
 
-def learn(**settings: object) -> Items:
-    return Items.learn(Bag(**settings), ROWS, WORDS)  # type: ignore[arg-type]
+def learn(**settings: object) -> BagItems:
+    return BagItems.learn(Bag(**settings), ROWS, WORDS)  # type: ignore[arg-type]
 
 
-def spelled(items: Items, tokens: list[int], words: list[str]) -> Counter[str]:
+def spelled(items: BagItems, tokens: list[int], words: list[str]) -> Counter[str]:
     """What is counted of a text, letters alone."""
     counts = items.counted(tokens, words)
     letters = {items.kept[n - 1][0]: count for n, count in counts.items()}

@@ -19,8 +19,7 @@ from weft.tasks.memory.data import Fresh, MemoryData, Problem
 from weft.tasks.memory.evaluation import evaluate
 from weft.tasks.memory.model import MemoryModel
 from weft.tasks.memory.predictor import Rememberer
-from weft.tasks.memory.ready import MemoryPipeline, MemoryTraining
-from weft.tasks.memory.task import MemoryTask
+from weft.tasks.memory.task import MemoryPipeline, MemoryTask, MemoryTraining
 from weft.tasks.predictor import answered
 
 

@@ -8,9 +8,9 @@ import torch
 
 from tests.tasks.prose.test_scoring import SIZE, model, stream, walked
 from weft.tasks.language.cache import SHARPNESS, Cache, cached_logp
-from weft.tasks.language.mixture import Parts, Weights, counted, halves, mixed, ngram_logp
+from weft.tasks.language.mixture import MixtureParts, MixtureWeights, counted, halves, mixed, ngram_logp
 from weft.tasks.language.scoring import token_logp
-from weft.tasks.language.step import Mixed, Reader, expected
+from weft.tasks.language.step import Mixture, StepReader, expected
 from weft.tasks.language.stream import Stream
 from weft.text.vocabulary import EOS
 
@@ -55,9 +55,9 @@ def test_a_search_sees_what_scoring_sees(with_ngrams: bool, size: int) -> None:
     text = Stream(np.array([EOS, *row, *more], np.int32), 2, 0, 0)
     made = counted(stream(2), size=SIZE, kind="x", batching="stream", order=3) if with_ngrams else None
     both = cached_logp(model(), text, size)
-    parts = Parts(both.neural, None if made is None else ngram_logp(made, text), both.cache)
-    want = parts.mixed(Weights(0.3, 0.2, 4.0))
-    reader = Reader(model(), None, Mixed(made, 0.3 if with_ngrams else 0.0, Cache(size, 4.0, 0.2)))
+    parts = MixtureParts(both.neural, None if made is None else ngram_logp(made, text), both.cache)
+    want = parts.mixed(MixtureWeights(0.3, 0.2, 4.0))
+    reader = StepReader(model(), None, Mixture(made, 0.3 if with_ngrams else 0.0, Cache(size, 4.0, 0.2)))
     seen = walked(reader, [[EOS, *row], [EOS, 7, 7]], more)
     got = [float(logp[0, token]) for logp, token in zip(seen, more, strict=False)]
     np.testing.assert_allclose(got, want[len(row) :], atol=1e-10)
@@ -72,19 +72,19 @@ def test_the_tuned_weights_are_the_best_of_all() -> None:
     chance = np.random.default_rng(7)
     neural, ngram = -chance.exponential(1.1, 101), -chance.exponential(1.2, 101)
     cache = np.where(chance.random((len(SHARPNESS), 101)) < 0.4, -np.inf, -chance.exponential(0.9, 101))
-    parts = Parts(neural, ngram, cache)
+    parts = MixtureParts(neural, ngram, cache)
     grid = np.linspace(0, 1, 41)
     best = max(
-        float(parts.mixed(Weights(one, other, sharpness)).sum())
+        float(parts.mixed(MixtureWeights(one, other, sharpness)).sum())
         for sharpness in SHARPNESS
         for one in grid
         for other in grid
     )
     assert float(parts.mixed(parts.tuned()).sum()) >= best - 1e-6
     given = parts.tuned(0.25)
-    along = [float(parts.mixed(Weights(0.25, one, given.sharpness)).sum()) for one in grid]
+    along = [float(parts.mixed(MixtureWeights(0.25, one, given.sharpness)).sum()) for one in grid]
     assert given.ngram == 0.25 and float(parts.mixed(given).sum()) >= max(along) - 1e-6
-    alone = Parts(neural, None, cache).tuned()
+    alone = MixtureParts(neural, None, cache).tuned()
     assert alone.ngram == 0 and alone.cache > 0
     logp, (first, second) = halves(parts)
     assert first == parts.part(slice(50, None)).tuned() and second == parts.part(slice(50)).tuned()
@@ -92,5 +92,5 @@ def test_the_tuned_weights_are_the_best_of_all() -> None:
 
 
 def test_without_a_cache_the_mixture_is_as_before() -> None:
-    parts = Parts(np.array([-1.0, -2.0]), np.array([-2.0, -1.5]))
-    np.testing.assert_array_equal(parts.mixed(Weights(0.3)), mixed(parts.neural, parts.ngram, 0.3))  # type: ignore[arg-type]
+    parts = MixtureParts(np.array([-1.0, -2.0]), np.array([-2.0, -1.5]))
+    np.testing.assert_array_equal(parts.mixed(MixtureWeights(0.3)), mixed(parts.neural, parts.ngram, 0.3))  # type: ignore[arg-type]

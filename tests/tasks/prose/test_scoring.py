@@ -9,11 +9,11 @@ from weft.models import Generator
 from weft.ngram.kneser_ney import kneser_ney
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
-from weft.tasks.language.mixture import Parts, counted, halves, mixed, ngram_logp, tuned, with_starts
-from weft.tasks.language.model import Embedding, ProseModel, grows
+from weft.tasks.language.mixture import MixtureParts, counted, halves, mixed, ngram_logp, tuned, with_starts
+from weft.tasks.language.model import ProseModel, TokenEmbedding, grows
 from weft.tasks.language.scoring import token_logp
-from weft.tasks.language.step import Mixed, Reader
-from weft.tasks.language.stream import Pieces, Stream, Windows, cut, line_batches, lines_of
+from weft.tasks.language.step import Mixture, StepReader
+from weft.tasks.language.stream import RandomWindows, Stream, StreamPieces, cut, line_batches, lines_of
 from weft.text.vocabulary import EOS, PAD, SOS
 
 SIZE = 13
@@ -27,7 +27,7 @@ def model(kind: str = "recurrent", limit: int = 11) -> Generator:
             size, size=6, num_layers=2, num_heads=2, positions="learned", max_length=limit
         ),
     }
-    settings = Embedding(size=6, dropout=0.0)
+    settings = TokenEmbedding(size=6, dropout=0.0)
     return ProseModel(decoder=decoders[kind], embedding=settings).build(SIZE).double().eval()
 
 
@@ -93,7 +93,7 @@ def test_by_lines_is_each_line_token_by_token(kind: str) -> None:
 
 def test_pieces_cover_the_text_and_say_where_they_begin_anew() -> None:
     text = stream()
-    plan, read = Pieces(text.size, rows=3, length=7), [[], [], []]
+    plan, read = StreamPieces(text.size, rows=3, length=7), [[], [], []]
     for starts in plan.epoch(0):
         batch = cut(text.tokens, starts, min(7, plan.part - int(starts[0])))
         for row, out in zip(read, batch.target_out.tolist(), strict=True):
@@ -104,7 +104,7 @@ def test_pieces_cover_the_text_and_say_where_they_begin_anew() -> None:
 
 def test_windows_are_drawn_anew_each_epoch_and_line_batches_hold_each_line_once() -> None:
     text = stream()
-    plan = Windows(text.size, rows=2, length=5, seed=1)
+    plan = RandomWindows(text.size, rows=2, length=5, seed=1)
     first, again, second = plan.epoch(0), plan.epoch(0), plan.epoch(1)
     assert all((one == other).all() for one, other in zip(first, again, strict=True))
     assert any((one != other).any() for one, other in zip(first, second, strict=True))
@@ -151,13 +151,13 @@ def test_the_mixture_is_its_formula_and_the_tuned_weight_the_best_of_all() -> No
     grid = np.linspace(0, 1, 2001)
     best = grid[np.argmax([mixed(one, other, weight).sum() for weight in grid])]
     assert abs(tuned(one, other) - best) <= 1 / 2000
-    logp, (first, second) = halves(Parts(one, other))
+    logp, (first, second) = halves(MixtureParts(one, other))
     assert first.ngram == tuned(one[48:], other[48:]) and second.ngram == tuned(one[:48], other[:48])
     np.testing.assert_allclose(logp[:48], mixed(one[:48], other[:48], first.ngram))
     np.testing.assert_allclose(logp[48:], mixed(one[48:], other[48:], second.ngram))
 
 
-def walked(reader: Reader, rows: list[list[int]], more: list[int]) -> list[Tensor]:
+def walked(reader: StepReader, rows: list[list[int]], more: list[int]) -> list[Tensor]:
     """The distributions that a search sees while it writes `more` after each row."""
     state, token = reader.start(rows)
     found = []
@@ -175,7 +175,7 @@ def test_a_step_mixes_what_scoring_mixes(bound: bool, order: int) -> None:
     more, row = [5, EOS, 6, 7, EOS], [8, 9]
     text = Stream(np.array([EOS, *row, *more], np.int32), 2, 0, 0)
     want = mixed(token_logp(model(), text, "stream", length=5), ngram_logp(made, text), 0.3)
-    seen = walked(Reader(model(), None, Mixed(made, 0.3)), [[EOS, *row]], more)
+    seen = walked(StepReader(model(), None, Mixture(made, 0.3)), [[EOS, *row]], more)
     got = [float(logp[0, token]) for logp, token in zip(seen, more, strict=False)]
     np.testing.assert_allclose(got, want[len(row) :], atol=1e-10)
     np.testing.assert_allclose(np.exp(seen[2].numpy()).sum(1), 1.0, atol=1e-10)
@@ -184,7 +184,7 @@ def test_a_step_mixes_what_scoring_mixes(bound: bool, order: int) -> None:
 def test_a_full_window_forgets_its_older_half() -> None:
     net, limit = model("transformer", limit=6), 6
     more = [4, 5, 6, 7, 8, 9, 10, 11]
-    seen = walked(Reader(net, limit), [[EOS, 12], [EOS, 4]], more)
+    seen = walked(StepReader(net, limit), [[EOS, 12], [EOS, 4]], more)
     read = [EOS, 12, *more]
     kept = 0
     for place, logp in enumerate(seen):

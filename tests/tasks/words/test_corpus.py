@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from weft.errors import DataError
-from weft.tasks.embeddings.corpus import Corpus, Pieces, Table, Windows, WordList
+from weft.tasks.embeddings.corpus import CooccurrenceTable, Corpus, ShuffledPieces, WordList, WordWindows
 
 LINES = [["a", "b", "a", "c"], ["b"], ["rare", "c", "a"], []]
 
@@ -30,21 +30,21 @@ def test_the_table_is_the_sum_over_pairs_of_a_line(window: int) -> None:
             for j, second in enumerate(line):
                 if 0 < abs(i - j) <= window:
                     wanted[first, second] += 1 / abs(i - j)  # type: ignore[assignment]
-    table = Table(Corpus(LINES, known()), 3, window=window)
+    table = CooccurrenceTable(Corpus(LINES, known()), 3, window=window)
     cells = table.batch(np.arange(len(table)) + len(table))  # of the second epoch
     found = zip(cells.words.tolist(), cells.others.tolist(), cells.counts.tolist(), strict=True)
     assert {(i, j): x for i, j, x in found} == {pair: pytest.approx(x) for pair, x in wanted.items()}
 
 
 def test_an_epoch_has_every_piece_once_and_no_number_comes_again() -> None:
-    plan = Pieces(7, 3, 1)
+    plan = ShuffledPieces(7, 3, 1)
     first, second = (np.concatenate(plan.epoch(number)) for number in (0, 1))
     assert sorted(first) == list(range(7)) and sorted(second) == list(range(7, 14))
     assert list(first) != list(second - 7)
 
 
 def test_without_subsampling_a_batch_is_the_text_and_the_same_numbers_give_the_same_batch() -> None:
-    windows = Windows(
+    windows = WordWindows(
         Corpus(LINES, known()), known().counts, window=3, subsample=0, length=5, noise=7, seed=1
     )
     batch, again = windows.batch(np.array([1, 0])), windows.batch(np.array([1, 0]))
@@ -57,7 +57,7 @@ def test_without_subsampling_a_batch_is_the_text_and_the_same_numbers_give_the_s
 def test_words_are_kept_and_noise_is_drawn_as_often_as_the_formulas_say() -> None:
     lines = [["x"] * 9 + ["y"]] * 2000
     words = WordList.learn(lines, min_count=1)
-    windows = Windows(
+    windows = WordWindows(
         Corpus(lines, words), words.counts, window=2, subsample=0.05, length=100, noise=256, seed=1
     )
     batch = windows.batch(np.arange(len(windows)))

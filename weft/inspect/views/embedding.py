@@ -9,7 +9,7 @@ from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected, Vectors
+from weft.tasks.inspection import Inspected, ShownVectors
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class EmbeddingView(View):
     title = "Embeddings"
     order = 60
 
-    def __init__(self, vectors: Vectors) -> None:
+    def __init__(self, vectors: ShownVectors) -> None:
         self.vectors = vectors
         self.rows = list(dict.fromkeys(vectors.chosen))[:SHOWN]
         self.near = nearest(vectors.table, self.rows, NEIGHBOURS)

@@ -9,7 +9,7 @@ from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
 from weft.run import LoadedRun
-from weft.tasks.inspection import Choice, Inspected
+from weft.tasks.inspection import Inspected, TokenChoice
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ class TokensView(View):
     title = "Probabilities"
     order = 15
 
-    def __init__(self, choices: Sequence[Choice], what: str) -> None:
+    def __init__(self, choices: Sequence[TokenChoice], what: str) -> None:
         self.choices, self.what = choices, what
 
     @classmethod

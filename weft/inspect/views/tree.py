@@ -8,7 +8,7 @@ from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
 from weft.run import LoadedRun
 from weft.search.trace import FATES, Candidate
-from weft.tasks.inspection import Inspected, Searched
+from weft.tasks.inspection import Inspected, SearchTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ class TreeView(View):
     title = "Search tree"
     order = 20
 
-    def __init__(self, searched: Searched) -> None:
+    def __init__(self, searched: SearchTree) -> None:
         self.searched = searched
         self.candidates: list[Candidate] = searched.trace.candidates
 

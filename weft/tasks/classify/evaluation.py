@@ -19,7 +19,7 @@ from weft.metrics.label_sets import by_label, label_f1
 from weft.metrics.naive_bayes import NaiveBayes, grams
 from weft.metrics.scored import Scored, scored
 from weft.tasks.classify.data import names_of
-from weft.tasks.classify.predictor import Classifier
+from weft.tasks.classify.predictor import TextClassifier
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.labels.calibration import Confidence, confidence_of
 from weft.tasks.labels.evaluation import ClassEvaluation
@@ -65,7 +65,7 @@ class LabelEvaluation(ClassEvaluation):
 
 
 def evaluate(
-    classifier: Classifier,
+    classifier: TextClassifier,
     texts: Sequence[str],
     labels: Sequence[str],
     *,
@@ -158,7 +158,7 @@ class SeveralEvaluation(Evaluation):
 
 
 def evaluate_several(
-    classifier: Classifier,
+    classifier: TextClassifier,
     texts: Sequence[str],
     labels: Sequence[str],
     *,

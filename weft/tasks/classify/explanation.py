@@ -11,7 +11,7 @@ import torch
 
 from weft.models import Predictor
 from weft.probe import probe
-from weft.tasks.classify.reader import Decided, Items, Reader
+from weft.tasks.classify.reader import BagItems, LabelDecision, LabelReader
 from weft.text.vocabulary import EOS, SOS, Word
 
 
@@ -20,11 +20,11 @@ class Explanation(NamedTuple):
 
     words: list[str]
     weights: np.ndarray  # [words], their sum is 1
-    decided: Decided
+    decided: LabelDecision
     shown: str  # which weights these are
 
 
-def explain(model: Predictor, reader: Reader, text: str) -> Explanation:
+def explain(model: Predictor, reader: LabelReader, text: str) -> Explanation:
     """Decide on a text, and weigh its words.
 
     The weights are the attention of a pool with learned queries (the mean over the queries). For any other
@@ -56,7 +56,7 @@ def explain(model: Predictor, reader: Reader, text: str) -> Explanation:
 
 
 def _of_tokens(
-    items: Items,
+    items: BagItems,
     counted: Mapping[int, int],
     tokens: Sequence[int],
     words: Sequence[Word],

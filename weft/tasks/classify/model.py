@@ -28,7 +28,7 @@ from weft.tasks.labels.weights import ClassWeights, check_weights
 
 
 @dataclass(frozen=True, kw_only=True)
-class Embedding:
+class TextEmbedding:
     """How tokens become vectors.
 
     Args:
@@ -119,7 +119,7 @@ class LabelModel:
 
     encoder: Callable[..., Encoder] = RecurrentEncoder
     pool: Callable[..., Pool] = Mean
-    embedding: Embedding = field(default_factory=Embedding)
+    embedding: TextEmbedding = field(default_factory=TextEmbedding)
     dropout: DropoutRate = 0.3
     smoothing: float = 0.0
     class_weights: ClassWeights = "none"

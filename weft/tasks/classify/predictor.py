@@ -1,30 +1,49 @@
 """A trained classifier: texts in, a class for each and its probability out, in order.
 
-A table that has a header is written again with new columns, so its header is an input and an answer too.
+`inspect_text` is what `weft inspect` shows, `export_classifier` what `weft export` writes. A table that has a
+header is written again with new columns, so its header is an input and an answer too.
 Read next: explanation.py, how much each word weighed.
 """
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from weft.data.batching import length_groups
 from weft.data.labelled import MARK, Labelled, LabelledText, kind_of
 from weft.errors import ConfigError, DataError
 from weft.models import Predictor
+from weft.nn.embed.contextual import InContext
+from weft.nn.embed.grams import Grams
+from weft.store import files
 from weft.tasks import predictor
 from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.explanation import Explanation, explain
-from weft.tasks.classify.reader import Decided, Reader
+from weft.tasks.classify.reader import LabelDecision, LabelReader
+from weft.tasks.contextual import not_in_a_graph
 from weft.tasks.each import Failure, windows
+from weft.tasks.exported import Exported, Graph, ragged_mask, some_of
+from weft.tasks.inspection import (
+    Inspected,
+    ShownVectors,
+    TokenChoice,
+    around,
+    sentences,
+    table_of,
+)
 from weft.tasks.labels.calibration import calibrated
 from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Unanswered
+from weft.text.portable import portable
+from weft.text.vocabulary import EOS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +51,7 @@ if TYPE_CHECKING:
 PREDICTED = "predicted"
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row of a table."""
 
     table: LabelledText
@@ -49,15 +68,15 @@ class Row(NamedTuple):
         return text.getvalue().removesuffix("\n")
 
 
-class Asked(NamedTuple):
+class ClassifyInput(NamedTuple):
     """A text to classify."""
 
     text: str
-    row: Row | None = None  # of its table, if that has a header
+    row: TableRow | None = None  # of its table, if that has a header
     wrong: str = ""  # why the row cannot be read, with its place
 
 
-class Header(Answer):
+class HeaderRow(Answer):
     """The header of a table, with the new columns.
 
     Args:
@@ -65,7 +84,7 @@ class Header(Answer):
         classes: those that get a column for their probability.
     """
 
-    def __init__(self, row: Row, classes: Sequence[str]) -> None:
+    def __init__(self, row: TableRow, classes: Sequence[str]) -> None:
         self._row = row
         self._classes = classes
 
@@ -80,7 +99,7 @@ class Header(Answer):
         return None
 
 
-class Classified(Answer):
+class LabelAnswer(Answer):
     """The class of a text.
 
     Args:
@@ -93,8 +112,8 @@ class Classified(Answer):
 
     def __init__(
         self,
-        asked: Asked,
-        decided: Decided,
+        asked: ClassifyInput,
+        decided: LabelDecision,
         classes: Sequence[str],
         *,
         scores: bool,
@@ -138,7 +157,7 @@ class Classified(Answer):
         return "" if self._asked.row is None else str(self._asked.row.number)
 
 
-class Unclassified(Unanswered):
+class UnlabelledRow(Unanswered):
     """A row of a table whose text has no class: its new cells are empty.
 
     Args:
@@ -147,7 +166,7 @@ class Unclassified(Unanswered):
         empty: number of new cells.
     """
 
-    def __init__(self, wrong: str, row: Row, empty: int) -> None:
+    def __init__(self, wrong: str, row: TableRow, empty: int) -> None:
         super().__init__(wrong)
         self._line = row.line([""] * empty)
 
@@ -173,7 +192,7 @@ def order(classes: Sequence[str], wanted: Sequence[str]) -> list[int]:
     return [list(classes).index(name) for name in wanted]
 
 
-class Classifier(predictor.Predictor[Asked]):
+class TextClassifier(predictor.Predictor[ClassifyInput]):
     """Classifies texts with a model and its reader.
 
     Args:
@@ -193,10 +212,10 @@ class Classifier(predictor.Predictor[Asked]):
     def __init__(
         self,
         model: Predictor,
-        reader: Reader,
+        reader: LabelReader,
         data: LabelData,
         *,
-        others: Sequence["Classifier"] = (),
+        others: Sequence["TextClassifier"] = (),
         scores: bool = False,
     ) -> None:
         self.model = model
@@ -205,49 +224,49 @@ class Classifier(predictor.Predictor[Asked]):
         self._others = [(other, order(other.reader.classes, reader.classes)) for other in others]
         self._scores = scores
 
-    def parse(self, raw: Raw, place: Place) -> Asked:
+    def parse(self, raw: Raw, place: Place) -> ClassifyInput:
         """A text; the `__label__x` that may begin a line of a file is left out."""
         text = str(raw)
         marked = place.line > 0 and text.startswith(MARK)
-        return Asked(text.partition(" ")[2] if marked else text)
+        return ClassifyInput(text.partition(" ")[2] if marked else text)
 
-    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[Asked]]:
+    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[ClassifyInput]]:
         """The lines of a file, or the header (where there is one) and the rows of a table."""
         if not isinstance(source, Path) or kind_of(source) == "lines":
             yield from super().inputs(source)
             return
         table = self._data.read(source, label=self._data.text, unlabelled=True)
         if table.headed:
-            yield Given(Place(str(source), 1), Asked("", Row(table, table.names, 0)))
+            yield Given(Place(str(source), 1), ClassifyInput("", TableRow(table, table.names, 0)))
         for number, one in enumerate(table.rows(), 1):
             if isinstance(one, Labelled):
-                row = Row(table, list(one.cells.values()), number) if table.headed else None
+                row = TableRow(table, list(one.cells.values()), number) if table.headed else None
                 empty = "" if one.text.strip() else f"{source}:{one.number}: the text is empty; write one"
                 if empty and row is None:
                     yield Given(Place(str(source), one.number), DataError(empty))
                 else:
-                    yield Given(Place(str(source), one.number), Asked(one.text, row, empty))
+                    yield Given(Place(str(source), one.number), ClassifyInput(one.text, row, empty))
             elif one.kind == "file":  # the rest cannot be read
                 raise one.error()
             elif table.headed:
-                row = Row(table, [""] * len(table.names), number)
-                yield Given(Place(str(source), one.line), Asked("", row, str(one)))
+                row = TableRow(table, [""] * len(table.names), number)
+                yield Given(Place(str(source), one.line), ClassifyInput("", row, str(one)))
             else:
                 yield Given(Place(str(source), one.line), one.error())
 
-    def answers(self, inputs: Sequence[Asked]) -> Iterator[Answer]:
+    def answers(self, inputs: Sequence[ClassifyInput]) -> Iterator[Answer]:
         decided = self.classify([one.text for one in inputs if not (one.wrong or _is_header(one))])
         for one in inputs:
             if one.row is not None and _is_header(one):
-                yield Header(one.row, self.reader.classes if self._scores else ())
+                yield HeaderRow(one.row, self.reader.classes if self._scores else ())
             elif one.row is not None and one.wrong:
                 yield self._unclassified(one.wrong, one.row)
             else:
                 classes = self.reader.classes
-                yield Classified(one, next(decided), classes, scores=self._scores, explain=self.explain)
+                yield LabelAnswer(one, next(decided), classes, scores=self._scores, explain=self.explain)
 
-    def unanswered(self, given: Given[Asked], why: Failure) -> Answer:
-        if isinstance(given.value, Asked) and given.value.row is not None:
+    def unanswered(self, given: Given[ClassifyInput], why: Failure) -> Answer:
+        if isinstance(given.value, ClassifyInput) and given.value.row is not None:
             return self._unclassified(given.place.why(why), given.value.row)
         return super().unanswered(given, why)
 
@@ -261,7 +280,7 @@ class Classifier(predictor.Predictor[Asked]):
             raise TypeError(f"expected one text, got {type(raw).__name__}; for many use classify(texts)")
         return next(self.classify([raw])).label
 
-    def classify(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[Decided]:
+    def classify(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[LabelDecision]:
         """The class of each text, in order.
 
         Args:
@@ -279,7 +298,7 @@ class Classifier(predictor.Predictor[Asked]):
                 probs = probs + np.stack([one.probs[places] for one in other.classify(read, window=window)])
             yield from map(self.reader.decide, probs / (1 + len(self._others)))
 
-    def attempts_at(self, texts: Iterable[str]) -> Iterator[Decided | Failure]:
+    def attempts_at(self, texts: Iterable[str]) -> Iterator[LabelDecision | Failure]:
         """Like `classify`, with an error instead of the class of a text that the model cannot read."""
         return windows(texts, self.classify, WINDOW)
 
@@ -297,18 +316,18 @@ class Classifier(predictor.Predictor[Asked]):
         """How much each word of a text weighed in the decision; see explanation.py."""
         return explain(self.model, self.reader, text)
 
-    def _unclassified(self, wrong: str, row: Row) -> Unclassified:
-        return Unclassified(wrong, row, 1 + len(self.reader.classes) * self._scores)
+    def _unclassified(self, wrong: str, row: TableRow) -> UnlabelledRow:
+        return UnlabelledRow(wrong, row, 1 + len(self.reader.classes) * self._scores)
 
-    def _window(self, read: Sequence[str]) -> list[Decided]:
+    def _window(self, read: Sequence[str]) -> list[LabelDecision]:
         rows = self.reader.encode(read)
-        results: dict[int, Decided] = {}
+        results: dict[int, LabelDecision] = {}
         for group in length_groups([len(row) for row in rows], TOKENS):
             decided = self._batch([rows[n] for n in group], [read[n] for n in group])
             results.update(zip(group, decided, strict=True))
         return [results[number] for number in range(len(read))]
 
-    def _batch(self, rows: list[list[int]], texts: list[str]) -> list[Decided]:
+    def _batch(self, rows: list[list[int]], texts: list[str]) -> list[LabelDecision]:
         device = next(self.model.parameters()).device
         source, mask = self.reader.source(rows, texts)
         with torch.inference_mode():
@@ -317,5 +336,135 @@ class Classifier(predictor.Predictor[Asked]):
         return [self.reader.decide(row) for row in probs]
 
 
-def _is_header(asked: Asked) -> bool:
+def _is_header(asked: ClassifyInput) -> bool:
     return asked.row is not None and asked.row.number == 0
+
+
+def inspect_text(classifier: TextClassifier, text: str, valid: Callable[[], Iterable[str]]) -> Inspected:
+    """A text and its class: the weights of its words, and the probabilities of the classes.
+
+    Args:
+        classifier: may read tokens in order or a bag.
+        text: to inspect.
+        valid: opens the validation texts.
+    """
+    reader, model = classifier.reader, classifier.model
+    rows = reader.encode([text])
+    explanation = classifier.explain(text)
+    decided = explanation.decided
+    device = next(model.parameters()).device
+    batch = reader.batch(rows, [decided.label], [text]).to(device)
+    order = decided.probs.argsort()[::-1][:12]
+    others = [(reader.classes[int(n)], float(decided.probs[n])) for n in order]
+    pieces = reader.vocabulary.pieces(rows[0])
+    vectors, ordered = None, reader.items is None
+    table = table_of(model.embed, len(reader.vocabulary)) if ordered else None
+    if table is not None and rows[0]:
+
+        def context(line: str) -> tuple[list[str], np.ndarray] | None:
+            row = reader.encode([line])
+            given = reader.batch(row, [reader.classes[0]], [line]).to(device)
+            with torch.no_grad():
+                memory = model.memory(given.source, given.source_mask)
+            states = memory.states[0].float().cpu().numpy()
+            return (reader.vocabulary.pieces(row[0]), states) if len(states) == len(row[0]) else None
+
+        own = context(text)
+        names = reader.vocabulary.pieces(range(len(reader.vocabulary)))
+        beside = None
+        if own is not None:
+            beside = around(sentences(valid), context)
+        vectors = ShownVectors(names, table, rows[0], pieces, None if own is None else own[1], beside)
+    return Inspected(
+        text=text,
+        answer=f"{decided.label} ({decided.prob:.1%})",
+        source=pieces if ordered else (),
+        batch=batch,
+        choices=[TokenChoice("", decided.label, decided.prob, others)],
+        chosen_what="the classes of the text",
+        vectors=vectors,
+        weights=(explanation.words, explanation.weights, explanation.shown),
+    )
+
+
+SEED = 1
+
+
+class TokenClasses(nn.Module):
+    """Tokens and their mask to log-probabilities."""
+
+    def __init__(self, model: Predictor, temperature: float) -> None:
+        super().__init__()
+        self.model = model
+        self.temperature = temperature
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """[B, S] int64 and [B, S] bool to [B, C]."""
+        return calibrated(self.model(tokens, mask)[:, 0], self.temperature)
+
+
+class BagClasses(nn.Module):
+    """Items, their weights and their mask to log-probabilities."""
+
+    def __init__(self, model: Predictor, temperature: float) -> None:
+        super().__init__()
+        self.model = model
+        self.temperature = temperature
+
+    def forward(self, tokens: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
+        """[B, S] int64, [B, S] and [B, S] bool to [B, C]."""
+        return calibrated(self.model(Grams(tokens, weights), mask)[:, 0], self.temperature)
+
+
+def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[str]]) -> Exported:
+    """A classifier as one graph: tokens, or the weighted items of a bag, to log-probabilities of classes.
+
+    Args:
+        classifier: of a trained model.
+        valid: opens the validation texts.
+
+    Raises:
+        ConfigError: the classifier reads words in context from another run.
+    """
+    reader, model = classifier.reader, classifier.model
+    if isinstance(model.embed, InContext):
+        raise not_in_a_graph()
+    both = _inputs(reader.num_items, 3, 7), _inputs(reader.num_items, 2, 10)
+    contents: dict[str, bytes] = {"tokenizer.json": portable(reader.vocabulary)}
+    settings: dict[str, Any] = {
+        "kind": "classifier",
+        "vocabulary": "tokenizer.json",
+        "classes": reader.classes,
+        "separator": reader.separator,
+        "thresholds": None if reader.separator is None else list(reader.thresholds),
+        "max_length": reader.max_length,
+        "bag": None,
+    }
+    module: nn.Module = TokenClasses(model, reader.temperature)
+    if reader.items is not None:
+        module, bag = BagClasses(model, reader.temperature), asdict(reader.items.bag)
+        named = {name: bag[name] for name in ("ngrams", "edges", "weight")}
+        letters = None if bag["letters"] is None else list(bag["letters"])
+        settings["bag"] = {**named, "letters": letters, "items": "items.json"}
+        items = {"items": reader.items.kept, "documents": reader.items.documents, "texts": reader.items.total}
+        contents["items.json"] = files.to_json(items)
+    else:
+        both = tuple({name: each[name] for name in ("tokens", "mask")} for each in both)  # type: ignore[assignment]
+    graph = Graph("scores", module, both, ["logp"])
+
+    def drawn(count: int) -> Sequence[str]:
+        draw, numbers = random.Random(SEED), range(EOS + 1, len(reader.vocabulary))
+        rows = (draw.choices(numbers, k=draw.randint(1, 20)) for _ in range(count))
+        return [reader.vocabulary.decode(row) for row in rows]
+
+    def examples(count: int) -> Sequence[str]:
+        return some_of(valid, count, lambda: drawn(count))
+
+    return Exported([graph], settings, contents, examples, program="labels")
+
+
+def _inputs(items: int, rows: int, steps: int) -> Mapping[str, Tensor]:
+    draw = torch.Generator().manual_seed(rows)
+    mask = ragged_mask(rows, steps)
+    tokens = torch.randint(min(EOS + 1, items - 1), items, (rows, steps), generator=draw)
+    return {"tokens": tokens * mask, "weights": torch.rand(rows, steps, generator=draw) * mask, "mask": mask}

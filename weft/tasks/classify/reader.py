@@ -23,7 +23,7 @@ from weft.store import jsonfile
 from weft.tasks.classify.data import names_of
 from weft.tasks.classify.heads import USUAL
 from weft.tasks.classify.model import Bag
-from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.labels.base import LabelBatch
 from weft.tasks.seq2seq.batch import pad
 from weft.text.loading import load_vocabulary
 from weft.text.normalise import words_of
@@ -35,7 +35,7 @@ Item = tuple[Hashable, ...]
 _CACHE = 200_000  # words whose letter n-grams are cached: text repeats itself
 
 
-class Items:
+class BagItems:
     """The known items of a bag.
 
     Args:
@@ -58,7 +58,7 @@ class Items:
         self._rarity = rarity.double().numpy()
 
     @classmethod
-    def learn(cls, bag: Bag, rows: Iterable[Sequence[int]], words: Iterable[Sequence[str]]) -> "Items":
+    def learn(cls, bag: Bag, rows: Iterable[Sequence[int]], words: Iterable[Sequence[str]]) -> "BagItems":
         """The most frequent items of the training texts; among equally frequent ones, those seen first.
 
         Args:
@@ -154,7 +154,7 @@ class SavedReader(jsonfile.Form):
     texts: jsonfile.Count | None = None
 
 
-class Decided(NamedTuple):
+class LabelDecision(NamedTuple):
     """The class of a text, or its labels."""
 
     label: str  # several are joined by the separator
@@ -167,7 +167,7 @@ class Decided(NamedTuple):
         return float(self.probs.max())
 
 
-class Reader:
+class LabelReader:
     """Texts to batches.
 
     Args:
@@ -189,7 +189,7 @@ class Reader:
         vocabulary: Vocabulary,
         classes: Sequence[str],
         *,
-        items: Items | None,
+        items: BagItems | None,
         max_length: int,
         separator: str | None = None,
         finer: Sequence[tuple[str, str]] = (),
@@ -217,7 +217,7 @@ class Reader:
         max_length: int,
         separator: str | None = None,
         finer: Sequence[str] = (),
-    ) -> "Reader":
+    ) -> "LabelReader":
         """Learn the classes and the items; among equally frequent items, those seen first.
 
         A class all of whose texts lack a subclass is its own.
@@ -230,7 +230,7 @@ class Reader:
         given: dict[str, Any] = {"max_length": max_length, "separator": separator, "finer": sorted(pairs)}
         reader = cls(vocabulary, classes, items=None, **given)
         if bag is not None:
-            reader.items = Items.learn(bag, reader.encode(texts), map(reader.split, texts))
+            reader.items = BagItems.learn(bag, reader.encode(texts), map(reader.split, texts))
         return reader
 
     @property
@@ -269,12 +269,12 @@ class Reader:
             row[[self._class[name] for name in names_of(label, self.separator) if name in self._class]] = 1.0
         return found
 
-    def decide(self, probs: np.ndarray) -> Decided:
+    def decide(self, probs: np.ndarray) -> LabelDecision:
         """The likeliest class, or every label above its threshold."""
         if self.separator is None:
-            return Decided(self.classes[int(probs.argmax())], probs)
+            return LabelDecision(self.classes[int(probs.argmax())], probs)
         names = [self.classes[n] for n in np.flatnonzero(probs >= np.array(self.thresholds))]
-        return Decided(self.separator.join(names), probs, names)
+        return LabelDecision(self.separator.join(names), probs, names)
 
     def counted(self, tokens: Sequence[int], text: str) -> Counter[int]:
         """The count of each known item of the bag in a text, whose tokens are given too."""
@@ -325,7 +325,9 @@ class Reader:
         jsonfile.save(run / "tokenizer.classes.json", plain)
 
     @classmethod
-    def load(cls, run: Path, *, bag: Bag | None, max_length: int, separator: str | None = None) -> "Reader":
+    def load(
+        cls, run: Path, *, bag: Bag | None, max_length: int, separator: str | None = None
+    ) -> "LabelReader":
         """Read what `save` wrote.
 
         Raises:
@@ -341,7 +343,7 @@ class Reader:
                 raise CheckpointError(f"{path}: expected a number of documents for each item; {remedy}")
             if any(not item or len({type(part) for part in item}) > 1 for item in saved.items):
                 raise CheckpointError(f"{path}: expected items of tokens or letters, got another; {remedy}")
-            items = Items(
+            items = BagItems(
                 bag, [tuple(item) for item in saved.items], counts if rare else (), saved.texts or 0
             )
         vocabulary = load_vocabulary(run / "tokenizer.json")

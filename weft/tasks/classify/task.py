@@ -1,43 +1,349 @@
 """Classification: a text has one of several classes.
 
-Read next: data.py, reader.py, model.py, ready.py, start.py, predictor.py, evaluation.py.
+Read next: data.py, reader.py, model.py, predictor.py, evaluation.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
 import torch
+from torch import nn
 
+from weft.data.batching import Batches
 from weft.data.guess import holds_texts
+from weft.data.labelled import Labelled
 from weft.data.report import Report
 from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, DataError, within
-from weft.nn.embed.grams import Grams
+from weft.metrics.f1 import ClassRow, by_class
+from weft.metrics.label_sets import by_label
+from weft.metrics.naive_bayes import NaiveBayes
+from weft.metrics.temperature import fitted
+from weft.models import Predictor
+from weft.nn.embed.contextual import InContext
+from weft.nn.embed.grams import Grams, GramTable
+from weft.nn.embed.tokens import Tokens
+from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
-from weft.tasks import contextual as standing
 from weft.tasks.classify.check import check_labels, columns
 from weft.tasks.classify.data import LabelData
-from weft.tasks.classify.evaluation import LabelEvaluation
-from weft.tasks.classify.heads import check_subclasses
-from weft.tasks.classify.model import LabelModel
-from weft.tasks.classify.reader import Reader
-from weft.tasks.classify.ready import ClassifyPipeline, ClassifyTraining, Texts
-from weft.tasks.classify.space import space
-from weft.tasks.contextual import Standing, whole_words
-from weft.tasks.labels.batch import LabelBatch
-from weft.tasks.labels.calibration import LabelCalibration
+from weft.tasks.classify.evaluation import LabelEvaluation, SeveralEvaluation, evaluate, evaluate_several
+from weft.tasks.classify.heads import check_subclasses, nats, thresholds
+from weft.tasks.classify.model import LabelModel, TextEmbedding
+from weft.tasks.classify.predictor import TextClassifier, export_classifier, inspect_text, order
+from weft.tasks.classify.reader import LabelDecision, LabelReader
+from weft.tasks.contextual import PretrainedContext, whole_words
+from weft.tasks.exported import Exported
+from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.labels.base import LabelBatch, TextLabelTask
+from weft.tasks.labels.calibration import LabelCalibration, outdated
 from weft.tasks.labels.splits import small_validation
+from weft.tasks.labels.weights import weights_of
+from weft.tasks.predictor import Place, separated
 from weft.tasks.seq2seq.batch import pad
-from weft.tasks.space import Recipe, Space
-from weft.tasks.task import SPLITS, Progress, Split, Task
+from weft.tasks.space import Range, Recipe, Space, usual
+from weft.tasks.task import Pipeline, Progress, Split, Training, named_rows
+from weft.tasks.validation import Sample, Validation, first, samples_of
 from weft.text.loading import load_vocabulary
 from weft.wording import plural
 
 
-class Classify(Task):
+def begin(
+    model: Predictor,
+    model_config: LabelModel,
+    reader: LabelReader,
+    rows: Sequence[Sequence[int]],
+    texts: Sequence[str],
+    labels: Sequence[str],
+) -> None:
+    """Fill a new model, in place and without gradients.
+
+    Args:
+        model: as `model_config` built it.
+        model_config: says whether there is a bag, and which vectors are given.
+        reader: of the run.
+        rows: the training texts, encoded.
+        texts, labels: the same texts as they are written, and their classes.
+    """
+    table = model.embed.words if isinstance(model.embed, InContext) else model.embed
+    bag, vectors = model_config.bag, model_config.embedding.vectors
+    if isinstance(table, GramTable):
+        if bag is None or not bag.naive_bayes:
+            return
+        bags = [reader.counted(row, text) for row, text in zip(rows, texts, strict=True)]
+        bayes = NaiveBayes(bags, labels, alpha=bag.alpha)
+        logp = np.zeros((reader.num_items, len(bayes.classes)))
+        logp[[int(str(number)) for number in bayes.items]] = bayes.logp
+        table.begin(torch.from_numpy(logp).float())
+        assert isinstance(model.head, Categorical)
+        model.head.bias.copy_(torch.from_numpy(bayes.prior))
+    elif isinstance(table, Tokens) and vectors is not None:
+        pieces = reader.vocabulary.pieces(range(len(reader.vocabulary)))
+        names = [piece.removeprefix("▁") for piece in pieces]
+        found, size = read_vectors(vectors, set(names))
+        for number, name in enumerate(names):
+            if name in found:
+                table.table.weight[number] = torch.from_numpy(found[name]) / size**0.5
+
+
+class LabelledTexts(NamedTuple):
+    """Texts and their classes."""
+
+    texts: list[str]
+    labels: list[str]
+    lines: list[int]  # of the texts in their file
+    finer: list[str]  # their subclasses, empty where unknown
+
+    @classmethod
+    def of(cls, labelled: Sequence[Labelled], finer: str | None = None) -> "LabelledTexts":
+        """The columns of these rows, and that of their subclasses."""
+        texts, labels = [one.text for one in labelled], [one.label for one in labelled]
+        subclasses = [one.cells.get(finer or "", "").strip() for one in labelled]
+        return cls(texts, labels, [one.number for one in labelled], subclasses)
+
+    def at(self, numbers: Sequence[int]) -> "LabelledTexts":
+        """Some of them."""
+        texts, labels, finer = (
+            [column[n] for n in numbers] for column in (self.texts, self.labels, self.finer)
+        )
+        return LabelledTexts(texts, labels, [self.lines[n] for n in numbers], finer)
+
+
+class ClassifyTraining(Training):
+    """The texts of a training.
+
+    Args:
+        data: the recipe's section.
+        reader: numbers of tokens and classes.
+        train, valid: labelled texts.
+        most: positions of the model; longer training texts are left out. None for no limit.
+    """
+
+    def __init__(
+        self,
+        data: LabelData,
+        reader: LabelReader,
+        train: LabelledTexts,
+        valid: LabelledTexts,
+        most: int | None = None,
+    ) -> None:
+        rows = reader.encode(train.texts)
+        fit = [n for n, row in enumerate(rows) if most is None or len(row) <= most]
+        self.left_out = len(rows) - len(fit)
+        self.train = train.at(fit)
+        self.rows = [rows[n] for n in fit]
+        self._data = data
+        self._reader = reader
+        self._valid = valid
+
+    def plan(self, seed: int) -> Batches:
+        """Batches of texts of similar length."""
+        lengths = np.array([[max(1, len(row))] * 2 for row in self.rows])
+        rows = self._data.batch_rows or None
+        return Batches(lengths, max_tokens=self._data.batch_tokens, max_rows=rows, seed=seed)
+
+    def collate(self, numbers: np.ndarray) -> LabelBatch:
+        chosen = [int(number) for number in numbers]
+        some = self.train.at(chosen)
+        return self._reader.batch([self.rows[n] for n in chosen], some.labels, some.texts, some.finer)
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss, accuracy and mean F1; a text that the model cannot read is wrong, and not in the loss."""
+        assert isinstance(model, Predictor)
+        texts, labels, lines, _ = self._valid
+        found = TextClassifier(model, self._reader, self._data).attempts_at(texts)
+        decided, wrong = separated(found, (Place("validation", line) for line in lines))
+        outputs = ["" if one is None else one.label for one in decided]
+        loss, rows = self._judged(decided, outputs)
+        scores = {
+            "loss": float(loss.mean()) if len(loss) else float("nan"),
+            "accuracy": sum(a == b for a, b in zip(outputs, labels, strict=True)) / len(labels),
+            "f1": sum(row.f1 for row in rows) / len(rows),
+        }
+        samples = [Sample(texts[n], labels[n], outputs[n]) for n in samples_of(len(texts))]
+        return Validation(scores, samples, notes=first(wrong))
+
+    def _judged(
+        self, decided: Sequence[LabelDecision | None], outputs: Sequence[str]
+    ) -> tuple[np.ndarray, list[ClassRow]]:
+        """The nats of each text that was read, and a row of scores for each class."""
+        labels, reader = self._valid.labels, self._reader
+        read = [(one.probs, label) for one, label in zip(decided, labels, strict=True) if one is not None]
+        targets = reader.targets([label for _, label in read]).numpy()
+        if reader.separator is not None:
+            some = {"separator": reader.separator, "labels": reader.classes}
+            loss = nats(np.array([probs for probs, _ in read]), targets) if read else np.zeros(0)
+            return loss, by_label(outputs, labels, **some)  # type: ignore[arg-type]
+        # a class that training never saw has no probability and no part in the loss
+        probs = [float(probs[n]) for (probs, _), n in zip(read, targets, strict=True) if n >= 0]
+        return -np.log(np.maximum(probs, 1e-30)), by_class(outputs, labels)
+
+
+class ClassifyPipeline(Pipeline):
+    """The vocabulary and the classes of a run.
+
+    Args:
+        task: the recipe.
+        reader: numbers of tokens and classes.
+        context: gives words in context by the model of another run; None for none.
+        training: the texts; None for use alone.
+        run: where the temperature of the probabilities is kept; None in training.
+    """
+
+    task: "ClassifyTask"
+    training: ClassifyTraining | None
+
+    def __init__(
+        self,
+        task: "ClassifyTask",
+        reader: LabelReader,
+        *,
+        context: PretrainedContext | None = None,
+        training: ClassifyTraining | None = None,
+        run: Path | None = None,
+    ) -> None:
+        self.task = task
+        self.reader = reader
+        self._run = run
+        self.training = training
+        self._context = context
+
+    def model(self) -> Predictor:
+        """A new model; where training begins, with the given vectors or as naive Bayes."""
+        context = self._context.model() if self._context else None
+        model_config, classes, weights = self.task.model_config, self.reader.classes, list[float]()
+        if self.training is not None:
+            weights = weights_of(model_config.class_weights, classes, self.training.train.labels)
+        several = self.reader.separator is not None
+        model = model_config.build(
+            self.reader.num_items,
+            len(classes),
+            context,
+            weights=weights,
+            several=several,
+            inside=self.reader.inside,
+        )
+        if self.training is not None:
+            with torch.no_grad():
+                begin(model, model_config, self.reader, self.training.rows, *self.training.train[:2])
+        return model
+
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        """See Pipeline.rows; the classes are the rows of the head."""
+        subclasses = [" ".join(pair) for pair in self.reader.finer]
+        of_head = dict.fromkeys(("head.weight", "head.bias"), subclasses or self.reader.classes)
+        if self.reader.items is not None:
+            return of_head
+        found = named_rows(self.reader.vocabulary)
+        if self._context is not None:
+            found["embed.words.table.weight"] = found.pop("embed.table.weight")
+        return {**found, **of_head}
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> TextClassifier:
+        """The trained model: `predict(text)` answers with a class.
+
+        Args:
+            model: in evaluation mode.
+            options: `scores`; `ensemble`, opened runs that decide along; each reads texts its own way.
+
+        Raises:
+            ConfigError: a member is another kind of run, or has other classes; or it is to be drawn.
+        """
+        assert isinstance(model, Predictor)
+        members = options.get("ensemble", ())
+        if members and options.get("plot"):
+            raise ConfigError("--plot: shows the attention of one model; leave out --plot or --ensemble")
+        others = [self._joined(member) for member in members]
+        scores = bool(options.get("scores"))
+        return TextClassifier(model, self.reader, self.task.data, others=others, scores=scores)
+
+    def _joined(self, member: Any) -> TextClassifier:
+        if not isinstance(member.pipeline, ClassifyPipeline):
+            raise ConfigError(f"--ensemble {member.path}: expected a run of the task classify; leave it out")
+        other = member.pipeline.predictor(member.model)
+        with within(f"--ensemble {member.path}"):
+            order(other.reader.classes, self.reader.classes)
+        return other  # type: ignore[no-any-return]
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> LabelEvaluation | SeveralEvaluation:
+        """Scores on a split or another file, with the baselines where the training texts are still there.
+
+        Raises:
+            ConfigError: a member of an ensemble learnt from texts of the split.
+        """
+        source = self.task.data
+        found = list(source.texts(split) if data is None else source.at(data))
+        if not found:
+            raise DataError(f"{data}: expected at least one text, got none")
+        if options.get("calibrate"):
+            self._calibrate(model)
+        train = None
+        with suppress(DataError):
+            train = LabelledTexts.of(list(source.texts("train")))
+        title = source.describe(split) if data is None else data.name
+        members = options.get("ensemble", ())
+        for member in members if data is None else ():
+            if isinstance(member.pipeline, ClassifyPipeline):
+                self._check_unseen(member, split)
+        title += f", {1 + len(members)} runs together" if members else ""
+        title += outdated(self._run)
+        classifier = self.predictor(model, {"ensemble": members})
+        texts, labels, lines, _ = LabelledTexts.of(found)
+        known = None if train is None else train[:2]
+        judge = evaluate if self.reader.separator is None else evaluate_several
+        return judge(classifier, texts, labels, lines=lines, title=title, train=known)
+
+    def _calibrate(self, model: nn.Module) -> None:
+        """Fit the temperature, or the thresholds, to the validation texts, and keep them in the run."""
+        assert isinstance(model, Predictor) and self._run is not None
+        several = self.reader.separator is not None
+        found = self.task.data.texts("valid")
+        valid = [one for one in found if several or self.reader.number(one.label) >= 0]
+        self.reader.temperature = 1.0
+        decided = TextClassifier(model, self.reader, self.task.data).classify([one.text for one in valid])
+        probs = np.stack([one.probs for one in decided])
+        targets = self.reader.targets([one.label for one in valid]).numpy()
+        if several:
+            self.reader.thresholds = thresholds(probs, targets)
+        else:
+            self.reader.temperature = fitted(np.log(np.maximum(probs, 1e-30)), targets)
+        limits = self.reader.thresholds if several else ()
+        LabelCalibration(self.reader.temperature, limits).save(self._run)
+
+    def _check_unseen(self, member: Any, split: Split) -> None:
+        """Refuse a member of an ensemble whose training texts may hold those of the split."""
+        if member.task.data.parts(split) != self.task.data.parts(split):
+            raise ConfigError(
+                f"--ensemble {member.path}: has a different split, so it may have been "
+                "trained on texts tested here; name a run with the same section data"
+            )
+
+    def valid_texts(self) -> Iterable[str]:
+        """The validation texts, as a user would type them."""
+        return (one.text for one in self.task.data.texts("valid"))
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        text = checked(examples.middle() if text is None else text)
+        return inspect_text(self.predictor(model), text, self.valid_texts)
+
+    def exported(self, model: nn.Module) -> Exported:
+        return export_classifier(self.predictor(model), self.valid_texts)
+
+
+class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     """A classifier, from labelled texts.
 
     Args:
@@ -60,39 +366,48 @@ class Classify(Task):
         "f1": "higher",
     }
 
-    def __init__(self, *, data: LabelData, model: LabelModel) -> None:
-        self.data = data
-        self.model_config = model
-
     def about(self) -> str:
         """The corpus or file."""
         return f"texts of {self.data.corpus or Path(str(self.data.train)).name}"
 
     @classmethod
     def search_space(cls, recipe: Recipe) -> Space:
-        return space(recipe)
+        """Pool and network, or the items of a linear model; not what several labels or subclasses refuse."""
+        found = usual(recipe)
+        several, finer = (recipe["data"][name] is not None for name in ("separator", "finer"))
+        if several:
+            del found["model.smoothing"]
+        if recipe["model"]["bag"] is None:
+            pools = Range(
+                values=("mean", "max", "last", {"use": "queries", "num_queries": 4, "score": "additive"})
+            )
+            if recipe["model"]["encoder"]["use"] == "filters":
+                found["model.encoder.widths"] = Range(values=([2, 3], [2, 3, 4], [3, 4, 5], [1, 2, 3, 4, 5]))
+            return {**found, "model.pool": pools}
+        rate = recipe["training"]["optimiser"]["lr"]  # far from it, a linear model diverges or stays at zero
+        initial = {} if several or finer else {"model.bag.naive_bayes": Range(values=(False, True))}
+        return {
+            "training.optimiser.lr": Range(low=rate / 2, high=rate * 2, log=True),
+            "model.bag.ngrams": Range(low=1, high=3, step=1),
+            "model.bag.min_count": Range(low=1, high=5, step=1),
+            "model.bag.weight": Range(values=("presence", "frequency", "tfidf")),
+            **initial,
+            **{name: one for name, one in found.items() if name == "model.smoothing"},
+        }
 
-    def has(self, split: Split) -> bool:
-        return self.data.has(split)
+    @property
+    def embedding(self) -> TextEmbedding:
+        return self.model_config.embedding
 
     def check_ready(self) -> None:
-        """Check that the parts fit together and the files exist."""
         several, finer = self.data.separator is not None, self.data.finer is not None
         self.model_config.check_labels(several=several, finer=finer)
-        with within("model"):
-            self.model_config.build(5, 3)
-        for split in SPLITS:
-            if self.data.has(split):
-                self.data.find(split)
-        if (contextual := self.model_config.embedding.contextual) is not None:
+        if self.embedding.contextual is not None:
             whole_words(self.data.vocabulary.kind)
-            standing.check_ready(contextual, self)
-        vectors, size = self.model_config.embedding.vectors, self.model_config.embedding.size
-        if vectors is not None and (there := read_vectors(vectors, ())[1]) != size:
-            raise ConfigError(
-                f"model: embedding.size is {size}, but the vectors of {vectors} have {there} numbers; "
-                f"set embedding.size: {there}"
-            )
+        super().check_ready()
+
+    def small_model(self) -> Predictor:
+        return self.model_config.build(5, 3)
 
     def rehearse(self) -> Loss:
         """Two texts of three tokens and one."""
@@ -106,10 +421,9 @@ class Classify(Task):
 
     def prepare(self, run: Path, progress: Progress) -> ClassifyPipeline:
         """Learn vocabulary and classes, unless the run has them, and read the texts."""
-        contextual = self.model_config.embedding.contextual
-        stood = None if contextual is None else standing.begin(contextual, self, run)
-        train = Texts.of(list(self.data.texts("train")), self.data.finer)
-        valid = Texts.of(list(self.data.texts("valid")))
+        context = self.begin_context(run)
+        train = LabelledTexts.of(list(self.data.texts("train")), self.data.finer)
+        valid = LabelledTexts.of(list(self.data.texts("valid")))
         if few := small_validation(len(valid.texts), len(train.texts), cut=self.data.hold_out > 0):
             progress(few, 0, 0)
         self.data.check_classes("train", train.labels)
@@ -119,14 +433,14 @@ class Classify(Task):
         if not (run / "tokenizer.classes.json").exists():
             progress("learning the vocabulary", 0, None)
             self._learn(train, run)
-        reader = self._reader(run, stood)
+        reader = self._reader(run, context)
         if unknown := reader.unknown(train.labels):
             raise DataError(
                 f"{self.data.describe('train')}: expected the classes that the model has "
                 f"({', '.join(reader.classes)[:200]}), got {unknown[0]!r}; rename it, or train from "
                 "the beginning"
             )
-        limit = most_positions(self.model_config.build(5, 3))
+        limit = most_positions(self.small_model())
         training = ClassifyTraining(self.data, reader, train, valid, limit)
         if not training.rows:
             raise DataError(
@@ -142,18 +456,18 @@ class Classify(Task):
             0,
             0,
         )
-        return ClassifyPipeline(self, reader, standing=stood, training=training)
+        return ClassifyPipeline(self, reader, context=context, training=training)
 
     def open(self, run: Path) -> ClassifyPipeline:
         """Read vocabulary and classes of the run."""
-        stood = None if self.model_config.embedding.contextual is None else standing.reopen(self, run)
-        reader = self._reader(run, stood)
+        context = self.open_context(run)
+        reader = self._reader(run, context)
         reader.temperature, thresholds = LabelCalibration.load(run)
         if len(thresholds) == len(reader.classes):
             reader.thresholds = list(thresholds)
-        return ClassifyPipeline(self, reader, standing=stood, run=run)
+        return ClassifyPipeline(self, reader, context=context, run=run)
 
-    def _learn(self, train: Texts, run: Path) -> None:
+    def _learn(self, train: LabelledTexts, run: Path) -> None:
         """Learn the vocabulary and the classes; words that have given vectors join the vocabulary."""
         given = self.model_config.embedding.vectors if self.model_config.bag is None else None
         more = list(read_vectors(given)[0]) if given is not None else []
@@ -161,7 +475,7 @@ class Classify(Task):
         if not saved.exists():  # or another run's, by training.start_parts
             self.data.vocabulary.learn([*train.texts, *more]).save(saved)
         vocabulary = load_vocabulary(saved)
-        Reader.learn(
+        LabelReader.learn(
             vocabulary,
             train.texts,
             train.labels,
@@ -171,11 +485,11 @@ class Classify(Task):
             finer=train.finer,
         ).save(run)
 
-    def _reader(self, run: Path, stood: Standing | None) -> Reader:
-        reader = Reader.load(
+    def _reader(self, run: Path, context: PretrainedContext | None) -> LabelReader:
+        reader = LabelReader.load(
             run, bag=self.model_config.bag, max_length=self.data.max_length, separator=self.data.separator
         )
-        reader.context = None if stood is None else stood.read
+        reader.context = None if context is None else context.read
         return reader
 
     @classmethod

@@ -7,7 +7,7 @@ import numpy as np
 
 from weft.search.trace import Trace
 from weft.tasks.draw.tiles import FIRST, Tiles
-from weft.tasks.inspection import Examples, Inspected, Pictured, Vectors, checked, places, table_of
+from weft.tasks.inspection import Examples, Inspected, Pictured, ShownVectors, checked, places, table_of
 from weft.tasks.seq2seq.batch import PairBatch, collate_pairs, pad
 from weft.tasks.seq2seq.inspection import decoded
 from weft.text.vocabulary import EOS, UNK
@@ -66,7 +66,7 @@ def inspected(
             one._replace(given=where[n] if n < len(where) else BEYOND) for n, one in enumerate(shown.choices)
         ],
         chosen_what="each tile in reading order, given those before it",
-        vectors=None if table is None else Vectors(names, table, words, pieces, None),
+        vectors=None if table is None else ShownVectors(names, table, words, pieces, None),
         picture=Pictured(picture, looks, "the tiles that looked at each word", drawn=True),
     )
 

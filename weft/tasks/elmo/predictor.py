@@ -1,33 +1,44 @@
-"""ELMo, trained: the vectors of a word in its sentence, and one word in two sentences."""
+"""ELMo, trained: the vectors of a word in its sentence, and one word in two sentences.
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+`inspect_sentences` is what `weft inspect` shows, `export_contexts` what `weft export` writes.
+"""
+
+import json
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from weft.errors import DataError
-from weft.nn.embed.contextual import BOUNDARY, BothWays
+from weft.nn.embed.contextual import BOUNDARY, BothWays, Sentences
+from weft.nn.embed.words import Spelled
 from weft.tasks import predictor
-from weft.tasks.lexicon import Lexicon
+from weft.tasks.exported import Exported, Graph, ragged_mask, some_of
+from weft.tasks.inspection import Inspected, ShownVectors, around, choices_of, sentences
+from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import Answer, Given, Json, Place, Raw
 from weft.tasks.running_text.data import ProseData
+from weft.tasks.running_text.sentences import sentences as split_sentences
 from weft.tasks.running_text.sentences import words_of
+from weft.text.portable import portable_cutter
 
 END = "<end>"
 WORDS = 200
 """Maximum number of words of a sentence whose vectors are an answer."""
 
 
-class InSentence(NamedTuple):
+class WordsInSentence(NamedTuple):
     """A sentence and its vectors."""
 
     words: list[str]
     layers: np.ndarray  # [L + 1, S, 2 H], the lowest layer first
 
 
-class Asked(NamedTuple):
+class ContextQuery(NamedTuple):
     """A word in two sentences, or a sentence alone."""
 
     sentences: list[list[str]]  # their words
@@ -35,7 +46,7 @@ class Asked(NamedTuple):
     at: Sequence[int] = ()  # its place in each sentence
 
 
-class Compared(Answer):
+class CosineAnswer(Answer):
     """A word in two sentences.
 
     Args:
@@ -56,10 +67,10 @@ class Compared(Answer):
         return {"word": self._word, "cosines": list(self._cosines)}
 
 
-class Embedded(Answer):
+class SentenceVectors(Answer):
     """A sentence and the vectors of its words in the top layer."""
 
-    def __init__(self, found: InSentence) -> None:
+    def __init__(self, found: WordsInSentence) -> None:
         self._found = found
 
     def text(self) -> str:
@@ -71,7 +82,7 @@ class Embedded(Answer):
         return {"words": list(self._found.words), "vectors": np.round(self._found.layers[-1], 5).tolist()}
 
 
-class Comparer(predictor.Predictor[Asked]):
+class ContextComparer(predictor.Predictor[ContextQuery]):
     """Vectors in context.
 
     Args:
@@ -83,7 +94,7 @@ class Comparer(predictor.Predictor[Asked]):
     def __init__(self, model: BothWays, lexicon: Lexicon, data: ProseData) -> None:
         self.model, self.lexicon, self.data = model, lexicon, data
 
-    def parse(self, raw: Raw, place: Place) -> Asked:
+    def parse(self, raw: Raw, place: Place) -> ContextQuery:
         """WORD TAB SENTENCE TAB SENTENCE; or a sentence, whose vectors are the answer."""
         text = str(raw)
         cells = text.split("\t")
@@ -92,9 +103,9 @@ class Comparer(predictor.Predictor[Asked]):
         words = self._words(text, place)
         if len(words) > WORDS:
             raise place.refuse(f"expected at most {WORDS} words, got {len(words)}")
-        return Asked([words])
+        return ContextQuery([words])
 
-    def given(self, raw: Raw | DataError, place: Place) -> Given[Asked]:
+    def given(self, raw: Raw | DataError, place: Place) -> Given[ContextQuery]:
         """A line of a file: a word in two sentences only."""
         if isinstance(raw, DataError):
             return super().given(raw, place)
@@ -103,7 +114,7 @@ class Comparer(predictor.Predictor[Asked]):
         except DataError as error:
             return Given(place, error)
 
-    def answers(self, inputs: Sequence[Asked]) -> Iterator[Answer]:
+    def answers(self, inputs: Sequence[ContextQuery]) -> Iterator[Answer]:
         return (self._answer(asked) for asked in inputs)
 
     def predict(self, raw: str) -> str:
@@ -118,7 +129,7 @@ class Comparer(predictor.Predictor[Asked]):
         """
         return self._cosines(self._pair(word, [first, second], Place("input")))
 
-    def vectors(self, text: str) -> InSentence:
+    def vectors(self, text: str) -> WordsInSentence:
         """The vectors of every word of a sentence.
 
         Raises:
@@ -144,13 +155,13 @@ class Comparer(predictor.Predictor[Asked]):
             raise place.refuse("expected a sentence with words, got only white space")
         return words
 
-    def _line(self, text: str, place: Place) -> Asked:
+    def _line(self, text: str, place: Place) -> ContextQuery:
         columns = text.count("\t") + 1
         if columns != 3:
             raise place.refuse(f"expected 3 columns (word TAB sentence TAB sentence), got {columns}")
         return self.parse(text, place)
 
-    def _pair(self, word: str, texts: Sequence[str], place: Place) -> Asked:
+    def _pair(self, word: str, texts: Sequence[str], place: Place) -> ContextQuery:
         spelt, found, at = words_of(self.data, word), [], []
         for text in texts:
             words = self._words(text, place)
@@ -158,21 +169,178 @@ class Comparer(predictor.Predictor[Asked]):
                 raise place.refuse(f"{word!r} is no word of {text!r}; give two sentences that contain it")
             found.append(words)
             at.append(words.index(spelt[0]))
-        return Asked(found, word, at)
+        return ContextQuery(found, word, at)
 
-    def _read(self, words: list[str]) -> InSentence:
+    def _read(self, words: list[str]) -> WordsInSentence:
         spelled, mask = self.lexicon.spell([words])
         device = self.model.ends.device
         with torch.no_grad():
             layers = torch.cat(self.model(spelled.to(device), mask.to(device)))
-        return InSentence(words, layers.float().cpu().numpy())
+        return WordsInSentence(words, layers.float().cpu().numpy())
 
-    def _answer(self, asked: Asked) -> Answer:
+    def _answer(self, asked: ContextQuery) -> Answer:
         if asked.at:
-            return Compared(asked.word, self._cosines(asked))
-        return Embedded(self._read(asked.sentences[0]))
+            return CosineAnswer(asked.word, self._cosines(asked))
+        return SentenceVectors(self._read(asked.sentences[0]))
 
-    def _cosines(self, asked: Asked) -> list[float]:
+    def _cosines(self, asked: ContextQuery) -> list[float]:
         a, b = (self._read(words).layers[:, at] for words, at in zip(asked.sentences, asked.at, strict=True))
         length = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
         return [float(cosine) for cosine in (a * b).sum(1) / length]
+
+
+FREQUENT = 5000
+"""Words of the training text among which neighbours are searched."""
+
+
+def inspect_sentences(comparer: ContextComparer, text: str, valid: Callable[[], Iterable[str]]) -> Inspected:
+    """Sentences under ELMo, a line each: the vectors of each word without its sentence, and in it.
+
+    Args:
+        comparer: of a trained model.
+        text: a word that occurs in two of the sentences has two vectors in context, and one without. One word
+            and two sentences with tabs between them, as `weft predict` reads them, are read too.
+        valid: opens the validation text.
+    """
+    if text.count("\t") == 2:
+        text = "\n".join(text.split("\t")[1:])
+    lines = [line for line in text.splitlines() if line.strip()]
+    found = [comparer.vectors(line) for line in lines]
+    words = [word for one in found for word in one.words]
+    first = found[0].words
+    spelled, mask = comparer.lexicon.spell([first])
+    logp = comparer.ahead(first)
+    targets = [*spelled.words[0].tolist(), BOUNDARY]
+    nats = -float(logp[torch.arange(len(targets)), targets].mean())
+    return Inspected(
+        text=text,
+        answer=f"forward perplexity {math.exp(nats):.1f} per word, including the end",
+        source=["<start>", *first, END],
+        batch=Sentences(spelled, mask, len(first) + 1).to(comparer.model.ends.device),
+        choices=choices_of(logp, targets, _Called(comparer), [*first, END]),
+        chosen_what="each word of the sentence and its end, given those before it",
+        vectors=ShownVectors(
+            *_static(comparer, words),
+            words,
+            np.concatenate([one.layers[-1] for one in found]),
+            around(sentences(valid), lambda line: _within(comparer, line)),
+        ),
+    )
+
+
+class _Called:
+    """The names of the classes of the softmax, by number."""
+
+    def __init__(self, comparer: ContextComparer) -> None:
+        self.comparer = comparer
+
+    def __getitem__(self, number: int) -> str:
+        return self.comparer.word(number)
+
+
+def _within(comparer: ContextComparer, line: str) -> tuple[list[str], np.ndarray] | None:
+    try:
+        found = comparer.vectors(line)
+    except DataError:
+        return None
+    return found.words, found.layers[-1]
+
+
+def _static(comparer: ContextComparer, words: list[str]) -> tuple[list[str], np.ndarray, list[int]]:
+    """Words, their vectors from letters alone [V, H], and the rows of the words of the text."""
+    lexicon, model = comparer.lexicon, comparer.model
+    order = np.argsort(-np.array(lexicon.counts), kind="stable")[:FREQUENT].tolist()
+    names = list(dict.fromkeys([*words, *(lexicon.words[n] for n in order)]))
+    table = []
+    with torch.no_grad():
+        for at in range(0, len(names), 500):
+            spelled, _ = lexicon.spell([names[at : at + 500]])
+            x = model.project(model.characters(spelled.letters.to(model.ends.device)))
+            table.append(x[spelled.which[0].to(x.device)].float().cpu().numpy())
+    place = {name: n for n, name in enumerate(names)}
+    return names, np.concatenate(table), [place[word] for word in words]
+
+
+SEED = 1
+
+
+class ContextLayers(nn.Module):
+    """Letters, the word at each position and the mask to all layers."""
+
+    def __init__(self, model: BothWays) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, letters: Tensor, which: Tensor, mask: Tensor) -> Tensor:
+        """[N, C], [B, S] int64 and [B, S] bool to [B, L + 1, S, 2 H]."""
+        return torch.stack(self.model(Spelled(which, letters, which), mask), 1)
+
+
+def export_contexts(comparer: ContextComparer, valid: Callable[[], Iterable[str]]) -> Exported:
+    """ELMo as one graph: the letters of words to the layers of their vectors in context.
+
+    Args:
+        comparer: of a trained model.
+        valid: opens the validation text.
+    """
+    lexicon, how = comparer.lexicon, comparer.data.vocabulary
+    settings: dict[str, Any] = {
+        "kind": "contexts",
+        "vocabulary": "tokenizer.json",
+        "letters": lexicon.letters,
+        "longest": LETTERS,
+        "most": WORDS,
+    }
+    both = _inputs(lexicon.num_letters, 3, 7, 11), _inputs(lexicon.num_letters, 2, 10, 6)
+    return Exported(
+        [Graph("layers", ContextLayers(comparer.model), both, ["layers"])],
+        settings,
+        {"tokenizer.json": portable_cutter(how.kind, form=how.form, lowercase=how.lowercase)},
+        lambda count: _examples(comparer, valid, count),
+        program="contexts",
+        shown=_shown,
+        same=_close,
+    )
+
+
+def _inputs(num_letters: int, rows: int, steps: int, length: int) -> dict[str, Tensor]:
+    """Random words of sentences, each sentence shorter than the one before."""
+    draw = torch.Generator().manual_seed(rows)
+    letters = torch.randint(1, num_letters, (rows * steps, length), generator=draw)
+    mask = ragged_mask(rows, steps)
+    return {"letters": letters, "which": torch.arange(rows * steps).view(rows, steps), "mask": mask}
+
+
+def _examples(comparer: ContextComparer, valid: Callable[[], Iterable[str]], count: int) -> Sequence[str]:
+    """Validation sentences, and a word of each in it and in itself alone; random words without the data."""
+
+    def drawn() -> Sequence[list[str]]:
+        draw, known = random.Random(SEED), comparer.lexicon.words or ["a"]
+        return [draw.choices(known, k=draw.randint(1, 12)) for _ in range(count // 2)]
+
+    sentences = some_of(lambda: split_sentences(comparer.data, valid()), count // 2, drawn)
+    plain = [" ".join(words) for words in sentences]
+    return [
+        *plain,
+        *(f"{words[-1]}\t{line}\t{words[-1]}" for words, line in zip(sentences, plain, strict=True)),
+    ]
+
+
+def _shown(answer: Answer) -> str:
+    """The cosines; of a sentence, words and vectors."""
+    return (
+        json.dumps(answer.json(), ensure_ascii=False)
+        if isinstance(answer, SentenceVectors)
+        else answer.text()
+    )
+
+
+def _close(ours: str, theirs: str) -> bool:
+    """Equal words, and numbers equal to 1e-3."""
+    if ours.startswith("{"):
+        a, b = (json.loads(text) for text in (ours, theirs))
+        return bool(a["words"] == b["words"] and np.allclose(a["vectors"], b["vectors"], rtol=0, atol=1e-3))
+    (word, *first), (other, *second) = (text.split("\t") for text in (ours, theirs))
+    return word == other and bool(
+        np.allclose(np.array(first, np.float64), np.array(second, np.float64), atol=1e-3)
+    )

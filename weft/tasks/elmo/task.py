@@ -1,25 +1,138 @@
 """ELMo: a forward and a backward language model over letters, whose layers are words in context.
 
 A tagger uses it with `model.embedding.contextual: RUN`. Read next: ../../nn/embed/contextual.py;
-../running_text/sentences.py, model.py, ready.py, predictor.py.
+../running_text/sentences.py, model.py, predictor.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
+from torch import nn
+
+from weft.data.batching import Batches
 from weft.data.check import check
-from weft.data.plain import no_words
+from weft.data.plain import PlainText, no_words
 from weft.data.report import Report
+from weft.nn.embed.contextual import BothWays, Sentences
 from weft.nn.heads.head import Loss
-from weft.tasks.elmo.evaluation import collate
+from weft.tasks.elmo.evaluation import collate, evaluate, nats
 from weft.tasks.elmo.model import SIZES, Elmo, ElmoModel
-from weft.tasks.elmo.ready import ElmoPipeline, ElmoTraining
-from weft.tasks.running_text import sentences as text
+from weft.tasks.elmo.predictor import ContextComparer, export_contexts, inspect_sentences
+from weft.tasks.exported import Exported
+from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.lexicon import Lexicon
 from weft.tasks.running_text.data import ProseData
-from weft.tasks.running_text.evaluation import ContextEvaluation
-from weft.tasks.task import SPLITS, Progress, Split, Task
+from weft.tasks.running_text.evaluation import ContextEvaluation, perplexity
+from weft.tasks.running_text.sentences import check_lines, learn_lexicon, sentences_of
+from weft.tasks.running_text.sentences import sentences as split_sentences
+from weft.tasks.task import SPLITS, Contextual, Pipeline, Progress, Split, Task, Training
+from weft.tasks.validation import Sample, Validation, samples_of
 from weft.wording import plural
+
+
+class ElmoTraining(Training):
+    """The text of a training.
+
+    Args:
+        data: the recipe's section.
+        lexicon: numbers of words and letters.
+        train, valid: sentences of words.
+    """
+
+    def __init__(
+        self, data: ProseData, lexicon: Lexicon, train: list[list[str]], valid: list[list[str]]
+    ) -> None:
+        self._data = data
+        self._lexicon = lexicon
+        self._train = train
+        self._valid = valid
+
+    def plan(self, seed: int) -> Batches:
+        """Lines of similar length."""
+        lengths = np.array([[len(words)] * 2 for words in self._train])
+        return Batches(lengths, max_tokens=self._data.rows * self._data.length, max_rows=None, seed=seed)
+
+    def collate(self, numbers: np.ndarray) -> Sentences:
+        return collate(self._lexicon, [self._train[int(number)] for number in numbers])
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Both perplexities on the validation text, and what the forward model expected word by word."""
+        assert isinstance(model, BothWays)
+        ahead, back = nats(model, self._lexicon, self._valid)
+        scores = {"loss": (ahead + back) / 2, "forward": perplexity(ahead), "backward": perplexity(back)}
+        comparer, samples = ContextComparer(model, self._lexicon, self._data), []
+        for words in (self._valid[number] for number in samples_of(len(self._valid))):
+            best = [comparer.word(int(number)) for number in comparer.ahead(words).argmax(1)]
+            samples.append(Sample(" ".join(words), "", " ".join(best)))
+        return Validation(scores, samples)
+
+
+class ElmoPipeline(Pipeline):
+    """The words and letters of a run.
+
+    Args:
+        task: the recipe.
+        lexicon: numbers of words and letters.
+        training: the text; None for use alone.
+    """
+
+    task: "ElmoTask"
+
+    def __init__(self, task: "ElmoTask", lexicon: Lexicon, *, training: ElmoTraining | None = None) -> None:
+        self.task = task
+        self.lexicon = lexicon
+        self.training = training
+
+    def model(self) -> BothWays:
+        """A new model."""
+        return self.task.model_config.build(self.lexicon.num_words, self.lexicon.num_letters)
+
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        found = self.lexicon.rows("")
+        words = next(iter(found.values()))
+        return {**found, **dict.fromkeys(("head.weight", "head.bias"), words)}
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> ContextComparer:
+        """The trained model: `vectors("a text")`, `compare("bank", "one sentence", "another")`."""
+        assert isinstance(model, BothWays)
+        return ContextComparer(model, self.lexicon, self.task.data)
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> ContextEvaluation:
+        """Both perplexities, beside that of word frequencies."""
+        assert isinstance(model, BothWays)
+        source = self.task.data
+        lines = source.open(split) if data is None else PlainText(data)
+        some = list(split_sentences(source, lines))
+        title = source.describe(split) if data is None else data.name
+        if not some:
+            raise no_words(title)
+        return evaluate(model, self.lexicon, some, title=title, length=source.length)
+
+    def contextual(self, model: nn.Module) -> Contextual:
+        assert isinstance(model, BothWays)
+        return Contextual(lambda sentences: self.lexicon.spell(sentences)[0], model)
+
+    def valid_texts(self) -> Iterable[str]:
+        """The validation texts, as a user would type them."""
+        return self.task.data.open("valid")
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        text = checked(examples.middle() if text is None else text)
+        return inspect_sentences(self.predictor(model), text, self.valid_texts)
+
+    def exported(self, model: nn.Module) -> Exported:
+        return export_contexts(self.predictor(model), self.valid_texts)
 
 
 class ElmoTask(Task):
@@ -55,7 +168,7 @@ class ElmoTask(Task):
 
     def check_ready(self) -> None:
         """Check that the files exist and the settings fit."""
-        text.check(self.data, words=True)
+        check_lines(self.data, words=True)
         for split in SPLITS:
             if self.data.has(split):
                 self.data.open(split)
@@ -63,19 +176,19 @@ class ElmoTask(Task):
     def rehearse(self) -> Loss:
         """Two sentences of three words and one."""
         some = [["a", "b", "ab"], ["b"]]
-        lexicon = text.learn(some, min_count=1)
+        lexicon = learn_lexicon(some, min_count=1)
         return self.model_config.build(lexicon.num_words, lexicon.num_letters).loss(collate(lexicon, some))
 
     def prepare(self, run: Path, progress: Progress) -> ElmoPipeline:
         """Learn words and letters, unless the run has them, and read the text."""
         progress("reading the text", 0, None)
-        train, valid = text.of(self.data, "train"), text.of(self.data, "valid")
+        train, valid = sentences_of(self.data, "train"), sentences_of(self.data, "valid")
         parts: tuple[tuple[Split, list[list[str]]], ...] = (("train", train), ("valid", valid))
         for split, some in parts:
             if not some:
                 raise no_words(self.data.describe(split))
         if not (run / SIZES).exists():
-            Elmo(text.learn(train, min_count=self.data.vocabulary.min_count), self.model_config).save(run)
+            Elmo(learn_lexicon(train, min_count=self.data.vocabulary.min_count), self.model_config).save(run)
         lexicon = Elmo.load(run).lexicon
         words = f"{plural(sum(map(len, train)), 'word')} in {plural(len(train), 'line')}"
         progress(f"training text: {words}, {len(lexicon.words):,} different ones are predicted", 0, 0)

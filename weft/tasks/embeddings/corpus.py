@@ -107,7 +107,7 @@ class Corpus:
             )
 
 
-class Pieces:
+class ShuffledPieces:
     """The order of the batches: each epoch has all pieces of a text, shuffled; no number is used twice.
 
     Args:
@@ -125,7 +125,7 @@ class Pieces:
         return [order[at : at + self.rows] for at in range(0, self.count, self.rows)]
 
 
-class Windows:
+class WordWindows:
     """The batches of word2vec, with subsampled frequent words, random windows and random noise words.
 
     Args:
@@ -176,7 +176,7 @@ class Windows:
         return Neighbourhood(row, line, far, drawn, int(inside.sum()))
 
 
-class Table:
+class CooccurrenceTable:
     """Co-occurrence counts of two words in a line, each weighted by 1 / distance (GloVe).
 
     Args:

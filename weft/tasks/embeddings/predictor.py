@@ -17,6 +17,7 @@ from weft.nn.embed.neighbours import Neighbours
 from weft.tasks import predictor
 from weft.tasks.embeddings.corpus import WordList
 from weft.tasks.embeddings.data import WordsData
+from weft.tasks.inspection import Inspected, ShownVectors
 from weft.tasks.predictor import Answer, Json, Place, Raw
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Near(NamedTuple):
     similarity: float
 
 
-class Neighbourhood(Answer):
+class NearestWords(Answer):
     """The words nearest to a word, or to the answer of an analogy.
 
     Args:
@@ -131,7 +132,7 @@ class WordVectors(predictor.Predictor[list[str]]):
                 near = self.nearest(words[0], self._count)
             else:
                 near = self.analogy(words[0], words[1], words[2], self._count)
-            yield Neighbourhood(self, words, near, scores=self._scores)
+            yield NearestWords(self, words, near, scores=self._scores)
 
     def check_figures(self, *, alignments: bool) -> None:
         if alignments:
@@ -200,3 +201,31 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     """The vectors [N, D] scaled to length 1; zero vectors stay zero."""
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(length > 0, length, 1)  # type: ignore[no-any-return]
+
+
+def inspect_words(vectors: WordVectors, text: str) -> Inspected:
+    """Words and their nearest neighbours among the word vectors.
+
+    Args:
+        vectors: of a run.
+        text: words separated by spaces; the answer names those without a vector.
+
+    Raises:
+        DataError: no word has a vector.
+    """
+    asked = text.split()
+    known = [word for word in asked if word in vectors]
+    if not known:
+        raise DataError(
+            f"expected a word that has a vector, got {' '.join(asked)[:60]}; the run has vectors of "
+            f"{len(vectors.words):,} words of its training text"
+        )
+    rows = [vectors.list.number[vectors.data.word(word)] for word in known]
+    near = " ".join(one.word for one in vectors.nearest(known[0], NEAREST))
+    unknown = [word for word in asked if word not in vectors]
+    left = f" (without a vector: {' '.join(unknown)[:200]})" if unknown else ""
+    return Inspected(
+        text=text,
+        answer=f"near {known[0]}: {near}{left}",
+        vectors=ShownVectors(vectors.words, vectors.matrix, rows, known, None),
+    )

@@ -1,27 +1,162 @@
 """Static embeddings: a vector for each word of a text, by word2vec, fastText's n-grams or GloVe.
 
-Read next: data.py, corpus.py, ready.py, predictor.py, evaluation.py; ../../nn/embed/neighbours.py.
+Read next: data.py, corpus.py, predictor.py, evaluation.py; ../../nn/embed/neighbours.py.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
+from torch import nn
 
 from weft.data.check import check
 from weft.data.questions import read_questions
 from weft.data.report import Report
+from weft.errors import ConfigError, DataError
 from weft.native.memory import keep_freed
 from weft.nn.embed.counts import Cells, Glove
-from weft.nn.embed.neighbours import Neighbourhood
+from weft.nn.embed.neighbours import Neighbourhood, Neighbours
 from weft.nn.heads.head import Loss
-from weft.tasks.embeddings.corpus import Corpus, Table, WordList
+from weft.tasks.embeddings.corpus import CooccurrenceTable, Corpus, ShuffledPieces, WordList, WordWindows
 from weft.tasks.embeddings.data import WordsData
-from weft.tasks.embeddings.evaluation import WordsEvaluation
+from weft.tasks.embeddings.evaluation import WordsEvaluation, evaluate
 from weft.tasks.embeddings.model import WordsModel
-from weft.tasks.embeddings.ready import EmbeddingsPipeline, EmbeddingsTraining
-from weft.tasks.task import Progress, Split, Task
+from weft.tasks.embeddings.predictor import NEAREST, WordVectors, inspect_words
+from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.task import Pipeline, Progress, Split, Task, Training
+from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
+
+VALIDATION = 200
+"""Number of fixed training pieces whose loss is the validation score; for GloVe 128 times as many cells."""
+
+
+class EmbeddingsTraining(Training):
+    """The training text.
+
+    Args:
+        data: the recipe's section `data`.
+        words: the words that have vectors.
+        corpus: the text as word numbers.
+        table: GloVe's co-occurrence counts; None for word2vec.
+    """
+
+    def __init__(
+        self, data: WordsData, words: WordList, corpus: Corpus, table: CooccurrenceTable | None
+    ) -> None:
+        self._data = data
+        self._words = words
+        self._corpus = corpus
+        self._table = table
+        self._source = self._fixed()  # `plan` replaces word2vec's windows by ones with its seed
+
+    def plan(self, seed: int) -> ShuffledPieces:
+        """The whole text, or GloVe's table, in a new order each epoch."""
+        rows = self._data.rows
+        if self._table is not None:
+            return ShuffledPieces(len(self._table), rows * self._data.length, seed)
+        self._source = self._windows(seed)
+        return ShuffledPieces(len(self._source), rows, seed)
+
+    def collate(self, numbers: np.ndarray) -> Neighbourhood | Cells:
+        """Pieces of text, or cells, by number."""
+        return self._source.batch(numbers)
+
+    def validate(self, model: nn.Module) -> Validation:
+        """The loss on a fixed part of the training text, and the neighbours of some words."""
+        assert isinstance(model, Neighbours | Glove)
+        vectors = WordVectors(model, self._words, self._data)
+        frequent = min(1000, len(vectors.words))
+        some = [vectors.words[number] for number in samples_of(frequent)]
+        near = [" ".join(one.word for one in vectors.nearest(word, 5)) for word in some]
+        return Validation(
+            {"loss": self._loss(model)},
+            [Sample(word, "", found) for word, found in zip(some, near, strict=True)],
+        )
+
+    def _loss(self, model: Neighbours | Glove) -> float:
+        source = self._fixed()
+        most = VALIDATION * (1 if self._table is None else self._data.length)
+        chosen = np.arange(0, len(source), max(1, len(source) // most))[:most]
+        parts = np.array_split(chosen, max(1, -(-len(chosen) // max(1, most // 8))))
+        return mean_loss(model, (source.batch(part) for part in parts))
+
+    def _fixed(self) -> WordWindows | CooccurrenceTable:
+        return self._windows(0) if self._table is None else self._table
+
+    def _windows(self, seed: int) -> WordWindows:
+        data = self._data
+        return WordWindows(
+            self._corpus,
+            self._words.counts,
+            window=data.window,
+            subsample=data.subsample,
+            length=data.length,
+            noise=data.noise,
+            seed=seed,
+        )
+
+
+class EmbeddingsPipeline(Pipeline):
+    """The words of a run.
+
+    Args:
+        task: the recipe.
+        words: the words that have vectors.
+        training: the text; None unless prepared for training.
+    """
+
+    task: "Embeddings"
+
+    def __init__(
+        self, task: "Embeddings", words: WordList, *, training: EmbeddingsTraining | None = None
+    ) -> None:
+        self.task = task
+        self.words = words
+        self.training = training
+
+    def model(self) -> Neighbours | Glove:
+        """A new model for these words."""
+        return self.task.model_config.build(self.words.words)
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> WordVectors:
+        """The vectors: `nearest("word", 5)`, `vector("word")`, `analogy("a", "b", "c")`.
+
+        Args:
+            model: trained.
+            options: `nbest`, the number of near words, and `scores`.
+
+        Raises:
+            ConfigError: `nbest` is less than 1.
+        """
+        assert isinstance(model, Neighbours | Glove)
+        count = options.get("nbest", NEAREST)
+        if count < 1:
+            raise ConfigError(f"--nbest: expected at least 1, got {count}")
+        scores = bool(options.get("scores"))
+        return WordVectors(model, self.words, self.task.data, count=count, scores=scores)
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> WordsEvaluation:
+        """Similarity of word pairs or analogies, with coverage and baselines."""
+        path = data if data is not None else self.task.data.questions(split)
+        questions = read_questions(path)
+        try:
+            return evaluate(self.predictor(model), questions, title=path.name)
+        except DataError as error:
+            raise DataError(f"{error}; train on more text, or lower data.min_count", path=path) from None
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        return inspect_words(self.predictor(model), checked(examples.middle() if text is None else text))
 
 
 class Embeddings(Task):
@@ -85,7 +220,7 @@ class Embeddings(Task):
         found = f"{corpus.total:,} words of text, {len(words):,} different ones have vectors"
         if self.model_config.objective == "glove":
             progress("counting co-occurrences", 0, None)
-            table = Table(corpus, len(words), window=self.data.window)
+            table = CooccurrenceTable(corpus, len(words), window=self.data.window)
             found += f", {len(table):,} pairs co-occur"
         progress(found, 0, 0)
         return EmbeddingsPipeline(self, words, training=EmbeddingsTraining(self.data, words, corpus, table))

@@ -88,7 +88,7 @@ LONGER = 0.01
 """A longer past is read only if it is better by this share."""
 
 
-class Form(NamedTuple):
+class RidgeForm(NamedTuple):
     """A ridge regression: how many of the newest rows it reads, and what beside them."""
 
     rows: int
@@ -111,10 +111,10 @@ class Form(NamedTuple):
         return sums.ridge(self.penalty, kept)
 
 
-class Judged(NamedTuple):
+class FormErrors(NamedTuple):
     """The mean squared errors of each form on each stretch."""
 
-    forms: Mapping[Form, np.ndarray]  # [K]
+    forms: Mapping[RidgeForm, np.ndarray]  # [K]
     fits: Sequence[Moments]  # what the forms were fitted to, before each stretch
     stretches: Sequence[Moments]
 
@@ -124,7 +124,7 @@ class Judged(NamedTuple):
             [one.errors(weight).mean() for weight, one in zip(weights, self.stretches, strict=True)]
         )
 
-    def best(self, rows: int) -> Form:
+    def best(self, rows: int) -> RidgeForm:
         """Plain ridge regression on so many rows, or another form that is proven to be better."""
         found = [self._of_kind(rows, *kind) for kind in KINDS]
         plain = self.forms[found[0]]
@@ -137,7 +137,7 @@ class Judged(NamedTuple):
         least = min(scores) + LONGER
         return next(rows for rows, one in zip(lookbacks, scores, strict=True) if one <= least)
 
-    def _of_kind(self, rows: int, level: bool, constant: bool) -> Form:
+    def _of_kind(self, rows: int, level: bool, constant: bool) -> RidgeForm:
         kind = [form for form in self.forms if form[:3] == (rows, level, constant)]
         return min(kind, key=lambda form: score(self.forms[form]))
 
@@ -162,7 +162,7 @@ def better(errors: np.ndarray, others: np.ndarray) -> bool:
     return bool(gains.mean() > 2 * gains.std(ddof=1) / len(gains) ** 0.5)
 
 
-def judge(windows: Windows, lookbacks: Sequence[int], *, most: int = 0) -> Judged:
+def judge(windows: Windows, lookbacks: Sequence[int], *, most: int = 0) -> FormErrors:
     """The errors of every form.
 
     Args:
@@ -179,9 +179,9 @@ def judge(windows: Windows, lookbacks: Sequence[int], *, most: int = 0) -> Judge
     if valid.windows or not fits:  # every validation window may have a gap
         fits.append(sum(pieces[1:], start=pieces[0]))
         stretches.append(valid if valid.windows else fits[-1])
-    judged = Judged({}, fits, stretches)
+    judged = FormErrors({}, fits, stretches)
     forms = [
-        Form(rows, level, constant, penalty)
+        RidgeForm(rows, level, constant, penalty)
         for rows in lookbacks
         for level, constant in KINDS
         for penalty in FORM_PENALTIES
@@ -248,7 +248,7 @@ def fit(windows: Windows, season: int, *, level: bool = False) -> Baseline:
     return _baseline(found, errors, best, train, valid)
 
 
-def _of_stretches(judged: Judged, windows: Windows, season: int) -> Baseline:
+def _of_stretches(judged: FormErrors, windows: Windows, season: int) -> Baseline:
     """The form that is best on the stretches, or a mixture with it."""
     train, valid = judged.fits[-1], judged.stretches[-1]
     still = _still(windows, len(train.outer), season)

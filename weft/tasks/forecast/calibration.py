@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from weft.data.windows import Windows
 from weft.nn.forecasters.forecaster import Past
-from weft.tasks.forecast.ensemble import Together
-from weft.tasks.forecast.model import ROWS, Forecast, tensors
+from weft.tasks.forecast.ensemble import ForecastEnsemble
+from weft.tasks.forecast.model import ROWS, ForecastNetwork, tensors
 
 
-class Calibrated(nn.Module):
+class CalibratedForecast(nn.Module):
     """A forecaster whose quantiles are calibrated on the validation part.
 
     At each step ahead, each quantile is shifted so that its share of the validation values lies below it. For
@@ -31,7 +31,7 @@ class Calibrated(nn.Module):
 
     has_quantiles = True
 
-    def __init__(self, model: Forecast | Together, windows: Windows) -> None:
+    def __init__(self, model: ForecastNetwork | ForecastEnsemble, windows: Windows) -> None:
         super().__init__()
         self.model = model
         self.windows = windows

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from weft.errors import ConfigError
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks.forecast.data import SeriesData
-from weft.tasks.forecast.model import Forecast
+from weft.tasks.forecast.model import ForecastNetwork
 
 
-class Together(nn.Module):
+class ForecastEnsemble(nn.Module):
     """The mean of several forecasts, and the mean of each quantile (unlike the quantiles of a mixture).
 
     Args:
@@ -25,7 +25,7 @@ class Together(nn.Module):
     Source: Lichtendahl, Grushka-Cockayne and Winkler 2013 (averaging quantiles).
     """
 
-    def __init__(self, members: Sequence[Forecast], lookbacks: Sequence[int]) -> None:
+    def __init__(self, members: Sequence[ForecastNetwork], lookbacks: Sequence[int]) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
         self._members = tuple(members)  # the same objects with their own type
@@ -48,7 +48,7 @@ class Together(nn.Module):
         """
         return torch.stack([member.quantiles(read, levels) for member, read in self._read(past)]).mean(0)
 
-    def _read(self, past: Past) -> list[tuple[Forecast, Past]]:
+    def _read(self, past: Past) -> list[tuple[ForecastNetwork, Past]]:
         """Each member and the part of the past that it reads."""
         first = [self.lookbacks[0] - lookback for lookback in self.lookbacks]
         return [

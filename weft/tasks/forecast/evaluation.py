@@ -15,9 +15,9 @@ from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored, fingerprint
 from weft.metrics.series import Baselines, Errors, Parts, Ridge, Sums, pinball, repeated, seasonal
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.forecast.calibration import Calibrated
-from weft.tasks.forecast.ensemble import Together
-from weft.tasks.forecast.model import ROWS, Forecast, tensors
+from weft.tasks.forecast.calibration import CalibratedForecast
+from weft.tasks.forecast.ensemble import ForecastEnsemble
+from weft.tasks.forecast.model import ROWS, ForecastNetwork, tensors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,7 +50,7 @@ class InUnits(NamedTuple):
 
 
 def in_units(
-    model: Forecast | Together | Calibrated,
+    model: ForecastNetwork | ForecastEnsemble | CalibratedForecast,
     windows: Windows,
     chosen: np.ndarray,
     *,
@@ -101,7 +101,7 @@ def in_units(
     return InUnits(scores(whole, others, season=season, levels=levels, about=about), by_series)
 
 
-Scorable = Forecast | Together | Calibrated
+Scorable = ForecastNetwork | ForecastEnsemble | CalibratedForecast
 
 
 @dataclass(frozen=True)

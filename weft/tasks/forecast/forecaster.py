@@ -16,17 +16,17 @@ from weft.data.windows import Scale, all_filled, covariates, filled, seen_beside
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Forecasted
 from weft.nn.forecasters.forecaster import Past
-from weft.tasks.forecast.calibration import Calibrated
+from weft.tasks.forecast.calibration import CalibratedForecast
 from weft.tasks.forecast.data import SeriesData, scales_of
-from weft.tasks.forecast.ensemble import Together
-from weft.tasks.forecast.model import Forecast
+from weft.tasks.forecast.ensemble import ForecastEnsemble
+from weft.tasks.forecast.model import ForecastNetwork
 from weft.wording import plural
 
 LARGEST = 1e30
 """Upper limit for absolute values; float32 cannot hold sums of larger values' squares."""
 
 
-class Chosen(NamedTuple):
+class SeriesColumn(NamedTuple):
     """One column of a series to forecast."""
 
     series: Series
@@ -34,7 +34,7 @@ class Chosen(NamedTuple):
     name: str
 
 
-class Forecaster:
+class SeriesForecaster:
     """Forecasts what follows a series.
 
     Args:
@@ -46,7 +46,7 @@ class Forecaster:
 
     def __init__(
         self,
-        model: Forecast | Together | Calibrated,
+        model: ForecastNetwork | ForecastEnsemble | CalibratedForecast,
         data: SeriesData,
         about: Mapping[str, Any],
         levels: Sequence[float],
@@ -62,7 +62,7 @@ class Forecaster:
         name: str | None,
         known: Mapping[str, Sequence[float]],
         past: Mapping[str, Sequence[float]],
-    ) -> Chosen:
+    ) -> SeriesColumn:
         """A table with one series without dates; see ForecastPredictor.predict."""
         if self.data.calendar or (self.about.get("channels") and self.data.inputs == "all"):
             raise ConfigError(
@@ -73,9 +73,9 @@ class Forecaster:
         beside = _given("known", self.data.known, known, rows + self.data.horizon)
         others = _given("past", self.data.past, past, rows)
         series = Series("", np.arange(rows), array[:, None], beside[:rows], others, beside[rows:], "")
-        return Chosen(series, 0, name or self.about["names"][0])
+        return SeriesColumn(series, 0, name or self.about["names"][0])
 
-    def chosen(self, table: Table, only: Sequence[str] = ()) -> list[Chosen]:
+    def chosen(self, table: Table, only: Sequence[str] = ()) -> list[SeriesColumn]:
         """The series of a table to forecast.
 
         Args:
@@ -88,7 +88,7 @@ class Forecaster:
         """
         check_columns(table, self.about)
         found = [
-            Chosen(series, column, series.name or name)
+            SeriesColumn(series, column, series.name or name)
             for series in table.series
             for column, name in enumerate(table.columns)
             if not self.data.targets or name in self.data.targets
@@ -99,7 +99,7 @@ class Forecaster:
             raise ConfigError(f"series {missing[0]!r} is not in the table; it has {', '.join(names)[:300]}")
         return [one for one in found if not only or one.name in only]
 
-    def why_not(self, one: Chosen) -> str:
+    def why_not(self, one: SeriesColumn) -> str:
         """Why a series cannot be forecast; empty if it can."""
         try:
             self._check(one)
@@ -108,7 +108,7 @@ class Forecaster:
             return str(error)
         return ""
 
-    def forecast(self, one: Chosen, *, quantiles: bool) -> Forecasted:
+    def forecast(self, one: SeriesColumn, *, quantiles: bool) -> Forecasted:
         """The forecast of a series, in the units of the data.
 
         Args:
@@ -142,7 +142,7 @@ class Forecaster:
                 found = self.model.quantiles(past, levels)[0].double().cpu().numpy() * std + mean
         return Forecasted(name, times[:lookback], raw[-lookback:], ahead, best, found, self.levels)
 
-    def last_rows(self, one: Chosen) -> Forecasted:
+    def last_rows(self, one: SeriesColumn) -> Forecasted:
         """A forecast of the last `horizon` rows of a series from the rows before, with the true values.
 
         Raises:
@@ -168,7 +168,7 @@ class Forecaster:
             return number, self.about["mean"][number], self.about["std"][number]
         return 0, float(np.nanmean(raw)), float(np.nanstd(raw)) or 1.0
 
-    def _check(self, one: Chosen) -> None:
+    def _check(self, one: SeriesColumn) -> None:
         values = one.series.values[:, one.column]
         if not np.isfinite(values).any():
             raise DataError(f"{_called(one)}: expected a series of numbers, got one without any")
@@ -177,11 +177,11 @@ class Forecaster:
         if np.nanmax(np.abs(values)) >= LARGEST:
             raise DataError(f"{_called(one)}: expected finite numbers below 1e30")
 
-    def _too_short(self, one: Chosen, rows: int) -> str:
+    def _too_short(self, one: SeriesColumn, rows: int) -> str:
         wanted = f"{_called(one)}: expected at least {plural(self.data.lookback, 'row')}"
         return f"{wanted}, got {max(0, rows)}; give a longer past"
 
-    def _ahead(self, one: Chosen) -> np.ndarray:
+    def _ahead(self, one: SeriesColumn) -> np.ndarray:
         """[H, G] the known covariates of the future.
 
         Raises:
@@ -225,7 +225,7 @@ def check_columns(table: Table, about: Mapping[str, Any]) -> None:
         )
 
 
-def _called(one: Chosen) -> str:
+def _called(one: SeriesColumn) -> str:
     return f"series {one.name!r}" if one.name else "the series"
 
 

@@ -40,7 +40,7 @@ class SeriesBatch(NamedTuple):
         return SeriesBatch(past, self.future[chosen], mask, int(mask.sum()))
 
 
-class Forecast(nn.Module):
+class ForecastNetwork(nn.Module):
     """A forecaster and a head, on windows that are normalised first.
 
     Args:
@@ -187,7 +187,7 @@ class ForecastModel:
 
     def build(
         self, lookback: int, horizon: int, known_size: int, num_series: int, seen_size: int = 0
-    ) -> Forecast:
+    ) -> ForecastNetwork:
         """A new model.
 
         Raises:
@@ -199,7 +199,7 @@ class ForecastModel:
             raise ConfigError("head: expected point, normal, student or quantile for a forecast")
         base = None if self.base == "none" else (lookback, horizon)
         level = self.base == "level"
-        return Forecast(forecaster, head, normalise=self.normalise, base=base, level=level)
+        return ForecastNetwork(forecaster, head, normalise=self.normalise, base=base, level=level)
 
 
 ROWS = 512  # windows per step

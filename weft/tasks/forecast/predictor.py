@@ -1,5 +1,6 @@
 """A trained forecaster: forecasts the next rows of tables of series, or of plain numbers.
 
+`inspect_series` is what `weft inspect` shows, `export_forecaster` what `weft export` writes.
 Read next: forecaster.py, one series.
 """
 
@@ -8,19 +9,30 @@ import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
 
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from weft.data import calendar
 from weft.data.parquet import as_parquet
+from weft.data.series import TIMES, Table
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Forecasted
+from weft.nn.forecasters.forecaster import Past
 from weft.tasks import predictor
-from weft.tasks.forecast.calibration import Calibrated
-from weft.tasks.forecast.data import SeriesData, received
-from weft.tasks.forecast.ensemble import Together
-from weft.tasks.forecast.forecaster import Chosen, Forecaster
-from weft.tasks.forecast.model import Forecast
+from weft.tasks.exported import Exported, Graph
+from weft.tasks.forecast.calibration import CalibratedForecast
+from weft.tasks.forecast.data import SeriesData, received, scales_of
+from weft.tasks.forecast.ensemble import ForecastEnsemble
+from weft.tasks.forecast.forecaster import SeriesColumn, SeriesForecaster
+from weft.tasks.forecast.model import ForecastNetwork, SeriesBatch, tensors
+from weft.tasks.inspection import Inspected
 from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Reads, name_of
 
 if TYPE_CHECKING:
@@ -130,15 +142,15 @@ class Horizon:
             raise ConfigError(f"levels: expected numbers between 0 and 1, got {list(self.levels)}")
 
 
-class Asked(NamedTuple):
+class SeriesInput(NamedTuple):
     """Series to forecast."""
 
-    series: Sequence[Chosen]
+    series: Sequence[SeriesColumn]
     zone: str = ""  # UTC offset of their times, such as +00:00
     plain: bool = False  # whether they were given as numbers without times
 
 
-class ForecastPredictor(predictor.Predictor[Asked]):
+class ForecastPredictor(predictor.Predictor[SeriesInput]):
     """Forecasts the next rows of series.
 
     Args:
@@ -158,7 +170,7 @@ class ForecastPredictor(predictor.Predictor[Asked]):
 
     def __init__(
         self,
-        model: Forecast | Together | Calibrated,
+        model: ForecastNetwork | ForecastEnsemble | CalibratedForecast,
         data: SeriesData,
         about: Mapping[str, Any],
         decoding: Horizon,
@@ -168,27 +180,27 @@ class ForecastPredictor(predictor.Predictor[Asked]):
         only: Sequence[str] = (),
         future: Path | None = None,
     ) -> None:
-        self.forecaster = Forecaster(model, data, about, decoding.levels)
+        self.forecaster = SeriesForecaster(model, data, about, decoding.levels)
         self._scores = scores
         self._quantiles = (scores or bands) and model.has_quantiles
         self._only = only
         self._future = future
 
-    def parse(self, raw: Raw, place: Place) -> Asked:
+    def parse(self, raw: Raw, place: Place) -> SeriesInput:
         """The values of one series, oldest first; or the text of a CSV table."""
         forecaster = self.forecaster
         if not isinstance(raw, str | bytes):
-            asked = Asked([forecaster.of_values(raw, None, {}, {})], plain=True)
+            asked = SeriesInput([forecaster.of_values(raw, None, {}, {})], plain=True)
         else:
             content = raw.encode("utf-8", "replace") if isinstance(raw, str) else raw
             table = received(content, forecaster.data, str(place))
-            asked = Asked(forecaster.chosen(table, self._only), table.zone)
+            asked = SeriesInput(forecaster.chosen(table, self._only), table.zone)
         for one in asked.series:
             if why := forecaster.why_not(one):
                 raise place.refuse(why)
         return asked
 
-    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[Asked]]:
+    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[SeriesInput]]:
         """Each series of a table."""
         forecaster, place = self.forecaster, Place(name_of(source))
         if self._scores and not forecaster.model.has_quantiles:
@@ -205,12 +217,12 @@ class ForecastPredictor(predictor.Predictor[Asked]):
         if chosen and all(wrong):  # nothing is written then
             raise place.refuse(wrong[0])
         for one, why in zip(chosen, wrong, strict=True):
-            yield Given(place, DataError(why) if why else Asked([one], table.zone))
+            yield Given(place, DataError(why) if why else SeriesInput([one], table.zone))
 
-    def count(self, value: Asked) -> int:
+    def count(self, value: SeriesInput) -> int:
         return len(value.series)
 
-    def answers(self, inputs: Sequence[Asked]) -> Iterator[Forecasts]:
+    def answers(self, inputs: Sequence[SeriesInput]) -> Iterator[Forecasts]:
         for asked in inputs:
             found = [self.forecaster.forecast(one, quantiles=self._quantiles) for one in asked.series]
             yield Forecasts(found, asked.zone, quantiles=self._scores, plain=asked.plain)
@@ -256,3 +268,237 @@ class ForecastPredictor(predictor.Predictor[Asked]):
         """
         found = self.forecaster.forecast(self.forecaster.of_values(raw, name, known, past), quantiles=False)
         return [float(value) for value in found.best]
+
+
+def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str | None) -> Inspected:
+    """The newest rows of a series and their forecast.
+
+    The rows after the last one are forecast. If the table lacks the covariates for that, its last rows are
+    forecast instead and shown next to the true values.
+
+    Args:
+        forecaster: of a trained model.
+        text: the name of a file of series; without one, the recipe's own series are used.
+        series: the name of the series; None for the first one.
+
+    Raises:
+        DataError: there is no such file, or its series are too short.
+        ConfigError: no series has that name.
+    """
+    if text is not None and not text.strip():
+        raise DataError(
+            "the text is empty; give a file of series, or leave it out to use the recipe's series"
+        )
+    if text is not None and (len(text) > 1000 or not Path(text).is_file()):
+        raise DataError(f"{text[:60]}: no such file; give a file of series")
+    data, model = forecaster.data, forecaster.model
+    table = data.table(None if text is None else Path(text))
+    windows = data.windows(table)
+    every = windows.of(2) if len(windows.of(2)) else windows.of(1)
+    number = _number(windows.names, series)
+    last = every[every[:, 0] == number][-1:]
+    if not len(last):
+        raise DataError(f"{text or data.name}: no window fits into the series; give longer ones")
+    past, _ = tensors(windows, last, next(model.parameters()).device)
+    with torch.no_grad():
+        best = model.best(past)
+    found = _forecast(forecaster, table, windows.names[number])
+    mask = torch.ones_like(best, dtype=torch.bool)
+    return Inspected(
+        text=text or f"the newest rows of {data.name}",
+        answer=" ".join(f"{value:.4g}" for value in found.best),
+        source=[str(n) for n in range(-past.values.shape[1] + 1, 1)],
+        target=[f"+{n}" for n in range(1, best.shape[1] + 1)],
+        batch=SeriesBatch(past, best, mask, int(mask.sum())),
+        forecast=found,
+    )
+
+
+def _forecast(forecaster: SeriesForecaster, table: Table, name: str) -> Forecasted:
+    """The forecast of a series of a table, or of its last rows if the rows after them cannot be forecast."""
+    one = forecaster.chosen(table, [name])[0]
+    why = forecaster.why_not(one)
+    if why and forecaster.data.known:
+        return forecaster.last_rows(one)
+    if why:
+        raise DataError(why)
+    return forecaster.forecast(one, quantiles=forecaster.model.has_quantiles)
+
+
+def _number(names: Sequence[str], wanted: str | None) -> int:
+    """The number of the series to inspect.
+
+    Raises:
+        ConfigError: no series has that name.
+    """
+    if wanted is not None and wanted not in names:
+        raise ConfigError(f"--series: {wanted!r} is not in the table; it has {', '.join(names)[:300]}")
+    return names.index(wanted) if wanted else 0
+
+
+SEED = 1
+
+
+class BestForecast(nn.Module):
+    """Scaled values and the number of each series, and other inputs that the model has, to the forecast."""
+
+    def __init__(self, model: ForecastNetwork, horizon: int, known: int) -> None:
+        super().__init__()
+        self.model = model
+        self.horizon = horizon
+        self.known = known
+
+    def forward(self, values: Tensor, which: Tensor, *more: Tensor) -> Tensor:
+        """[B, L], [B] int64, [B, L + H, G] if G, [B, L, C] if C, to [B, H]."""
+        rows, lookback = values.shape
+        known = more[0] if self.known else values.new_zeros(rows, lookback + self.horizon, 0)
+        seen = more[-1] if len(more) > bool(self.known) else values.new_zeros(rows, lookback, 0)
+        return self.model.best(Past(values, known, which, seen))
+
+
+def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[str, Any]) -> Exported:
+    """A forecaster as one graph: the newest values of series to the next ones.
+
+    Args:
+        model: trained.
+        data: the recipe's section.
+        about: names and scales of the training series.
+
+    Raises:
+        ConfigError: the exported program cannot read such tables.
+    """
+    channels = (about.get("channels") or {}).get("names", [])
+    sizes = len(about["names"]), about["known"], len(channels)
+    two, three = (_inputs(data, *sizes, rows=rows) for rows in (2, 3))
+    graph = Graph(
+        "forecast_values", BestForecast(model, data.horizon, about["known"]), (two, three), ["best"]
+    )
+    settings: dict[str, Any] = {
+        "kind": "forecaster",
+        "lookback": data.lookback,
+        "horizon": data.horizon,
+        "names": list(about["names"]),
+        "mean": list(map(float, about["mean"])),
+        "std": list(map(float, about["std"])),
+    }
+    if not about["known"] and not channels:
+        waves = partial(_examples, data, about)
+        return Exported([graph], settings, {}, waves, program="series", shown=_shown, same=_close)
+    settings |= {"kind": "tables", **_of_tables(data, about)}
+    examples = partial(tables, data, about)
+    return Exported([graph], settings, {}, examples, program="tables", shown=_rows, same=_same_rows)
+
+
+def _inputs(data: SeriesData, series: int, known: int, channels: int, *, rows: int) -> dict[str, Tensor]:
+    """Random windows."""
+    draw = torch.Generator().manual_seed(SEED + rows)
+    found = {
+        "values": torch.randn(rows, data.lookback, generator=draw),
+        "which": torch.randint(series, (rows,), generator=draw),
+    }
+    if known:
+        found["known"] = torch.randn(rows, data.lookback + data.horizon, known, generator=draw)
+    if channels:
+        found["seen"] = torch.randn(rows, data.lookback, channels, generator=draw)
+    return found
+
+
+def _of_tables(data: SeriesData, about: Mapping[str, Any]) -> dict[str, Any]:
+    """How a table is read."""
+    if data.resample is not None:
+        raise ConfigError(
+            "data: resample: the exported program reads rows as they are; serve the run with weft serve"
+        )
+    ahead, beside = scales_of(about)
+    scales = {"covariates": ahead, "channels": beside}
+    columns = about["channels"]["names"][: -len(data.past) or None] if data.inputs == "all" else []
+    return {
+        "time": data.time,
+        "times": list(TIMES),
+        "id": data.id,
+        "targets": list(data.targets),
+        "known": list(data.known),
+        "past": list(data.past),
+        "columns": list(columns),  # of a model that reads them all
+        "calendar": about["known"] > len(data.known),
+        "step": None if data.frequency is None else _step(data.frequency),
+        **{key: {"mean": one.mean.tolist(), "std": one.std.tolist()} for key, one in scales.items()},
+    }
+
+
+def _step(frequency: str) -> dict[str, int]:
+    """The distance of two times."""
+    months = calendar.months_of(frequency)
+    if calendar.OTHER_DAY.match(frequency):
+        return {"months": months}
+    offset = calendar.offset_of(frequency)
+    kind = type(offset).__name__
+    if kind == "Week":
+        return {"seconds": 7 * 86400 * offset.n}
+    if kind == "BusinessDay" and offset.n == 1:
+        return {"business": 1}
+    if months and "Business" not in kind:
+        return {"months": months}
+    with suppress(ValueError):
+        return {"seconds": offset.nanos // 10**9}
+    raise ConfigError(
+        f"data: frequency: the exported program cannot count times of the frequency {frequency}; serve the "
+        "run with weft serve"
+    )
+
+
+def _examples(data: SeriesData, about: Mapping[str, Any], count: int) -> Sequence[Sequence[float]]:
+    """Waves with noise at the scale of the first series."""
+    rows, mean, std = data.lookback + 7, about["mean"][0], about["std"][0]
+    return [[float(value) for value in row] for row in _waves(rows, count) * std + mean]
+
+
+def _waves(rows: int, count: int) -> np.ndarray:
+    """[count, rows]."""
+    draw = np.random.default_rng(SEED)
+    return np.sin(np.arange(rows) * draw.uniform(0.05, 1.0, (count, 1))) + draw.normal(0, 0.3, (count, rows))
+
+
+def tables(data: SeriesData, about: Mapping[str, Any], count: int) -> Sequence[str]:
+    """Tables of waves as CSV, with covariates and times if the model reads any."""
+    rows = data.lookback + 7
+    begin = np.datetime64("2024-02-29T00:00:00", "s")
+    times = (
+        [] if data.frequency is None else calendar.after(data.frequency, begin, rows + data.horizon).tolist()
+    )
+    names = [*about["columns"], *data.known, *data.past]
+    values = _waves(rows + data.horizon, count * len(names)).reshape(count, len(names), -1)
+    names_of = [*([data.time or "ds"] if times else []), *([data.id] if data.id else []), *names]
+    found = []
+    for table in values:
+        table[len(about["columns"]) + len(data.known) :, rows:] = np.nan
+        table[: len(about["columns"]), rows:] = np.nan
+        lines = [",".join(names_of)]
+        for n, row in enumerate(table.T):
+            numbers = ["" if np.isnan(one) else f"{one:.4f}" for one in row]
+            lines.append(",".join([*map(str, times[n : n + 1]), *(["a"] if data.id else []), *numbers]))
+        found.append("\n".join(lines) + "\n")
+    return found
+
+
+def _shown(answer: Answer) -> str:
+    numbers: Any = answer.json()
+    return " ".join(f"{value:.6g}" for value in numbers)
+
+
+def _close(ours: str, theirs: str) -> bool:
+    """Equal to four digits of the largest."""
+    a, b = (np.array(text.split(), np.float64) for text in (ours, theirs))
+    return a.shape == b.shape and bool(np.abs(a - b).max() <= 1e-4 * np.abs(a).max())
+
+
+def _rows(answer: Answer) -> str:
+    return header(()) + "\n" + answer.text()
+
+
+def _same_rows(ours: str, theirs: str) -> bool:
+    """The same series and times, and numbers as in _close."""
+    a, b = ([line.rsplit(",", 1) for line in text.split("\n")[1:]] for text in (ours, theirs))
+    if [row[0] for row in a] != [row[0] for row in b]:
+        return False
+    return _close(*(" ".join(row[1] for row in rows) for rows in (a, b)))

@@ -4,29 +4,223 @@ Read next: data.py, model.py; ../nn/forecasters, the models; ../metrics/series.p
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
+from torch import nn
 
+from weft.data.batching import ShuffledBatches
 from weft.data.report import Report
-from weft.errors import ConfigError, DataError, ShapeError
+from weft.data.windows import Windows
+from weft.errors import ConfigError, DataError, ShapeError, within
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.store import jsonfile
-from weft.tasks.forecast.baseline import fit
+from weft.tasks.exported import Exported
+from weft.tasks.forecast.baseline import Baseline, fit
+from weft.tasks.forecast.calibration import CalibratedForecast
 from weft.tasks.forecast.check import check
-from weft.tasks.forecast.data import SeriesData, read_facts, series_facts
-from weft.tasks.forecast.evaluation import ForecastEvaluation
-from weft.tasks.forecast.model import Forecast, ForecastModel, SeriesBatch
-from weft.tasks.forecast.predictor import Horizon
-from weft.tasks.forecast.ready import PARTS, ForecastPipeline, ForecastTraining
-from weft.tasks.forecast.space import space
-from weft.tasks.space import Recipe, Space
-from weft.tasks.task import Progress, Split, Task
+from weft.tasks.forecast.data import SeriesData, read_facts, scales_of, series_facts
+from weft.tasks.forecast.ensemble import ForecastEnsemble, see_that_it_joins
+from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate, mean_squared
+from weft.tasks.forecast.forecaster import check_columns
+from weft.tasks.forecast.model import ForecastModel, ForecastNetwork, SeriesBatch, tensors
+from weft.tasks.forecast.predictor import ForecastPredictor, Horizon, export_forecaster, inspect_series
+from weft.tasks.inspection import Examples, Inspected
+from weft.tasks.space import Range, Recipe, Space, usual, whole
+from weft.tasks.task import Pipeline, Progress, Split, Task, Training
+from weft.tasks.validation import Sample, Validation, samples_of
 from weft.wording import plural
+
+PARTS: dict[str, int] = {"train": 0, "valid": 1, "test": 2}
+
+
+class ForecastTraining(Training):
+    """The training windows.
+
+    Args:
+        task: the recipe.
+        windows: of the recipe's series.
+    """
+
+    def __init__(self, task: "ForecastTask", windows: Windows) -> None:
+        self._data = task.data
+        self._windows = windows
+        self._train = windows.of(PARTS["train"])  # [N, 2]
+
+    def plan(self, seed: int) -> ShuffledBatches:
+        """All windows in a new order each epoch, or as many as the recipe's `windows_an_epoch`."""
+        rows, most = self._data.batch_rows, self._data.windows_an_epoch
+        return ShuffledBatches(len(self._train), rows, seed, most=most)
+
+    def collate(self, numbers: np.ndarray) -> SeriesBatch:
+        past, future = tensors(self._windows, self._train[numbers], torch.device("cpu"))
+        mask = np.isfinite(future)
+        values = torch.from_numpy(np.nan_to_num(future)).float()
+        return SeriesBatch(past, values, torch.from_numpy(mask), int(mask.sum()))
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Errors over all validation windows."""
+        assert isinstance(model, ForecastNetwork)
+        chosen = self._windows.of(PARTS["valid"])
+        errors = mean_squared(model, self._windows, chosen)
+        return Validation({"mse": errors.squared, "mae": errors.absolute}, self._samples(model, chosen))
+
+    def _samples(self, model: ForecastNetwork, chosen: np.ndarray) -> list[Sample]:
+        """Validation samples in the units of the data."""
+        shown = chosen[samples_of(len(chosen))]
+        past, future = tensors(self._windows, shown, next(model.parameters()).device)
+        best = model.best(past).double().cpu().numpy()
+        scale = self._windows.scale
+
+        def text(values: np.ndarray, number: int) -> str:
+            return " ".join(f"{value:.4g}" for value in values[:8] * scale.std[number] + scale.mean[number])
+
+        return [
+            Sample(
+                f"{self._windows.names[n]} after {text(past.values[row, -4:].double().cpu().numpy(), n)}",
+                text(future[row], n),
+                text(best[row], n),
+            )
+            for row, n in enumerate(shown[:, 0].tolist())
+        ]
+
+
+class ForecastPipeline(Pipeline):
+    """Names and scales of the series of a run.
+
+    Args:
+        task: the recipe.
+        about: names and scales (about.py).
+        base: the closed-form forecaster that a new model starts from, or None.
+        training: the windows; None unless prepared for training.
+
+    Attributes:
+        data: the recipe's section; other tables must have the frequency of the training.
+    """
+
+    task: "ForecastTask"
+
+    def __init__(
+        self,
+        task: "ForecastTask",
+        about: Mapping[str, Any],
+        *,
+        base: Baseline | None = None,
+        training: ForecastTraining | None = None,
+    ) -> None:
+        self.task = task
+        self.about = about
+        self.training = training
+        self.data = replace(task.data, frequency=task.data.frequency or about.get("frequency"))
+        self._base = base
+        self._calibrated: CalibratedForecast | None = None  # computed once, from all validation windows
+
+    def model(self) -> ForecastNetwork:
+        """A new model for these series."""
+        seen = len(self.about.get("channels", {}).get("names", ()))
+        model = self.task.built(len(self.about["names"]), self.about["known"], seen)
+        if self._base is not None:
+            weight, spread = (torch.from_numpy(one).float() for one in (self._base.weight, self._base.spread))
+            model.begin_with(weight, spread)
+        return model
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> ForecastPredictor:
+        """The trained model; `predict(values)` returns the next values.
+
+        Raises:
+            ConfigError: a member of the ensemble belongs to another task or forecasts something else; a point
+                forecaster has no quantiles; a future is given that the model does not read.
+        """
+        members, scores = options.get("ensemble", ()), bool(options.get("scores"))
+        if options.get("future") is not None and not self.data.known:
+            raise ConfigError("--future: this model reads no covariates of the future; leave it out")
+        for member in members if scores else ():
+            if not self.task.decoding.conformal and not member.model.has_quantiles:
+                raise ConfigError(
+                    f"--ensemble {member.path}: a point forecast has no quantiles; leave it out, or --scores"
+                )
+        return ForecastPredictor(
+            self._at_work(model, members),
+            self.data,
+            self.about,
+            self.task.decoding,
+            scores=scores,
+            bands=bool(options.get("plot")),
+            only=options.get("series", ()),
+            future=options.get("future"),
+        )
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> ForecastEvaluation:
+        """Errors on all windows of a split, next to repeat, seasonal and ridge; see Pipeline.evaluate."""
+        members, own = options.get("ensemble", ()), self.data
+        together = self._at_work(model, members)
+        for member in members if data is None else ():
+            if member.task.data.split != own.split:
+                raise ConfigError(
+                    f"--ensemble {member.path}: its data.split is {list(member.task.data.split)}, here "
+                    f"{list(own.split)}, so it may have been trained on rows tested here; name a run with "
+                    "the same data.split"
+                )
+        table = own.table(data)
+        check_columns(table, self.about)
+        windows = own.windows(table, scales_of(self.about))
+        title = f"{data or own.name}, {split}"
+        title += f", {1 + len(members)} runs together" if members else ""
+        title += ", quantiles calibrated on the validation part" if self.task.decoding.conformal else ""
+        season, series = own.season_of(table), options.get("series")
+        return evaluate(together, windows, PARTS[split], title=title, season=season, series=series)
+
+    def _at_work(
+        self, model: nn.Module, members: Sequence[Any]
+    ) -> ForecastNetwork | ForecastEnsemble | CalibratedForecast:
+        """The model with the members of an ensemble, calibrated if the recipe says so."""
+        together = self._together(model, members)
+        if not self.task.decoding.conformal:
+            return together
+        if self._calibrated is None or self._calibrated.model is not together:
+            try:
+                windows = self.data.windows(self.data.table(), scales_of(self.about))
+            except DataError as error:
+                raise DataError(
+                    f"decoding.conformal: cannot read the run's validation data: {error}"
+                ) from None
+            self._calibrated = CalibratedForecast(together, windows)
+        return self._calibrated
+
+    def _together(self, model: nn.Module, members: Sequence[Any]) -> ForecastNetwork | ForecastEnsemble:
+        assert isinstance(model, ForecastNetwork)
+        for member in members:
+            with within(f"--ensemble {member.path}"):
+                if not isinstance(member.pipeline, ForecastPipeline):
+                    raise ConfigError("it is not a run of the task forecast; leave it out")
+                see_that_it_joins(self.about, self.data, member.pipeline.about, member.pipeline.data)
+        if not members:
+            return model
+        lookbacks = [self.data.lookback, *(member.pipeline.data.lookback for member in members)]
+        return ForecastEnsemble([model, *(member.model for member in members)], lookbacks)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        return inspect_series(self.predictor(model).forecaster, text, options.get("series"))
+
+    def exported(self, model: nn.Module) -> Exported:
+        assert isinstance(model, ForecastNetwork)
+        return export_forecaster(model, self.data, self.about)
+
 
 KEPT = "series.json"
 
@@ -72,7 +266,13 @@ class ForecastTask(Task):
 
     @classmethod
     def search_space(cls, recipe: Recipe) -> Space:
-        return space(recipe)
+        """How far back it looks, how a window is scaled, and the network."""
+        found = usual(recipe)
+        lookback, hidden = recipe["data"]["lookback"], recipe["model"]["forecaster"].get("hidden")
+        if hidden:
+            found["model.forecaster.hidden"] = whole(hidden // 2, hidden * 2)
+        found["data.lookback"] = Range(values=(lookback, 2 * lookback, 3 * lookback))
+        return {**found, "model.normalise": Range(values=("last", "mean", "mean_std", "none"))}
 
     def has(self, split: Split) -> bool:
         return self.data.split[PARTS[split]] > 0
@@ -132,7 +332,7 @@ class ForecastTask(Task):
         """Read names and scales of the series."""
         return ForecastPipeline(self, read_facts(run / KEPT))
 
-    def built(self, series: int, known: int, seen: int) -> Forecast:
+    def built(self, series: int, known: int, seen: int) -> ForecastNetwork:
         """A new model.
 
         Args:

@@ -10,7 +10,7 @@ from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import by_class, macro_f1, table
 from weft.metrics.scored import scored
 from weft.tasks.images.data import Classed
-from weft.tasks.images.predictor import PictureClassifier
+from weft.tasks.images.predictor import ImageClassifier
 from weft.tasks.labels.evaluation import ClassEvaluation
 from weft.wording import plural
 
@@ -32,7 +32,7 @@ class ImageEvaluation(ClassEvaluation):
 
 
 def evaluate(
-    classifier: PictureClassifier, found: Classed, *, title: str, usual: str | None
+    classifier: ImageClassifier, found: Classed, *, title: str, usual: str | None
 ) -> ImageEvaluation:
     """Classify and score.
 

@@ -1,23 +1,43 @@
-"""A trained classifier of pictures or clips: predicts the classes of files."""
+"""A trained classifier of pictures or clips: predicts the classes of files.
+
+`inspect_picture` is what `weft inspect` shows, `export_pictures` what `weft export` writes.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from weft.data.held import held
+from weft.errors import DataError
 from weft.models import Predictor
 from weft.nn.pictures.front import Front
+from weft.probe import probe
 from weft.tasks import predictor
-from weft.tasks.pictures.pictures import check_shape, parts, pictures_in, source
+from weft.tasks.exported import Exported, Graph
+from weft.tasks.images.data import ClassData
+from weft.tasks.inspection import Inspected, Pictured, TokenChoice, asked, places
+from weft.tasks.labels.base import LabelBatch
+from weft.tasks.pictures.pictures import (
+    check_shape,
+    content,
+    encoded,
+    noise,
+    parts,
+    pictures_in,
+    readable,
+    source,
+)
 from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Reads, read_each
 
 ROWS = 64
 
 
-class Classified(Answer):
+class PictureAnswer(Answer):
     """The class of a picture.
 
     Args:
@@ -46,7 +66,7 @@ class Classified(Answer):
         return {"label": self.label, "prob": self._probs[self.label], "probs": dict(self._probs)}
 
 
-class PictureClassifier(predictor.Predictor[np.ndarray]):
+class ImageClassifier(predictor.Predictor[np.ndarray]):
     """Classifies pictures or clips.
 
     Args:
@@ -85,14 +105,20 @@ class PictureClassifier(predictor.Predictor[np.ndarray]):
         """A picture or clip, a folder or .zip of them, or a list with the name of one per line."""
         return read_each(source, pictures_in(source), self.read)
 
-    def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[Classified]:
+    def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[PictureAnswer]:
         for picture in inputs:
-            yield Classified(self.names, self.probs(picture[None])[0], scores=self._scores)
+            yield PictureAnswer(self.names, self.probs(picture[None])[0], scores=self._scores)
 
     def predict(self, raw: str | Path | np.ndarray) -> str:
         """The class of one picture or clip: a file, or an array of the shape the model was trained on."""
         picture = raw if isinstance(raw, np.ndarray) else self.read(Path(raw))
         return next(self.answers([picture])).label
+
+    @property
+    def front(self) -> Front:
+        """The front end of the model."""
+        assert isinstance(self.model.embed, Front)
+        return self.model.embed
 
     def read(self, path: Path) -> np.ndarray:
         """A file as the model reads it.
@@ -107,10 +133,108 @@ class PictureClassifier(predictor.Predictor[np.ndarray]):
     def probs(self, pixels: np.ndarray) -> np.ndarray:
         """Probabilities [N, C] of the classes of pictures [N, ..]."""
         device = next(self.model.parameters()).device
-        assert isinstance(self.model.embed, Front)
         found = []
         with torch.inference_mode():
             for part in parts(len(pixels), ROWS):
-                x, mask = source(pixels[part], self.model.embed.places)
+                x, mask = source(pixels[part], self.front.places)
                 found.append(self.model(x.to(device), mask.to(device))[:, 0].exp().float().cpu().numpy())
         return np.concatenate(found)
+
+
+def inspect_picture(classifier: ImageClassifier, data: ClassData, text: str | None) -> Inspected:
+    """A picture or a clip and its class: the probability of each class, and the places that decided it.
+
+    Args:
+        classifier: of a trained model.
+        data: the recipe's section.
+        text: the name of a picture or clip; without one, a validation picture is shown.
+    """
+    picture, name = asked(data, classifier.read, text)
+    probs = classifier.probs(picture[None])[0]
+    number = int(probs.argmax())
+    order = np.argsort(-probs, kind="stable")[:12].tolist()
+    others = [(classifier.names[n], float(probs[n])) for n in order]
+    front = classifier.front
+    x, mask = source(picture[None], front.places)
+    device = next(classifier.model.parameters()).device
+    label = f"{classifier.names[number]} ({probs[number]:.1%})"
+    return Inspected(
+        text=name,
+        answer=label,
+        source=places(front.grid),
+        batch=LabelBatch(x, mask, torch.tensor([number]), 1).to(device),
+        choices=[TokenChoice("", classifier.names[number], float(probs[number]), others)],
+        chosen_what="the classes of the picture",
+        picture=weighed(classifier, picture, number),
+    )
+
+
+def weighed(classifier: ImageClassifier, picture: np.ndarray, number: int) -> Pictured:
+    """The weight of each pixel for a class, and that of each place if the pool attends.
+
+    A pixel's weight is its share of |dL/dx . x|, summed over colours, where L is the class's log-probability
+    and pixels run from -1 to 1. A pool with learned queries also shows its attention, averaged over them.
+    """
+    front = classifier.front
+    x, mask = source(picture[None], front.places)
+    device = next(classifier.model.parameters()).device
+    x = x.to(device).requires_grad_()
+    with torch.enable_grad(), probe() as seen:
+        logp = classifier.model(x, mask.to(device))[0, 0, number]
+        (slope,) = torch.autograd.grad(logp, x)
+    pixels = (slope * x).sum(-1).abs()[0].detach().float().cpu().numpy()
+    looks = [("gradient times pixel", pixels / max(float(pixels.sum()), 1e-12))]
+    own = [one for one in seen["attention"] if one.shape[2] == front.places]
+    if own:
+        weights = own[-1][0].mean(0).detach().float().cpu().numpy()
+        looks.insert(0, ("attention of the pool", weights.reshape(front.grid)))
+    return Pictured(picture, looks, f"what weighed for {classifier.names[number]}")
+
+
+class PictureClasses(nn.Module):
+    """Pixels to log-probabilities."""
+
+    def __init__(self, model: Predictor) -> None:
+        super().__init__()
+        assert isinstance(model.embed, Front)
+        self.model = model
+        self.places = model.embed.places
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """[B, *shape] uint8 to [B, C]."""
+        x = pixels.float() / 127.5 - 1  # as in ../pictures/pictures.py
+        mask = torch.ones(pixels.shape[0], self.places, dtype=torch.bool, device=pixels.device)
+        logp: Tensor = self.model(x, mask)[:, 0]
+        return logp
+
+
+def export_pictures(classifier: ImageClassifier, data: ClassData) -> Exported:
+    """A classifier of pictures or clips as one graph: pixels to the log-probability of each class.
+
+    Args:
+        classifier: of a trained model.
+        data: the recipe's section.
+    """
+    shape = classifier.shape
+    both = {"pixels": noise(shape, 2)}, {"pixels": noise(shape, 3)}
+    settings: dict[str, Any] = {
+        "kind": "pictures",
+        "classes": classifier.names,
+        "shape": list(shape),
+        "size": data.size,
+        "frames": data.frames,
+    }
+    graph = Graph("scores", PictureClasses(classifier.model), both, ["logp"])
+
+    def examples(count: int) -> Sequence[bytes]:
+        return readable(classifier, shape, _files(data), count)
+
+    return Exported([graph], settings, {}, examples, program="pictures")
+
+
+def _files(data: ClassData) -> Iterator[bytes]:
+    """The content of the validation files, or the generated pictures as files."""
+    with suppress(DataError, OSError):
+        if data.generated is not None:
+            yield from map(encoded, data.load("valid").pixels)
+        yield from (content(one.path) for one in data.find("valid"))

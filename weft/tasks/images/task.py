@@ -3,28 +3,148 @@
 Read next: data.py, ../pictures/model.py, predictor.py; ../nn/pictures/convolution.py.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from torch import nn
 
+from weft.data.batching import ShuffledBatches
+from weft.data.images import read_folders
 from weft.data.report import Report
-from weft.errors import DataError, within
+from weft.errors import DataError
+from weft.metrics.f1 import by_class
+from weft.models import Predictor
 from weft.nn.heads.head import Loss
-from weft.tasks.images.data import ClassData
-from weft.tasks.images.evaluation import ImageEvaluation
-from weft.tasks.images.ready import ImagesPipeline, ImagesTraining
-from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.exported import Exported
+from weft.tasks.images.data import ClassData, Classed
+from weft.tasks.images.evaluation import ImageEvaluation, evaluate
+from weft.tasks.images.predictor import ImageClassifier, export_pictures, inspect_picture
+from weft.tasks.inspection import Examples, Inspected
+from weft.tasks.labels.base import LabelBatch, LabelTask
 from weft.tasks.pictures.check import check_classes
 from weft.tasks.pictures.model import ImageModel, places_of
 from weft.tasks.pictures.pictures import read_shape, source, write_shape
-from weft.tasks.task import SPLITS, Progress, Split, Task
+from weft.tasks.task import Pipeline, Progress, Split, Training
+from weft.tasks.validation import Sample, Validation, samples_of
 from weft.wording import plural
 
 
-class Images(Task):
+class ImagesTraining(Training):
+    """The training pictures.
+
+    Args:
+        task: the recipe.
+        names: of the classes.
+        train, valid: pictures of one shape, with their classes.
+    """
+
+    def __init__(self, task: "ImagesTask", names: list[str], train: Classed, valid: Classed) -> None:
+        self._data = task.data
+        self._names = names
+        self._train = train
+        self._valid = valid
+        self._places = places_of(task.model_config.front, train.pixels.shape[1:])
+
+    def plan(self, seed: int) -> ShuffledBatches:
+        """Batches of pictures in a new order each epoch."""
+        return ShuffledBatches(len(self._train.labels), self._data.batch_rows, seed)
+
+    def collate(self, numbers: np.ndarray) -> LabelBatch:
+        labels = [self._names.index(self._train.labels[int(number)]) for number in numbers]
+        x, mask = source(self._train.pixels[numbers], self._places)
+        return LabelBatch(x, mask, torch.tensor(labels), len(labels))
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss, accuracy and mean F1."""
+        assert isinstance(model, Predictor)
+        found, names = self._valid, self._names
+        shape = self._train.pixels.shape[1:]
+        probs = ImageClassifier(model, names, shape, self._data.one).probs(found.pixels)
+        outputs = [names[n] for n in probs.argmax(1)]
+        known = {name: n for n, name in enumerate(names)}
+        # The loss leaves out classes that training has not seen: the model gives them no probability.
+        said = [row[known[label]] for row, label in zip(probs, found.labels, strict=True) if label in known]
+        rows = by_class(outputs, found.labels)
+        scores = {
+            "loss": float(-np.log(np.maximum(said, 1e-30)).mean()) if said else float("nan"),
+            "accuracy": sum(a == b for a, b in zip(outputs, found.labels, strict=True)) / len(outputs),
+            "f1": sum(row.f1 for row in rows) / len(rows),
+        }
+        shown = samples_of(len(outputs))
+        return Validation(scores, [Sample(found.names[n], found.labels[n], outputs[n]) for n in shown])
+
+
+class ImagesPipeline(Pipeline):
+    """The shape and the classes of a run.
+
+    Args:
+        task: the recipe.
+        shape: of a picture or clip.
+        names: of the classes.
+        training: the pictures; None unless prepared for training.
+    """
+
+    task: "ImagesTask"
+
+    def __init__(
+        self,
+        task: "ImagesTask",
+        shape: tuple[int, ...],
+        names: list[str],
+        training: ImagesTraining | None = None,
+    ) -> None:
+        self.task = task
+        self.shape = shape
+        self.names = names
+        self.training = training
+
+    def model(self) -> Predictor:
+        return self.task.model_config.build(self.shape, len(self.names))
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> ImageClassifier:
+        """The trained model; `predict(file or array)` returns a class."""
+        assert isinstance(model, Predictor)
+        scores = bool(options.get("scores"))
+        return ImageClassifier(model, self.names, self.shape, self.task.data.one, scores=scores)
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> ImageEvaluation:
+        """Accuracy, F1 of each class and confusion matrix; `data` has a folder for each class."""
+        own = self.task.data
+        found = own.load(split) if data is None else own.read(read_folders(data))
+        if found.pixels.shape[1:] != self.shape:
+            raise DataError(
+                f"{data or split}: expected {self.shape}, as the model was trained on, "
+                f"got {found.pixels.shape[1:]}; rescale them"
+            )
+        usual = None
+        with suppress(DataError):
+            train = own.load("train").labels if own.generated else [one.label for one in own.find("train")]
+            usual = Counter(train).most_common(1)[0][0]
+        title = own.describe(split) if data is None else data.name
+        return evaluate(self.predictor(model), found, title=title, usual=usual)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        return inspect_picture(self.predictor(model), self.task.data, text)
+
+    def exported(self, model: nn.Module) -> Exported:
+        return export_pictures(self.predictor(model), self.task.data)
+
+
+class ImagesTask(LabelTask[ClassData, ImageModel]):
     """Trains a classifier of pictures or clips.
 
     Args:
@@ -46,24 +166,12 @@ class Images(Task):
         "f1": "higher",
     }
 
-    def __init__(self, *, data: ClassData, model: ImageModel) -> None:
-        self.data = data
-        self.model_config = model
-
     def about(self) -> str:
         """The pictures."""
         return f"classes of {self.data.describe('train')}"
 
-    def has(self, split: Split) -> bool:
-        return self.data.has(split)
-
-    def check_ready(self) -> None:
-        """Check that the parts fit together and that the folders exist."""
-        with within("model"):
-            self.model_config.build(self.data.likely(), 3)
-        for split in SPLITS:
-            if self.data.has(split):
-                self.data.find(split)
+    def small_model(self) -> Predictor:
+        return self.model_config.build(self.data.likely(), 3)
 
     def rehearse(self) -> Loss:
         """Two pictures or clips."""

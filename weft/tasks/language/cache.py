@@ -33,19 +33,19 @@ class Cache(NamedTuple):
     weight: float  # in the mixture with the network
 
 
-class Remembered(NamedTuple):
+class CacheMemory(NamedTuple):
     """What a cache holds while a text is read."""
 
     keys: Tensor  # [N, P, D] the features after each token of the text
     tokens: Tensor  # [N, P] those tokens
 
     @classmethod
-    def of(cls, features: Tensor, tokens: Tensor, size: int) -> "Remembered":
+    def of(cls, features: Tensor, tokens: Tensor, size: int) -> "CacheMemory":
         """The cache of so many tokens after a text: tokens [N, P], and features [N, P, D] after each."""
         # The newest features predict the next token, and the oldest token's own are not needed.
         return cls(features[:, -(size + 1) :], tokens[:, -(size + 1) :])
 
-    def read(self, token: Tensor, h: Tensor, size: int) -> "Remembered":
+    def read(self, token: Tensor, h: Tensor, size: int) -> "CacheMemory":
         """The cache after another token [N], with the features [N, D] after it."""
         keys = torch.cat([self.keys.to(h.dtype), h[:, None]], 1)
         return self.of(keys, torch.cat([self.tokens, token[:, None]], 1), size)

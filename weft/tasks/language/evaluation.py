@@ -20,7 +20,15 @@ from weft.metrics.scored import Scored, fingerprint
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.language.mixture import Counted, Parts, Weights, counted, halves, ngram_logp, parts_of
+from weft.tasks.language.mixture import (
+    CountedNGrams,
+    MixtureParts,
+    MixtureWeights,
+    counted,
+    halves,
+    ngram_logp,
+    parts_of,
+)
 from weft.tasks.language.scoring import too_long
 from weft.tasks.language.stream import Stream, lines_of
 from weft.tasks.language.writing import Writing
@@ -34,7 +42,7 @@ BUCKETS = (0, 1, 10, 100, 1_000, 10_000, 100_000)
 """Lower bounds of the frequency classes: how often a token occurs in training."""
 
 
-class Likelihood(NamedTuple):
+class TextLikelihood(NamedTuple):
     """Log-probabilities of the tokens of a text under one model."""
 
     name: str
@@ -56,7 +64,7 @@ class ProseEvaluation(Evaluation):
     vocabulary: str
     outputs: list[str]  # the log-probability of each line in nats, with its end
     scores: list[Scored]  # perplexity, nats per word, bits a character; then the mixture's perplexity
-    model: Likelihood
+    model: TextLikelihood
     lines: int
     words: int
     characters: int
@@ -133,10 +141,10 @@ def evaluate(
     begun = time.perf_counter()
     parts = parts_of(model, stream, data, decoding)
     seconds = time.perf_counter() - begun
-    own = Likelihood("the model", parts.neural)
+    own = TextLikelihood("the model", parts.neural)
     known, mixture, ngrams = [own], None, _baseline(train, data, decoding, size)
     if ngrams is not None:
-        known.append(Likelihood(ngrams.name, ngram_logp(ngrams, stream)))
+        known.append(TextLikelihood(ngrams.name, ngram_logp(ngrams, stream)))
     if decoding.mixture or decoding.cache:
         used = ngrams if decoding.mixture else None
         parts = parts._replace(ngram=known[1].logp if used else None)
@@ -164,7 +172,9 @@ def evaluate(
     )
 
 
-def _scored(stream: Stream, own: Likelihood, others: list[Likelihood], signature: str) -> list[Scored]:
+def _scored(
+    stream: Stream, own: TextLikelihood, others: list[TextLikelihood], signature: str
+) -> list[Scored]:
     """Perplexity, nats per word and bits per character, each next to the other models' values."""
     nats = -stream.by_line(own.logp)
     tokens = stream.by_line(np.ones(len(own.logp)))
@@ -183,7 +193,7 @@ def _scored(stream: Stream, own: Likelihood, others: list[Likelihood], signature
     return found
 
 
-def _baseline(train: Stream | None, data: ProseData, decoding: Writing, size: int) -> Counted | None:
+def _baseline(train: Stream | None, data: ProseData, decoding: Writing, size: int) -> CountedNGrams | None:
     """The n-gram model of the training text; None if the text is missing."""
     if train is None and decoding.mixture:
         raise DataError(
@@ -193,7 +203,7 @@ def _baseline(train: Stream | None, data: ProseData, decoding: Writing, size: in
     return None if train is None else counted_for(data, decoding, train, size)
 
 
-def counted_for(data: ProseData, decoding: Writing, train: Stream, size: int) -> Counted:
+def counted_for(data: ProseData, decoding: Writing, train: Stream, size: int) -> CountedNGrams:
     """The n-gram model of the training text to compare this model with."""
     kind = data.vocabulary.kind if train.last is None else "imported"
     return counted(train, size=size, kind=kind, batching=data.batches, order=decoding.order)
@@ -216,7 +226,9 @@ def _vocabulary(stream: Stream, data: ProseData, size: int) -> str:
     return f"{data.vocabulary.kind} {size}{' lowercase' if data.vocabulary.lowercase else ''}"
 
 
-def _mixture(parts: Parts, decoding: Writing, ngrams: Counted | None, valid: Parts | None) -> Likelihood:
+def _mixture(
+    parts: MixtureParts, decoding: Writing, ngrams: CountedNGrams | None, valid: MixtureParts | None
+) -> TextLikelihood:
     """The mixture of a model with its cache, with the n-grams, or with both.
 
     Args:
@@ -226,9 +238,9 @@ def _mixture(parts: Parts, decoding: Writing, ngrams: Counted | None, valid: Par
         valid: of the validation text; None if it is this text.
     """
     given, form = decoding.ngram_weight, ".3f"
-    weights: tuple[Weights, ...]
+    weights: tuple[MixtureWeights, ...]
     if given is not None and not decoding.tuned:
-        weights, how, form = (Weights(given),), "as given", "g"
+        weights, how, form = (MixtureWeights(given),), "as given", "g"
         logp = parts.mixed(weights[0])
     elif valid is None:
         logp, weights = halves(parts, given)
@@ -246,14 +258,14 @@ def _mixture(parts: Parts, decoding: Writing, ngrams: Counted | None, valid: Par
         values.append(f"{names[-1]} {_listed([one.ngram for one in weights], form)}")
     title = ", ".join(names[:-1]) + f" and {names[-1]}"
     several = "s" if len(weights) + len(values) > 2 else ""
-    return Likelihood(f"{title}, weight{several} of {' and of '.join(values)}, {how}", logp)
+    return TextLikelihood(f"{title}, weight{several} of {' and of '.join(values)}, {how}", logp)
 
 
 def _listed(numbers: list[float], form: str) -> str:
     return " and ".join(f"{number:{form}}" for number in numbers)
 
 
-def by_frequency(stream: Stream, train: Stream, models: list[Likelihood], size: int) -> list[Bucket]:
+def by_frequency(stream: Stream, train: Stream, models: list[TextLikelihood], size: int) -> list[Bucket]:
     """The loss of each model for rare and for frequent tokens.
 
     Args:

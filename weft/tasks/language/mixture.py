@@ -25,7 +25,7 @@ STEPS = 40  # of a search that narrows an interval by 0.618 each
 ROUNDS = 4  # in which the weights of the cache and of the n-grams are tuned in turn
 
 
-class Counted(NamedTuple):
+class CountedNGrams(NamedTuple):
     """An n-gram model of the training text."""
 
     model: NGram
@@ -39,7 +39,7 @@ class Counted(NamedTuple):
         return f"KN{self.model.order}, contexts {reach}{guessed}"
 
 
-def counted(train: Stream, *, size: int, kind: str, batching: Batching, order: int = 0) -> Counted:
+def counted(train: Stream, *, size: int, kind: str, batching: Batching, order: int = 0) -> CountedNGrams:
     """The model of a training text.
 
     Args:
@@ -52,7 +52,7 @@ def counted(train: Stream, *, size: int, kind: str, batching: Batching, order: i
     bound = batching == "lines" or kind in ("space", "word")
     order = order or (7 if kind == "character" else 5)
     tokens = with_starts(train.tokens, bound=bound)
-    return Counted(kneser_ney(tokens, size=size, order=order, start=SOS, never=(PAD,)), bound)
+    return CountedNGrams(kneser_ney(tokens, size=size, order=order, start=SOS, never=(PAD,)), bound)
 
 
 def with_starts(tokens: np.ndarray, *, bound: bool) -> np.ndarray:
@@ -72,7 +72,7 @@ def with_starts(tokens: np.ndarray, *, bound: bool) -> np.ndarray:
     return twice[1:-1] if ends[-1] else twice[1:]
 
 
-def ngram_logp(counted: Counted, stream: Stream) -> np.ndarray:
+def ngram_logp(counted: CountedNGrams, stream: Stream) -> np.ndarray:
     """Log-probabilities [N] of the tokens of a text, as `scoring.token_logp` gives them."""
     tokens = with_starts(stream.tokens, bound=counted.bound)
     found: np.ndarray = counted.model.score(tokens)[tokens != SOS]
@@ -98,7 +98,7 @@ def tuned(neural: np.ndarray, ngram: np.ndarray) -> float:
     return (low + high) / 2
 
 
-class Weights(NamedTuple):
+class MixtureWeights(NamedTuple):
     """The weights of a mixture; those of parts that it does not have are 0."""
 
     ngram: float = 0.0
@@ -106,32 +106,32 @@ class Weights(NamedTuple):
     sharpness: float = 0.0
 
 
-class Parts(NamedTuple):
+class MixtureParts(NamedTuple):
     """Log-probabilities of the same tokens under the parts of a mixture."""
 
     neural: np.ndarray  # [N]
     ngram: np.ndarray | None = None  # [N]
     cache: np.ndarray | None = None  # [K, N], a row for each of SHARPNESS
 
-    def part(self, some: slice) -> "Parts":
+    def part(self, some: slice) -> "MixtureParts":
         """Those of some tokens."""
-        return Parts(*(None if one is None else one[..., some] for one in self))  # type: ignore[arg-type]
+        return MixtureParts(*(None if one is None else one[..., some] for one in self))  # type: ignore[arg-type]
 
-    def mixed(self, weights: Weights) -> np.ndarray:
+    def mixed(self, weights: MixtureWeights) -> np.ndarray:
         """Log-probabilities [N] of the mixture."""
         found = self.neural
         if self.cache is not None:
             found = mixed(found, self.cache[SHARPNESS.index(weights.sharpness)], weights.cache)
         return found if self.ngram is None else mixed(found, self.ngram, weights.ngram)
 
-    def tuned(self, ngram: float | None = None) -> Weights:
+    def tuned(self, ngram: float | None = None) -> MixtureWeights:
         """The weights that maximise the likelihood of these tokens.
 
         Args:
             ngram: the weight of the n-grams; None to tune it too.
         """
         if self.cache is None:
-            return Weights(self._ngram(self.neural, ngram))
+            return MixtureWeights(self._ngram(self.neural, ngram))
         found = []
         for sharpness, cache in zip(SHARPNESS, self.cache, strict=True):
             share, weight = 0.0 if ngram is None else ngram, 0.0
@@ -141,7 +141,7 @@ class Parts(NamedTuple):
                     with_ngram = tuple(mixed(one, self.ngram, share) for one in with_ngram)  # type: ignore[assignment]
                 weight = tuned(*with_ngram)
                 share = self._ngram(mixed(self.neural, cache, weight), ngram)
-            found.append(Weights(share, weight, sharpness))
+            found.append(MixtureWeights(share, weight, sharpness))
         return max(found, key=lambda weights: float(self.mixed(weights).sum()))
 
     def _ngram(self, other: np.ndarray, given: float | None) -> float:
@@ -151,8 +151,8 @@ class Parts(NamedTuple):
 
 
 def parts_of(
-    model: Generator, stream: Stream, data: ProseData, decoding: Writing, ngrams: Counted | None = None
-) -> Parts:
+    model: Generator, stream: Stream, data: ProseData, decoding: Writing, ngrams: CountedNGrams | None = None
+) -> MixtureParts:
     """Read a text with a model, in the context that it was trained with, and with its cache.
 
     Args:
@@ -164,12 +164,14 @@ def parts_of(
     ngram = None if ngrams is None else ngram_logp(ngrams, stream)
     if decoding.cache:
         both = cached_logp(model, stream, decoding.cache)
-        return Parts(both.neural, ngram, both.cache)
+        return MixtureParts(both.neural, ngram, both.cache)
     logp = token_logp(model, stream, data.batches, length=data.length, stride=decoding.stride)
-    return Parts(logp, ngram)
+    return MixtureParts(logp, ngram)
 
 
-def halves(parts: Parts, ngram: float | None = None) -> tuple[np.ndarray, tuple[Weights, Weights]]:
+def halves(
+    parts: MixtureParts, ngram: float | None = None
+) -> tuple[np.ndarray, tuple[MixtureWeights, MixtureWeights]]:
     """Mix each half of a text with the weights tuned on the other half.
 
     Args:

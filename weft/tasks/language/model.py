@@ -20,7 +20,7 @@ from weft.setting_types import DropoutRate, Size
 
 
 @dataclass(frozen=True, kw_only=True)
-class Embedding:
+class TokenEmbedding:
     """How tokens are embedded.
 
     Args:
@@ -59,7 +59,7 @@ class ProseModel:
     """
 
     decoder: Callable[..., Decoder] = RecurrentDecoder
-    embedding: Embedding = field(default_factory=Embedding)
+    embedding: TokenEmbedding = field(default_factory=TokenEmbedding)
     smoothing: float = 0.0
 
     def __post_init__(self) -> None:

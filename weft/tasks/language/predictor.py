@@ -1,27 +1,50 @@
 """A trained language model: it continues texts, scores them, and says which token may come next.
 
+`inspect_text` is what `weft inspect` shows, `export_writer` what `weft export` writes.
 Read next: step.py, what a search sees of it; ../../search/sampling.py.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
+from torch import Tensor
 
-from weft.errors import DataError, ShapeError
+from weft.errors import ConfigError, DataError, ShapeError
 from weft.models import Generator
 from weft.nn.positions import most_positions
+from weft.search.beam import beam
 from weft.search.budget import most_rows, most_tokens
 from weft.search.hypotheses import Hypotheses
 from weft.search.settings import search
+from weft.search.trace import Trace
 from weft.tasks.each import Failure, each
+from weft.tasks.exported import Exported, some_of
+from weft.tasks.inspection import (
+    Inspected,
+    SearchTree,
+    ShownVectors,
+    around,
+    choices_of,
+    sentences,
+    table_of,
+)
 from weft.tasks.language.reading import known, reading_of
-from weft.tasks.language.step import Expected, Mixed, Reader, expected
+from weft.tasks.language.step import Expected, Mixture, StepReader, expected
+from weft.tasks.language.stream import collate_lines
 from weft.tasks.language.writing import Writing
 from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
 from weft.tasks.running_text.data import Batching
+from weft.tasks.seq2seq.graphs import stepping
+from weft.tasks.seq2seq.inspection import Called
+from weft.text.portable import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
+from weft.tree import leaves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +66,7 @@ class Continuation(Answer):
         found: best first.
     """
 
-    def __init__(self, writer: "Writer", found: Sequence[Generated]) -> None:
+    def __init__(self, writer: "TextWriter", found: Sequence[Generated]) -> None:
         self._writer = writer
         self._found = found
 
@@ -68,7 +91,7 @@ class Continuation(Answer):
 WINDOW = 512  # lines per sort by length
 
 
-class Scored(NamedTuple):
+class ScoredTokens(NamedTuple):
     """The log-probability of each token of a text; the last one is its end."""
 
     pieces: list[str]
@@ -87,7 +110,7 @@ class Alternative(NamedTuple):
     prob: float
 
 
-class Writer(Predictor[str]):
+class TextWriter(Predictor[str]):
     """Continues texts.
 
     Args:
@@ -110,7 +133,7 @@ class Writer(Predictor[str]):
         *,
         batching: Batching,
         length: int,
-        mixed: Mixed | None = None,
+        mixed: Mixture | None = None,
         scores: bool = False,
     ) -> None:
         self.model = model
@@ -123,7 +146,7 @@ class Writer(Predictor[str]):
         self.scores = scores
         cut = batching == "windows" and vocabulary.opening is None
         window = length if cut else most_positions(model.decoder)
-        self.reader = Reader(model, window, mixed)
+        self.reader = StepReader(model, window, mixed)
         self.reading = reading_of(vocabulary)
         self._random = self._seeded()  # shared by all answers
 
@@ -207,7 +230,7 @@ class Writer(Predictor[str]):
                     found[number] = one
         return found
 
-    def score(self, text: str) -> Scored:
+    def score(self, text: str) -> ScoredTokens:
         """The probability of each token of a text, and of the end after it.
 
         Weft's own models read a line end before the text; without anything before it, the first token has
@@ -215,7 +238,7 @@ class Writer(Predictor[str]):
         """
         row = self.reading.row(text)
         found = self.expected([[*row, EOS]], 0)[0]
-        return Scored(self._pieces([one.token for one in found]), [one.logp for one in found])
+        return ScoredTokens(self._pieces([one.token for one in found]), [one.logp for one in found])
 
     def expected(self, rows: Sequence[Sequence[int]], k: int) -> list[list[Expected]]:
         """Each token of the rows after the first: its log-probability, and the k likeliest in its place."""
@@ -309,3 +332,133 @@ class Writer(Predictor[str]):
                 row.append((tokens[:stop], logp))
             made.append(row)
         return made
+
+
+WRITTEN = 16
+"""Maximum number of tokens of the continuation."""
+
+WIDTH = 5
+
+
+def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str]]) -> Inspected:
+    """A text under a language model: the probability of each token, and a continuation that is searched.
+
+    Args:
+        writer: of a trained model.
+        text: to inspect.
+        valid: opens the validation text.
+    """
+    model, vocabulary = writer.model, writer.vocabulary
+    device = next(model.parameters()).device
+    tokens = writer.reading.tokens(text)
+    tokens = tokens[: writer.length - 1] if writer.batching == "windows" else tokens
+    batch = collate_lines([tokens]).to(device)
+    with torch.no_grad():
+        logp = model.head(model.features(batch))[0]
+    names = Called(vocabulary)
+    pieces = ["</s>" if piece == "<eos>" else piece for piece in vocabulary.pieces([EOS, *tokens])]
+    trace = Trace()
+    with torch.inference_mode():
+        state, first = writer.reader.start([[EOS, *tokens]])
+        found = beam(
+            writer.reader.step,
+            state,
+            first,
+            eos=EOS,
+            max_length=WRITTEN,
+            width=WIDTH,
+            nbest=WIDTH,
+            banned=(PAD, UNK, SOS),
+            trace=trace,
+        )
+    rows = zip(found.tokens[0].tolist(), found.lengths[0].tolist(), strict=True)
+    paths = [row[:length] for row, length in rows if length]
+    different = {one.token for one in trace.candidates}
+    table = table_of(model.embed, len(vocabulary))
+    vectors = None
+    if table is not None and tokens:
+
+        def context(line: str) -> tuple[list[str], np.ndarray] | None:
+            read = writer.reading.tokens(line)[: writer.length - 1]
+            with torch.no_grad():
+                states = model.features(collate_lines([read]).to(device))[0, 1:]
+            return (vocabulary.pieces(read), states.float().cpu().numpy()) if read else None
+
+        with torch.no_grad():
+            own = model.features(batch)[0, 1:].float().cpu().numpy()
+        beside = around(sentences(valid), context)
+        vectors = ShownVectors(
+            vocabulary.pieces(range(len(vocabulary))), table, tokens, pieces[1:], own, beside
+        )
+    return Inspected(
+        text=text,
+        answer="… " + vocabulary.decode([token for token in paths[0] if token != EOS]),
+        target=pieces,
+        batch=batch,
+        searched=SearchTree(trace, dict(zip(different, vocabulary.pieces(different), strict=True)), paths),
+        choices=choices_of(logp, [*tokens, EOS], names),
+        chosen_what="each token of the text, given those before it",
+        vectors=vectors,
+    )
+
+
+SEED = 1
+
+
+def export_writer(writer: TextWriter, valid: Callable[[], Iterable[str]]) -> Exported:
+    """A language model as one graph, `step`, which reads and writes one token.
+
+    Args:
+        writer: of a trained model.
+        valid: opens the validation text.
+
+    Raises:
+        ConfigError: the recipe mixes in n-grams or a cache.
+    """
+    model, vocabulary, how = writer.model, writer.vocabulary, writer.decoding
+    for name, wanted in (("mixture", "count n-grams"), ("cache", "keep a cache")):
+        if getattr(how, name):
+            raise ConfigError(
+                f"decoding: {name}: a graph cannot {wanted}; set it to 0 in the run's recipe.yaml"
+            )
+    with torch.no_grad():
+        states = [model.start(None, torch.ones(rows, 1, dtype=torch.bool)) for rows in (1, 2, 3)]
+    step, state = stepping(model, states[1:])
+    first = [_value(leaf) for leaf in leaves(states[0])]
+    settings: dict[str, Any] = {
+        "kind": "continue",
+        "sos": SOS,
+        "eos": EOS,
+        "pad": PAD,
+        "unk": UNK,
+        "known": known([UNK], len(vocabulary))[0],
+        "ends": writer.ends,
+        "banned": [PAD, UNK, SOS],
+        "state": [{**one, **value} for one, value in zip(state, first, strict=True)],
+        "window": writer.reader.window,
+        "decoding": {**asdict(how), "stop": list(how.stop)},
+        "vocabulary": "tokenizer.json",
+    }
+    files = {"tokenizer.json": portable(vocabulary)}
+    examples = partial(_examples, vocabulary, valid)
+    return Exported([step], settings, files, examples, program="continuing", options={"beam": 1})
+
+
+def _value(leaf: Tensor) -> dict[str, Json]:
+    """The tensor [1, ..] before the first step; its numbers are left out if all are zero."""
+    values: Any = leaf.flatten().tolist() if bool(leaf.any()) else None
+    return {"shape": list(leaf.shape), "type": str(leaf.dtype).removeprefix("torch."), "values": values}
+
+
+def _examples(vocabulary: Vocabulary, valid: Callable[[], Iterable[str]], count: int) -> Sequence[str]:
+    """The first half of validation lines, or random tokens where the data is missing."""
+
+    def halves() -> Iterator[str]:
+        lines = (line.split() for line in islice(valid(), 10 * count) if line.strip())
+        return (" ".join(words[: 1 + len(words) // 2]) for words in lines)
+
+    def drawn() -> Sequence[str]:
+        draw, numbers = random.Random(SEED), range(EOS + 1, len(vocabulary))
+        return [vocabulary.decode(draw.choices(numbers, k=5)) for _ in range(count)]
+
+    return some_of(halves, count, drawn)

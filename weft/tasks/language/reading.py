@@ -13,7 +13,7 @@ Spelling = Callable[[int], tuple[int, str]]
 """Is given the tokens of a text in order; returns where each begins in it, and the text it completes."""
 
 
-class Reading(ABC):
+class TextReading(ABC):
     """Texts as tokens and back.
 
     Attributes:
@@ -55,14 +55,14 @@ class Reading(ABC):
         return [*self.opening, *self.tokens(text)] or [SOS]
 
 
-def reading_of(vocabulary: Vocabulary) -> Reading:
+def reading_of(vocabulary: Vocabulary) -> TextReading:
     """The reading of a run's texts."""
     if isinstance(vocabulary, Imported) and vocabulary.opening is not None:
-        return Whole(vocabulary, vocabulary.opening)
-    return Lines(vocabulary)
+        return WholeReading(vocabulary, vocabulary.opening)
+    return LineReading(vocabulary)
 
 
-class Lines(Reading):
+class LineReading(TextReading):
     """Text as in stream.py: a line end is </s>, and one is read before the first line.
 
     Args:
@@ -126,7 +126,7 @@ class Lines(Reading):
         return self._vocabulary.numbered(ids)
 
 
-class Whole(Reading):
+class WholeReading(TextReading):
     """Text as the tokenizer of an imported model reads it: line ends are its own tokens.
 
     Args:

@@ -17,8 +17,8 @@ from torch import Tensor
 from weft.data.batching import filled_groups
 from weft.models import Generator
 from weft.native import WholeStep
-from weft.tasks.language.cache import Cache, Remembered
-from weft.tasks.language.mixture import Counted
+from weft.tasks.language.cache import Cache, CacheMemory
+from weft.tasks.language.mixture import CountedNGrams
 from weft.tasks.language.stream import ProseBatch
 from weft.tasks.seq2seq.batch import pad
 from weft.text.vocabulary import EOS, SOS
@@ -27,32 +27,32 @@ from weft.tree import State, fan
 NONE = -1
 
 
-class Mixed(NamedTuple):
+class Mixture(NamedTuple):
     """What is mixed into a model's probabilities."""
 
-    counted: Counted | None  # an n-gram model
+    counted: CountedNGrams | None  # an n-gram model
     weight: float  # of the n-gram model
     cache: Cache | None = None
 
 
-class Texts(NamedTuple):
+class TextRows(NamedTuple):
     """How many texts are continued; a beam has several hypotheses for each."""
 
     rows: Tensor  # [B]
     per_source = True
 
 
-class Read(NamedTuple):
+class ReaderState(NamedTuple):
     """The state between steps."""
 
     inner: State  # the model's
     past: Tensor | None  # [N, P] the tokens read so far, if the model reads windows
     recent: Tensor | None  # [N, n-1] the newest tokens for the n-grams, NONE before a line or text
-    texts: Texts
-    cache: Remembered | None = None  # of the tokens before the newest one
+    texts: TextRows
+    cache: CacheMemory | None = None  # of the tokens before the newest one
 
 
-class Reader:
+class StepReader:
     """A model as `start` and `step`.
 
     Args:
@@ -62,14 +62,14 @@ class Reader:
         mixed: an n-gram model, a cache (of a model without a window), or both; None for neither.
     """
 
-    def __init__(self, model: Generator, window: int | None = None, mixed: Mixed | None = None) -> None:
+    def __init__(self, model: Generator, window: int | None = None, mixed: Mixture | None = None) -> None:
         self.model = model
         self.window = window
         self.mixed = mixed
         self.ngrams = None if mixed is None else mixed.counted
         self.cache = None if mixed is None else mixed.cache
 
-    def start(self, rows: Sequence[Sequence[int]]) -> tuple[Read, Tensor]:
+    def start(self, rows: Sequence[Sequence[int]]) -> tuple[ReaderState, Tensor]:
         """The state after texts of equal length without their last token, and that token.
 
         Args:
@@ -83,13 +83,13 @@ class Reader:
         recent = None
         if self.ngrams is not None:
             recent = torch.tensor([self.recent(row[:-1]) for row in rows], device=device)
-        texts = Texts(first.new_zeros(len(rows)))
+        texts = TextRows(first.new_zeros(len(rows)))
         kept = past if self.window is not None else None
         inner, h = self._read(past, len(rows))
-        cache = None if self.cache is None else Remembered.of(h, past, self.cache.size)
-        return Read(inner, kept, recent, texts, cache), first
+        cache = None if self.cache is None else CacheMemory.of(h, past, self.cache.size)
+        return ReaderState(inner, kept, recent, texts, cache), first
 
-    def step(self, token: Tensor, state: Read) -> tuple[Tensor, Read]:
+    def step(self, token: Tensor, state: ReaderState) -> tuple[Tensor, ReaderState]:
         """Log-probabilities [N, V] of the next token, and the next state."""
         inner, past, recent, texts, cache = state
         if past is not None and self.window is not None:
@@ -106,9 +106,9 @@ class Reader:
         if recent is not None:
             recent = self._newer(recent, token)
             logp = self.with_ngrams(logp, recent)
-        return logp, Read(inner, past, recent, texts, cache)
+        return logp, ReaderState(inner, past, recent, texts, cache)
 
-    def whole_step(self, state: Read, width: int, steps: int) -> WholeStep | None:
+    def whole_step(self, state: ReaderState, width: int, steps: int) -> WholeStep | None:
         """The model's own, if nothing is forgotten or mixed in during so many steps; see search/whole.py."""
         full = (
             state.past is not None and self.window is not None and state.past.shape[1] + steps > self.window
@@ -179,7 +179,7 @@ class _Part(NamedTuple):
 
 
 def expected(
-    reader: Reader, rows: Sequence[Sequence[int]], k: int, *, stride: int = 0
+    reader: StepReader, rows: Sequence[Sequence[int]], k: int, *, stride: int = 0
 ) -> list[list[Expected]]:
     """For each row, its tokens after the first.
 
@@ -217,7 +217,7 @@ def _parts(row: int, count: int, window: int | None, stride: int) -> Iterator[_P
 
 
 def _read(
-    reader: Reader, rows: Sequence[Sequence[int]], parts: Sequence[_Part], k: int
+    reader: StepReader, rows: Sequence[Sequence[int]], parts: Sequence[_Part], k: int
 ) -> dict[tuple[int, int], Expected]:
     """By row and place."""
     model = reader.model
@@ -246,7 +246,7 @@ def _read(
 
 
 def _mixed(
-    reader: Reader,
+    reader: StepReader,
     logp: Tensor,
     rows: Sequence[Sequence[int]],
     targets: Sequence[tuple[int, int]],
@@ -257,7 +257,7 @@ def _mixed(
         found = []
         for one, (row, place) in zip(logp, targets, strict=True):
             tokens = torch.tensor([rows[row][:place]], device=logp.device)
-            past = Remembered.of(hidden[row][None, :place], tokens, reader.cache.size)
+            past = CacheMemory.of(hidden[row][None, :place], tokens, reader.cache.size)
             found.append(past.mixed(one[None], reader.cache))
         logp = torch.cat(found)
     if reader.ngrams is None:

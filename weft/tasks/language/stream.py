@@ -110,7 +110,7 @@ def encode_whole(text: str, vocabulary: Vocabulary, name: str) -> Stream:
     return Stream(np.array(row, np.int32), len(lines), words, characters, counts, last)
 
 
-class Pieces:
+class StreamPieces:
     """Batches for carried states: row r of batch i is piece i of the r-th part of the text.
 
     The last tokens that do not fill a row of the parts are left out of training (fewer than `rows`).
@@ -129,13 +129,13 @@ class Pieces:
             raise DataError(f"the training text has only {count} tokens for data.rows: {rows}; lower it")
         self.rows, self.length = rows, length
 
-    def epoch(self, number: int) -> "Epoch":
+    def epoch(self, number: int) -> "StreamEpoch":
         """The same batches in every epoch."""
         starts = np.arange(self.rows) * self.part
-        return Epoch(starts, self.part, self.length)
+        return StreamEpoch(starts, self.part, self.length)
 
 
-class Epoch:
+class StreamEpoch:
     """Batch i as the places [rows] where its pieces begin."""
 
     def __init__(self, starts: np.ndarray, part: int, length: int) -> None:
@@ -150,7 +150,7 @@ class Epoch:
         return self._starts + index * self._length
 
 
-class Windows:
+class RandomWindows:
     """Batches of random windows; an epoch has as many tokens as the text.
 
     Args:

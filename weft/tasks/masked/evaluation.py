@@ -18,7 +18,7 @@ SHARE = 0.15
 """The share of the tokens that is chosen where a model is scored."""
 
 
-class Chosen(NamedTuple):
+class HiddenScores(NamedTuple):
     """The chosen tokens, one after the other.
 
     Fields:
@@ -53,7 +53,7 @@ class Chosen(NamedTuple):
         return np.bincount(self.line, values, self.lines)
 
 
-def score(model: Masked, lines: list[list[int]], size: int) -> Chosen:
+def score(model: Masked, lines: list[list[int]], size: int) -> HiddenScores:
     """Hide tokens of each line, always the same ones, and score what the model says of them.
 
     Args:
@@ -83,7 +83,7 @@ def score(model: Masked, lines: list[list[int]], size: int) -> Chosen:
         for part, one in zip(parts, found, strict=True):
             part.append(one)
     each, hit, line, near = (np.concatenate(part) for part in parts)
-    return Chosen(each, hit, line, near, len(lines))
+    return HiddenScores(each, hit, line, near, len(lines))
 
 
 def evaluate(

@@ -1,14 +1,34 @@
-"""A trained masked language model: it fills the gaps of a text, each by itself."""
+"""A trained masked language model: it fills the gaps of a text, each by itself.
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+`inspect_gaps` is what `weft inspect` shows, `export_filler` what `weft export` writes.
+"""
 
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 import torch
 from torch import Tensor
 
+from weft.errors import DataError
+from weft.nn.positions import most_positions
 from weft.tasks import predictor
-from weft.tasks.masked.model import SPECIALS, Masked
+from weft.tasks.exported import Exported, Graph, ragged_mask, some_of
+from weft.tasks.inspection import (
+    Inspected,
+    ShownVectors,
+    TokenChoice,
+    around,
+    choices_of,
+    sentences,
+    table_of,
+)
+from weft.tasks.masked.model import SPECIALS, Hidden, Masked
 from weft.tasks.predictor import Answer, Json, Place, Raw
+from weft.tasks.seq2seq.inspection import Called
+from weft.text.portable import portable
 from weft.text.vocabulary import EOS, SOS, Vocabulary
 
 MASK = "[MASK]"
@@ -72,7 +92,7 @@ class FilledText(Answer):
         return {"text": filled.text, "gaps": gaps}
 
 
-class Filler(predictor.Predictor[list[int]]):
+class GapFiller(predictor.Predictor[list[int]]):
     """Fills gaps, each by itself.
 
     Args:
@@ -130,3 +150,181 @@ class Filler(predictor.Predictor[list[int]]):
         gaps = logp[[place for place, token in enumerate(tokens) if token == size]]
         gaps[:, :SPECIALS] = -torch.inf
         return FilledText(self.vocabulary, tokens, gaps, count=self._count, scores=self._scores)
+
+
+ROWS = 32
+
+
+def inspect_gaps(filler: GapFiller, text: str, most: int, valid: Callable[[], Iterable[str]]) -> Inspected:
+    """A text under a masked language model: its gaps filled, or each token predicted from all others.
+
+    Args:
+        filler: of a trained model.
+        text: with [MASK] in it, these gaps are filled; without, each token is hidden in turn.
+        most: tokens of a line in training.
+        valid: opens the validation text.
+
+    Raises:
+        DataError: the text is longer.
+    """
+    vocabulary, size = filler.vocabulary, len(filler.vocabulary)
+    device = next(filler.model.parameters()).device
+    tokens = filler.tokens(text)
+    if len(tokens) > most + 2:
+        raise DataError(
+            f"expected at most {most} tokens, as in training, got {len(tokens) - 2}; shorten the text"
+        )
+    gaps = [place for place, token in enumerate(tokens) if token == size]
+    source = torch.tensor([tokens], device=device)
+    pieces = ["<sos>", *(_piece(filler, token) for token in tokens[1:-1]), "<eos>"]
+    names = Called(vocabulary)
+    if gaps:
+        logp = _logp(filler, source)[0, :, :size]
+        logp[:, :SPECIALS] = -torch.inf
+        best = logp.argmax(1)
+        target = torch.where(source == size, best[None], source)
+        chosen = source == size
+        choices = choices_of(logp[gaps], best[gaps].tolist(), names)
+        answer, what = filler.fill(text, 1).text, "each gap, filled by itself"
+    else:
+        choices = _in_turn(filler, source)
+        nats = -sum(math.log(max(one.prob, 1e-30)) for one in choices) / max(1, len(choices))
+        answer = f"perplexity {math.exp(nats):.1f} of each token, given all others"
+        target, chosen = source, torch.ones_like(source, dtype=torch.bool)
+        chosen[:, [0, -1]] = False
+        what = "each token of the text, hidden by itself, given all others"
+    mask = torch.ones_like(source, dtype=torch.bool)
+    return Inspected(
+        text=text,
+        answer=answer,
+        source=pieces,
+        batch=Hidden(source, mask, target, chosen, int(chosen.sum())),
+        choices=choices,
+        chosen_what=what,
+        vectors=_vectors(filler, tokens, pieces, most, valid),
+    )
+
+
+def _piece(filler: GapFiller, token: int) -> str:
+    return MASK if token == len(filler.vocabulary) else filler.vocabulary.pieces([token])[0]
+
+
+def _logp(filler: GapFiller, source: torch.Tensor) -> torch.Tensor:
+    with torch.no_grad():
+        return filler.model(source, torch.ones_like(source, dtype=torch.bool)).float().cpu()  # type: ignore[no-any-return]
+
+
+def _in_turn(filler: GapFiller, source: torch.Tensor) -> list[TokenChoice]:
+    """The probability of each token where it alone is hidden."""
+    size, count = len(filler.vocabulary), source.shape[1] - 2
+    rows = source.expand(count, -1).clone()
+    places = torch.arange(1, count + 1)
+    rows[places - 1, places] = size
+    found = [
+        _logp(filler, rows[at : at + ROWS])[torch.arange(len(rows[at : at + ROWS])), places[at : at + ROWS]]
+        for at in range(0, count, ROWS)
+    ]
+    if not found:
+        return []
+    logp = torch.cat(found)[:, :size]
+    return choices_of(logp, source[0, 1:-1].tolist(), Called(filler.vocabulary))
+
+
+def _vectors(
+    filler: GapFiller, tokens: list[int], pieces: list[str], most: int, valid: Callable[[], Iterable[str]]
+) -> ShownVectors | None:
+    predictor, vocabulary = filler.model.predictor, filler.vocabulary
+    device = next(filler.model.parameters()).device
+    table = table_of(predictor.embed, len(vocabulary) + 1)
+    if table is None or len(tokens) < 3:
+        return None
+
+    def states(row: list[int]) -> np.ndarray:
+        source = torch.tensor([row], device=device)
+        with torch.no_grad():
+            memory = predictor.memory(source, torch.ones_like(source, dtype=torch.bool))
+        return memory.states[0, 1:-1].float().cpu().numpy()
+
+    def context(line: str) -> tuple[list[str], np.ndarray] | None:
+        row = vocabulary.encode(line)[:most]
+        return (vocabulary.pieces(row), states([SOS, *row, EOS])) if row else None
+
+    return ShownVectors(
+        [*vocabulary.pieces(range(len(vocabulary))), MASK],
+        table,
+        tokens[1:-1],
+        pieces[1:-1],
+        states(tokens),
+        around(sentences(valid), context),
+    )
+
+
+SEED = 1
+STEPS = 10  # of the longer example
+
+
+def export_filler(filler: GapFiller, length: int, valid: Callable[[], Iterable[str]]) -> Exported:
+    """A masked language model as one graph: the tokens of a text to the log-probabilities at each position.
+
+    Args:
+        filler: of a trained model.
+        length: tokens of a line in training.
+        valid: opens the validation text.
+
+    Raises:
+        ConfigError: the vocabulary is a sentencepiece model.
+    """
+    model, vocabulary = filler.model, filler.vocabulary
+    size, most = len(vocabulary), most_positions(model)
+    steps = STEPS if most is None else min(most, STEPS)
+    settings: dict[str, Any] = {
+        "kind": "filler",
+        "vocabulary": "tokenizer.json",
+        "gap": MASK,
+        "mask": size,
+        "sos": SOS,
+        "eos": EOS,
+        "banned": list(range(SPECIALS)),
+        "max_length": most,
+    }
+    graph = Graph("pieces", model, (_inputs(size, 3, steps - 3), _inputs(size, 2, steps)), ["logp"])
+    return Exported(
+        [graph],
+        settings,
+        {"tokenizer.json": portable(vocabulary)},
+        lambda count: _examples(filler, length, most, valid, count),
+        program="gaps",
+    )
+
+
+def _inputs(size: int, rows: int, steps: int) -> Mapping[str, Tensor]:
+    """Random texts with gaps, each shorter than the one before."""
+    draw = torch.Generator().manual_seed(rows)
+    mask = ragged_mask(rows, steps)
+    tokens = torch.randint(min(SPECIALS, size), size + 1, (rows, steps), generator=draw)
+    return {"tokens": tokens * mask, "mask": mask}
+
+
+def _examples(
+    filler: GapFiller, length: int, most: int | None, valid: Callable[[], Iterable[str]], count: int
+) -> Sequence[str]:
+    """Validation lines with a word left out, or random tokens where the data is missing."""
+    draw, vocabulary = random.Random(SEED), filler.vocabulary
+
+    def lines() -> Iterator[str]:
+        words = (line.split()[:length] for line in valid())
+        gaps = (_gap(row, draw) for row in words if row)
+        return (text for text in gaps if len(filler.tokens(text)) <= (most or 2**31))
+
+    def drawn() -> Sequence[str]:
+        pieces, longest = range(SPECIALS, len(vocabulary)), min(20, length if most is None else most - 3)
+        rows = [draw.choices(pieces, k=draw.randint(1, longest)) for _ in range(count)]
+        return [f"{vocabulary.decode(row)} {MASK}" for row in rows]
+
+    return some_of(lines, count, drawn)
+
+
+def _gap(words: Sequence[str], draw: random.Random) -> str:
+    """The words with a gap in place of one."""
+    place = draw.randrange(len(words))
+    return " ".join([*words[:place], MASK, *words[place + 1 :]])

@@ -1,23 +1,197 @@
 """A masked language model (BERT's first task): words predicted from the context on both sides.
 
-Read next: model.py, ready.py, predictor.py.
+Read next: model.py, predictor.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
+from torch import nn
+
+from weft.data.batching import Batches
 from weft.data.check import check
+from weft.data.plain import PlainText, no_words
 from weft.data.report import Report
-from weft.errors import CheckpointError, within
+from weft.errors import CheckpointError, ConfigError, within
+from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.heads.head import Loss
-from weft.tasks.masked.model import MaskedModel, hide
-from weft.tasks.masked.ready import MaskedPipeline, MaskedTraining, read
-from weft.tasks.running_text import sentences as text
+from weft.tasks.exported import Exported
+from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.masked.evaluation import evaluate, score
+from weft.tasks.masked.model import Hidden, Masked, MaskedModel, hide, words_in_pieces
+from weft.tasks.masked.predictor import MASK, GapFiller, export_filler, inspect_gaps
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.evaluation import ContextEvaluation
-from weft.tasks.task import SPLITS, Progress, Split, Task
+from weft.tasks.running_text.sentences import check_lines
+from weft.tasks.task import SPLITS, Contextual, Pipeline, Progress, Split, Task, Training, named_rows
+from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.loading import load_vocabulary
+from weft.text.vocabulary import Vocabulary
+
+
+class Again:
+    """Batches whose numbers say in which epoch they are.
+
+    Args:
+        batches: of the lines.
+        count: number of lines.
+    """
+
+    def __init__(self, batches: Batches, count: int) -> None:
+        self.batches, self.count = batches, count
+
+    def epoch(self, number: int) -> list[np.ndarray]:
+        """Line + epoch x lines."""
+        return [np.asarray(some) + number * self.count for some in self.batches.epoch(number)]
+
+
+class MaskedTraining(Training):
+    """The text of a training.
+
+    Args:
+        data: the recipe's section.
+        share: of the tokens, hidden in training.
+        vocabulary: the pieces.
+        train, valid: lines as tokens.
+    """
+
+    def __init__(
+        self,
+        data: ProseData,
+        share: float,
+        vocabulary: Vocabulary,
+        train: list[list[int]],
+        valid: list[list[int]],
+    ) -> None:
+        self._data = data
+        self._share = share
+        self._vocabulary = vocabulary
+        self._train = train
+        self._valid = valid
+        self._seed = 1  # of what is hidden; that of the plan
+
+    def plan(self, seed: int) -> Again:
+        """Lines of similar length; other tokens are hidden in every epoch."""
+        self._seed = seed
+        lengths = np.array([[len(line)] * 2 for line in self._train])
+        most = self._data.rows * self._data.length
+        return Again(Batches(lengths, max_tokens=most, max_rows=None, seed=seed), len(self._train))
+
+    def collate(self, numbers: np.ndarray) -> Hidden:
+        """Training lines by number; a number beyond their count is a line in a later epoch."""
+        lines = [self._train[int(number) % len(self._train)] for number in numbers]
+        seed = [self._seed, int(numbers[0])]
+        return hide(lines, len(self._vocabulary), share=self._share, seed=seed)
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Nats and accuracy of what is hidden, and a few gaps."""
+        assert isinstance(model, Masked)
+        vocabulary = self._vocabulary
+        found = score(model, self._valid, len(vocabulary))
+        filler = GapFiller(model, vocabulary)
+        samples = []
+        for line in (self._valid[number] for number in samples_of(len(self._valid))):
+            middle = len(line) // 2
+            before, after = vocabulary.decode(line[:middle]), vocabulary.decode(line[middle + 1 :])
+            gap = f"{before} {MASK} {after}".strip()
+            samples.append(Sample(gap, vocabulary.decode(line), filler.predict(gap)))
+        return Validation({"loss": found.nats, "accuracy": found.right}, samples)
+
+
+class MaskedPipeline(Pipeline):
+    """The vocabulary of a run.
+
+    Args:
+        task: the recipe.
+        vocabulary: the pieces.
+        training: the text; None for use alone.
+    """
+
+    task: "MaskedTask"
+
+    def __init__(
+        self, task: "MaskedTask", vocabulary: Vocabulary, *, training: MaskedTraining | None = None
+    ) -> None:
+        self.task = task
+        self.vocabulary = vocabulary
+        self.training = training
+
+    def model(self) -> Masked:
+        """A new model for this vocabulary."""
+        return self.task.model_config.build(len(self.vocabulary))
+
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        """See Pipeline.rows; the mask is the last one."""
+        found = named_rows(self.vocabulary, more=[MASK])
+        return {f"predictor.{name}": names for name, names in found.items()}
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> GapFiller:
+        """The trained model: `predict("the [MASK] of a file")`, `fill(text, 5)`.
+
+        Args:
+            model: in evaluation mode.
+            options: `nbest`, the number of pieces of each gap, and `scores`.
+
+        Raises:
+            ConfigError: `nbest` is less than 1.
+        """
+        assert isinstance(model, Masked)
+        count = options.get("nbest", 1)
+        if count < 1:
+            raise ConfigError(f"--nbest: expected at least 1, got {count}")
+        return GapFiller(model, self.vocabulary, count=count, scores=bool(options.get("scores")))
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> ContextEvaluation:
+        """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text."""
+        assert isinstance(model, Masked)
+        source = self.task.data
+        lines = read(self.vocabulary, source.open(split) if data is None else PlainText(data), source.length)
+        title = source.describe(split) if data is None else data.name
+        unit = source.vocabulary.kind
+        return evaluate(model, self.vocabulary, lines, title=title, unit=unit, length=source.length)
+
+    def contextual(self, model: nn.Module) -> Contextual:
+        assert isinstance(model, Masked)
+        embed, encoder = model.predictor.embed, model.predictor.encoder
+        reads = partial(words_in_pieces, self.vocabulary, length=self.task.data.length)
+        return Contextual(reads, PiecesInContext(embed, self.task.model_config.size, encoder))
+
+    def valid_texts(self) -> Iterable[str]:
+        """The validation texts, as a user would type them."""
+        return self.task.data.open("valid")
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        text = checked(examples.middle() if text is None else text)
+        most = self.task.data.length
+        return inspect_gaps(self.predictor(model), text, most, self.valid_texts)
+
+    def exported(self, model: nn.Module) -> Exported:
+        return export_filler(self.predictor(model), self.task.data.length, self.valid_texts)
+
+
+def read(vocabulary: Vocabulary, source: PlainText, length: int) -> list[list[int]]:
+    """The lines of a text as tokens, at most `length` each; empty lines are left out.
+
+    Raises:
+        DataError: there is no word in it.
+    """
+    rows = [row for row in vocabulary.encode_batch(list(source)) if row]
+    if not rows:
+        raise no_words(source.path)
+    return [row[at : at + length] for row in rows for at in range(0, len(row), length)]
+
 
 VOCABULARY = "tokenizer.json"
 
@@ -52,7 +226,7 @@ class MaskedTask(Task):
 
     def check_ready(self) -> None:
         """Check that the files exist and the settings fit."""
-        text.check(self.data, words=False)
+        check_lines(self.data, words=False)
         with within("model"):
             self.rehearse()
         for split in SPLITS:

@@ -9,7 +9,7 @@ import torch
 from weft.data.memory import adding
 from weft.errors import ConfigError
 from weft.shapes import check_choice
-from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.labels.base import LabelBatch
 from weft.tasks.memory.problems import PROBLEMS
 
 Problem = Literal["adding", "copying", "selective", "induction", "recall", "cups"]
@@ -69,6 +69,13 @@ class MemoryData:
         if self.problem == "adding":
             return "" if length >= 2 else f"length: expected at least 2, got {length}"
         return PROBLEMS[self.problem].wrong((length, self.symbols))
+
+    def has(self, split: str) -> bool:
+        """True: every split is generated."""
+        return True
+
+    def find(self, split: str) -> None:
+        """Nothing is read."""
 
     def length_of(self, split: str) -> int:
         """The length of a split's examples, the longest in training."""

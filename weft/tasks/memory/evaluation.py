@@ -19,7 +19,7 @@ NEAR = 0.04
 """A sum is right if its absolute error is smaller (Hochreiter & Schmidhuber 1997, experiment 4)."""
 
 
-class Measured(NamedTuple):
+class MemoryScores(NamedTuple):
     """Answers of a model, and their errors.
 
     Fields:
@@ -66,7 +66,7 @@ class MemoryEvaluation(Evaluation):
         return by_place({name: flat}, x=x, y=y, title=title, baselines=self.scores[0].baselines)
 
 
-def measure(rememberer: Rememberer, split: str, count: int) -> Measured:
+def measure(rememberer: Rememberer, split: str, count: int) -> MemoryScores:
     """Answer the first `count` examples of a split."""
     data, model = rememberer.data, rememberer.model
     device = next(model.parameters()).device
@@ -95,7 +95,7 @@ def measure(rememberer: Rememberer, split: str, count: int) -> Measured:
         for part, one in zip(parts, (error, right, certain, places, values), strict=True):
             part.append(one.double().cpu().numpy().reshape(len(truth), -1))
     errors, rights, certains, where, each = (np.concatenate(part) for part in parts)
-    return Measured(outputs, references, errors[:, 0], rights[:, 0], certains[:, 0], where, each)
+    return MemoryScores(outputs, references, errors[:, 0], rights[:, 0], certains[:, 0], where, each)
 
 
 def evaluate(rememberer: Rememberer, split: str, count: int) -> MemoryEvaluation:

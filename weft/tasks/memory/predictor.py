@@ -17,12 +17,14 @@ from torch import Tensor
 from weft.data.memory import SYMBOLS
 from weft.models import Predictor
 from weft.tasks import predictor
+from weft.tasks.inspection import Inspected, checked, choices_of
+from weft.tasks.labels.base import LabelBatch
 from weft.tasks.memory.data import MemoryData
-from weft.tasks.memory.problems import LETTERS, PROBLEMS
+from weft.tasks.memory.problems import LETTERS, NAMES, PROBLEMS
 from weft.tasks.predictor import Answer, Json, Place, Raw
 
 
-class Remembered(Answer):
+class MemoryAnswer(Answer):
     """A sum, or the recalled letters."""
 
     def __init__(self, written: str) -> None:
@@ -62,7 +64,7 @@ class Rememberer(predictor.Predictor[Tensor]):
         for x in inputs:
             mask = torch.ones(x.shape[:2], dtype=torch.bool, device=device)
             with torch.no_grad():
-                yield Remembered(self.write(self.answer(x.to(device), mask))[0])
+                yield MemoryAnswer(self.write(self.answer(x.to(device), mask))[0])
 
     def answer(self, x: Tensor, mask: Tensor) -> Tensor:
         """Sums [B], or the n symbols that are asked [B, n]."""
@@ -96,3 +98,46 @@ def _numbers(words: Sequence[str], place: Place) -> Tensor:
             f"got {' '.join(words)[:60]!r}"
         )
     return torch.tensor([list(zip(values, map(float, marks), strict=True))])
+
+
+def inspect_problem(rememberer: Rememberer, text: str | None) -> Inspected:
+    """A sequence to remember, and what the model answers.
+
+    Args:
+        rememberer: of a trained model.
+        text: a line of the problem; without one, the first test example is used.
+    """
+    data, model = rememberer.data, rememberer.model
+    device = next(model.parameters()).device
+    adding = data.problem == "adding"
+    if text is None:
+        batch = data.batch("test", np.arange(1))
+        x = batch.source
+    else:
+        x = rememberer.read(checked(text))
+    x = x.to(device)
+    mask = torch.ones(x.shape[:2], dtype=torch.bool, device=device)
+    with torch.no_grad():
+        best = model.best(x, mask)
+        answer = rememberer.write(rememberer.answer(x, mask))[0]
+    if adding:
+        source = [f"{value:.2f}{'*' if mark else ''}" for value, mark in x[0].tolist()]
+        target = best[:, 0]
+        choices = []
+    else:
+        signs = PROBLEMS[data.problem].names(data.symbols)
+        source = [signs[int(n)] for n in x[0].tolist()]
+        with torch.no_grad():
+            logp = model(x, mask)[0]
+        target, last = best, rememberer.asked(x)
+        asked = source[:last] if data.problem == "copying" else source[-last:]
+        choices = choices_of(logp[-last:], best[0, -last:].tolist(), NAMES, asked)
+    shown = ("" if max(map(len, source)) == 1 else " ").join(source)
+    return Inspected(
+        text=shown if text is None else text,
+        answer=answer,
+        source=source,
+        batch=LabelBatch(x, mask, target, int(target.numel())),
+        choices=choices,
+        chosen_what="the symbols that are asked",
+    )

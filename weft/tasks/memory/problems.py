@@ -79,7 +79,7 @@ class Copying(Problem):
         return [*map(LETTERS.index, line), *[BLANK] * (length - 1), GO, *[BLANK] * symbols]
 
 
-class Selective(Copying):
+class SelectiveCopying(Copying):
     """Symbols among blanks."""
 
     def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
@@ -180,7 +180,7 @@ class Cups(Problem):
 
 PROBLEMS: dict[str, Problem] = {
     "copying": Copying(),
-    "selective": Selective(),
+    "selective": SelectiveCopying(),
     "induction": Induction(),
     "recall": Recall(),
     "cups": Cups(),

@@ -1,26 +1,109 @@
 """The synthetic memory problems: add numbers far apart, copy, recall, follow a ball under cups.
 
 A network that cannot store information over `length` steps cannot solve them, so they measure only memory.
-Read next: ../../data/memory.py, which makes the examples; problems.py, model.py, ready.py, evaluation.py.
+Read next: ../../data/memory.py, which makes the examples; problems.py, model.py, evaluation.py.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from torch import nn
 
-from weft.errors import within
+from weft.errors import ConfigError
+from weft.models import Predictor
 from weft.nn.heads.head import Loss
-from weft.tasks.memory.data import MemoryData
-from weft.tasks.memory.evaluation import MemoryEvaluation
+from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.labels.base import LabelBatch, LabelTask
+from weft.tasks.memory.data import Fresh, MemoryData
+from weft.tasks.memory.evaluation import MemoryEvaluation, evaluate, measure
 from weft.tasks.memory.model import MemoryModel
-from weft.tasks.memory.ready import MemoryPipeline, MemoryTraining
-from weft.tasks.task import Progress, Split, Task
+from weft.tasks.memory.predictor import Rememberer, inspect_problem
+from weft.tasks.task import Pipeline, Progress, Split, Training
+from weft.tasks.validation import Sample, Validation, samples_of
 
 
-class MemoryTask(Task):
+class MemoryTraining(Training):
+    """The training examples.
+
+    Args:
+        data: the recipe's section `data`.
+    """
+
+    def __init__(self, data: MemoryData) -> None:
+        self._data = data
+
+    def plan(self, seed: int) -> Fresh:
+        """New examples in every epoch, from data.seed; `seed` is not used."""
+        return Fresh(self._data.examples, self._data.batch_rows)
+
+    def collate(self, numbers: np.ndarray) -> LabelBatch:
+        return self._data.batch("train", numbers)
+
+    def validate(self, model: nn.Module) -> Validation:
+        """The error and the share of right answers, at full length."""
+        assert isinstance(model, Predictor)
+        found = measure(Rememberer(model, self._data), "valid", self._data.valid)
+        shown = samples_of(len(found.outputs))
+        samples = [Sample(f"example {n}", found.references[n], found.outputs[n]) for n in shown]
+        scores = {"loss": float(found.errors.mean()), "accuracy": float(found.right.mean())}
+        return Validation(scores, samples)
+
+
+class MemoryPipeline(Pipeline):
+    """A memory problem.
+
+    Args:
+        task: the recipe.
+        training: the examples; None unless prepared for training.
+    """
+
+    task: "MemoryTask"
+
+    def __init__(self, task: "MemoryTask", *, training: MemoryTraining | None = None) -> None:
+        self.task = task
+        self.training = training
+
+    def model(self) -> Predictor:
+        """A new model."""
+        return self.task.model_config.build(self.task.data)
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Rememberer:
+        """The trained model; `predict("0.3 0.7* 0.1 0.9*")` returns the sum."""
+        assert isinstance(model, Predictor)
+        return Rememberer(model, self.task.data)
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> MemoryEvaluation:
+        """The error of sums or the accuracy of copies, next to the score without memory.
+
+        Raises:
+            ConfigError: files were given.
+        """
+        if data is not None:
+            raise ConfigError(
+                f"--data {data}: memory problems are generated; leave it out, "
+                "or answer lines with weft predict"
+            )
+        own = self.task.data
+        count = {"train": own.examples, "valid": own.valid, "test": own.test}[split]
+        return evaluate(self.predictor(model), split, count)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        return inspect_problem(self.predictor(model), None if text is None else checked(text))
+
+
+class MemoryTask(LabelTask[MemoryData, MemoryModel]):
     """Generated sequences, and what to remember from them.
 
     Args:
@@ -38,10 +121,6 @@ class MemoryTask(Task):
         "accuracy the share of right answers (1/8 by guessing, or 1 in the number of cups)."
     )
 
-    def __init__(self, *, data: MemoryData, model: MemoryModel) -> None:
-        self.data = data
-        self.model_config = model
-
     @property
     def loss_unit(self) -> str:
         """Squared error for sums, nats for symbols."""
@@ -51,14 +130,8 @@ class MemoryTask(Task):
         """The problem and its length."""
         return f"the {self.data.problem} problem, length {self.data.length}"
 
-    def has(self, split: Split) -> bool:
-        """True: every split is generated."""
-        return True
-
-    def check_ready(self) -> None:
-        """Check that the parts fit together."""
-        with within("model"):
-            self.model_config.build(self.data)
+    def small_model(self) -> Predictor:
+        return self.model_config.build(self.data)
 
     def rehearse(self) -> Loss:
         """Two short examples."""

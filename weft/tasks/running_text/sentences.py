@@ -27,12 +27,12 @@ def sentences(data: ProseData, lines: Iterable[str]) -> Iterator[list[str]]:
         yield from (words[at : at + data.length] for at in range(0, len(words), data.length))
 
 
-def of(data: ProseData, split: Split) -> list[list[str]]:
+def sentences_of(data: ProseData, split: Split) -> list[list[str]]:
     """The sentences of a split."""
     return list(sentences(data, data.open(split)))
 
 
-def learn(some: Iterable[list[str]], *, min_count: int) -> Lexicon:
+def learn_lexicon(some: Iterable[list[str]], *, min_count: int) -> Lexicon:
     """A lexicon of the words that occur at least `min_count` times, and of all letters."""
     words: Counter[str] = Counter()
     for sentence in some:
@@ -42,7 +42,7 @@ def learn(some: Iterable[list[str]], *, min_count: int) -> Lexicon:
     return Lexicon(kept, [words[word] for word in kept], letters, [], lowercase=False)
 
 
-def check(data: ProseData, *, words: bool) -> None:
+def check_lines(data: ProseData, *, words: bool) -> None:
     """Check that the settings fit a model that reads whole lines.
 
     Raises:

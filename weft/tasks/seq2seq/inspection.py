@@ -19,11 +19,11 @@ from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
 from weft.tasks.inspection import (
     AttentionMap,
-    Choice,
     Hypothesis,
     Inspected,
-    Searched,
-    Vectors,
+    SearchTree,
+    ShownVectors,
+    TokenChoice,
     Words,
     checked,
     choices_of,
@@ -57,8 +57,8 @@ class Decoded(NamedTuple):
     target: list[str]  # the decoder's input
     batch: Any
     hypotheses: list[Hypothesis]
-    searched: Searched | None
-    choices: list[Choice]
+    searched: SearchTree | None
+    choices: list[TokenChoice]
     copied: np.ndarray | None  # [T] copied share of each token of the best hypothesis, with the end symbol
 
 
@@ -135,7 +135,7 @@ def decoded(
         rows = zip(found.tokens[0].tolist(), found.lengths[0].tolist(), strict=True)
         different = sorted({one.token for one in trace.candidates})
         named = dict(zip(different, names.pieces(different), strict=True))
-        searched = Searched(trace, named, [row[:length] for row, length in rows if length])
+        searched = SearchTree(trace, named, [row[:length] for row, length in rows if length])
     share = copied(model, batch_of(every[0]))
     own = None if share is None else share[0].float().cpu().numpy()
     return Decoded(every[0], ["<sos>", *names.pieces(every[0])], first, hypotheses, searched, choices, own)
@@ -232,7 +232,7 @@ def _pharaoh(
 
 def _vectors(
     translator: Translator, named: Vocabulary, source: list[int], text: str, data: PairData
-) -> Vectors | None:
+) -> ShownVectors | None:
     model, reading, size = translator.model, translator.source, len(named)
     table = table_of(model.source_embed, size)
 
@@ -253,7 +253,7 @@ def _vectors(
     if table is None or not source or (model.encoder is not None and own is None):
         return None
     beside = sentences(lambda: (line for _, line, _ in data.open("valid")))
-    return Vectors(
+    return ShownVectors(
         named.pieces(range(size)),
         table,
         [n for n in source if n < size],

@@ -1,1 +1,1 @@
-"""Shared by several tasks: writing (a text for a source), labels, pictures, context, inspected."""
+"""Shared by the recipes of `weft init`: training length, values as YAML, recipes for pictures."""

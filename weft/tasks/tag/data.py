@@ -84,6 +84,15 @@ class TagData:
             )
         return self.folder / str(name)
 
+    def find(self, split: Split) -> None:
+        """Check that the file of a split can be read, by its first sentence.
+
+        Raises:
+            ConfigError: there is no such split.
+            DataError: the file is missing or damaged.
+        """
+        next(read_sentences(self.file(split), column=self.column), None)
+
     def sentences(self, split: Split) -> Iterator[Sentence]:
         """The sentences of a split, each with its tags.
 

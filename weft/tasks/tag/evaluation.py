@@ -23,7 +23,7 @@ from weft.tasks.labels.calibration import Confidence, confidence_of
 from weft.tasks.labels.evaluation import ClassEvaluation
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.predictor import Place, separated
-from weft.tasks.tag.predictor import Tagger
+from weft.tasks.tag.predictor import WordTagger
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class TagEvaluation(ClassEvaluation):
 
 
 def evaluate(
-    tagger: Tagger,
+    tagger: WordTagger,
     sentences: Sequence[Sentence],
     *,
     title: str,

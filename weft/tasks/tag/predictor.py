@@ -1,26 +1,44 @@
 """A trained tagger: sentences in, a tag for each word out, in order.
 
+`inspect_words` is what `weft inspect` shows, `export_tagger` what `weft export` writes.
 Read next: ../../data/conllu.py, the format of both.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from weft.data.batching import length_groups
 from weft.data.conllu import Column, Sentence, each_sentence
 from weft.errors import DataError
 from weft.models import Predictor
+from weft.nn.embed.contextual import Twice
+from weft.nn.embed.words import Spelled, Words
+from weft.nn.heads.crf import Crf
+from weft.store import files
 from weft.tasks import predictor
+from weft.tasks.contextual import not_in_a_graph
 from weft.tasks.each import Failure, windows
+from weft.tasks.exported import Exported, Graph, ragged_mask, some_of
+from weft.tasks.inspection import (
+    Inspected,
+    ShownVectors,
+    around,
+    choices_of,
+    sentences,
+    table_of,
+)
+from weft.tasks.labels.base import LabelBatch
 from weft.tasks.labels.calibration import calibrated
-from weft.tasks.lexicon import Lexicon
+from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Unanswered
 
 WINDOW = 1024  # sentences that are sorted by length together
@@ -77,7 +95,7 @@ class Untagged(Unanswered):
         return "\n".join(self._lines) + "\n"
 
 
-class Tagger(predictor.Predictor[Sentence]):
+class WordTagger(predictor.Predictor[Sentence]):
     """Tags sentences with a model and its lexicon.
 
     Args:
@@ -182,3 +200,110 @@ def _with_prob(line: str, prob: float) -> str:
         return f"{line}\t{prob:.4f}"
     cells[-1] = f"Prob={prob:.4f}" if cells[-1] == "_" else f"{cells[-1]}|Prob={prob:.4f}"
     return "\t".join(cells)
+
+
+def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[str]]) -> Inspected:
+    """A sentence and a tag for each of its words, which stand between spaces.
+
+    Args:
+        tagger: of a trained model.
+        text: to inspect.
+        valid: opens the validation sentences.
+    """
+    words = text.split()
+    lexicon, model = tagger.lexicon, tagger.model
+    device = next(model.parameters()).device
+
+    def features(forms: list[str]) -> tuple[Spelled | Twice, torch.Tensor, torch.Tensor]:
+        given, mask = lexicon.read([forms])
+        given, mask = given.to(device), mask.to(device)
+        with torch.no_grad():
+            return (given, *model.features(given, mask))
+
+    spelled, h, mask = features(words)
+    with torch.no_grad():
+        best = model.head.best(h, mask)
+        logp = model.head(h)[0]
+    numbers = best[0].tolist()
+    tags = [lexicon.tags[number] for number in numbers]
+    table = table_of(model.embed, lexicon.num_words)
+    vectors = None
+    if table is not None:
+        own = spelled.own if isinstance(spelled, Twice) else spelled
+        names = ["<pad>", "<unk>", *lexicon.words]
+        beside = around(
+            sentences(valid),
+            lambda line: (line.split(), features(line.split())[1][0].float().cpu().numpy()),
+        )
+        context = h[0].float().cpu().numpy()
+        vectors = ShownVectors(names, table, own.words[0].tolist(), words, context, beside)
+    return Inspected(
+        text=text,
+        answer=" ".join(tags),
+        source=words,
+        batch=LabelBatch(spelled, mask, best, len(words)),
+        choices=choices_of(logp, numbers, lexicon.tags, words),
+        chosen_what="the tag of each word",
+        vectors=vectors,
+    )
+
+
+SEED = 1
+
+
+class TagScores(nn.Module):
+    """Words, letters and their mask to the score of each tag."""
+
+    def __init__(self, model: Predictor) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, words: Tensor, letters: Tensor, which: Tensor, mask: Tensor) -> Tensor:
+        """[B, S], [N, L], [B, S] int64 and [B, S] bool to [B, S, C]."""
+        h, _ = self.model.features(Spelled(words, letters, which), mask)
+        head = self.model.head
+        scores: Tensor = head.emit(h) if isinstance(head, Crf) else head(h)
+        return scores
+
+
+def export_tagger(tagger: WordTagger, valid: Callable[[], Iterable[str]]) -> Exported:
+    """A tagger as one graph: words and letters to the scores of all tags.
+
+    Args:
+        tagger: of a trained model.
+        valid: opens the validation sentences.
+
+    Raises:
+        ConfigError: the tagger reads words in context from another run.
+    """
+    lexicon, model, head = tagger.lexicon, tagger.model, tagger.model.head
+    if not isinstance(model.embed, Words):
+        raise not_in_a_graph()
+    inputs = _inputs(lexicon, 3, 7, 11), _inputs(lexicon, 2, 10, 6)
+    crf: dict[str, Any] | None = None
+    if isinstance(head, Crf):
+        crf = {name: getattr(head, name).tolist() for name in ("begin", "end", "transitions")}
+    settings: dict[str, Any] = {"kind": "tagger", "lexicon": "lexicon.json", "letters": LETTERS, "crf": crf}
+    content = {name: getattr(lexicon, name) for name in ("words", "letters", "tags", "lowercase")}
+
+    def drawn(count: int) -> Sequence[str]:
+        draw, words = random.Random(SEED), lexicon.words or ["a"]
+        return [" ".join(draw.choices(words, k=draw.randint(1, 12))) for _ in range(count)]
+
+    return Exported(
+        [Graph("scores", TagScores(model), inputs, ["scores"])],
+        settings,
+        {"lexicon.json": files.to_json(content)},
+        lambda count: some_of(valid, count, lambda: drawn(count)),
+        program="labels",
+    )
+
+
+def _inputs(lexicon: Lexicon, rows: int, steps: int, length: int) -> dict[str, Tensor]:
+    """Random sentences of words and letters."""
+    draw = torch.Generator().manual_seed(rows)
+    words = torch.randint(lexicon.num_words, (rows, steps), generator=draw)
+    letters = torch.randint(1, lexicon.num_letters, (rows * steps, length), generator=draw)
+    mask = ragged_mask(rows, steps)
+    which = torch.arange(rows * steps).view(rows, steps)
+    return {"words": words, "letters": letters, "which": which, "mask": mask}

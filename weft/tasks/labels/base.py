@@ -1,0 +1,132 @@
+"""The bases of tasks that predict labels: a class for a text or a picture, tags for words, symbols.
+
+Read next: ../images/task.py, a short one; ../tag/task.py, on texts; evaluation.py, what scores share.
+"""
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from weft.data.vectors import read_vectors
+from weft.errors import ConfigError, within
+from weft.tasks.contextual import PretrainedContext
+from weft.tasks.task import SPLITS, Split, Task
+
+
+class LabelBatch(NamedTuple):
+    """A batch of sequences and their targets, for weft.models.Predictor."""
+
+    source: Any  # [B, S] tokens, or another input of the embedding; has to(device)
+    source_mask: Tensor  # [B, S] bool
+    target: Tensor  # [B] classes, or [B, S] tags
+    target_tokens: int  # real targets
+
+    def to(self, device: torch.device) -> "LabelBatch":
+        """The same batch on a device."""
+        return LabelBatch(
+            self.source.to(device), self.source_mask.to(device), self.target.to(device), self.target_tokens
+        )
+
+    def rows(self, chosen: slice) -> "LabelBatch | None":
+        """Some rows with the batch's padding; None if the source is not a single tensor."""
+        if not isinstance(self.source, Tensor):
+            return None
+        mask, target = self.source_mask[chosen], self.target[chosen]
+        return LabelBatch(
+            self.source[chosen], mask, target, int(mask.sum()) if target.dim() > 1 else len(target)
+        )
+
+
+class LabelSection(Protocol):
+    """A recipe's section `data` of a task that predicts labels."""
+
+    def has(self, split: Split) -> bool:
+        """Whether the recipe has the split."""
+
+    def find(self, split: Split) -> object:
+        """Check that the files of a split are there; reads as little as possible.
+
+        Raises:
+            ConfigError: the recipe does not have the split.
+            DataError: files are missing.
+        """
+
+
+class WordVectorSettings(Protocol):
+    """A recipe's `model.embedding` of words that may have given vectors and vectors in context."""
+
+    @property
+    def size(self) -> int:
+        """Features of a word's vector."""
+
+    @property
+    def vectors(self) -> Path | None:
+        """A file of vectors that the table begins with."""
+
+    @property
+    def contextual(self) -> Path | None:
+        """A run whose vectors of words in context are appended."""
+
+
+D = TypeVar("D", bound=LabelSection)
+M = TypeVar("M")
+
+
+class LabelTask(Task, Generic[D, M]):
+    """A task that predicts labels.
+
+    Args:
+        data: the section `data`.
+        model: the section `model`.
+    """
+
+    def __init__(self, *, data: D, model: M) -> None:
+        self.data = data
+        self.model_config = model
+
+    def has(self, split: Split) -> bool:
+        return self.data.has(split)
+
+    def check_ready(self) -> None:
+        """Check that the parts fit together and that the data is there."""
+        with within("model"):
+            self.small_model()
+        for split in SPLITS:
+            if self.has(split):
+                self.data.find(split)
+
+    @abstractmethod
+    def small_model(self) -> nn.Module:
+        """A model as the recipe describes it, for a few made-up words and labels."""
+
+
+class TextLabelTask(LabelTask[D, M]):
+    """A task that predicts labels of texts, whose words may have given vectors and vectors in context."""
+
+    @property
+    @abstractmethod
+    def embedding(self) -> WordVectorSettings:
+        """The recipe's `model.embedding`."""
+
+    def check_ready(self) -> None:
+        super().check_ready()
+        if self.embedding.contextual is not None:
+            PretrainedContext.check(self.embedding.contextual, self)
+        vectors, size = self.embedding.vectors, self.embedding.size
+        if vectors is not None and (there := read_vectors(vectors, ())[1]) != size:
+            raise ConfigError(
+                f"model: embedding.size is {size}, but the vectors of {vectors} have {there} numbers; "
+                f"set embedding.size: {there}"
+            )
+
+    def begin_context(self, run: Path) -> PretrainedContext | None:
+        """The words in context of the recipe's run, copied into a new run; None if the recipe names none."""
+        source = self.embedding.contextual
+        return None if source is None else PretrainedContext.begin(source, self, run)
+
+    def open_context(self, run: Path) -> PretrainedContext | None:
+        """The words in context that a run has; None if the recipe names none."""
+        return None if self.embedding.contextual is None else PretrainedContext.open(self, run)
