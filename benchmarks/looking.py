@@ -22,7 +22,7 @@ import numpy as np
 from tests.serve.browser import Browser, found
 from weft.figures.alignment import heat_map
 from weft.figures.picture import png, svg
-from weft.inspect.page.html import Head, document
+from weft.inspect.page.html import PageHead, document
 from weft.inspect.views.view import matrix
 
 SIDE = 200
@@ -64,13 +64,13 @@ def main() -> None:
     words = [f"word{number}" for number in range(SIDE)]
     item = matrix("attention", weights, words, words)
     block = {"kind": "matrices", "pick": "a", "each": "b", "groups": [{"name": "1", "items": [item]}]}
-    page = document(Head("alignment", []), [("Alignment", [block])])
+    page = document(PageHead("alignment", []), [("Alignment", [block])])
 
     def draw(make: Callable[..., object]) -> Callable[[], object]:
         return lambda: make(heat_map(weights, words, words, title="alignment"))
 
     def write() -> object:
-        return document(Head("alignment", []), [("Alignment", [block])])
+        return document(PageHead("alignment", []), [("Alignment", [block])])
 
     print(f"an alignment of {SIDE} x {SIDE} as a page: {timed(write, given.rounds)}")
     for name, make in (("PNG", png), ("SVG", svg)):

@@ -10,9 +10,9 @@ from tests.commands import corpus, labelled
 from tests.commands.shell import refused, weft
 from weft.inspect.comparing.evidence import Evidence
 from weft.inspect.comparing.grid import folder_name, split, variants
-from weft.inspect.comparing.measured import Measured
+from weft.inspect.comparing.measured import RunFacts
 from weft.inspect.comparing.report import markdown
-from weft.inspect.comparing.variants import Group, columns, gathered, significance
+from weft.inspect.comparing.variants import VariantRuns, columns, gathered, significance
 
 SMALL = ("training.max_updates=6", "training.validate_every=3", "training.schedule.warmup=1")
 
@@ -95,14 +95,14 @@ def test_a_grid_is_every_combination_in_order() -> None:
 
 def run_of(
     name: str, right: list[int], parameters: int = 1, variant: str = "", baseline: float = 0.0
-) -> Measured:
+) -> RunFacts:
     mean = sum(right) / len(right)
     half = 1.96 * (mean * (1 - mean) / len(right)) ** 0.5
     score = {"name": "accuracy", "value": mean, "signature": "s", "size": len(right)}
     score |= {"higher_is_better": True, "low": mean - half, "high": mean + half}
     score |= {"baselines": {"most frequent class": baseline}}
     proof = Evidence("accuracy", "accuracy", "mean", True, [[float(one), 1.0] for one in right], "x")
-    return Measured(
+    return RunFacts(
         name=name,
         task="classify",
         about="",
@@ -128,7 +128,7 @@ def run_of(
 GOOD, SAME, BAD = [1] * 90 + [0] * 10, [1] * 89 + [0] * 10 + [1], [1] * 40 + [0] * 60
 
 
-def verdicts(groups: list[Group]) -> list[str]:
+def verdicts(groups: list[VariantRuns]) -> list[str]:
     return [one.words for one in significance(groups)]
 
 

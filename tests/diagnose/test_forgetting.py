@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from tests.diagnose.models import Batch, Linear, Reader
 from weft.diagnose.forgetting import Forgetting, forgetting, half_lives, output_reach, verdict_of
 from weft.diagnose.reach import seen
-from weft.diagnose.recorded import Trace, trace
+from weft.diagnose.recorded import StepTrace, trace
 from weft.nn.cells.block import Block
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.delta import Delta
@@ -36,7 +36,9 @@ READ, SIZE, HEADS, KEYS, STEPS = 5, 6, 2, 3, 11
 MATRIX = {"num_heads": HEADS, "key_size": KEYS, "value_size": 5}
 
 
-def traced(kind: Callable[[int, int], Cell], steps: int = STEPS, *, size: int = SIZE, seed: int = 3) -> Trace:
+def traced(
+    kind: Callable[[int, int], Cell], steps: int = STEPS, *, size: int = SIZE, seed: int = 3
+) -> StepTrace:
     """A trace of a cell with random weights over random inputs."""
     torch.manual_seed(seed)
     stack = Stack(READ, (size,), cell=kind).double()
@@ -45,12 +47,12 @@ def traced(kind: Callable[[int, int], Cell], steps: int = STEPS, *, size: int = 
     return followed(stack, torch.randn(1, steps, READ, dtype=torch.float64))
 
 
-def followed(stack: Stack, x: Tensor) -> Trace:
+def followed(stack: Stack, x: Tensor) -> StepTrace:
     (run,) = seen(Reader(stack), Batch(x, torch.ones(x.shape[:2], dtype=torch.bool)))
     return trace(run)
 
 
-def measured(steps: Trace) -> Forgetting:
+def measured(steps: StepTrace) -> Forgetting:
     found = forgetting(steps)
     assert found is not None and (half_lives(steps) is not None) == (found.heads and len(found.at) > 1)
     return found

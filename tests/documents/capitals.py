@@ -4,7 +4,7 @@ import numpy as np
 
 from weft.documents.files import Document, opened
 from weft.documents.links import Links, words
-from weft.documents.segments import Written
+from weft.documents.segments import WrittenSentence
 
 
 def shouted(document: Document) -> bytes:
@@ -12,7 +12,7 @@ def shouted(document: Document) -> bytes:
     found = []
     for one in document.segments:
         spans = words(one.text)
-        found.append(Written(one.text.upper(), Links(np.eye(len(spans)), spans, spans)))
+        found.append(WrittenSentence(one.text.upper(), Links(np.eye(len(spans)), spans, spans)))
     return document.written(found)
 
 

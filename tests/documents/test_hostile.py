@@ -7,7 +7,7 @@ import pytest
 from tests.documents.capitals import shouted, translated
 from weft.documents.files import opened
 from weft.documents.html import Html
-from weft.documents.plan import Plan
+from weft.documents.plan import DocumentPlan
 from weft.errors import DataError
 
 for _name in ("lxml", "markdown_it"):
@@ -42,7 +42,7 @@ def test_tags_that_are_nested_without_end_are_kept(text: str) -> None:
 def seconds(data: str, name: str) -> float:
     begun = time.process_time()
     document = opened(data.encode(), name, "en", "es")
-    Plan(document.segments, "en", "es")
+    DocumentPlan(document.segments, "en", "es")
     return time.process_time() - begun
 
 

@@ -12,8 +12,8 @@ from tests.documents.capitals import translated
 from weft.documents.html import Html
 from weft.documents.html_events import read
 from weft.documents.links import Links, attended, proportional, words
-from weft.documents.plan import Plan
-from weft.documents.segments import Written
+from weft.documents.plan import DocumentPlan
+from weft.documents.segments import WrittenSentence
 
 TAGS = """<b> </b> <i> </i> </a> <p> </p> <br> <br/> <pre> </pre> <x-y> </x-y> <img/>"""
 PARTS = st.sampled_from(
@@ -27,12 +27,12 @@ PARTS = st.sampled_from(
 SOURCES = st.lists(PARTS, max_size=14).map("".join)
 
 
-def same(page: Html) -> list[Written]:
+def same(page: Html) -> list[WrittenSentence]:
     """Each segment as its own translation."""
     found = []
     for one in page.segments:
         spans = words(one.text)
-        found.append(Written(one.text, Links(np.eye(len(spans)), spans, spans)))
+        found.append(WrittenSentence(one.text, Links(np.eye(len(spans)), spans, spans)))
     return found
 
 
@@ -56,7 +56,7 @@ def test_tags_and_their_order_of_nesting_survive_any_translation(text: str) -> N
     found = []
     for one in page.segments:
         there = "Uno dos, tres cuatro." if len(one.text) % 2 else "A"
-        found.append(Written(there, proportional(one.text, there)))
+        found.append(WrittenSentence(there, proportional(one.text, there)))
     raw = [one.raw for one in read(text) if one.kind != "text"]
     assert sorted(one.raw for one in read(page.written(found)) if one.kind != "text") == sorted(raw)
 
@@ -70,7 +70,7 @@ def moved(source: str, translation: str, pairs: str) -> str:
     for pair in pairs.split():
         left, right = map(int, pair.split("-"))
         weights[right, left] = 1
-    return page.written([Written(translation, Links(weights, read_words, written_words))])
+    return page.written([WrittenSentence(translation, Links(weights, read_words, written_words))])
 
 
 @pytest.mark.parametrize(
@@ -145,11 +145,13 @@ def test_characters_are_escaped_once() -> None:
 def test_sentences_of_a_paragraph_share_its_markup() -> None:
     pytest.importorskip("sentencex", reason="sentencex is not installed: pip install -e .[documents]")
     page = Html("<p> <b>One is. Two</b> are.\n</p>")
-    plan = Plan(page.segments, "en", "es")
+    plan = DocumentPlan(page.segments, "en", "es")
     assert [one.text for one in plan.sentences] == ["One is.", "Two are."] and plan.sentences[0].linked
     there = ["Uno es.", "Son dos."]
     swapped = Links(np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1.0]]), words("Two are."), words(there[1]))
-    found = plan.joined([Written(there[0], proportional("One is.", there[0])), Written(there[1], swapped)])
+    found = plan.joined(
+        [WrittenSentence(there[0], proportional("One is.", there[0])), WrittenSentence(there[1], swapped)]
+    )
     assert page.written(found) in (
         "<p> <b>Uno es. Son dos</b>.\n</p>",
         "<p> <b>Uno es.</b> Son dos.\n</p>",

@@ -8,7 +8,7 @@ import pytest
 from tests.documents.capitals import translated
 from weft.documents.files import opened
 from weft.documents.links import Links, words
-from weft.documents.segments import Written
+from weft.documents.segments import WrittenSentence
 
 for _name in ("lxml", "polib"):
     pytest.importorskip(_name, reason=f"{_name} is not installed: pip install -e .[documents]")
@@ -39,7 +39,9 @@ def test_a_lost_placeholder_is_named_with_its_place() -> None:
 <segment><source>Open <pc>%d</pc></source></segment></unit></file></xliff>"""
     lost: list[str] = []
     document = opened(catalogue.encode(), "a.po", "en", "es", lost)
-    kept = document.written([Written("Abra"), Written("%d archivo"), Written("%d archivos %s")]).decode()
+    kept = document.written(
+        [WrittenSentence("Abra"), WrittenSentence("%d archivo"), WrittenSentence("%d archivos %s")]
+    ).decode()
     assert lost == [
         "a.po:4: expected placeholders %s, got none; correct the translation",
         "a.po:7: expected placeholders %d, got %d %s; correct the translation",
@@ -49,7 +51,7 @@ def test_a_lost_placeholder_is_named_with_its_place() -> None:
     document = opened(xliff.encode(), "a.xlf", "en", "es", lost)
     spans = words(document.segments[1].text)
     links = Links(np.eye(len(spans)), spans, spans)
-    there = document.written([Written("Abra"), Written("Abra %s", links)]).decode()
+    there = document.written([WrittenSentence("Abra"), WrittenSentence("Abra %s", links)]).decode()
     assert lost == [
         "a.xlf:2: expected placeholders %s, got none; correct the translation",
         "a.xlf:3: expected placeholders %d, got %s; correct the translation",

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.documents.plain import Plain
-from weft.documents.plan import Plan
-from weft.documents.segments import Written
+from weft.documents.plan import DocumentPlan
+from weft.documents.segments import WrittenSentence
 from weft.documents.sentences import split
 from weft.errors import ConfigError
 
@@ -33,8 +33,8 @@ def test_the_sentences_and_what_is_between_them_are_the_text(text: str, language
 def test_a_plan_joined_with_its_own_sentences_is_the_texts(texts: list[str]) -> None:
     for text in texts:
         document = Plain(text)
-        plan = Plan(document.segments, "zh", "zh")  # no space is added between sentences without one
-        assert document.written(plan.joined([Written(one.text) for one in plan.sentences])) == text
+        plan = DocumentPlan(document.segments, "zh", "zh")  # no space is added between sentences without one
+        assert document.written(plan.joined([WrittenSentence(one.text) for one in plan.sentences])) == text
 
 
 def test_abbreviations_of_the_language_end_no_sentence() -> None:

@@ -17,7 +17,7 @@ from weft.figures.colours import (
     to_oklab,
     weight_colours,
 )
-from weft.inspect.page.html import Head, document
+from weft.inspect.page.html import PageHead, document
 
 
 def test_oklab_of_known_colours():
@@ -43,7 +43,7 @@ def test_signed_numbers_are_white_at_zero_and_darker_on_both_sides():
 
 
 def test_a_page_has_the_colours_of_the_figures():
-    page = document(Head("t", []), [])
+    page = document(PageHead("t", []), [])
     found = re.search(r"const palette = (.*);", page)
     assert found is not None
     light = json.loads(found.group(1))["light"]

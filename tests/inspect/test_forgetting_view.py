@@ -9,7 +9,7 @@ import torch
 from tests.diagnose.models import Batch, Reader
 from weft.diagnose.reach import seen
 from weft.diagnose.recorded import trace
-from weft.inspect.views.forgetting import ForgettingView, Layer, layer_of
+from weft.inspect.views.forgetting import ForgettingCurve, ForgettingView, layer_of
 from weft.inspect.views.gradients import _depends
 from weft.inspect.views.view import Block, plain
 from weft.nn.cells.cell import Cell
@@ -35,7 +35,7 @@ def stack_of(kind: Callable[[int, int], Cell], *, from_end: bool = False) -> Sta
     return stack
 
 
-def drawn(stack: Stack) -> Layer | None:
+def drawn(stack: Stack) -> ForgettingCurve | None:
     (run,) = seen(Reader(stack), batch())
     return layer_of(trace(run), "a layer", [f"word {n}" for n in range(STEPS)])
 

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from weft.inspect.page.html import LARGEST, Head, document, pack
+from weft.inspect.page.html import LARGEST, PageHead, document, pack
 from weft.inspect.views.curves import charts_of, read
 from weft.inspect.views.embedding import nearest, plane
 from weft.inspect.views.heads import entropy
@@ -46,20 +46,20 @@ def test_packed_matrices_come_back_to_half_a_step(bits):
 
 def test_two_hundred_by_two_hundred_is_a_page_in_two_seconds():
     start = time.process_time()
-    page = document(Head("t", []), [("Alignment", [heat(200, 200, items=1, groups=5)])])
+    page = document(PageHead("t", []), [("Alignment", [heat(200, 200, items=1, groups=5)])])
     assert time.process_time() - start < 2
     assert len(page.encode()) < 3_000_000
 
 
 def test_far_too_many_heat_maps_are_cut_and_it_is_said():
-    page = document(Head("t", []), [("Alignment", [heat(200, 200, items=13, groups=7)])])
+    page = document(PageHead("t", []), [("Alignment", [heat(200, 200, items=13, groups=7)])])
     assert len(page.encode()) <= LARGEST
     assert "heat maps, to keep the page small" in page
 
 
 def test_nothing_of_a_text_is_read_as_markup():
     page = document(
-        Head("<b>t</b>", [("a", "<i>")], "</script><p>", "<!--DATA-->"), [("V", [said("</script>")])]
+        PageHead("<b>t</b>", [("a", "<i>")], "</script><p>", "<!--DATA-->"), [("V", [said("</script>")])]
     )
     assert page.count("</script>") == 2
     assert "<b>t</b>" not in page and "<i>" not in page.split("<dl>")[1].split("</dl>")[0]
@@ -84,7 +84,7 @@ def test_a_resumed_training_replaces_what_it_had_logged_later(tmp_path):
 def test_the_seconds_of_a_date_stay_exact_on_the_page():
     hours = 1_712_361_600 + 3600 * np.arange(5)
     line = series("measured", hours, [0.5, 1 / 3, 2.0, 0.1, 7.0])
-    page = document(Head("t", []), [("Forecast", [chart("wave", "time", "value", [line], dates=True)])])
+    page = document(PageHead("t", []), [("Forecast", [chart("wave", "time", "value", [line], dates=True)])])
     found = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     (drawn,) = json.loads(found.group(1))[0]["blocks"][0]["series"]

@@ -10,7 +10,7 @@ from tests.commands.shell import weft
 from weft.config import read_recipe
 from weft.errors import ConfigError
 from weft.run import open_run
-from weft.tune.decoding import Tried, best_of, key, tried_of
+from weft.tune.decoding import DecodingTrials, best_of, key, tried_of
 from weft.tune.plan import plan
 
 HERE = importlib.util.find_spec("optuna") is not None
@@ -57,8 +57,8 @@ def test_a_setting_changes_only_for_a_better_score(recipe: Path, tmp_path: Path)
     assert list(ready.space) == ["training.optimiser.lr"]
     own = {"decoding.beam": 3, "decoding.length_penalty": 1.0}
     scores = {key(own): 7.0, key({**own, "decoding.beam": 1}): 7.0, key({**own, "decoding.beam": 2}): 6.0}
-    assert best_of(ready, Tried("BLEU", True, scores), own, "decoding.beam") == own
-    assert best_of(ready, Tried("WER", False, scores), own, "decoding.beam")["decoding.beam"] == 2
+    assert best_of(ready, DecodingTrials("BLEU", True, scores), own, "decoding.beam") == own
+    assert best_of(ready, DecodingTrials("WER", False, scores), own, "decoding.beam")["decoding.beam"] == 2
     assert "decoding.beam" in plan(recipe, (), tmp_path / "other").decoding
     assert not plan(recipe, ["decoding.search=sample"], tmp_path / "third").decoding
     (tmp_path / "space.yaml").write_text("training.optimiser.lr: [0.01]\ndecoding.beam: {low: 1, high: 5}\n")

@@ -9,7 +9,7 @@ import click
 from weft.commands.options import device, plugin
 
 if TYPE_CHECKING:
-    from weft.inspect.comparing.measured import Measured
+    from weft.inspect.comparing.measured import RunFacts
     from weft.run import LoadedRun
 
 Named = tuple[str, Path, str]
@@ -126,7 +126,7 @@ def _trained(
 
 def _measured(
     runs: Sequence[Named], folder: Path, text: str | None, device: str, plugins: Sequence[str]
-) -> "list[Measured]":
+) -> "list[RunFacts]":
     from weft.errors import ConfigError
     from weft.inspect.comparing.grid import folder_name
     from weft.inspect.comparing.measured import measured

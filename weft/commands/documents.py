@@ -48,14 +48,14 @@ def translate(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any])
         DataError: the file cannot be read, or is damaged.
     """
     from weft.documents.files import opened as document_of
-    from weft.documents.plan import Plan
+    from weft.documents.plan import DocumentPlan
     from weft.tasks.seq2seq.documents import translated
 
     file: Path = given["document"]
     source, target = _languages(opened, options)
     lost: list[str] = []
     document = document_of(_read(file), str(file), source, target, lost)
-    plan = Plan(document.segments, source, target)
+    plan = DocumentPlan(document.segments, source, target)
     predictor = opened.pipeline.predictor(opened.model, options)
     wrong: list[str] = []
     data = document.written(plan.joined(list(translated(predictor, plan.sentences, wrong))))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from weft import masks
-from weft.diagnose.recorded import Trace
+from weft.diagnose.recorded import StepTrace
 from weft.diagnose.spectrum import sigma_max
 from weft.errors import ConfigError
 from weft.nn.cells.elman import Elman
@@ -29,7 +29,7 @@ class Bound(NamedTuple):
 
 
 @torch.no_grad()
-def bound(steps: Trace) -> Bound:
+def bound(steps: StepTrace) -> Bound:
     """Both bounds for a plain network, layer by layer: ‖∂h_T/∂h_t‖ <= tight <= coarse.
 
     λ₁ is the largest singular value of W_hh and γ_s,max the largest slope of the activation among the units

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from weft.diagnose.gates import KEEPING
-from weft.diagnose.recorded import Place, Trace
+from weft.diagnose.recorded import CellPlace, StepTrace
 from weft.diagnose.verdict import LITTLE
 from weft.probe import probe
 from weft.tree import tree_map
@@ -43,7 +43,7 @@ class Forgetting(NamedTuple):
     heads: whether the channels are heads.
     """
 
-    place: Place
+    place: CellPlace
     at: Tensor
     eigenvalues: Tensor
     kept: Tensor
@@ -51,7 +51,7 @@ class Forgetting(NamedTuple):
     heads: bool
 
 
-class Kept(NamedTuple):
+class MemoryVerdict(NamedTuple):
     """The verdict on the memory of one layer."""
 
     kind: Kind
@@ -59,7 +59,7 @@ class Kept(NamedTuple):
 
 
 @torch.no_grad()
-def forgetting(steps: Trace) -> Forgetting | None:
+def forgetting(steps: StepTrace) -> Forgetting | None:
     """Measure a cell; None if it records no decay, as a plain recurrent network."""
     found = _factors(steps)
     if found is None:
@@ -77,7 +77,7 @@ def forgetting(steps: Trace) -> Forgetting | None:
 
 
 @torch.no_grad()
-def half_lives(steps: Trace) -> Tensor | None:
+def half_lives(steps: StepTrace) -> Tensor | None:
     """Half-lives [C] of heads whose state is multiplied by a matrix; None for other cells or one step."""
     found = _factors(steps)
     if found is None or found.written is None or len(found.at) < 2:
@@ -85,7 +85,7 @@ def half_lives(steps: Trace) -> Tensor | None:
     return _of_matrices(found.each, found.written)[1]
 
 
-def output_reach(steps: Trace) -> Tensor:
+def output_reach(steps: StepTrace) -> Tensor:
     """‖∂y_T/∂x_t‖ [T] (Frobenius) of the real steps of the first row: how far back the last output depends.
 
     It does not depend on how a cell stores its state. With more than ROWS outputs it is estimated from random
@@ -106,14 +106,14 @@ def output_reach(steps: Trace) -> Tensor:
 
 
 @torch.no_grad()
-def matrices_at(steps: Trace, t: int) -> Tensor:
+def matrices_at(steps: StepTrace, t: int) -> Tensor:
     """The matrices of a cell on the first row after step t, [heads, K, V]; no heads for other cells."""
     with probe() as values:
         steps.place.cell.step(steps.x[:, t], steps.states[t])
     return values["state"][-1][0] if "state" in values else steps.x.new_zeros(0, 0, 0)
 
 
-def verdict_of(found: Forgetting, name: str) -> Kept:
+def verdict_of(found: Forgetting, name: str) -> MemoryVerdict:
     """What a cell remembers, in words.
 
     The verdict is "keeps" if at least half of the first step remains in at least half of the channels, and
@@ -143,7 +143,7 @@ def verdict_of(found: Forgetting, name: str) -> Kept:
         words += f"; at most {_percent(share)} of the first of the {steps} positions remains"
     if kind == "forgets":
         words += "; if the task needs it, start with decays closer to 1, or add attention"
-    return Kept(kind, f"{name}: {words}")
+    return MemoryVerdict(kind, f"{name}: {words}")
 
 
 def lasting(life: float) -> str:
@@ -169,7 +169,7 @@ class _Factors(NamedTuple):
     written: Tensor | None  # [T, heads, K] the keys, if `each` holds matrices
 
 
-def _factors(steps: Trace) -> _Factors | None:
+def _factors(steps: StepTrace) -> _Factors | None:
     """What a cell records at the real steps of the first row; None if it records no decay."""
     factors, written = [], []
     at = steps.mask[0].nonzero()[:, 0]

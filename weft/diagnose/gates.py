@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from weft.diagnose.recorded import Trace
+from weft.diagnose.recorded import StepTrace
 from weft.probe import probe
 
 KEEPING = ("forget_gate", "update_gate")
@@ -24,7 +24,7 @@ class Saturation(NamedTuple):
 
 
 @torch.no_grad()
-def gates(steps: Trace) -> dict[str, Tensor]:
+def gates(steps: StepTrace) -> dict[str, Tensor]:
     """Each gate of a cell over the steps of a trace, [B, T, H] by name; empty for a cell without gates."""
     found: dict[str, list[Tensor]] = {}
     for t, state in enumerate(steps.states):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from weft.diagnose.recorded import Trace
+from weft.diagnose.recorded import StepTrace
 from weft.nn.cells.cell import Cell
 from weft.tree import State, leaves, tree_map
 
@@ -104,7 +104,7 @@ def pull_back(cell: Cell, x: Tensor, state: State, rows: Tensor) -> Tensor:
     return torch.cat(parts)
 
 
-def products(trace: Trace, rows: Tensor) -> Iterator[tuple[int, Tensor]]:
+def products(trace: StepTrace, rows: Tensor) -> Iterator[tuple[int, Tensor]]:
     """rows · ∂s_T/∂s_t for t = T-1, T-2, .. 0, where T is the trace's last step and s_t is after step t.
 
     Args:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from weft import masks
 from weft.diagnose.jacobian import blocks, flat, products, pull_back
-from weft.diagnose.recorded import Place, Trace
+from weft.diagnose.recorded import CellPlace, StepTrace
 from weft.diagnose.spectrum import sigma_max
 from weft.errors import ConfigError
 from weft.tree import State
@@ -27,7 +27,7 @@ class Paths(NamedTuple):
         Π_{s=t+1..T} ∂(h_s, c_s)/∂(h_{s-1}, c_{s-1}).
     """
 
-    place: Place
+    place: CellPlace
     direct: Tensor
     hh: Tensor
     hc: Tensor
@@ -36,7 +36,7 @@ class Paths(NamedTuple):
     mask: Tensor  # [B, T] bool
 
 
-def paths(steps: Trace) -> Paths:
+def paths(steps: StepTrace) -> Paths:
     """Both products for a cell whose state is (h, c).
 
     Raises:
@@ -60,7 +60,7 @@ def paths(steps: Trace) -> Paths:
     return Paths(steps.place, direct, hh, hc, ch, cc, steps.mask)
 
 
-def _direct(steps: Trace, rows: Tensor, c: slice) -> list[tuple[int, Tensor]]:
+def _direct(steps: StepTrace, rows: Tensor, c: slice) -> list[tuple[int, Tensor]]:
     """Π ∂c_s/∂c_{s-1} with every h_{s-1} held fixed, [B, H, H]; `rows` selects c from the state."""
     picks = rows
     product = rows[..., c]
@@ -73,7 +73,7 @@ def _direct(steps: Trace, rows: Tensor, c: slice) -> list[tuple[int, Tensor]]:
     return found
 
 
-def _two(steps: Trace) -> tuple[slice, slice]:
+def _two(steps: StepTrace) -> tuple[slice, slice]:
     state: State = steps.states[-1]
     parts = blocks(state)
     if len(parts) != 2:

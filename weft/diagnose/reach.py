@@ -12,7 +12,7 @@ from torch.nn.utils import parametrize
 
 from weft import masks
 from weft.diagnose.jacobian import flat, products, shown_block
-from weft.diagnose.recorded import Place, Run, Trace, trace, watch
+from weft.diagnose.recorded import CellPlace, RecordedRun, StepTrace, trace, watch
 from weft.diagnose.spectrum import sigma_max
 from weft.tree import leaves
 
@@ -27,7 +27,7 @@ class Reach(NamedTuple):
     mask: [B, T] bool.
     """
 
-    place: Place
+    place: CellPlace
     norms: Tensor
     mask: Tensor
 
@@ -53,7 +53,7 @@ def reach(model: nn.Module, batch: Any) -> list[Reach]:
         return [measured(trace(run)) for run in seen(model, batch)]
 
 
-def seen(model: nn.Module, batch: Any) -> list[Run]:
+def seen(model: nn.Module, batch: Any) -> list[RecordedRun]:
     """What a model's cells read while it computes its loss on a batch in evaluation mode."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
@@ -66,7 +66,7 @@ def seen(model: nn.Module, batch: Any) -> list[Run]:
     return runs
 
 
-def measured(steps: Trace) -> Reach:
+def measured(steps: StepTrace) -> Reach:
     """The reach of one cell over the steps of a trace, [B, T], in the order of positions."""
     norms = torch.full(steps.mask.shape, torch.nan, dtype=steps.x.dtype, device=steps.x.device)
     for t, norm in _norms(steps, range(len(steps.states))):
@@ -77,7 +77,7 @@ def measured(steps: Trace) -> Reach:
     return Reach(steps.place, norms, steps.mask)
 
 
-def reach_at(steps: Trace, lags: Collection[int] = LAGS) -> dict[int, Tensor]:
+def reach_at(steps: StepTrace, lags: Collection[int] = LAGS) -> dict[int, Tensor]:
     """The reach [B] at the given lags T - t within the trace, for monitoring."""
     last = len(steps.states) - 1
     wanted = [last - lag for lag in lags if lag <= last]
@@ -87,7 +87,7 @@ def reach_at(steps: Trace, lags: Collection[int] = LAGS) -> dict[int, Tensor]:
     return {last - t: found[t] for t in sorted(wanted, reverse=True)}
 
 
-def _norms(steps: Trace, wanted: Collection[int]) -> list[tuple[int, Tensor]]:
+def _norms(steps: StepTrace, wanted: Collection[int]) -> list[tuple[int, Tensor]]:
     """(t, ‖∂h_T/∂h_t‖₂ [B]) for the steps in `wanted`."""
     cell, state = steps.place.cell, steps.states[-1]
     last = len(steps.states) - 1

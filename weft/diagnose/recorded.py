@@ -21,7 +21,7 @@ from weft.nn.recurrent import Stack
 from weft.tree import State, leaves, tree_map, where
 
 
-class Place(NamedTuple):
+class CellPlace(NamedTuple):
     """Position of a cell in a model."""
 
     name: str  # of the module, such as encoder.stack.forwards.0
@@ -39,23 +39,23 @@ class Call(NamedTuple):
     after: State
 
 
-class Run(NamedTuple):
+class RecordedRun(NamedTuple):
     """One sequence that a cell read, in reading order, in one or more calls."""
 
-    place: Place
+    place: CellPlace
     calls: list[Call]
 
 
-class Trace(NamedTuple):
+class StepTrace(NamedTuple):
     """The last steps of a run, each with the state before it."""
 
-    place: Place
+    place: CellPlace
     x: Tensor  # [B, T, D]
     states: list[State]  # T states, each before its step
     mask: Tensor  # [B, T] bool; False where the state was not updated
 
 
-def places(model: nn.Module) -> list[Place]:
+def places(model: nn.Module) -> list[CellPlace]:
     """The cells of a model in the order of its modules; a cell outside a stack is layer 0, forward.
 
     If a cell wraps another one (zoneout), only the outer one is listed; of a cell that is several layers
@@ -79,11 +79,13 @@ def places(model: nn.Module) -> list[Place]:
             known |= {id(part): (below + layer, backward) for layer, part in enumerate(inner)}
     wrapped = {id(part) for _, cell in found for part in cell.modules() if part is not cell}
     return [
-        Place(name, *known.get(id(cell), (0, False)), cell) for name, cell in found if id(cell) not in wrapped
+        CellPlace(name, *known.get(id(cell), (0, False)), cell)
+        for name, cell in found
+        if id(cell) not in wrapped
     ]
 
 
-def title_of(place: Place, both: bool) -> str:
+def title_of(place: CellPlace, both: bool) -> str:
     """A title such as "encoder, layer 1, backward (GRU)"; of a cell around another one it names both."""
     part = place.name.split(".")[0]
     way = (", backward" if place.backward else ", forward") if both else ""
@@ -93,7 +95,7 @@ def title_of(place: Place, both: bool) -> str:
     return whole if part in ("forwards", "backwards") else f"{part}, {whole}"
 
 
-def titles_of(found: Sequence[Place]) -> dict[str, str]:
+def titles_of(found: Sequence[CellPlace]) -> dict[str, str]:
     """A unique title for each module name, used wherever a layer is shown.
 
     Args:
@@ -106,9 +108,9 @@ def titles_of(found: Sequence[Place]) -> dict[str, str]:
 
 
 @contextmanager
-def watch(model: nn.Module) -> Iterator[list[Run]]:
+def watch(model: nn.Module) -> Iterator[list[RecordedRun]]:
     """Record the runs of all cells of a model inside the block, detached from the graph."""
-    runs: list[Run] = []
+    runs: list[RecordedRun] = []
     with ExitStack() as stack:
         for place in places(model):
             stack.enter_context(_watched(place, runs))
@@ -116,7 +118,7 @@ def watch(model: nn.Module) -> Iterator[list[Run]]:
 
 
 @torch.no_grad()
-def trace(run: Run, *, last: int | None = None) -> Trace:
+def trace(run: RecordedRun, *, last: int | None = None) -> StepTrace:
     """The states of a run, computed step by step with the cell's own `step`.
 
     Args:
@@ -144,11 +146,11 @@ def trace(run: Run, *, last: int | None = None) -> Trace:
             real[:, -1] &= _same(after, run.calls[number + 1].before)
         xs.append(x)
         masks.append(real)
-    return Trace(run.place, torch.cat(xs, 1), states, torch.cat(masks, 1))
+    return StepTrace(run.place, torch.cat(xs, 1), states, torch.cat(masks, 1))
 
 
 @contextmanager
-def _watched(place: Place, runs: list[Run]) -> Iterator[None]:
+def _watched(place: CellPlace, runs: list[RecordedRun]) -> Iterator[None]:
     cell = place.cell
     own_step = cell.step
     inside = []  # a forward that loops over `step` counts as one call
@@ -177,7 +179,7 @@ def _watched(place: Place, runs: list[Run]) -> Iterator[None]:
             hook.remove()
 
 
-def _add(runs: list[Run], place: Place, call: Call) -> None:
+def _add(runs: list[RecordedRun], place: CellPlace, call: Call) -> None:
     """Add to the cell's last run if each row continues or repeats its state; otherwise start a new run."""
     call = Call(
         call.x.detach(),
@@ -194,7 +196,7 @@ def _add(runs: list[Run], place: Place, call: Call) -> None:
                 run.calls.append(call)
                 return
             break
-    runs.append(Run(place, [call]))
+    runs.append(RecordedRun(place, [call]))
 
 
 def _same(one: State, other: State) -> Tensor:

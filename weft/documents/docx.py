@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from weft.documents import runs
 from weft.documents.archive import packed, unpacked
-from weft.documents.markup import Texts
-from weft.documents.segments import Segment, Written
+from weft.documents.markup import MarkupTexts
+from weft.documents.segments import Segment, WrittenSentence
 from weft.documents.xml import parsed, written
 from weft.errors import DataError
 
@@ -37,14 +37,14 @@ class Docx:
         self._paragraphs = [
             runs.Paragraph(one) for root in self._roots.values() for one in list(root.iter(runs.PARAGRAPH))
         ]
-        self._texts = Texts([one.element for one in self._paragraphs], runs.role)
+        self._texts = MarkupTexts([one.element for one in self._paragraphs], runs.role)
 
     @property
     def segments(self) -> list[Segment]:
         """One for each paragraph, or for each line of it."""
         return self._texts.segments
 
-    def written(self, found: Sequence[Written]) -> bytes:
+    def written(self, found: Sequence[WrittenSentence]) -> bytes:
         """The document with the translations of its segments."""
         self._texts.fill(found)
         for one in self._paragraphs:

@@ -15,7 +15,7 @@ from weft.documents.markdown import Markdown
 from weft.documents.odt import Odt
 from weft.documents.plain import Plain
 from weft.documents.po import Po
-from weft.documents.segments import Segment, Written
+from weft.documents.segments import Segment, WrittenSentence
 from weft.documents.srt import Srt
 from weft.documents.tmx import Tmx
 from weft.documents.xliff import Xliff
@@ -34,7 +34,7 @@ class Document(Protocol):
     def segments(self) -> Sequence[Segment]:
         """What is to be translated."""
 
-    def written(self, found: Sequence[Written]) -> bytes:
+    def written(self, found: Sequence[WrittenSentence]) -> bytes:
         """The file with the translations of its segments; call it once."""
 
 
@@ -57,7 +57,7 @@ class TextFile:
         self._document = read(decoded(data.removeprefix(self._mark), name, self._encoding))
         self.segments: Sequence[Segment] = self._document.segments
 
-    def written(self, found: Sequence[Written]) -> bytes:
+    def written(self, found: Sequence[WrittenSentence]) -> bytes:
         """The file with the translations of its segments."""
         text: str = self._document.written(found)
         return self._mark + text.encode(self._encoding, "xmlcharrefreplace")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from weft.documents.html_events import VOID, Event, names, read
 from weft.documents.moving import Laid, laid
-from weft.documents.segments import Mark, Segment, Written
+from weft.documents.segments import Mark, Segment, WrittenSentence
 
 INLINE = names(
     "a abbr acronym b bdi bdo big blink button cite data del dfn em font i ins label mark nobr output q s "
@@ -38,7 +38,7 @@ points."""
 _EMPTY_LINES = re.compile(r"[ \t\r\f]*\n\s*\n[ \t]*")
 
 
-class Tag(NamedTuple):
+class InlineTag(NamedTuple):
     """The tags of an inline element; one of them is empty if it is in another segment."""
 
     before: str
@@ -72,7 +72,7 @@ class Html:
             place = self._take(events, place)
         self._end()
 
-    def written(self, found: Sequence[Written]) -> str:
+    def written(self, found: Sequence[WrittenSentence]) -> str:
         """The page with the translations of its segments."""
         return "".join(
             part if isinstance(part, str) else _tagged(laid(self.segments[part], found[part]))
@@ -154,7 +154,7 @@ class _Run:
 
     def point(self, raw: str) -> None:
         self.raw.append(raw)
-        self._open[-1].inner.append(Mark(self._length, self._length, Tag(raw)))
+        self._open[-1].inner.append(Mark(self._length, self._length, InlineTag(raw)))
 
     def open(self, raw: str, name: str) -> None:
         if len(self._open) > DEEPEST:
@@ -186,7 +186,7 @@ class _Run:
 
     def _close(self, raw: str) -> None:
         done = self._open.pop()
-        mark = Mark(done.begin, self._length, Tag(done.raw, raw), tuple(done.inner))
+        mark = Mark(done.begin, self._length, InlineTag(done.raw, raw), tuple(done.inner))
         self._open[-1].inner.append(mark)
 
 

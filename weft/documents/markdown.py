@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from weft.documents.library import library
 from weft.documents.moving import Laid, laid
-from weft.documents.segments import Mark, Segment, Written
+from weft.documents.segments import Mark, Segment, WrittenSentence
 
 _FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|$)")
 _NOTE = re.compile(r"\[\^[^\s\[\]]+\]:?")
@@ -71,7 +71,7 @@ class Markdown:
         """One for each paragraph, heading and cell, or for each part of it up to a hard line break."""
         return [part.segment for part in self._parts]
 
-    def written(self, found: Sequence[Written]) -> str:
+    def written(self, found: Sequence[WrittenSentence]) -> str:
         """The text with the translations of its segments."""
         whole, at = [], 0
         for part, one in zip(self._parts, found, strict=True):

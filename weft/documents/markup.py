@@ -8,14 +8,14 @@ from io import StringIO
 from typing import Any, Literal
 
 from weft.documents.moving import Laid, laid
-from weft.documents.segments import Mark, Segment, Written
+from weft.documents.segments import Mark, Segment, WrittenSentence
 
 Role = Literal["inline", "point", "break"]
 """An element inside a text: surrounds words, is between words, or separates texts. The content of the last
 two is not part of the text."""
 
 
-class Texts:
+class MarkupTexts:
     """The texts of some elements.
 
     Args:
@@ -30,7 +30,7 @@ class Texts:
         for element in elements:
             self._take(element)
 
-    def fill(self, found: Sequence[Written]) -> None:
+    def fill(self, found: Sequence[WrittenSentence]) -> None:
         """Put the translations of the segments in their place.
 
         Args:

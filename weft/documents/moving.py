@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.documents.links import Links
-from weft.documents.segments import Mark, Segment, Written
+from weft.documents.segments import Mark, Segment, WrittenSentence
 
 _NEVER = 1e6  # against sums of weights of at most 1 each
 _begin, _end = itemgetter(0), itemgetter(1)
@@ -34,7 +34,7 @@ class _Room(NamedTuple):
     end: int
 
 
-def laid(segment: Segment, found: Written) -> list[str | Laid]:
+def laid(segment: Segment, found: WrittenSentence) -> list[str | Laid]:
     """The translation of a segment as texts and marks in order.
 
     A point with white space on a side of it in the source has white space there in the translation too.

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.documents.archive import packed, unpacked
-from weft.documents.markup import Role, Texts
-from weft.documents.segments import Segment, Written
+from weft.documents.markup import MarkupTexts, Role
+from weft.documents.segments import Segment, WrittenSentence
 from weft.documents.xml import parsed, written
 from weft.errors import DataError
 
@@ -31,14 +31,14 @@ class Odt:
             raise DataError("expected an OpenDocument text with content.xml, got another archive", path=name)
         self._roots = {part: parsed(self._files[part], name, part) for part in _PARTS if part in self._files}
         elements = [one for root in self._roots.values() for one in root.iter(f"{_TEXT}p", f"{_TEXT}h")]
-        self._texts = Texts(elements, _role)
+        self._texts = MarkupTexts(elements, _role)
 
     @property
     def segments(self) -> list[Segment]:
         """One for each paragraph, or for each line of it."""
         return self._texts.segments
 
-    def written(self, found: Sequence[Written]) -> bytes:
+    def written(self, found: Sequence[WrittenSentence]) -> bytes:
         """The document with the translations of its segments."""
         self._texts.fill(found)
         return packed({**self._files, **{part: written(root) for part, root in self._roots.items()}})

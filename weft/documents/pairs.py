@@ -24,7 +24,7 @@ _INLINE = ("hi", "g", "mrk", "pc")
 _WAITING = ("new", "needs-translation", "initial")
 
 
-class Found(NamedTuple):
+class DocumentPair(NamedTuple):
     """A text and its translation, each without line ends and markup."""
 
     line: int
@@ -32,7 +32,7 @@ class Found(NamedTuple):
     target: str
 
 
-def pairs(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[Found]:
+def pairs(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[DocumentPair]:
     """The pairs of a file in two languages; units without one of them are left out.
 
     Args:
@@ -48,7 +48,7 @@ def pairs(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterat
     Example:
         >>> unit = b"<tuv xml:lang='en-GB'><seg>A <ph/>b</seg></tuv><tuv xml:lang='es'><seg>C</seg></tuv>"
         >>> list(pairs([b"<tmx><body><tu>", unit, b"</tu></body></tmx>"], "a.tmx", "es", "en"))
-        [Found(line=1, source='C', target='A b')]
+        [DocumentPair(line=1, source='C', target='A b')]
     """
     ending = PurePath(name).suffix.lower()
     read = {".tmx": _memory, ".po": _catalogue}.get(ending, _xliff)
@@ -118,7 +118,7 @@ def _of_unit(unit: Any) -> tuple[str, str]:
     return source, next((code for code in codes if base(code) != base(source)), "")
 
 
-def _memory(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[Found]:
+def _memory(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[DocumentPair]:
     etree = library("lxml.etree")
     parser = etree.XMLPullParser(("start", "end"), tag=("tmx", "tu"), resolve_entities=False, no_network=True)
     seen = False
@@ -132,7 +132,7 @@ def _memory(parts: Iterable[bytes], name: str, source: str, target: str) -> Iter
                 if event == "end" and element.tag == "tu":
                     one = variant(element, name, source, target)
                     if one.source is not None and one.target is not None:
-                        yield Found(element.sourceline, _plain(one.source), _plain(one.target))
+                        yield DocumentPair(element.sourceline, _plain(one.source), _plain(one.target))
                     element.clear()
                     while element.getprevious() is not None:
                         del element.getparent()[0]
@@ -143,7 +143,7 @@ def _memory(parts: Iterable[bytes], name: str, source: str, target: str) -> Iter
         raise DataError(f"expected an element tmx, got {root.tag.rpartition('}')[2]}", path=name, line=1)
 
 
-def _xliff(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[Found]:
+def _xliff(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[DocumentPair]:
     for unit in units(parsed(b"".join(parts), name), name):
         if unit.target is None or _state(unit) in _WAITING:
             continue
@@ -157,10 +157,10 @@ def _xliff(parts: Iterable[bytes], name: str, source: str, target: str) -> Itera
                 path=name,
                 line=unit.line,
             )
-        yield Found(unit.line, *sides)
+        yield DocumentPair(unit.line, *sides)
 
 
-def _catalogue(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[Found]:
+def _catalogue(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[DocumentPair]:
     file = entries(decoded(b"".join(parts), name, "utf-8"), name)
     turned = base(file.metadata.get("Language", target)) == base(source)
     for entry in file:
@@ -170,7 +170,7 @@ def _catalogue(parts: Iterable[bytes], name: str, source: str, target: str) -> I
         read = [entry.msgid, entry.msgid_plural] if entry.msgid_plural else [entry.msgid]
         for left, right in zip(read, written, strict=False):  # a language may have one form, or many
             sides = " ".join(left.split()), " ".join(right.split())
-            yield Found(entry.linenum, *(sides[::-1] if turned else sides))
+            yield DocumentPair(entry.linenum, *(sides[::-1] if turned else sides))
 
 
 def _plain(element: Any) -> str:

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 
 from weft.documents.moving import laid
-from weft.documents.segments import Mark, Segment, Written
+from weft.documents.segments import Mark, Segment, WrittenSentence
 
 _FORM = re.compile(
     r"%(?:\d+\$|\([\w.-]+\))?[#0+-]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsaA@]"
@@ -34,7 +34,7 @@ def marked(segment: Segment) -> Segment:
     return segment._replace(marks=tuple(marks))
 
 
-def restored(segment: Segment, found: Written) -> Written:
+def restored(segment: Segment, found: WrittenSentence) -> WrittenSentence:
     """A translation with the placeholders that it lacks in place of the words that they became.
 
     It stays as it is if that would not give the placeholders of the source.

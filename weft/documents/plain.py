@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from weft.documents.segments import Segment, Written
+from weft.documents.segments import Segment, WrittenSentence
 
 _END = re.compile(r"(\r\n|\n|\r)")
 
@@ -26,7 +26,7 @@ class Plain:
         self._parts = _END.split(text)
         self.segments = [Segment(line) for line in self._parts[::2]]
 
-    def written(self, found: Sequence[Written]) -> str:
+    def written(self, found: Sequence[WrittenSentence]) -> str:
         """The text with the translations of its lines."""
         parts = list(self._parts)
         parts[::2] = [one.text for one in found]

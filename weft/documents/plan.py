@@ -6,11 +6,11 @@ Read next: sentences.py.
 from collections.abc import Iterator, Sequence
 
 from weft.documents.links import together
-from weft.documents.segments import Segment, Sentence, Written
-from weft.documents.sentences import Sentences, split
+from weft.documents.segments import Segment, Sentence, WrittenSentence
+from weft.documents.sentences import SplitText, split
 
 
-class Plan:
+class DocumentPlan:
     r"""The sentences of segments.
 
     Args:
@@ -21,7 +21,7 @@ class Plan:
         ConfigError: no splitter is installed.
 
     Example:
-        >>> plan = Plan([Segment(" It was. It is.\t"), Segment("")], "en", "es")
+        >>> plan = DocumentPlan([Segment(" It was. It is.\t"), Segment("")], "en", "es")
         >>> [one.text for one in plan.sentences]
         ['It was.', 'It is.']
         >>> [one.text for one in plan.joined([Written("Fue."), Written("Es.")])]
@@ -38,7 +38,7 @@ class Plan:
             for text in cut.texts
         ]
 
-    def joined(self, found: Sequence[Written]) -> list[Written]:
+    def joined(self, found: Sequence[WrittenSentence]) -> list[WrittenSentence]:
         """The translation of each segment.
 
         Args:
@@ -47,7 +47,7 @@ class Plan:
         rest = iter(found)
         return [self._one(segment, cut, rest) for segment, cut in zip(self._segments, self._cut, strict=True)]
 
-    def _one(self, segment: Segment, cut: Sentences, rest: Iterator[Written]) -> Written:
+    def _one(self, segment: Segment, cut: SplitText, rest: Iterator[WrittenSentence]) -> WrittenSentence:
         written = [next(rest) for _ in cut.texts]
         gaps = cut.gaps([one.text for one in written], self._target)
         text, parts, begin = gaps[0], [], len(cut.between[0])
@@ -56,4 +56,4 @@ class Plan:
                 parts.append((one.links, begin, len(text)))
             text += one.text + gaps[number + 1]
             begin += len(cut.texts[number]) + len(cut.between[number + 1])
-        return Written(text, together(parts) if segment.marks else None)
+        return WrittenSentence(text, together(parts) if segment.marks else None)

@@ -36,7 +36,7 @@ class Sentence(NamedTuple):
     """Whether the links of its words are needed, because there is markup in its segment."""
 
 
-class Written(NamedTuple):
+class WrittenSentence(NamedTuple):
     """A translation, with its links if they are needed."""
 
     text: str

@@ -13,11 +13,11 @@ UNSPACED = {"zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "k
 """Languages that are written without a space between sentences."""
 
 
-class Sentences(NamedTuple):
+class SplitText(NamedTuple):
     r"""The sentences of a text without the white space around them.
 
     Example:
-        >>> found = Sentences(["A cat.", "It ran."], ["", "  ", "\n"])
+        >>> found = SplitText(["A cat.", "It ran."], ["", "  ", "\n"])
         >>> found.joined(["Un gato.", "Corría."], "es")
         'Un gato.  Corría.\n'
     """
@@ -53,7 +53,7 @@ class Sentences(NamedTuple):
         ]
 
 
-def split(text: str, language: str) -> Sentences:
+def split(text: str, language: str) -> SplitText:
     r"""The sentences of a text.
 
     Args:
@@ -65,10 +65,10 @@ def split(text: str, language: str) -> Sentences:
 
     Example:
         >>> split(" Dr. Li left.  He sat.\n", "en")
-        Sentences(texts=['Dr. Li left.', 'He sat.'], between=[' ', '  ', '\n'])
+        SplitText(texts=['Dr. Li left.', 'He sat.'], between=[' ', '  ', '\n'])
     """
     if not text.strip():
-        return Sentences([], [text])
+        return SplitText([], [text])
     texts: list[str] = []
     between = [""]
     for part in splitter().segment(base(language), text):
@@ -80,16 +80,16 @@ def split(text: str, language: str) -> Sentences:
         between[-1] += part[:begin]
         between.append(part[begin + len(bare) :])
         texts.append(bare)
-    return Sentences(texts, between)
+    return SplitText(texts, between)
 
 
-def whole(text: str) -> Sentences:
+def whole(text: str) -> SplitText:
     """A text as a single sentence, whatever is in it."""
     bare = text.strip()
     if not bare:
-        return Sentences([], [text])
+        return SplitText([], [text])
     begin = text.index(bare)
-    return Sentences([bare], [text[:begin], text[begin + len(bare) :]])
+    return SplitText([bare], [text[:begin], text[begin + len(bare) :]])
 
 
 def splitter() -> Any:

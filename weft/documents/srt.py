@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Sequence
 
 from weft.documents.html import Html
-from weft.documents.segments import Segment, Written
+from weft.documents.segments import Segment, WrittenSentence
 from weft.errors import DataError
 
 _TIME = re.compile(r"\s*-?\d+:\d\d?:\d\d?([,.]\d{1,3})?\s*-->\s*-?\d+:\d\d?:\d\d?([,.]\d{1,3})?(\s.*)?")
@@ -46,7 +46,7 @@ class Srt:
             else:
                 place = self._subtitle(lines, place, name)
 
-    def written(self, found: Sequence[Written]) -> str:
+    def written(self, found: Sequence[WrittenSentence]) -> str:
         """The file with the translations of its texts."""
         lines: list[str] = []
         place = 0

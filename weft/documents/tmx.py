@@ -4,8 +4,8 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from weft.documents.markup import Role, Texts
-from weft.documents.segments import Segment, Written
+from weft.documents.markup import MarkupTexts, Role
+from weft.documents.segments import Segment, WrittenSentence
 from weft.documents.sentences import base
 from weft.documents.xml import parsed, written
 from weft.errors import DataError
@@ -43,14 +43,14 @@ class Tmx:
                 f"expected texts in {source!r}, got none; give a memory of this language", path=name
             )
         waiting = [one for one in found if one.source is not None and one.target is None]
-        self._texts = Texts([_added(one, target) for one in waiting], _role)
+        self._texts = MarkupTexts([_added(one, target) for one in waiting], _role)
 
     @property
     def segments(self) -> list[Segment]:
         """One for each unit without a translation."""
         return self._texts.segments
 
-    def written(self, found: Sequence[Written]) -> bytes:
+    def written(self, found: Sequence[WrittenSentence]) -> bytes:
         """The memory with the new translations."""
         self._texts.fill(found)
         return written(self._root)

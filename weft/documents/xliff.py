@@ -4,9 +4,9 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from weft.documents.markup import Role, Texts
+from weft.documents.markup import MarkupTexts, Role
 from weft.documents.placeholders import differing, marked, restored
-from weft.documents.segments import Segment, Written
+from weft.documents.segments import Segment, WrittenSentence
 from weft.documents.sentences import base
 from weft.documents.xml import parsed, written
 from weft.errors import DataError
@@ -49,14 +49,14 @@ class Xliff:
             if _untranslated(unit.parent):
                 continue
             self._waiting.append(unit._replace(target=_target(unit, target)))
-        self._texts = Texts([unit.target for unit in self._waiting], _role)
+        self._texts = MarkupTexts([unit.target for unit in self._waiting], _role)
 
     @property
     def segments(self) -> list[Segment]:
         """One for each unit without a translation."""
         return [marked(segment) for segment in self._texts.segments]
 
-    def written(self, found: Sequence[Written]) -> bytes:
+    def written(self, found: Sequence[WrittenSentence]) -> bytes:
         """The file with the new translations, marked as such."""
         self._texts.fill(list(map(restored, self.segments, found)))
         for unit in self._waiting:

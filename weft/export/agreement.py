@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ExportError
-from weft.export.network import Network
+from weft.export.network import TransformerNetwork
 from weft.search.beam import Stop
 from weft.text.vocabulary import EOS
 
@@ -22,7 +22,7 @@ TIE = 1e-3
 """Nats: two tokens whose log-probabilities differ by less may change places by rounding."""
 
 
-class Other(Protocol):
+class ExportedModel(Protocol):
     """The exported model, run by its own program.
 
     Attributes:
@@ -60,7 +60,9 @@ class Agreement(NamedTuple):
         ]
 
 
-def compare(network: Network, texts: Sequence[str], other: Other, *, exact: bool = True) -> Agreement:
+def compare(
+    network: TransformerNetwork, texts: Sequence[str], other: ExportedModel, *, exact: bool = True
+) -> Agreement:
     """Run both programs on the same texts.
 
     Args:
@@ -99,7 +101,10 @@ def compare(network: Network, texts: Sequence[str], other: Other, *, exact: bool
 
 
 def _largest(
-    network: Network, rows: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], other: Other
+    network: TransformerNetwork,
+    rows: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    other: ExportedModel,
 ) -> float:
     """The largest difference of a log-probability, in nats."""
     most = 0.0
@@ -111,7 +116,9 @@ def _largest(
     return most
 
 
-def _check_tie(network: Network, row: Sequence[int], ours: Sequence[int], theirs: Sequence[int]) -> None:
+def _check_tie(
+    network: TransformerNetwork, row: Sequence[int], ours: Sequence[int], theirs: Sequence[int]
+) -> None:
     """Where greedy outputs part, the two tokens must be equally probable."""
     if list(ours) == list(theirs):
         return

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.export.network import Network, Side, blocks, positions, usual_heads
+from weft.export.network import Side, TransformerNetwork, blocks, positions, usual_heads
 from weft.nn.norms import RMSNorm
 from weft.nn.positions import Learned, sinusoid
 from weft.nn.transformer import GATED
@@ -27,7 +27,7 @@ ACTIVATIONS = {
 }
 
 
-def check(network: Network) -> None:
+def check(network: TransformerNetwork) -> None:
     """Check that CTranslate2 has every part.
 
     Raises:
@@ -58,7 +58,7 @@ def _kind(part: Side) -> str:
     return type(part.positions if hasattr(part.positions, "project") else part.distance).__name__.lower()
 
 
-def _check_alike(network: Network) -> None:
+def _check_alike(network: TransformerNetwork) -> None:
     """What CTranslate2 stores once for a model."""
     kinds = {(blocks(part)[0].norm, _epsilon(part)) for _, part in network.sides}
     if len(kinds) > 1:
@@ -73,7 +73,7 @@ def _epsilon(part: Side) -> float:
 
 
 def save(
-    network: Network,
+    network: TransformerNetwork,
     folder: Path,
     source: list[str],
     target: list[str],
@@ -127,7 +127,7 @@ def _settings(part: Side) -> dict[str, Any]:
     }
 
 
-def _pair(network: Network) -> Any:
+def _pair(network: TransformerNetwork) -> Any:
     from ctranslate2.specs import transformer_spec
 
     assert network.encoder is not None
@@ -141,7 +141,7 @@ def _pair(network: Network) -> Any:
     return spec
 
 
-def _single(network: Network) -> Any:
+def _single(network: TransformerNetwork) -> Any:
     from ctranslate2.specs import transformer_spec
 
     spec = transformer_spec.TransformerDecoderModelSpec.from_config(**_settings(network.decoder))
@@ -150,7 +150,7 @@ def _single(network: Network) -> Any:
     return spec
 
 
-def _fill(spec: Any, table: Any, part: Side, embed: Any, network: Network) -> None:
+def _fill(spec: Any, table: Any, part: Side, embed: Any, network: TransformerNetwork) -> None:
     """An encoder or a decoder."""
     table.weight = _numbers(embed.table.weight)
     spec.scale_embeddings = np.float32(embed.scale)
@@ -177,7 +177,7 @@ def _fill(spec: Any, table: Any, part: Side, embed: Any, network: Network) -> No
         _norm(network_of.layer_norm, block.network_norm)
 
 
-def _positions(part: Side, network: Network) -> np.ndarray:
+def _positions(part: Side, network: TransformerNetwork) -> np.ndarray:
     table: Any = part.positions
     if isinstance(table, Learned):
         return _numbers(table.table.weight)

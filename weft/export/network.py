@@ -35,7 +35,7 @@ Positions = Literal["sinusoidal", "learned", "rotary", "none", "other"]
 Side = TransformerEncoder | TransformerDecoder
 
 
-class Network(NamedTuple):
+class TransformerNetwork(NamedTuple):
     """An encoder-decoder, or a decoder that continues texts, made of Weft's Transformers.
 
     Args:
@@ -119,7 +119,7 @@ class Network(NamedTuple):
         return torch.stack(found)
 
 
-def network(opened: LoadedRun, to: str) -> Network:
+def network(opened: LoadedRun, to: str) -> TransformerNetwork:
     """The Transformer of a run.
 
     Raises:
@@ -154,7 +154,7 @@ def network(opened: LoadedRun, to: str) -> Network:
         reading = pipeline.translator(model, how).source
         cut = getattr(reading, "cut", None)
         target: Any = opened.pipeline.writes()
-        found = Network(
+        found = TransformerNetwork(
             model,
             encoder,
             decoder,
@@ -170,7 +170,9 @@ def network(opened: LoadedRun, to: str) -> Network:
     writer = pipeline.writer(model)
     known, window, wanted = writer.vocabulary, getattr(writer.reader, "window", None), writer.decoding
     width, penalty = getattr(wanted, "beam", 5), getattr(wanted, "length_penalty", 1.0)
-    return Network(model, None, decoder, known, known, known.encode_batch, None, window, width, penalty)
+    return TransformerNetwork(
+        model, None, decoder, known, known, known.encode_batch, None, window, width, penalty
+    )
 
 
 def blocks(part: Side) -> Sequence[Any]:

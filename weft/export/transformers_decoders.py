@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.export.network import Network, blocks, positions
-from weft.export.transformers_models import ACTIVATIONS, Written, check_usual, linear, norm
+from weft.export.network import TransformerNetwork, blocks, positions
+from weft.export.transformers_models import ACTIVATIONS, LibraryModel, check_usual, linear, norm
 from weft.models import Predictor
 from weft.nn.distances import Rotary
 from weft.nn.encoders.transformer import TransformerEncoder
@@ -20,7 +20,7 @@ from weft.nn.positions import Learned, sinusoid
 from weft.text.vocabulary import EOS, PAD
 
 
-def causal(network: Network) -> Written:
+def causal(network: TransformerNetwork) -> LibraryModel:
     """A decoder without an encoder, as GPT-2 or, with rotary positions, as Llama.
 
     Raises:
@@ -36,7 +36,7 @@ def causal(network: Network) -> Written:
     return _llama(network) if positions(network.decoder) == "rotary" else _gpt2(network)
 
 
-def _common(network: Network) -> Written:
+def _common(network: TransformerNetwork) -> LibraryModel:
     """Sizes and embeddings; a scaled table is multiplied out, and then no longer the output layer's."""
     model: Any = network.model
     decoder = network.decoder
@@ -50,10 +50,10 @@ def _common(network: Network) -> Written:
         "pad_token_id": PAD,
         "hidden_size": decoder.size,
     }
-    return Written(config, {"table": table} | ({} if tied else {"lm_head.weight": head}))
+    return LibraryModel(config, {"table": table} | ({} if tied else {"lm_head.weight": head}))
 
 
-def _gpt2(network: Network) -> Written:
+def _gpt2(network: TransformerNetwork) -> LibraryModel:
     decoder, found = network.decoder, _common(network)
     block = blocks(decoder)[0]
     check_usual("decoder", decoder, block)
@@ -89,7 +89,7 @@ def _gpt2(network: Network) -> Written:
         tensors |= _product(f"{here}.mlp.c_fc", one.network.first)
         tensors |= _product(f"{here}.mlp.c_proj", one.network.second)
         tensors |= norm(f"{here}.ln_1", one.attention_norm) | norm(f"{here}.ln_2", one.network_norm)
-    return Written(config, tensors)
+    return LibraryModel(config, tensors)
 
 
 def _product(name: str, layer: Any) -> dict[str, Tensor]:
@@ -113,7 +113,7 @@ def _table(decoder: Any, length: int) -> Tensor:
     )
 
 
-def _llama(network: Network) -> Written:
+def _llama(network: TransformerNetwork) -> LibraryModel:
     decoder, found = network.decoder, _common(network)
     block, distance = blocks(decoder)[0], decoder.distance
     heads = block.attention
@@ -154,7 +154,7 @@ def _llama(network: Network) -> Written:
     tensors["model.norm.weight"] = last.weight
     for number, one in enumerate(blocks(decoder)):
         tensors |= _llama_block(f"model.layers.{number}", one, width)
-    return Written(config, tensors)
+    return LibraryModel(config, tensors)
 
 
 def _llama_block(here: str, block: Any, width: int) -> dict[str, Tensor]:
@@ -181,7 +181,7 @@ def _llama_block(here: str, block: Any, width: int) -> dict[str, Tensor]:
     }
 
 
-def bert(model: Predictor) -> Written:
+def bert(model: Predictor) -> LibraryModel:
     """A masked language model as BERT.
 
     Raises:
@@ -208,7 +208,9 @@ def bert(model: Predictor) -> Written:
         )
     check_usual("encoder", encoder, block)
     size = embed.table.num_embeddings
-    return Written(_bert_config(encoder, block, size, head.norm.eps), _bert_tensors(encoder, embed, head))
+    return LibraryModel(
+        _bert_config(encoder, block, size, head.norm.eps), _bert_tensors(encoder, embed, head)
+    )
 
 
 def _bert_config(encoder: TransformerEncoder, block: Any, size: int, epsilon: float) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.export.network import Network, Side, blocks, positions, usual_heads
+from weft.export.network import Side, TransformerNetwork, blocks, positions, usual_heads
 from weft.nn.positions import Learned, sinusoid
 from weft.text.vocabulary import EOS, PAD, SOS
 
@@ -42,14 +42,14 @@ _FAMILIES = {
 }
 
 
-class Written(NamedTuple):
+class LibraryModel(NamedTuple):
     """A model in the library's form."""
 
     config: dict[str, Any]
     tensors: dict[str, Tensor]
 
 
-def family(network: Network) -> str:
+def family(network: TransformerNetwork) -> str:
     """The family of an encoder-decoder.
 
     Raises:
@@ -101,7 +101,7 @@ def check_usual(name: str, part: Side, block: Any) -> None:
         )
 
 
-def pair(network: Network) -> Written:
+def pair(network: TransformerNetwork) -> LibraryModel:
     """An encoder-decoder of a checked family."""
     kind, decoder = family(network), network.decoder
     model: Any = network.model
@@ -149,7 +149,7 @@ def pair(network: Network) -> Written:
             f"{name}_attention_heads": block.attention.num_heads,
             f"{name}_ffn_dim": block.network.second.in_features,
         }
-    return Written(config, tensors)
+    return LibraryModel(config, tensors)
 
 
 def _side(name: str, part: Side, move: Tensor, length: int, unused: int) -> dict[str, Tensor]:

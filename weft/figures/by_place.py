@@ -14,7 +14,7 @@ BINS = 12
 """Maximum points of a line; with more places, neighbouring ones are grouped."""
 
 
-class Point(NamedTuple):
+class PlaceMean(NamedTuple):
     """The mean of the values at a place or group of places, with its 95 % interval."""
 
     place: float
@@ -23,7 +23,7 @@ class Point(NamedTuple):
     high: float
 
 
-def points(places: np.ndarray, values: np.ndarray) -> list[Point]:
+def points(places: np.ndarray, values: np.ndarray) -> list[PlaceMean]:
     """Means by place; grouped places have similar numbers of values.
 
     Args:
@@ -47,7 +47,7 @@ def points(places: np.ndarray, values: np.ndarray) -> list[Point]:
         half = 1.96 * float(members.std(ddof=1)) / np.sqrt(len(members)) if len(members) > 1 else 0.0
         mean = float(members.mean())
         middle = float(places[group == number].mean())
-        found.append(Point(middle, mean, mean - half, mean + half))
+        found.append(PlaceMean(middle, mean, mean - half, mean + half))
     return found
 
 

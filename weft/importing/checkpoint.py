@@ -26,17 +26,17 @@ Large checkpoints have several files and an index beside them, such as model.saf
 INDEX = ".index.json"
 
 
-class Origin(NamedTuple):
+class TensorOrigin(NamedTuple):
     """The source of one of our tensors."""
 
     names: tuple[str, ...]
     make: Callable[..., Tensor]  # computes it from the tensors of these names
 
 
-Origins = Mapping[str, Origin]
+Origins = Mapping[str, TensorOrigin]
 
 
-class Foreign(NamedTuple):
+class Checkpoint(NamedTuple):
     """The contents of a checkpoint directory."""
 
     path: Path
@@ -83,7 +83,7 @@ class Foreign(NamedTuple):
             raise ConfigError(f"{self.path / 'config.json'}: {name}: expected one of {known}, got {found}")
 
 
-def read(path: Path) -> Foreign:
+def read(path: Path) -> Checkpoint:
     """Read a directory's configuration and tensors, as float32.
 
     Raises:
@@ -109,10 +109,10 @@ def read(path: Path) -> Foreign:
             f"{config}: quantization_config: expected none, quantised weights are not supported"
         )
     tensors = {name: tensor.float() for name, tensor in _tensors(weights).items()}
-    return Foreign(path, settings, tensors, weights.name)
+    return Checkpoint(path, settings, tensors, weights.name)
 
 
-def prefixed(foreign: Foreign, prefix: str, *heads: str) -> Foreign:
+def prefixed(foreign: Checkpoint, prefix: str, *heads: str) -> Checkpoint:
     """The checkpoint with a prefix before its tensors' names, if it was saved without its output layer.
 
     Such a model (`BartModel`, `GPT2Model`) lacks the prefix that the complete model's names have.
@@ -177,7 +177,7 @@ def safe_tensors(path: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"{path}: cannot be read ({error}); fetch it again") from error
 
 
-def fill(model: nn.Module, foreign: Foreign, origins: Origins, *, spare: Sequence[str] = ()) -> None:
+def fill(model: nn.Module, foreign: Checkpoint, origins: Origins, *, spare: Sequence[str] = ()) -> None:
     """Load a checkpoint's tensors into a model.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from weft.importing.pickled import Name, Record, Refused, Storage, key, mapping
+from weft.importing.pickled import Name, NotPlainData, Record, Storage, key, mapping
 
 RECORDED = ("omegaconf", "fairseq", "torchtext", "onmt", "eole", "joeynmt", "numpy", "typing")
 """Packages whose objects become records."""
@@ -33,14 +33,14 @@ class Contents(ABC):
         """A storage as a flat tensor; always the same one, so that shared memory stays shared.
 
         Raises:
-            Refused: it is missing or has another size.
+            NotPlainData: it is missing or has another size.
         """
 
     def call(self, name: Name, args: tuple[Any, ...]) -> Any:
         """Do what the pickle would call.
 
         Raises:
-            Refused: it is not one of the known calls.
+            NotPlainData: it is not one of the known calls.
         """
         match str(name), args:
             case "collections.OrderedDict" | "builtins.dict" | "argparse.Namespace", ():
@@ -73,19 +73,19 @@ class Contents(ABC):
                 return self.tensor(at, offset, sizes, steps)
         if name.module.partition(".")[0] in RECORDED:
             return Record(str(name), args)
-        raise Refused(f"expected only tensors and plain data, got a call of {name}; nothing was run")
+        raise NotPlainData(f"expected only tensors and plain data, got a call of {name}; nothing was run")
 
     def tensor(self, at: Storage, offset: Any, sizes: tuple[Any, ...], steps: tuple[Any, ...]) -> Tensor:
         """A view of a storage.
 
         Raises:
-            Refused: it does not fit into the storage.
+            NotPlainData: it does not fit into the storage.
         """
         flat = self.storage(at)
         whole = all(type(one) is int and one >= 0 for one in (offset, *sizes, *steps))
         if not whole or len(sizes) != len(steps):
-            raise Refused("a tensor has impossible sizes; fetch the file again")
+            raise NotPlainData("a tensor has impossible sizes; fetch the file again")
         last = offset + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
         if 0 not in sizes and (last >= len(flat) or math.prod(sizes) > len(flat)):
-            raise Refused(f"a tensor of {list(sizes)} is larger than its storage of {len(flat)} numbers")
+            raise NotPlainData(f"a tensor of {list(sizes)} is larger than its storage of {len(flat)} numbers")
         return flat.as_strided(sizes, steps, offset)

@@ -6,7 +6,7 @@ Read next: vocabularies.py; ../text/imported.py.
 from typing import Any, NamedTuple
 
 from weft.errors import ConfigError
-from weft.importing.checkpoint import Foreign
+from weft.importing.checkpoint import Checkpoint
 from weft.text.foreign import after_prefix, content_of
 
 LANGUAGES = ("mbart", "m2m_100")
@@ -22,7 +22,7 @@ class Frame(NamedTuple):
     prefix: str = ""  # the text that the source is read after, such as "summarize:"
 
 
-def frame(foreign: Foreign, source: str, target: str, end: int) -> Frame:
+def frame(foreign: Checkpoint, source: str, target: str, end: int) -> Frame:
     """The symbols for one pair of languages.
 
     Args:
@@ -68,7 +68,7 @@ def framed(content: dict[str, Any], before: list[int], after: list[int]) -> dict
     return content | {"post_processor": processor}
 
 
-def _language(foreign: Foreign, content: dict[str, Any], side: str, name: str) -> int:
+def _language(foreign: Checkpoint, content: dict[str, Any], side: str, name: str) -> int:
     """The number of a language's symbol."""
     added = content.get("added_tokens") or []
     symbols = {str(one["content"]): int(one["id"]) for one in added if one.get("special")}

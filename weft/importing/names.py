@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.checkpoint import Foreign, Origin
+from weft.importing.checkpoint import Checkpoint, TensorOrigin
 from weft.nn.transformer import Activation
 
 ACTIVATIONS: dict[str, Activation] = {
@@ -19,7 +19,7 @@ ACTIVATIONS: dict[str, Activation] = {
 }
 
 
-def activation(foreign: Foreign, *names: str) -> Activation:
+def activation(foreign: Checkpoint, *names: str) -> Activation:
     """Our name of a configuration's activation.
 
     Raises:
@@ -40,30 +40,32 @@ def same(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def plain(ours: str, theirs: str) -> dict[str, Origin]:
+def plain(ours: str, theirs: str) -> dict[str, TensorOrigin]:
     """The weight and bias of a linear layer x W^T + b or of a norm."""
-    return {f"{ours}.{part}": Origin((f"{theirs}.{part}",), same) for part in ("weight", "bias")}
+    return {f"{ours}.{part}": TensorOrigin((f"{theirs}.{part}",), same) for part in ("weight", "bias")}
 
 
-def joined(ours: str, *theirs: str) -> dict[str, Origin]:
+def joined(ours: str, *theirs: str) -> dict[str, TensorOrigin]:
     """Several linear layers concatenated to one of ours."""
     return {
-        f"{ours}.{part}": Origin(tuple(f"{name}.{part}" for name in theirs), lambda *all: torch.cat(all))
+        f"{ours}.{part}": TensorOrigin(
+            tuple(f"{name}.{part}" for name in theirs), lambda *all: torch.cat(all)
+        )
         for part in ("weight", "bias")
     }
 
 
-def tensor(ours: str, theirs: str, make: Callable[..., Tensor] = same) -> dict[str, Origin]:
+def tensor(ours: str, theirs: str, make: Callable[..., Tensor] = same) -> dict[str, TensorOrigin]:
     """One tensor."""
-    return {ours: Origin((theirs,), make)}
+    return {ours: TensorOrigin((theirs,), make)}
 
 
-def constant(ours: str, value: Tensor) -> dict[str, Origin]:
+def constant(ours: str, value: Tensor) -> dict[str, TensorOrigin]:
     """A tensor that is not in the checkpoint."""
-    return {ours: Origin((), lambda: value)}
+    return {ours: TensorOrigin((), lambda: value)}
 
 
-def heads(ours: str, query: str, key: str, value: str, out: str) -> dict[str, Origin]:
+def heads(ours: str, query: str, key: str, value: str, out: str) -> dict[str, TensorOrigin]:
     """Multi-head attention from its four linear layers."""
     return {
         **plain(f"{ours}.query", query),
@@ -72,7 +74,7 @@ def heads(ours: str, query: str, key: str, value: str, out: str) -> dict[str, Or
     }
 
 
-def architecture(foreign: Foreign, known: str, *, bare: str = "") -> None:
+def architecture(foreign: Checkpoint, known: str, *, bare: str = "") -> None:
     """Check that the checkpoint has the output layer that is imported; an old one may not say.
 
     Args:
@@ -92,7 +94,7 @@ def architecture(foreign: Foreign, known: str, *, bare: str = "") -> None:
         )
 
 
-def is_tied(foreign: Foreign, table: str, head: str, *, default: bool) -> bool:
+def is_tied(foreign: Checkpoint, table: str, head: str, *, default: bool) -> bool:
     """Whether the output layer uses the embedding table.
 
     Args:

@@ -29,7 +29,7 @@ DTYPES = {name: one for name, one in vars(torch).items() if isinstance(one, torc
 MARK = object()
 
 
-class Refused(Exception):
+class NotPlainData(Exception):
     """The file contains something that is not plain data; the message says what."""
 
 
@@ -76,11 +76,11 @@ def interpret(data: bytes | IO[bytes], call: Call, inert: Callable[[Name], bool]
 
     Args:
         data: the pickle, protocol 2 to 5; a file is read up to the end of its pickle.
-        call: does what REDUCE and NEWOBJ would call, or raises Refused.
+        call: does what REDUCE and NEWOBJ would call, or raises NotPlainData.
         inert: whether a name may be part of the value, as a `Name`.
 
     Raises:
-        Refused: an opcode, a call or a value that is not plain data.
+        NotPlainData: an opcode, a call or a value that is not plain data.
         IndexError, KeyError, TypeError, ValueError: the pickle is damaged.
     """
     machine = _Machine(call)
@@ -92,9 +92,9 @@ def interpret(data: bytes | IO[bytes], call: Call, inert: Callable[[Name], bool]
             return _only_data(found, inert)
         step = _STEPS.get(opcode.name)
         if step is None:
-            raise Refused(f"expected only tensors and plain data, got the opcode {opcode.name}")
+            raise NotPlainData(f"expected only tensors and plain data, got the opcode {opcode.name}")
         step(machine, opcode.name, argument)
-    raise Refused("expected an end of the pickle, got none; fetch the file again")
+    raise NotPlainData("expected an end of the pickle, got none; fetch the file again")
 
 
 class _Machine:
@@ -151,7 +151,7 @@ class _Machine:
         elif name in ("SETITEM", "SETITEMS") and isinstance(holder, dict):
             holder.update(mapping(items))
         else:
-            raise Refused(
+            raise NotPlainData(
                 f"expected a list, set or dict to add to, got {type(holder).__name__}; fetch the file again"
             )
 
@@ -170,7 +170,7 @@ class _Machine:
         else:
             attribute, module = self.stack.pop(), self.stack.pop()
         if not (isinstance(module, str) and isinstance(attribute, str)):
-            raise Refused("expected the name of an import, got something else; fetch the file again")
+            raise NotPlainData("expected the name of an import, got something else; fetch the file again")
         data_type = DTYPES.get(attribute) if module == "torch" else None
         self.stack.append(Name(module, attribute) if data_type is None else data_type)
 
@@ -183,13 +183,13 @@ class _Machine:
             ) if kind in STORAGES and size >= 0:
                 self.stack.append(Storage(STORAGES[kind], key, size))
             case other:
-                raise Refused(f"expected a storage of numbers, got a {type(other).__name__}")
+                raise NotPlainData(f"expected a storage of numbers, got a {type(other).__name__}")
 
     def reduce(self, name: str, argument: Any) -> None:
         """A call."""
         args, called = self.stack.pop(), self.stack.pop()
         if not isinstance(called, Name) or not isinstance(args, tuple):
-            raise Refused("expected the name of a call, got something else; fetch the file again")
+            raise NotPlainData("expected the name of a call, got something else; fetch the file again")
         self.stack.append(self.call(called, args))
 
     def build(self, name: str, argument: Any) -> None:
@@ -199,7 +199,9 @@ class _Machine:
             built.update(attributes(state))
             return
         if not (isinstance(built, dict) and isinstance(state, dict)):
-            raise Refused(f"expected only tensors and plain data, got attributes of {type(built).__name__}")
+            raise NotPlainData(
+                f"expected only tensors and plain data, got attributes of {type(built).__name__}"
+            )
         if not built and "_metadata" not in state:
             built.update(state)
 
@@ -277,7 +279,7 @@ def key(value: Any) -> Any:
     simple = str | bytes | int | float | None
     if all(isinstance(one, simple) for one in (value if isinstance(value, tuple) else [value])):
         return value
-    raise Refused(f"expected text or a number as the key of a dict, got {type(value).__name__}")
+    raise NotPlainData(f"expected text or a number as the key of a dict, got {type(value).__name__}")
 
 
 def _only_data(found: Any, inert: Callable[[Name], bool]) -> Any:
@@ -286,7 +288,7 @@ def _only_data(found: Any, inert: Callable[[Name], bool]) -> Any:
     while rest:
         value = rest.pop()
         if isinstance(value, Storage) or value is MARK or (isinstance(value, Name) and not inert(value)):
-            raise Refused(f"expected only tensors and plain data, got {value}")
+            raise NotPlainData(f"expected only tensors and plain data, got {value}")
         if isinstance(value, dict | list | tuple | set) and id(value) not in seen:
             seen.add(id(value))
             rest += [*value.keys(), *value.values()] if isinstance(value, dict) else list(value)

@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from weft.importing.checkpoint import Foreign
+from weft.importing.checkpoint import Checkpoint
 from weft.importing.families import bert, gpt2, gpt_neox, llama, opt, t5, text_classifiers, translators
 from weft.importing.searches import searched, with_generation
-from weft.importing.vocabularies import Found, of_pair, vocabulary, with_frame, with_mask
+from weft.importing.vocabularies import RunVocabularies, of_pair, vocabulary, with_frame, with_mask
 from weft.importing.writing import TABLES, renumbered
 from weft.store import files
 from weft.text.vocabulary import EOS, SOS
 
 
-class Plan(NamedTuple):
+class ImportPlan(NamedTuple):
     """A run to be written."""
 
     recipe: dict[str, Any]
-    found: Found  # the vocabularies
+    found: RunVocabularies  # the vocabularies
     prefix: str = ""  # of the model's tensors inside the task's model
     tables: tuple[str, ...] = TABLES  # in the imported model
     begins: bool = False  # </s> that is read is the model's symbol for the beginning of a text
@@ -41,14 +41,14 @@ class Plan(NamedTuple):
         }
 
 
-def translate(foreign: Foreign, data: dict[str, Any]) -> Plan:
+def translate(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     """A translator, from an encoder-decoder."""
     source, target = data["source"], data["target"]
     foreign = with_generation(foreign, f"translation_{source}_to_{target}", "translation")
     return _pair(foreign, data, source, target, task="translate")
 
 
-def summarise(foreign: Foreign, data: dict[str, Any]) -> Plan:
+def summarise(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     """A summariser, from an encoder-decoder; it reads as much of a text as the model has positions for.
 
     Source and target are the languages of a model whose texts have a symbol of theirs; others have none.
@@ -62,14 +62,14 @@ def summarise(foreign: Foreign, data: dict[str, Any]) -> Plan:
     return plan
 
 
-def _positions(foreign: Foreign) -> int:
+def _positions(foreign: Checkpoint) -> int:
     """Positions of an encoder-decoder; those of T5 are not limited, but it was trained with so many."""
     return int(foreign.setting("max_position_embeddings", "n_positions", default=512))
 
 
 def _pair(
-    foreign: Foreign, data: dict[str, Any], source: str, target: str, *, task: str, longest: int = 128
-) -> Plan:
+    foreign: Checkpoint, data: dict[str, Any], source: str, target: str, *, task: str, longest: int = 128
+) -> ImportPlan:
     of_t5 = foreign.setting("model_type") in t5.ARCHITECTURES
     parts = t5.sides(foreign) if of_t5 else translators.sides(foreign)
     found, (decoding, without) = of_pair(foreign, source, target), searched(foreign)
@@ -89,7 +89,7 @@ def _pair(
         task=task,
         longest=longest,
     )
-    return Plan(recipe, found, without=tuple(without))
+    return ImportPlan(recipe, found, without=tuple(without))
 
 
 def pair_recipe(
@@ -133,7 +133,7 @@ BATCH = 2560
 """Tokens of a batch of these windows."""
 
 
-def language(foreign: Foreign, data: dict[str, Any]) -> Plan:
+def language(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     """A language model, from a decoder.
 
     The task may read </s> before a line. A model with another symbol for the beginning gets that
@@ -159,10 +159,10 @@ def language(foreign: Foreign, data: dict[str, Any]) -> Plan:
         },
         "training": {"max_epochs": 3},
     }
-    return Plan(recipe, found, begins=begins)
+    return ImportPlan(recipe, found, begins=begins)
 
 
-def labelled(foreign: Foreign, data: dict[str, Any]) -> Plan:
+def labelled(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     """A classifier of texts, which are read with the tokenizer's own symbols around them."""
     side, names = bert.settings(foreign), text_classifiers.classes(foreign)
     layer = text_classifiers.HEADS[foreign.setting("model_type")].activation
@@ -179,15 +179,15 @@ def labelled(foreign: Foreign, data: dict[str, Any]) -> Plan:
     }
     content = files.to_json({"classes": names, "items": []})
     tables, known = ("embed.table.weight",), with_frame(foreign, "tokenizer.json")
-    return Plan(recipe, known, tables=tables, files={"tokenizer.classes.json": content})
+    return ImportPlan(recipe, known, tables=tables, files={"tokenizer.classes.json": content})
 
 
-def encoder(foreign: Foreign, data: dict[str, Any]) -> Plan:
+def encoder(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     """A classifier or a masked language model, from an encoder."""
     return (labelled if text_classifiers.classifies(foreign) else masked)(foreign, data)
 
 
-def masked(foreign: Foreign, data: dict[str, Any]) -> Plan:
+def masked(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     """A masked language model, from an encoder."""
     encoder = bert.settings(foreign)
     recipe = {
@@ -203,7 +203,7 @@ def masked(foreign: Foreign, data: dict[str, Any]) -> Plan:
         "training": {"max_epochs": 3},
     }
     tables = ("embed.table.weight", "head.symbols.weight", "head.symbols.bias")
-    return Plan(recipe, with_mask(foreign, "tokenizer.json"), prefix="predictor.", tables=tables)
+    return ImportPlan(recipe, with_mask(foreign, "tokenizer.json"), prefix="predictor.", tables=tables)
 
 
 TIED = (
@@ -216,7 +216,7 @@ TIED = (
 SCALED = ("gemma",)
 """Decoders whose embeddings are multiplied by the root of their width."""
 
-DECODERS: dict[str, Callable[[Foreign], dict[str, Any]]] = {
+DECODERS: dict[str, Callable[[Checkpoint], dict[str, Any]]] = {
     "gpt2": gpt2.settings,
     "opt": opt.settings,
     "gpt_neox": gpt_neox.settings,
@@ -224,10 +224,13 @@ DECODERS: dict[str, Callable[[Foreign], dict[str, Any]]] = {
 }
 TRANSLATORS = (*translators.FORMS, *t5.ARCHITECTURES)
 
-PAIRS: dict[str, Callable[[Foreign, dict[str, Any]], Plan]] = {"translate": translate, "summarise": summarise}
+PAIRS: dict[str, Callable[[Checkpoint, dict[str, Any]], ImportPlan]] = {
+    "translate": translate,
+    "summarise": summarise,
+}
 """The tasks of an encoder-decoder; the first is the usual one."""
 
-PLANS: dict[str, Callable[[Foreign, dict[str, Any]], Plan]] = {
+PLANS: dict[str, Callable[[Checkpoint, dict[str, Any]], ImportPlan]] = {
     **dict.fromkeys(TRANSLATORS, translate),
     **dict.fromkeys(DECODERS, language),
     **dict.fromkeys(bert.FAMILIES, encoder),

@@ -11,10 +11,10 @@ from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import read
 from weft.importing.families.every import FAMILIES, built, guarded
 from weft.importing.kits.every import KITS
-from weft.importing.kits.kit import Given
+from weft.importing.kits.kit import CheckpointHints
 from weft.importing.languages import LANGUAGES
-from weft.importing.plans import PAIRS, PLANS, TRANSLATORS, Plan, summarise
-from weft.importing.writing import Parts, write_run
+from weft.importing.plans import PAIRS, PLANS, TRANSLATORS, ImportPlan, summarise
+from weft.importing.writing import RunParts, write_run
 from weft.tasks.seq2seq.decoding import Decoding
 
 
@@ -49,7 +49,7 @@ def import_run(
         raise ConfigError(f"{run}: already exists; choose another directory with --run")
     if not path.exists():
         raise CheckpointError(f"{path}: no such file or directory; name a checkpoint")
-    given = Given(path, source, target, train, valid, vocabulary, subwords)
+    given = CheckpointHints(path, source, target, train, valid, vocabulary, subwords)
     kit = next((kit for kit in KITS if kit.recognises(given.path)), None)
     if kit is not None:
         if task is not None:
@@ -64,7 +64,7 @@ def import_run(
     return _of_transformers(given, run, task)
 
 
-def _of_transformers(given: Given, run: Path, task: str | None) -> str:
+def _of_transformers(given: CheckpointHints, run: Path, task: str | None) -> str:
     directory = given.path
     if given.vocabulary or given.subwords:
         raise ConfigError(
@@ -85,7 +85,7 @@ def _of_transformers(given: Given, run: Path, task: str | None) -> str:
         plan = planned(foreign, {**languages, "train": given.train, "valid": given.valid})
         state = plan.renumbered(theirs.state_dict())
     foreign.tensors.clear()  # frees memory
-    parts = Parts(plan.recipe, plan.found.vocabularies, state, plan.files)
+    parts = RunParts(plan.recipe, plan.found.vocabularies, state, plan.files)
     count = write_run(run, parts, kind=family, place=str(directory))
     said = (
         f"{run}: a {family} of {count:,} parameters and {len(plan.found.order):,} tokens, "
@@ -94,7 +94,7 @@ def _of_transformers(given: Given, run: Path, task: str | None) -> str:
     return "\n".join([said, *_searched(plan)])
 
 
-def _searched(plan: Plan) -> list[str]:
+def _searched(plan: ImportPlan) -> list[str]:
     """How the run reads and searches, as lines."""
     lines = [f"each text is read after {plan.found.prefix!r}"] if plan.found.prefix else []
     if decoding := plan.recipe.get("decoding"):
@@ -109,7 +109,7 @@ def _kits() -> str:
     return ", ".join(kit.name for kit in KITS)
 
 
-def _check(given: Given, family: str, task: str | None) -> None:
+def _check(given: CheckpointHints, family: str, task: str | None) -> None:
     """Check that the family can become a run of the task, and that the needed languages are given."""
     directory, languages = given.path, (given.source, given.target)
     if not isinstance(family, str) or family not in PLANS:

@@ -6,7 +6,7 @@ Read next: ../tasks/seq2seq/decoding.py, the section.
 from typing import Any, NamedTuple
 
 from weft.errors import CheckpointError
-from weft.importing.checkpoint import LARGEST_CONFIG, Foreign
+from weft.importing.checkpoint import LARGEST_CONFIG, Checkpoint
 from weft.store import jsonfile
 
 FILE = "generation_config.json"
@@ -38,14 +38,14 @@ STOPS = {True: "full", False: "worst", None: "worst", "never": "never"}
 """Our `stop` for each `early_stopping`."""
 
 
-class Searched(NamedTuple):
+class SearchDefaults(NamedTuple):
     """How the model searches."""
 
     decoding: dict[str, Any]
     without: list[str]  # settings that are not taken over
 
 
-def with_generation(foreign: Foreign, *tasks: str) -> Foreign:
+def with_generation(foreign: Checkpoint, *tasks: str) -> Checkpoint:
     """The checkpoint with its settings of `generate` in its configuration.
 
     Those of generation_config.json are preferred to those of config.json, and those that config.json has for
@@ -71,7 +71,7 @@ def with_generation(foreign: Foreign, *tasks: str) -> Foreign:
     return foreign._replace(config=foreign.config | found | own | asked)
 
 
-def searched(foreign: Foreign) -> Searched:
+def searched(foreign: Checkpoint) -> SearchDefaults:
     """The search settings of a checkpoint that `with_generation` returned."""
     return _Reading(foreign.config).searched()
 
@@ -83,7 +83,7 @@ class _Reading:
         self._config = config
         self._without: list[str] = []
 
-    def searched(self) -> Searched:
+    def searched(self) -> SearchDefaults:
         """All settings of the search."""
         for name, off in OFF.items():
             if self._config.get(name) not in (None, off):
@@ -94,7 +94,7 @@ class _Reading:
             decoding["no_repeat_ngram"] = repeat
         if self._config.get("renormalize_logits") and {"no_repeat_ngram", "min_length"} & decoding.keys():
             self._leave_out("renormalize_logits")
-        return Searched(decoding, self._without)
+        return SearchDefaults(decoding, self._without)
 
     def _kind(self) -> dict[str, Any]:
         """Sampling, greedy or beam search, with its own settings."""

@@ -18,7 +18,7 @@ from torch import Tensor
 from weft.errors import CheckpointError
 from weft.importing import old_torchfile
 from weft.importing.contents import Contents, inert
-from weft.importing.pickled import Refused, Storage, interpret
+from weft.importing.pickled import NotPlainData, Storage, interpret
 
 LARGEST_PICKLE = 256 << 20  # bytes; only tensors may be larger
 
@@ -43,7 +43,7 @@ def read(path: Path) -> Any:
                 return old_torchfile.OldFile(file).read()
             with zipfile.ZipFile(file) as archive:
                 return _Archive(archive).read()
-    except Refused as error:
+    except NotPlainData as error:
         raise CheckpointError(f"{path}: {error}") from error
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise CheckpointError(
@@ -81,10 +81,10 @@ class _Archive(Contents):
         names = archive.namelist()
         found = [name for name in names if name.endswith("/data.pkl") and name.count("/") == 1]
         if len(found) != 1:
-            raise Refused("expected one data.pkl in the archive; is this a file of torch.save?")
+            raise NotPlainData("expected one data.pkl in the archive; is this a file of torch.save?")
         self.folder = found[0].removesuffix("data.pkl")
         if f"{self.folder}byteorder" in names and self.content("byteorder", len("little")) != b"little":
-            raise Refused("expected little-endian numbers; save it again on a little-endian machine")
+            raise NotPlainData("expected little-endian numbers; save it again on a little-endian machine")
         self.storages: dict[tuple[str, torch.dtype], Tensor] = {}
 
     def read(self) -> Any:
@@ -93,7 +93,7 @@ class _Archive(Contents):
         try:
             return interpret(program, self.call, inert)
         except (IndexError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise Refused(
+            raise NotPlainData(
                 f"is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again"
             ) from error
 
@@ -101,13 +101,13 @@ class _Archive(Contents):
         """A file of the archive, which `torch.save` never compresses.
 
         Raises:
-            Refused: it is compressed, or larger than `most` bytes.
+            NotPlainData: it is compressed, or larger than `most` bytes.
         """
         info = self.archive.getinfo(f"{self.folder}{name}")
         if info.compress_type != zipfile.ZIP_STORED:
-            raise Refused(f"{name}: expected no compression; is this a file of torch.save?")
+            raise NotPlainData(f"{name}: expected no compression; is this a file of torch.save?")
         if info.file_size > most:
-            raise Refused(f"{name}: expected at most {most:,} bytes, got {info.file_size:,}")
+            raise NotPlainData(f"{name}: expected at most {most:,} bytes, got {info.file_size:,}")
         return self.archive.read(info)  # zipfile checks the checksum
 
     def storage(self, at: Storage) -> Tensor:
@@ -115,11 +115,11 @@ class _Archive(Contents):
         place = at.key, at.dtype
         if place not in self.storages:
             if not at.key.isdigit():
-                raise Refused(f"expected a number as the name of a storage, got {at.key[:40]!r}")
+                raise NotPlainData(f"expected a number as the name of a storage, got {at.key[:40]!r}")
             size = at.size * at.dtype.itemsize
             raw = bytearray(self.content(f"data/{at.key}", size))
             if len(raw) != size:
-                raise Refused(f"storage {at.key}: expected {size:,} bytes, got {len(raw):,}")
+                raise NotPlainData(f"storage {at.key}: expected {size:,} bytes, got {len(raw):,}")
             empty = torch.empty(0, dtype=at.dtype)
             self.storages[place] = torch.frombuffer(raw, dtype=at.dtype) if raw else empty
         return self.storages[place]

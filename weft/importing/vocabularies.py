@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.checkpoint import Foreign
+from weft.importing.checkpoint import Checkpoint
 from weft.importing.languages import frame, framed
 from weft.text.foreign import before_text, numbers_of, renumbered
 from weft.text.imported import Imported
@@ -18,7 +18,7 @@ PAIR = ("tokenizer.source.json", "tokenizer.target.json")
 MASKS = ("[MASK]", "<mask>")
 
 
-class Found(NamedTuple):
+class RunVocabularies(NamedTuple):
     """The vocabularies of a run."""
 
     vocabularies: Mapping[str, Vocabulary]  # by the name of their file
@@ -26,7 +26,7 @@ class Found(NamedTuple):
     prefix: str = ""  # the text that every source is read after
 
 
-def vocabulary(foreign: Foreign, name: str) -> Found:
+def vocabulary(foreign: Checkpoint, name: str) -> RunVocabularies:
     """The vocabulary of a language model, numbered like all vocabularies of Weft.
 
     A text is read whole, with its line ends, after what the tokenizer puts before it.
@@ -45,10 +45,10 @@ def vocabulary(foreign: Foreign, name: str) -> Found:
     content, order = renumbered(foreign.path / "tokenizer.json", size, pad=pad, start=start, end=end)
     last = {there: here for here, there in enumerate(order)}
     opening = [last[number] for number in before_text(foreign.path / "tokenizer.json")]
-    return Found({name: Imported(content, order, framed=False, opening=opening)}, order)
+    return RunVocabularies({name: Imported(content, order, framed=False, opening=opening)}, order)
 
 
-def of_pair(foreign: Foreign, source: str, target: str) -> Found:
+def of_pair(foreign: Checkpoint, source: str, target: str) -> RunVocabularies:
     """The vocabularies of a translator, numbered like all vocabularies of Weft.
 
     A directory with source.spm but no tokenizer.json is Marian's, as published by Helsinki-NLP: two
@@ -74,17 +74,17 @@ def of_pair(foreign: Foreign, source: str, target: str) -> Found:
             SentencePieces(model, pieces, framed=framed)
             for model, framed in zip(models, (True, False), strict=True)
         ]
-        return Found(dict(zip(PAIR, each, strict=True)), order)
+        return RunVocabularies(dict(zip(PAIR, each, strict=True)), order)
     around = frame(foreign, source, target, end)
     start = usual if around.start is None else around.start
     content, order = renumbered(path, size, pad=pad, start=start, end=end)
     read = content if around.source is None else framed(content, *around.source)
     written = framed(content, around.target, []) if around.target else content
     texts = Imported(read, order, framed=True), Imported(written, order, framed=bool(around.target))
-    return Found(dict(zip(PAIR, texts, strict=True)), order, around.prefix)
+    return RunVocabularies(dict(zip(PAIR, texts, strict=True)), order, around.prefix)
 
 
-def _end(foreign: Foreign) -> int:
+def _end(foreign: Checkpoint) -> int:
     end = foreign.setting("eos_token_id")
     if not isinstance(end, int):
         raise ConfigError(
@@ -94,7 +94,7 @@ def _end(foreign: Foreign) -> int:
     return end
 
 
-def with_mask(foreign: Foreign, name: str) -> Found:
+def with_mask(foreign: Checkpoint, name: str) -> RunVocabularies:
     """The vocabulary of a masked language model, and the order of its rows, in which the mask is last.
 
     The tokenizer's own symbols around a text become <sos> and <eos>.
@@ -119,10 +119,10 @@ def with_mask(foreign: Foreign, name: str) -> Found:
         )
     content, order = renumbered(path, size, pad=pad, start=around[0], end=around[1])
     order = [number for number in order if number != numbers[0]]
-    return Found({name: Imported(content, order, framed=False)}, [*order, numbers[0]])
+    return RunVocabularies({name: Imported(content, order, framed=False)}, [*order, numbers[0]])
 
 
-def with_frame(foreign: Foreign, name: str) -> Found:
+def with_frame(foreign: Checkpoint, name: str) -> RunVocabularies:
     """The vocabulary of a classifier: texts are read with the tokenizer's own symbols around them.
 
     Args:
@@ -141,4 +141,4 @@ def with_frame(foreign: Foreign, name: str) -> Found:
         )
     pad = foreign.config.get("pad_token_id")
     content, order = renumbered(path, size, pad=pad, start=around[0], end=around[1])
-    return Found({name: Imported(content, order, framed=True)}, order)
+    return RunVocabularies({name: Imported(content, order, framed=True)}, order)

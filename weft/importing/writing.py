@@ -30,7 +30,7 @@ TABLES = ("embed.table.weight", "source_embed.table.weight", "head.weight", "hea
 """The tensors of a Generator with a row for each token; the last one is added to the logits."""
 
 
-class Parts(NamedTuple):
+class RunParts(NamedTuple):
     """What a run is made from."""
 
     recipe: dict[str, Any]
@@ -39,7 +39,7 @@ class Parts(NamedTuple):
     files: Mapping[str, bytes] = {}  # further files that the task reads
 
 
-def write_run(run: Path, parts: Parts, *, kind: str, place: str) -> int:
+def write_run(run: Path, parts: RunParts, *, kind: str, place: str) -> int:
     """Write a run atomically, after its recipe, vocabularies and tensors have been checked.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import weft.inspect.views
 from weft import rooms
 from weft.errors import ConfigError
-from weft.inspect.page.html import Head, page
+from weft.inspect.page.html import PageHead, page
 from weft.inspect.views.view import View
 from weft.run import LoadedRun
 from weft.store import files, jsonfile
@@ -90,7 +90,7 @@ def page_of(opened: LoadedRun, inspected: Inspected, views: Sequence[View]) -> s
         ("Weft", __version__),
     ]
     title = f"weft inspect {opened.path.resolve().name}"
-    return page(Head(title, facts, inspected.text, inspected.answer), views)
+    return page(PageHead(title, facts, inspected.text, inspected.answer), views)
 
 
 def name_of(view: View | type[View]) -> str:

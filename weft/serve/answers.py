@@ -4,7 +4,7 @@ Read next: predicting.py, all other tasks; continuing.py, language models; watch
 translation.
 """
 
-from weft.documents.segments import Sentence, Written
+from weft.documents.segments import Sentence, WrittenSentence
 from weft.errors import DataError
 from weft.models import Generator
 from weft.serve.job import Stopped, Work
@@ -43,7 +43,7 @@ def translator(
 def translating(run: Served, target: str, decoding: Decoding) -> Work:
     """The work that maps sentences to their n best translations."""
 
-    def work(sentences: list[Sentence], stopped: Stopped) -> list[list[Written]]:
+    def work(sentences: list[Sentence], stopped: Stopped) -> list[list[WrittenSentence]]:
         used = translator(run, target, decoding, stopped)
         answers = used.attempts([one.text for one in sentences])
         return [_written(used, sentence, answer) for sentence, answer in zip(sentences, answers, strict=True)]
@@ -51,7 +51,7 @@ def translating(run: Served, target: str, decoding: Decoding) -> Work:
     return work
 
 
-def _written(used: Translator, sentence: Sentence, answer: Answer | Failure) -> list[Written]:
+def _written(used: Translator, sentence: Sentence, answer: Answer | Failure) -> list[WrittenSentence]:
     """The n best translations of a sentence.
 
     Raises:
@@ -60,4 +60,4 @@ def _written(used: Translator, sentence: Sentence, answer: Answer | Failure) -> 
     if not isinstance(answer, Best):
         shown = sentence.text if len(sentence.text) <= SHOWN else f"{sentence.text[:SHOWN]}…"
         raise DataError(f"the sentence {shown!r}: {answer}")
-    return [written(used, sentence, one) for one in answer.found] or [Written("")]
+    return [written(used, sentence, one) for one in answer.found] or [WrittenSentence("")]

@@ -15,8 +15,8 @@ from starlette.responses import Response
 
 from weft.documents.files import Document, opened
 from weft.documents.pairs import languages
-from weft.documents.plan import Plan
-from weft.documents.segments import Written
+from weft.documents.plan import DocumentPlan
+from weft.documents.segments import WrittenSentence
 from weft.documents.sentences import base
 from weft.serve.forms import Json, Upload, fields, typed
 from weft.serve.limits import Limits, Refusal, kind_of
@@ -76,7 +76,7 @@ class Documents:
                 asked = await asyncio.to_thread(self._detected, upload.data, name)
             run, source, target = self.translation.direction(asked, given.target)
             document, plan = await asyncio.to_thread(self._planned, upload.data, name, source, target)
-        found: list[Written] = []
+        found: list[WrittenSentence] = []
         for at in range(0, len(plan.sentences), self.limits.batch_rows):
             part = plan.sentences[at : at + self.limits.batch_rows]
             found += [best[0] for best in await self.translation.found(request, run, target, part, 0)]
@@ -111,7 +111,7 @@ class Documents:
         if lines > most and PurePath(name).suffix.lower() not in ARCHIVES:
             raise Refusal(400, f"file: expected at most {most:,} lines, got {lines:,}; send a part of it")
 
-    def _planned(self, data: bytes, name: str, source: str, target: str) -> tuple[Document, Plan]:
+    def _planned(self, data: bytes, name: str, source: str, target: str) -> tuple[Document, DocumentPlan]:
         self._check_lines(data, name)
         most = self.limits.document_characters
         document = opened(data, name, source, target)
@@ -120,7 +120,7 @@ class Documents:
             raise Refusal(
                 400, f"file: expected at most {most:,} characters, got {count:,}; send a part of it"
             )
-        plan = Plan(document.segments, source, target)
+        plan = DocumentPlan(document.segments, source, target)
         if len(plan.sentences) > max(1, most // LENGTH):
             raise Refusal(
                 400,
@@ -129,5 +129,7 @@ class Documents:
             )
         return document, plan
 
-    def _kept(self, document: Document, plan: Plan, found: Sequence[Written], name: str) -> str:
+    def _kept(
+        self, document: Document, plan: DocumentPlan, found: Sequence[WrittenSentence], name: str
+    ) -> str:
         return self.shelf.put(name, document.written(plan.joined(found)))

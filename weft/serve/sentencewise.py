@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from weft.documents.plain import Plain
-from weft.documents.plan import Plan
-from weft.documents.segments import Written
+from weft.documents.plan import DocumentPlan
+from weft.documents.segments import WrittenSentence
 from weft.errors import DataError, ShapeError
 from weft.serve.answers import translator
 from weft.serve.edits import Edits, without
@@ -28,13 +28,15 @@ class Text:
 
     def __init__(self, text: str, source: str, target: str) -> None:
         self._plain = Plain(text)
-        self._plan = Plan(self._plain.segments, source, target)
+        self._plan = DocumentPlan(self._plain.segments, source, target)
         self.sentences = [one.text for one in self._plan.sentences]
 
     def joined(self, translations: list[str]) -> str:
         """The translation of the text; sentences without one are left out."""
         missing = [""] * (len(self.sentences) - len(translations))
-        return self._plain.written(self._plan.joined([Written(one) for one in [*translations, *missing]]))
+        return self._plain.written(
+            self._plan.joined([WrittenSentence(one) for one in [*translations, *missing]])
+        )
 
 
 def several(run: Served, text: str, target: str, prefix: str, edits: Edits) -> Text | None:

@@ -18,8 +18,8 @@ from starlette.responses import Response
 from weft.documents.files import ENDINGS
 from weft.documents.html import Html
 from weft.documents.plain import Plain
-from weft.documents.plan import Plan
-from weft.documents.segments import Sentence, Written
+from weft.documents.plan import DocumentPlan
+from weft.documents.segments import Sentence, WrittenSentence
 from weft.documents.sentences import splitter
 from weft.serve.answers import translating
 from weft.serve.batcher import Batcher
@@ -113,7 +113,7 @@ class Translation:
 
     async def found(
         self, request: Request, run: Served, target: str, sentences: list[Sentence], more: int
-    ) -> list[list[Written]]:
+    ) -> list[list[WrittenSentence]]:
         """The translation of each sentence and at most `more` alternatives, best first."""
         self.limits.check_sentences(sentences, "q")
         assert run.rewriter is not None
@@ -161,14 +161,19 @@ class Translation:
         ]
 
 
-def _planned(texts: Sequence[str], marked: bool, source: str, target: str) -> tuple[list[Html | Plain], Plan]:
+def _planned(
+    texts: Sequence[str], marked: bool, source: str, target: str
+) -> tuple[list[Html | Plain], DocumentPlan]:
     """The texts as documents, and the sentences of all of them."""
     documents = [Html(text) if marked else Plain(text) for text in texts]
-    return documents, Plan([segment for one in documents for segment in one.segments], source, target)
+    return documents, DocumentPlan([segment for one in documents for segment in one.segments], source, target)
 
 
 def _joined(
-    documents: Sequence[Html | Plain], plan: Plan, found: Sequence[Sequence[Written]], rank: int
+    documents: Sequence[Html | Plain],
+    plan: DocumentPlan,
+    found: Sequence[Sequence[WrittenSentence]],
+    rank: int,
 ) -> list[str]:
     """The documents of the translations of this rank, or of the last one of a sentence that has fewer."""
     rest = iter(plan.joined([row[min(rank, len(row) - 1)] for row in found]))

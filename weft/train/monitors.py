@@ -16,7 +16,7 @@ from torch.nn.utils import parametrize
 from weft.diagnose.forgetting import half_lives
 from weft.diagnose.gates import KEEPING, gates, half_life, saturation
 from weft.diagnose.reach import LAGS, reach_at, seen
-from weft.diagnose.recorded import Place, Run, Trace, places, titles_of, trace
+from weft.diagnose.recorded import CellPlace, RecordedRun, StepTrace, places, titles_of, trace
 from weft.diagnose.spectrum import recurrent_matrices, sigma_max, spectral_radius
 from weft.diagnose.verdict import verdict, worst
 from weft.nn.randomness import drawing
@@ -106,7 +106,7 @@ class Monitors:
                 values[f"{run.place.name}/{name}"] = value
         return values
 
-    def _cell(self, steps: Trace) -> dict[str, float]:
+    def _cell(self, steps: StepTrace) -> dict[str, float]:
         found: dict[str, float] = {}
         matrices = recurrent_matrices(steps.place.cell)
         if matrices is not None:  # the largest of all gates
@@ -121,7 +121,7 @@ class Monitors:
             if name in KEEPING:
                 found["half_life"] = float(half_life(gate, steps.mask).median())
         row = steps.mask.sum(1).argmax()[None]
-        one = Trace(steps.place, steps.x[row], [take(s, row) for s in steps.states], steps.mask[row])
+        one = StepTrace(steps.place, steps.x[row], [take(s, row) for s in steps.states], steps.mask[row])
         lives = half_lives(one)
         if lives is not None:  # of matrices, which also forget where their forget gate is 1
             found["half_life"] = float(lives.median())
@@ -156,15 +156,15 @@ def layer_of(name: str) -> str:
     return ".".join(parts[:-1]) or name
 
 
-def _operations(place: Place) -> float:
+def _operations(place: CellPlace) -> float:
     """Approximate operations to measure the reach of a cell: one step and its gradient per unit and lag."""
     numbers = sum(parameter.numel() for parameter in place.cell.parameters())
     return 6.0 * max(LAGS) * place.cell.size * numbers
 
 
-def _longest(runs: list[Run]) -> list[Run]:
+def _longest(runs: list[RecordedRun]) -> list[RecordedRun]:
     """The longest run of each cell."""
-    found: dict[str, Run] = {}
+    found: dict[str, RecordedRun] = {}
     for run in runs:
         length = sum(call.x.shape[1] for call in run.calls)
         best = found.get(run.place.name)

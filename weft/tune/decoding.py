@@ -11,12 +11,12 @@ from weft.config.compared import at
 from weft.run import open_run
 from weft.store import files, jsonfile
 from weft.tune import space as spaces
-from weft.tune.plan import TEST, Plan
+from weft.tune.plan import TEST, SearchPlan
 from weft.tune.study import Study
 from weft.tune.trial import Say
 
 
-class Tried(jsonfile.Form):
+class DecodingTrials(jsonfile.Form):
     """The scores of search settings on the validation part, by the settings as overrides."""
 
     metric: str = ""
@@ -41,10 +41,10 @@ def search_decoding(study: Study, say: Say) -> None:
         settings = best_of(plan, tried, settings, name)
 
 
-def best_decoding(plan: Plan, number: int) -> tuple[dict[str, Any], str]:
+def best_decoding(plan: SearchPlan, number: int) -> tuple[dict[str, Any], str]:
     """The best settings that were tried for a trial, those that differ from the recipe's; and a sentence."""
     run = run_of(plan, number)
-    tried = Tried() if run is None else tried_of(run)
+    tried = DecodingTrials() if run is None else tried_of(run)
     own = {name: at(plan.plain, tuple(name.split("."))) for name in plan.decoding}
     if key(own) not in tried.scores:
         return {}, ""
@@ -58,7 +58,9 @@ def best_decoding(plan: Plan, number: int) -> tuple[dict[str, Any], str]:
     return {name: value for name, value in settings.items() if value != own[name]}, said
 
 
-def best_of(plan: Plan, tried: Tried, settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+def best_of(
+    plan: SearchPlan, tried: DecodingTrials, settings: Mapping[str, Any], name: str
+) -> dict[str, Any]:
     """The settings with the best value of one of them; ties keep the value that they have."""
     found = dict(settings)
     for value in plan.decoding[name].values:
@@ -79,27 +81,33 @@ def key(settings: Mapping[str, Any]) -> str:
     return " ".join(spaces.overrides(settings))
 
 
-def run_of(plan: Plan, number: int) -> Path | None:
+def run_of(plan: SearchPlan, number: int) -> Path | None:
     """The first model of a trial: trained again, or else by the search; None if it is on another machine."""
     runs = plan.retrained(number, 1), plan.trial(number)
     return next((run for run in runs if files.is_file(run / "model.safetensors")), None)
 
 
-def tried_of(run: Path) -> Tried:
+def tried_of(run: Path) -> DecodingTrials:
     """What was tried with a model."""
     path = _kept(run)
-    return jsonfile.load(path, Tried, "remove it and run the same command") if path.is_file() else Tried()
+    return (
+        jsonfile.load(path, DecodingTrials, "remove it and run the same command")
+        if path.is_file()
+        else DecodingTrials()
+    )
 
 
 def _kept(run: Path) -> Path:
     return run / "decoding.json"
 
 
-def _scored(plan: Plan, run: Path, settings: Mapping[str, Any], tried: Tried) -> Tried:
+def _scored(
+    plan: SearchPlan, run: Path, settings: Mapping[str, Any], tried: DecodingTrials
+) -> DecodingTrials:
     hidden = [".".join(TEST) + "=null"] if isinstance(at(plan.plain, TEST), str) else []
     opened = open_run(run, plugins=plan.plugins, changes=[*hidden, *spaces.overrides(settings)])
     scores = opened.pipeline.evaluate(opened.model, split="valid").scores
     wanted = [one for one in scores if one.metric is not None and one.metric.key == plan.metric]
     found = (wanted or scores)[0]
     higher = found.metric is None or found.metric.higher_is_better
-    return Tried(found.score.name, higher, tried.scores | {key(settings): found.value})
+    return DecodingTrials(found.score.name, higher, tried.scores | {key(settings): found.value})

@@ -28,7 +28,7 @@ TEST = ("data", "test")
 """The setting that names test files; no trial gets it, so that not even their first line is read."""
 
 
-class Plan(NamedTuple):
+class SearchPlan(NamedTuple):
     """A search that was checked.
 
     recipe: file of the recipe.
@@ -100,7 +100,7 @@ def plan(
     space: Path | None = None,
     trial_minutes: float = 0.0,
     plugins: Collection[str] = (),
-) -> Plan:
+) -> SearchPlan:
     """Check a recipe and a space, each end of each range included.
 
     Raises:
@@ -108,7 +108,7 @@ def plan(
     """
     found = find(recipe)
     given = [*found.overrides, *given]
-    bare = Plan(found.path, given, {}, {}, "", False, folder, trial_minutes, plugins)
+    bare = SearchPlan(found.path, given, {}, {}, "", False, folder, trial_minutes, plugins)
     checked = check_recipe(bare.table({}), plugins=plugins)
     chosen = checked.task.search_space(checked.plain) if space is None else spaces.read_space(space)
     chosen = spaces.around(chosen, checked.plain)
@@ -138,7 +138,7 @@ class _Kept(jsonfile.Form):
     space: dict[str, Any]
 
 
-def keep(ready: Plan) -> None:
+def keep(ready: SearchPlan) -> None:
     """Write what is searched into the study's folder, or see that it is the same as before.
 
     Raises:
@@ -172,6 +172,6 @@ def keep(ready: Plan) -> None:
     files.replace(path, files.to_json(about))
 
 
-def text_of(ready: Plan) -> str:
+def text_of(ready: SearchPlan) -> str:
     """The recipe's text when the study was begun."""
     return jsonfile.load(ready.folder / "plan.json", _Kept, "restore it from a copy").text

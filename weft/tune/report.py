@@ -102,7 +102,7 @@ def _given(study: Study) -> dict[str, Any]:
     return found
 
 
-def _compared(plan: plans.Plan, one: Mean, other: Mean) -> str:
+def _compared(plan: plans.SearchPlan, one: Mean, other: Mean) -> str:
     if not (one.known and other.known):
         return "more --seeds give intervals"
     apart = one.low > other.high if plan.higher else one.high < other.low

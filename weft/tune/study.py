@@ -14,7 +14,7 @@ from typing import Any
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.store.claim import claim
 from weft.tune import space as spaces
-from weft.tune.plan import Plan
+from weft.tune.plan import SearchPlan
 
 RANDOM_TRIALS = 6
 """Trials with random settings before the sampler learns from them."""
@@ -42,7 +42,7 @@ class Study:
         ConfigError: Optuna is not installed, or the database does not answer.
     """
 
-    def __init__(self, plan: Plan, storage: str, name: str, seed: int, *, halving: bool = True) -> None:
+    def __init__(self, plan: SearchPlan, storage: str, name: str, seed: int, *, halving: bool = True) -> None:
         self.plan = plan
         self._optuna = optuna = imported()
         self._local = not storage

@@ -19,7 +19,7 @@ from weft.importing.families.translators import shifted_waves
 from weft.importing.kits.fairseq import KIT, recognises
 from weft.importing.kits.fairseq_parts import Checkpoint
 from weft.importing.kits.fairseq_transformer import transformer
-from weft.importing.kits.kit import Given
+from weft.importing.kits.kit import CheckpointHints
 from weft.importing.records import content, settings
 from weft.importing.runs import import_run
 from weft.nn.bridge import Bridge
@@ -104,13 +104,13 @@ def test_the_three_kinds_of_settings_are_recognised(tmp_path):
         folder = unpacked(name, tmp_path / name)
         whole = torchfile.read(folder / "checkpoint_best.pt")
         assert whole[kind] and recognises(folder) and recognises(folder / "checkpoint_best.pt")
-        KIT.read(Given(folder, "en", "es", subwords=tuple(sorted(folder.glob("*.model")))))
+        KIT.read(CheckpointHints(folder, "en", "es", subwords=tuple(sorted(folder.glob("*.model")))))
     assert not recognises(tmp_path) and not recognises(tmp_path / "none.pt")
 
 
 def test_dropout_and_smoothing_are_taken_over(folder):
     changed(folder, lambda found, _: found.update(dropout=0.25, attention_dropout=0.125))
-    recipe = KIT.read(Given(folder)).recipe
+    recipe = KIT.read(CheckpointHints(folder)).recipe
     assert recipe["model"]["encoder"]["dropout"] == 0.25 and recipe["model"]["smoothing"] == 0.1
     assert recipe["model"]["decoder"]["attention_dropout"] == 0.125
 
@@ -119,7 +119,7 @@ def test_a_search_without_settings_is_that_of_fairseq_generate(folder):
     """beam 5, lenpen 1 and a x + b tokens with a = 0 and b = 200: the defaults of its GenerationConfig."""
     names = ("beam", "lenpen", "max_len_a", "max_len_b")
     changed(folder, lambda found, _: [found.pop(name, None) for name in names])
-    assert KIT.read(Given(folder)).recipe["decoding"] == {
+    assert KIT.read(CheckpointHints(folder)).recipe["decoding"] == {
         "search": "beam",
         "beam": 5,
         "length_penalty": 1.0,

@@ -19,7 +19,7 @@ from tests.importing.kits.shared import (
 from tests.shared import quick_first
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.kits.every import KITS
-from weft.importing.kits.kit import Given
+from weft.importing.kits.kit import CheckpointHints
 from weft.importing.kits.opennmt import read
 from weft.importing.runs import import_run
 
@@ -89,7 +89,7 @@ def test_missing_options_of_a_transformer_are_opennmt_s_defaults(tmp_path, folde
             vars(content["opt"]).pop(name, None)
 
     made = changed(folder, tmp_path / "changed", "sinusoidal", leave_out)
-    given = Given(made / "sinusoidal_step_120.pt", "es", "en", subwords=(folder / "codes",))
+    given = CheckpointHints(made / "sinusoidal_step_120.pt", "es", "en", subwords=(folder / "codes",))
     model = read(given).recipe["model"]
     for side in ("encoder", "decoder"):
         assert model[side]["positions"] == "sinusoidal" and model[side]["norm_kind"] == "layer"

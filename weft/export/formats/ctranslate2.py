@@ -12,7 +12,7 @@ from torch import Tensor
 from weft.export.agreement import compare
 from weft.export.ctranslate2_model import check, save
 from weft.export.format import Format, Options
-from weft.export.network import Network, network
+from weft.export.network import TransformerNetwork, network
 from weft.export.sources import sources
 from weft.export.tokenizer import check_numbers, names, tokenizer_json
 from weft.metrics.bleu import Bleu
@@ -65,7 +65,9 @@ class Engine:
 
     stop: Stop = "full"
 
-    def __init__(self, network: Network, folder: Path, source: list[str], target: list[str]) -> None:
+    def __init__(
+        self, network: TransformerNetwork, folder: Path, source: list[str], target: list[str]
+    ) -> None:
         import ctranslate2
 
         made: Any = ctranslate2.Translator if network.encoder is not None else ctranslate2.Generator
@@ -119,7 +121,7 @@ class Engine:
 
 def write_model(
     opened: LoadedRun,
-    found: Network,
+    found: TransformerNetwork,
     folder: Path,
     pieces: tuple[list[str], list[str]],
     texts: Sequence[str],
@@ -165,7 +167,7 @@ def measured(lines: Sequence[str]) -> str:
     return "\n## Measured by the export\n\n" + "".join(f"- {line}\n" for line in lines)
 
 
-def _beside(found: Network, exact: Sequence[list[int]], small: Sequence[list[int]]) -> str:
+def _beside(found: TransformerNetwork, exact: Sequence[list[int]], small: Sequence[list[int]]) -> str:
     """What 8 bits change, by the greedy outputs of float32."""
     ours, theirs = ([found.target.decode(row) for row in one] for one in (exact, small))
     bleu, chrf = (metric.score(theirs, ours).value for metric in (Bleu(), Chrf()))
@@ -176,7 +178,7 @@ def _beside(found: Network, exact: Sequence[list[int]], small: Sequence[list[int
     )
 
 
-def _scored(opened: LoadedRun, found: Network, whole: Engine, small: Engine) -> list[str]:
+def _scored(opened: LoadedRun, found: TransformerNetwork, whole: Engine, small: Engine) -> list[str]:
     """The score of both on validation inputs, with the recipe's search; none for a language model."""
     if not isinstance(opened.pipeline, PairPipeline):
         return []
@@ -194,7 +196,7 @@ def _scored(opened: LoadedRun, found: Network, whole: Engine, small: Engine) -> 
     return [f"int8: {name} of {len(inputs)} validation inputs {second:.2f}, in float32 {first:.2f}"]
 
 
-def _readme(opened: LoadedRun, found: Network, files: list[str]) -> str:
+def _readme(opened: LoadedRun, found: TransformerNetwork, files: list[str]) -> str:
     """How to use the model."""
     if found.encoder is None:
         return f"""# A language model for CTranslate2

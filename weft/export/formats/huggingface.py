@@ -15,11 +15,11 @@ from torch import Tensor
 from weft.errors import ConfigError, ExportError
 from weft.export.agreement import COUNT, compare
 from weft.export.format import Format, Options
-from weft.export.network import Network, network
+from weft.export.network import TransformerNetwork, network
 from weft.export.sources import sources
 from weft.export.tokenizer import ODD, check_numbers, settings, tokenizer_json
 from weft.export.transformers_decoders import bert, causal
-from weft.export.transformers_models import Written, family, pair
+from weft.export.transformers_models import LibraryModel, family, pair
 from weft.models import Predictor
 from weft.nn.heads.transformed import Transformed
 from weft.run import LoadedRun
@@ -93,7 +93,7 @@ class Library:
 
     stop: Stop = "worst"  # early_stopping: false
 
-    def __init__(self, network: Network, folder: Path) -> None:
+    def __init__(self, network: TransformerNetwork, folder: Path) -> None:
         import transformers
 
         self._pair = network.encoder is not None
@@ -171,7 +171,7 @@ def _vocabulary(opened: LoadedRun) -> Vocabulary:
 
 def _save(
     folder: Path,
-    made: Written,
+    made: LibraryModel,
     vocabulary: Vocabulary,
     *,
     cut: int | None = None,
@@ -241,7 +241,7 @@ def _compare_masked(folder: Path, model: Predictor, vocabulary: Vocabulary, text
     return nats
 
 
-def _generation(found: Network) -> dict[str, Any]:
+def _generation(found: TransformerNetwork) -> dict[str, Any]:
     """The recipe's search."""
     return {
         **({"decoder_start_token_id": SOS} if found.encoder is not None else {}),

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
+from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
 from weft.importing.names import activation, architecture, heads, is_tied, plain, tensor
 from weft.models import Predictor
 from weft.nn.embed.tokens import Tokens
@@ -19,7 +19,7 @@ SPARE = (
 )
 
 
-class Names(NamedTuple):
+class BertNames(NamedTuple):
     """A family's names of tensors and settings."""
 
     architecture: str
@@ -35,7 +35,7 @@ class Names(NamedTuple):
 
 _INSIDE = tuple(f"attention.{name}" for name in ("self.query", "self.key", "self.value", "output.dense"))
 _LAYER = ("attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")
-BERT = Names(
+BERT = BertNames(
     "BertForMaskedLM",
     "BertForSequenceClassification",
     "bert.embeddings",
@@ -45,7 +45,7 @@ BERT = Names(
     tuple(f"cls.predictions.{name}" for name in ("transform.dense", "transform.LayerNorm", "bias")),
     "cls.predictions.decoder",
 )
-ROBERTA = Names(
+ROBERTA = BertNames(
     "RobertaForMaskedLM",
     "RobertaForSequenceClassification",
     "roberta.embeddings",
@@ -56,7 +56,7 @@ ROBERTA = Names(
     "lm_head.decoder",
     unused=2,
 )
-DISTILBERT = Names(
+DISTILBERT = BertNames(
     "DistilBertForMaskedLM",
     "DistilBertForSequenceClassification",
     "distilbert.embeddings",
@@ -69,7 +69,7 @@ DISTILBERT = Names(
 FAMILIES = {"bert": BERT, "roberta": ROBERTA, "distilbert": DISTILBERT}
 
 
-def bert(foreign: Foreign) -> Predictor:
+def bert(foreign: Checkpoint) -> Predictor:
     """A `BertForMaskedLM` or one of its relatives, which predicts the token at each position.
 
     All tokens belong to the first segment; its vector is added to the positions here. The parts for
@@ -101,7 +101,7 @@ def bert(foreign: Foreign) -> Predictor:
     return model.eval()
 
 
-def settings(foreign: Foreign) -> dict[str, Any]:
+def settings(foreign: Checkpoint) -> dict[str, Any]:
     """The settings of our encoder, as in a recipe."""
     family = foreign.setting("model_type")
     names = FAMILIES[family]
@@ -129,18 +129,18 @@ def settings(foreign: Foreign) -> dict[str, Any]:
     }
 
 
-def epsilon_of(foreign: Foreign) -> float:
+def epsilon_of(foreign: Checkpoint) -> float:
     """Of the norms."""
     return float(foreign.setting("layer_norm_eps", default=1e-12))
 
 
-def body(foreign: Foreign, names: Names, num_layers: int) -> dict[str, Origin]:
+def body(foreign: Checkpoint, names: BertNames, num_layers: int) -> dict[str, TensorOrigin]:
     """The checkpoint's tensors from which the embedding and the encoder are made."""
     table, segments = f"{names.entry}.word_embeddings.weight", f"{names.entry}.token_type_embeddings.weight"
     with_segments = (segments,) if segments in foreign.tensors else ()
-    origins: dict[str, Origin] = {
+    origins: dict[str, TensorOrigin] = {
         **tensor("embed.table.weight", table),
-        "encoder.positions.table.weight": Origin(
+        "encoder.positions.table.weight": TensorOrigin(
             (f"{names.entry}.position_embeddings.weight", *with_segments),
             lambda positions, *segments: positions[names.unused :] + sum(each[0] for each in segments),
         ),

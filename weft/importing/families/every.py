@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from weft.errors import CheckpointError, ConfigError, WeftError
-from weft.importing.checkpoint import Foreign, read
+from weft.importing.checkpoint import Checkpoint, read
 from weft.importing.families.bert import bert
 from weft.importing.families.gpt2 import gpt2
 from weft.importing.families.gpt_neox import gpt_neox
@@ -20,7 +20,7 @@ from weft.importing.families.translators import FORMS, translator
 from weft.importing.families.vit import vit
 from weft.models import Generator, Predictor
 
-FAMILIES: dict[str, Callable[[Foreign], Generator | Predictor]] = {
+FAMILIES: dict[str, Callable[[Checkpoint], Generator | Predictor]] = {
     "gpt2": gpt2,
     "opt": opt,
     "gpt_neox": gpt_neox,
@@ -52,7 +52,7 @@ def import_model(path: str | Path) -> Generator | Predictor:
     return built(foreign)
 
 
-def built(foreign: Foreign) -> Generator | Predictor:
+def built(foreign: Checkpoint) -> Generator | Predictor:
     """Build the model, first without memory, because a configuration may ask for terabytes.
 
     Raises:
@@ -66,7 +66,7 @@ def built(foreign: Foreign) -> Generator | Predictor:
 
 
 @contextmanager
-def guarded(foreign: Foreign) -> Iterator[None]:
+def guarded(foreign: Checkpoint) -> Iterator[None]:
     """Turn what a nonsensical configuration causes into one of Weft's errors.
 
     Raises:

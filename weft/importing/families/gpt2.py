@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
+from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
 from weft.importing.names import activation, constant, is_tied, plain, tensor
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -14,7 +14,7 @@ from weft.nn.heads.categorical import Categorical
 SPARE = (".attn.bias", ".attn.masked_bias", "lm_head.weight")
 
 
-def gpt2(foreign: Foreign) -> Generator:
+def gpt2(foreign: Checkpoint) -> Generator:
     """A `GPT2LMHeadModel` as a Generator; GPT-2's logits have no bias, so ours is zero.
 
     Raises:
@@ -33,7 +33,7 @@ def gpt2(foreign: Foreign) -> Generator:
     prefix = "transformer."
     foreign = prefixed(foreign, prefix, "lm_head.")
     is_tied(foreign, f"{prefix}wte.weight", "lm_head.weight", default=True)
-    origins: dict[str, Origin] = {
+    origins: dict[str, TensorOrigin] = {
         **tensor("embed.table.weight", f"{prefix}wte.weight"),
         **tensor("source_embed.table.weight", f"{prefix}wte.weight"),
         **tensor("head.weight", f"{prefix}wte.weight"),
@@ -47,7 +47,7 @@ def gpt2(foreign: Foreign) -> Generator:
     return model.eval()
 
 
-def settings(foreign: Foreign) -> dict[str, Any]:
+def settings(foreign: Checkpoint) -> dict[str, Any]:
     """The settings of our decoder, as in a recipe."""
     size = foreign.setting("n_embd")
     return {
@@ -64,7 +64,7 @@ def settings(foreign: Foreign) -> dict[str, Any]:
     }
 
 
-def _block(ours: str, theirs: str, size: int) -> dict[str, Origin]:
+def _block(ours: str, theirs: str, size: int) -> dict[str, TensorOrigin]:
     """GPT-2 computes x W + b, so weights are transposed; q, k and v are concatenated."""
     packed = f"{theirs}.attn.c_attn"
     query, rest = f"{ours}.attention.query", f"{ours}.attention.key_value"
@@ -81,7 +81,7 @@ def _block(ours: str, theirs: str, size: int) -> dict[str, Origin]:
     }
 
 
-def _product(ours: str, theirs: str) -> dict[str, Origin]:
+def _product(ours: str, theirs: str) -> dict[str, TensorOrigin]:
     return {
         **tensor(f"{ours}.weight", f"{theirs}.weight", lambda w: w.T),
         **tensor(f"{ours}.bias", f"{theirs}.bias"),

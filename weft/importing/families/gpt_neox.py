@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
+from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
 from weft.importing.families.rotations import decoder_of, paired, rotation
 from weft.importing.names import activation, architecture, constant, is_tied, plain, tensor
 from weft.models import Generator
@@ -17,7 +17,7 @@ TABLE, HEAD = "gpt_neox.embed_in.weight", "embed_out.weight"
 SPARE = (".attention.bias", ".attention.masked_bias", "rotary_emb.inv_freq")
 
 
-def gpt_neox(foreign: Foreign) -> Generator:
+def gpt_neox(foreign: Checkpoint) -> Generator:
     """A `GPTNeoXForCausalLM`; its logits have no bias, so ours is zero.
 
     Raises:
@@ -32,7 +32,7 @@ def gpt_neox(foreign: Foreign) -> Generator:
     foreign = prefixed(foreign, "gpt_neox.", "embed_out.")
     tied = is_tied(foreign, TABLE, HEAD, default=False)
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table if tied else None))
-    origins: dict[str, Origin] = {
+    origins: dict[str, TensorOrigin] = {
         **tensor("embed.table.weight", TABLE),
         **tensor("source_embed.table.weight", TABLE),
         **tensor("head.weight", TABLE if tied else HEAD),
@@ -53,7 +53,7 @@ def gpt_neox(foreign: Foreign) -> Generator:
     return model.eval()
 
 
-def settings(foreign: Foreign) -> dict[str, Any]:
+def settings(foreign: Checkpoint) -> dict[str, Any]:
     """The settings of our decoder, as in a recipe."""
     architecture(foreign, "GPTNeoXForCausalLM")
     foreign.need("attention_bias", True)
@@ -74,7 +74,7 @@ def settings(foreign: Foreign) -> dict[str, Any]:
     }
 
 
-def _attention(ours: str, theirs: str, own: dict[str, Any]) -> dict[str, Origin]:
+def _attention(ours: str, theirs: str, own: dict[str, Any]) -> dict[str, TensorOrigin]:
     """Their rows are q, k, v of the first head, then of the second."""
     num_heads, reorder = own["num_heads"], paired(own["num_heads"], own["heads"]["rotary"])
 
@@ -89,7 +89,7 @@ def _attention(ours: str, theirs: str, own: dict[str, Any]) -> dict[str, Origin]
 
     packed = f"{theirs}.query_key_value"
     return {
-        f"{ours}.{name}.{part}": Origin((f"{packed}.{part}",), rows(*which))
+        f"{ours}.{name}.{part}": TensorOrigin((f"{packed}.{part}",), rows(*which))
         for name, which in (("query", (0,)), ("key_value", (1, 2)))
         for part in ("weight", "bias")
     }

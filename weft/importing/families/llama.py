@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from weft.errors import ConfigError
-from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
+from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
 from weft.importing.families.rotations import decoder_of, paired, rotation
 from weft.importing.names import architecture, constant, is_tied, tensor
 from weft.models import Generator
@@ -35,7 +35,7 @@ class Biases(NamedTuple):
     network: bool
 
 
-def llama(foreign: Foreign) -> Generator:
+def llama(foreign: Checkpoint) -> Generator:
     """A `LlamaForCausalLM` or one of its relatives; the logits have no bias, so ours is zero.
 
     Raises:
@@ -53,7 +53,7 @@ def llama(foreign: Foreign) -> Generator:
     foreign = prefixed(foreign, "model.", "lm_head.")
     tied = is_tied(foreign, TABLE, HEAD, default=scaled(foreign))
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table if tied else None))
-    origins: dict[str, Origin] = {
+    origins: dict[str, TensorOrigin] = {
         **tensor("embed.table.weight", TABLE),
         **tensor("source_embed.table.weight", TABLE),
         **tensor("head.weight", TABLE if tied else HEAD),
@@ -64,12 +64,12 @@ def llama(foreign: Foreign) -> Generator:
         origins |= _block(f"decoder.blocks.{layer}", f"model.layers.{layer}", own, biases(foreign))
     if scaled(foreign):
         for name in [name for name in origins if name.endswith("norm.weight")]:
-            origins[name] = Origin(origins[name].names, lambda weight: 1 + weight)
+            origins[name] = TensorOrigin(origins[name].names, lambda weight: 1 + weight)
     fill(model, foreign, origins, spare=("rotary_emb.inv_freq", *([HEAD] if tied else [])))
     return model.eval()
 
 
-def settings(foreign: Foreign) -> dict[str, Any]:
+def settings(foreign: Checkpoint) -> dict[str, Any]:
     """The settings of our decoder, as in a recipe."""
     family = foreign.setting("model_type")
     architecture(foreign, ARCHITECTURES[family], bare=ARCHITECTURES[family].replace("ForCausalLM", "Model"))
@@ -104,7 +104,7 @@ def settings(foreign: Foreign) -> dict[str, Any]:
     }
 
 
-def biases(foreign: Foreign) -> Biases:
+def biases(foreign: Checkpoint) -> Biases:
     """Which linear layers of the checkpoint have biases."""
     family = foreign.setting("model_type")
     attention = bool(foreign.config.get("attention_bias", False)) and family in ("llama", "qwen3")
@@ -112,12 +112,12 @@ def biases(foreign: Foreign) -> Biases:
     return Biases(attention or family == "qwen2", attention, network)
 
 
-def scaled(foreign: Foreign) -> bool:
+def scaled(foreign: Checkpoint) -> bool:
     """Whether it is a Gemma, whose embeddings are multiplied by sqrt(D)."""
     return bool(foreign.setting("model_type") == "gemma")
 
 
-def _check_gate(foreign: Foreign) -> None:
+def _check_gate(foreign: Checkpoint) -> None:
     """Refuse another activation of the gate than the family's."""
     if not scaled(foreign):
         foreign.need("hidden_act", "silu", "swish")
@@ -126,7 +126,7 @@ def _check_gate(foreign: Foreign) -> None:
     foreign.need(name, "gelu_pytorch_tanh", "gelu_new")
 
 
-def _check_window(foreign: Foreign) -> None:
+def _check_window(foreign: Checkpoint) -> None:
     """Refuse attention to a window of the newest tokens, if it is shorter than the text may be."""
     window = foreign.config.get("sliding_window")
     if foreign.config["model_type"].startswith("qwen"):
@@ -138,7 +138,7 @@ def _check_window(foreign: Foreign) -> None:
         )
 
 
-def _block(ours: str, theirs: str, own: dict[str, Any], has: Biases) -> dict[str, Origin]:
+def _block(ours: str, theirs: str, own: dict[str, Any], has: Biases) -> dict[str, TensorOrigin]:
     attention, network, width = f"{theirs}.self_attn", f"{theirs}.mlp", own["heads"]["size"]
     query, key = (paired(count, width) for count in (own["num_heads"], own["heads"]["key_value"]))
     origins = {
@@ -148,7 +148,7 @@ def _block(ours: str, theirs: str, own: dict[str, Any], has: Biases) -> dict[str
     for part in ["weight"] + ["bias"] * has.inputs:
         origins |= {
             **tensor(f"{ours}.attention.query.{part}", f"{attention}.q_proj.{part}", query),
-            f"{ours}.attention.key_value.{part}": Origin(
+            f"{ours}.attention.key_value.{part}": TensorOrigin(
                 (f"{attention}.k_proj.{part}", f"{attention}.v_proj.{part}"),
                 lambda k, v: torch.cat([key(k), v]),
             ),
@@ -165,11 +165,15 @@ def _block(ours: str, theirs: str, own: dict[str, Any], has: Biases) -> dict[str
     )
 
 
-def _linear(ours: str, theirs: list[str], bias: bool, own: dict[str, Any], size: int) -> dict[str, Origin]:
+def _linear(
+    ours: str, theirs: list[str], bias: bool, own: dict[str, Any], size: int
+) -> dict[str, TensorOrigin]:
     """Linear layers joined to one of ours; its bias is zero if only ours has one."""
     parts = ["weight"] + ["bias"] * bias
     origins = {
-        f"{ours}.{part}": Origin(tuple(f"{name}.{part}" for name in theirs), lambda *all: torch.cat(all))
+        f"{ours}.{part}": TensorOrigin(
+            tuple(f"{name}.{part}" for name in theirs), lambda *all: torch.cat(all)
+        )
         for part in parts
     }
     return origins | (constant(f"{ours}.bias", torch.zeros(size)) if own["bias"] and not bias else {})

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
+from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
 from weft.importing.names import activation, architecture, constant, heads, is_tied, plain, tensor
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -15,7 +15,7 @@ UNUSED = 2  # unused rows at the beginning of OPT's learned positions
 HEAD = "lm_head.weight"
 
 
-def opt(foreign: Foreign) -> Generator:
+def opt(foreign: Checkpoint) -> Generator:
     """An `OPTForCausalLM`; its logits have no bias, so ours is zero.
 
     Raises:
@@ -32,7 +32,7 @@ def opt(foreign: Foreign) -> Generator:
     foreign.need("tie_word_embeddings", True)
     is_tied(foreign, table, HEAD, default=True)
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table))
-    origins: dict[str, Origin] = {
+    origins: dict[str, TensorOrigin] = {
         **tensor("embed.table.weight", table),
         **tensor("source_embed.table.weight", table),
         **tensor("head.weight", table),
@@ -61,7 +61,7 @@ def opt(foreign: Foreign) -> Generator:
     return model.eval()
 
 
-def settings(foreign: Foreign) -> dict[str, Any]:
+def settings(foreign: Checkpoint) -> dict[str, Any]:
     """The settings of our decoder, as in a recipe."""
     architecture(foreign, "OPTForCausalLM", bare="OPTModel")
     foreign.need("enable_bias", True)

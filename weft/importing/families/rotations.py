@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.importing.checkpoint import Foreign
+from weft.importing.checkpoint import Checkpoint
 from weft.nn.attention import Heads
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.rotary import Scaling
@@ -40,7 +40,11 @@ def decoder_of(in_size: int, settings: dict[str, Any]) -> TransformerDecoder:
 
 
 def rotation(
-    foreign: Foreign, *, theta: str = "rope_theta", share: str = "partial_rotary_factor", usual: float = 1.0
+    foreign: Checkpoint,
+    *,
+    theta: str = "rope_theta",
+    share: str = "partial_rotary_factor",
+    usual: float = 1.0,
 ) -> Rotation:
     """The settings of rotary positions.
 

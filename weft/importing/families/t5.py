@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.checkpoint import Foreign, Origin, fill
+from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill
 from weft.importing.names import ACTIVATIONS, architecture, constant, tensor
 from weft.models import Generator
 from weft.nn.attention import Heads
@@ -26,7 +26,7 @@ SPARE = (
 )
 
 
-def t5(foreign: Foreign) -> Generator:
+def t5(foreign: Checkpoint) -> Generator:
     """A `T5ForConditionalGeneration` or `MT5ForConditionalGeneration`; the logits have no bias, ours is zero.
 
     T5 divides neither energies by sqrt(d_k) nor, since version 1.1, the decoder's output by sqrt(D); queries
@@ -48,7 +48,7 @@ def t5(foreign: Foreign) -> Generator:
         encoder=encoder,
     )
     output = size**-0.5 if _is_scaled(foreign) else 1.0
-    origins: dict[str, Origin] = {
+    origins: dict[str, TensorOrigin] = {
         **tensor("embed.table.weight", TABLE),
         **tensor("source_embed.table.weight", TABLE),
         **tensor("head.weight", TABLE if tied else HEAD),
@@ -69,7 +69,7 @@ def t5(foreign: Foreign) -> Generator:
     return model.eval()
 
 
-def sides(foreign: Foreign) -> dict[str, dict[str, Any]]:
+def sides(foreign: Checkpoint) -> dict[str, dict[str, Any]]:
     """The settings of our encoder and decoder, as in a recipe."""
     known = ARCHITECTURES[foreign.setting("model_type")]
     architecture(foreign, known, bare=known.replace("ForConditionalGeneration", "Model"))
@@ -97,7 +97,7 @@ def sides(foreign: Foreign) -> dict[str, dict[str, Any]]:
     }
 
 
-def is_tied(foreign: Foreign) -> bool:
+def is_tied(foreign: Checkpoint) -> bool:
     """Whether the output layer uses the embedding table; config.json says something else.
 
     Raises:
@@ -114,7 +114,7 @@ def is_tied(foreign: Foreign) -> bool:
     return head is None or TABLE not in foreign.tensors or torch.equal(head, foreign.tensors[TABLE])
 
 
-def _is_scaled(foreign: Foreign) -> bool:
+def _is_scaled(foreign: Checkpoint) -> bool:
     """Whether the decoder's output is divided by sqrt(D): T5 without v1.1."""
     said = foreign.config.get("scale_decoder_outputs")
     if said is None:
@@ -122,7 +122,7 @@ def _is_scaled(foreign: Foreign) -> bool:
     return bool(said) and foreign.setting("model_type") == "t5"
 
 
-def _activation(foreign: Foreign) -> Activation:
+def _activation(foreign: Checkpoint) -> Activation:
     word = foreign.setting("feed_forward_proj", default="relu")
     known: dict[str, Activation] = {
         **ACTIVATIONS,
@@ -142,14 +142,14 @@ def _parts(settings: dict[str, Any]) -> dict[str, Any]:
     return settings | {"heads": Heads(**settings["heads"])}
 
 
-def _block(ours: str, theirs: str, settings: dict[str, Any], side: str) -> dict[str, Origin]:
+def _block(ours: str, theirs: str, settings: dict[str, Any], side: str) -> dict[str, TensorOrigin]:
     attention, network = f"{theirs}.0.SelfAttention", f"{theirs}.{1 if side == 'encoder' else 2}"
     gated = settings["activation"] in ("geglu", "swiglu")
     inputs = ("wi_0", "wi_1") if gated else ("wi",)
     origins = {
         **_attention(f"{ours}.attention", attention, settings["heads"]["size"]),
         **tensor(f"{ours}.attention_norm.weight", f"{theirs}.0.layer_norm.weight"),
-        f"{ours}.network.first.weight": Origin(
+        f"{ours}.network.first.weight": TensorOrigin(
             tuple(f"{network}.DenseReluDense.{name}.weight" for name in inputs), lambda *all: torch.cat(all)
         ),
         **tensor(f"{ours}.network.second.weight", f"{network}.DenseReluDense.wo.weight"),
@@ -161,10 +161,10 @@ def _block(ours: str, theirs: str, settings: dict[str, Any], side: str) -> dict[
     return origins
 
 
-def _attention(ours: str, theirs: str, width: int) -> dict[str, Origin]:
+def _attention(ours: str, theirs: str, width: int) -> dict[str, TensorOrigin]:
     return {
         **tensor(f"{ours}.query.weight", f"{theirs}.q.weight", lambda w: w * width**0.5),
-        f"{ours}.key_value.weight": Origin(
+        f"{ours}.key_value.weight": TensorOrigin(
             (f"{theirs}.k.weight", f"{theirs}.v.weight"), lambda k, v: torch.cat([k, v])
         ),
         **tensor(f"{ours}.out.weight", f"{theirs}.o.weight"),

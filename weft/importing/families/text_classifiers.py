@@ -6,7 +6,7 @@ Read next: bert.py, the encoder.
 from typing import NamedTuple
 
 from weft.errors import ConfigError
-from weft.importing.checkpoint import Foreign, fill, prefixed
+from weft.importing.checkpoint import Checkpoint, fill, prefixed
 from weft.importing.families.bert import FAMILIES, SPARE, body, settings
 from weft.importing.names import plain, tensor
 from weft.models import Predictor
@@ -16,7 +16,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.pools import First, Layer
 
 
-class Head(NamedTuple):
+class HeadNames(NamedTuple):
     """A family's names of the head's tensors."""
 
     layer: str
@@ -25,19 +25,19 @@ class Head(NamedTuple):
 
 
 HEADS = {
-    "bert": Head("bert.pooler.dense", "tanh", "classifier"),
-    "roberta": Head("classifier.dense", "tanh", "classifier.out_proj"),
-    "distilbert": Head("pre_classifier", "relu", "classifier"),
+    "bert": HeadNames("bert.pooler.dense", "tanh", "classifier"),
+    "roberta": HeadNames("classifier.dense", "tanh", "classifier.out_proj"),
+    "distilbert": HeadNames("pre_classifier", "relu", "classifier"),
 }
 
 
-def classifies(foreign: Foreign) -> bool:
+def classifies(foreign: Checkpoint) -> bool:
     """Whether a checkpoint is a classifier of whole texts."""
     names = FAMILIES.get(foreign.setting("model_type"))
     return names is not None and names.classifier in (foreign.config.get("architectures") or [])
 
 
-def classifier(foreign: Foreign) -> Predictor:
+def classifier(foreign: Checkpoint) -> Predictor:
     """A `BertForSequenceClassification` or one of its relatives.
 
     Our tokens are multiplied by sqrt(D), so the table is divided by it.
@@ -66,7 +66,7 @@ def classifier(foreign: Foreign) -> Predictor:
     return model.eval()
 
 
-def classes(foreign: Foreign) -> list[str]:
+def classes(foreign: Checkpoint) -> list[str]:
     """The names of the classes, in the order of their numbers.
 
     Raises:

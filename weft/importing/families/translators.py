@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.importing.checkpoint import Foreign, Origin, fill, prefixed
+from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
 from weft.importing.names import activation, constant, heads, plain, tensor
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -30,7 +30,7 @@ SPARE = (
 UNUSED = 2  # unused rows at the beginning of BART's learned positions
 
 
-class Form(NamedTuple):
+class FamilyTraits(NamedTuple):
     """What distinguishes a family."""
 
     norm: Norm = "after"
@@ -39,17 +39,17 @@ class Form(NamedTuple):
     bias: bool = True  # of the logits
 
 
-FORMS: dict[str, Form] = {
-    "marian": Form(positions="waves"),
-    "bart": Form(entry_norm=True),
-    "mbart": Form(norm="before", entry_norm=True),
-    "pegasus": Form(norm="before", positions="waves"),
-    "m2m_100": Form(norm="before", positions="shifted waves", bias=False),
+FORMS: dict[str, FamilyTraits] = {
+    "marian": FamilyTraits(positions="waves"),
+    "bart": FamilyTraits(entry_norm=True),
+    "mbart": FamilyTraits(norm="before", entry_norm=True),
+    "pegasus": FamilyTraits(norm="before", positions="waves"),
+    "m2m_100": FamilyTraits(norm="before", positions="shifted waves", bias=False),
 }
 """The form of each `model_type`."""
 
 
-def translator(foreign: Foreign) -> Generator:
+def translator(foreign: Checkpoint) -> Generator:
     """A `MarianMTModel`, or a BART, mBART, Pegasus or M2M100 `ForConditionalGeneration`.
 
     Sinusoids of these families, all sines before all cosines, are loaded as a table.
@@ -69,7 +69,7 @@ def translator(foreign: Foreign) -> Generator:
     encoder = TransformerEncoder(size, **settings["encoder"])
     decoder = TransformerDecoder(size, encoder, **settings["decoder"])
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table), encoder=encoder)
-    origins: dict[str, Origin] = {
+    origins: dict[str, TensorOrigin] = {
         **tensor("embed.table.weight", "model.shared.weight"),
         **tensor("source_embed.table.weight", "model.shared.weight"),
         **tensor("head.weight", "model.shared.weight"),
@@ -101,7 +101,7 @@ def translator(foreign: Foreign) -> Generator:
     return model.eval()
 
 
-def sides(foreign: Foreign) -> dict[str, dict[str, Any]]:
+def sides(foreign: Checkpoint) -> dict[str, dict[str, Any]]:
     """The settings of our encoder and decoder, as in a recipe."""
     form = FORMS[foreign.setting("model_type")]
     return {
@@ -122,7 +122,7 @@ def sides(foreign: Foreign) -> dict[str, dict[str, Any]]:
     }
 
 
-def _check(foreign: Foreign) -> None:
+def _check(foreign: Checkpoint) -> None:
     """Refuse settings that older exports have in config.json and the library itself ignores."""
     family = foreign.setting("model_type")
     foreign.need("tie_word_embeddings", True)
@@ -131,18 +131,18 @@ def _check(foreign: Foreign) -> None:
     foreign.need("normalize_before", FORMS[family].norm == "before")
 
 
-def _positions(foreign: Foreign, form: Form, side: str) -> Origin:
+def _positions(foreign: Checkpoint, form: FamilyTraits, side: str) -> TensorOrigin:
     """A table of position vectors."""
     length, size = foreign.setting("max_position_embeddings"), foreign.setting("d_model")
     if form.positions == "table":
-        return Origin((f"model.{side}.embed_positions.weight",), lambda table: table[UNUSED:])
+        return TensorOrigin((f"model.{side}.embed_positions.weight",), lambda table: table[UNUSED:])
     if form.positions == "waves":
         waves = sinusoid(torch.arange(length), size, dtype=torch.float64)
         table = torch.cat([waves[:, 0::2], waves[:, 1::2]], 1).float()
-        return Origin((), lambda: table)
+        return TensorOrigin((), lambda: table)
     first = foreign.setting("pad_token_id") + 1  # of the positions that are used
     table = shifted_waves(length, size, first, f"{foreign.path / 'config.json'}: d_model")
-    return Origin((), lambda: table)
+    return TensorOrigin((), lambda: table)
 
 
 def shifted_waves(length: int, size: int, first: int, place: str) -> Tensor:
@@ -165,7 +165,7 @@ def shifted_waves(length: int, size: int, first: int, place: str) -> Tensor:
     return torch.cat([angle.sin(), angle.cos()], 1)
 
 
-def _heads(ours: str, theirs: str) -> dict[str, Origin]:
+def _heads(ours: str, theirs: str) -> dict[str, TensorOrigin]:
     return heads(ours, *(f"{theirs}.{name}_proj" for name in ("q", "k", "v", "out")))
 
 

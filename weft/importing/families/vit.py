@@ -1,6 +1,6 @@
 """Import ViT: image patches, a Transformer encoder, a class token at the first position."""
 
-from weft.importing.checkpoint import Foreign, Origin, fill
+from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill
 from weft.importing.names import activation, heads, plain, tensor
 from weft.models import Predictor
 from weft.nn.embed.patches import Patches
@@ -9,7 +9,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.pools import First
 
 
-def vit(foreign: Foreign) -> Predictor:
+def vit(foreign: Checkpoint) -> Predictor:
     """A `ViTForImageClassification`; images are [B, height, width, channels].
 
     Raises:
@@ -39,7 +39,7 @@ def vit(foreign: Foreign) -> Predictor:
     embed = Patches(channels, size, patch=patch, first=True)
     model = Predictor(embed, encoder, Categorical(size, classes), pool=First(size))
     entry = "vit.embeddings"
-    origins: dict[str, Origin] = {
+    origins: dict[str, TensorOrigin] = {
         **tensor("embed.first", f"{entry}.cls_token", lambda first: first[0, 0]),
         **tensor(
             "embed.project.weight",

@@ -5,21 +5,21 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from weft.importing.checkpoint import Origin
-from weft.importing.kits.kit import Given, languages
+from weft.importing.checkpoint import TensorOrigin
+from weft.importing.kits.kit import CheckpointHints, languages
 from weft.importing.kits.mapping import mapped, renumbered
-from weft.importing.kits.vocabularies import Found
+from weft.importing.kits.vocabularies import RunVocabulary
 from weft.importing.plans import pair_recipe
 from weft.importing.vocabularies import PAIR
-from weft.importing.writing import Parts
+from weft.importing.writing import RunParts
 
 
-class Translator(NamedTuple):
+class ToolkitTranslator(NamedTuple):
     """What a toolkit's file makes of a checkpoint."""
 
     model: dict[str, Any]  # the recipe's section: encoder, decoder, smoothing
     embedding: dict[str, Any]  # of both sides
-    origins: Mapping[str, Origin]  # the source of each of our tensors
+    origins: Mapping[str, TensorOrigin]  # the source of each of our tensors
     tensors: Mapping[str, Tensor]  # of the checkpoint
     place: str  # of the checkpoint, for errors
     decoding: dict[str, Any]  # search settings
@@ -28,11 +28,11 @@ class Translator(NamedTuple):
 
 
 def assembled(
-    given: Given,
-    translator: Translator,
-    found: tuple[Found, Found],
+    given: CheckpointHints,
+    translator: ToolkitTranslator,
+    found: tuple[RunVocabulary, RunVocabulary],
     named: tuple[object, object] = (None, None),
-) -> Parts:
+) -> RunParts:
     """The parts of a run.
 
     Args:
@@ -55,4 +55,4 @@ def assembled(
     )
     state = mapped(translator.tensors, translator.origins, place, spare=translator.spare)
     state = renumbered(state, found[0].order, found[1].order, place)
-    return Parts(recipe, {file: one.vocabulary for file, one in zip(PAIR, found, strict=True)}, state)
+    return RunParts(recipe, {file: one.vocabulary for file, one in zip(PAIR, found, strict=True)}, state)

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.checkpoint import Origin, safe_tensors
-from weft.importing.kits.kit import Given, Kit
-from weft.importing.kits.opennmt_run import COMPUTED, Texts, run_of, tables, width
-from weft.importing.kits.opennmt_transformer import Form, Names, transformer
+from weft.importing.checkpoint import TensorOrigin, safe_tensors
+from weft.importing.kits.kit import CheckpointHints, Kit
+from weft.importing.kits.opennmt_run import COMPUTED, ModelVocabularies, run_of, tables, width
+from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, transformer
 from weft.importing.kits.reading import choice, number, rate, table, tensors
 from weft.importing.names import tensor
-from weft.importing.writing import Parts
+from weft.importing.writing import RunParts
 from weft.nn.positions import Positions
 from weft.nn.transformer import Activation
 from weft.store import jsonfile
@@ -68,7 +68,7 @@ ROTARY: tuple[tuple[str, tuple[Any, ...]], ...] = (
 )
 
 
-class Model(NamedTuple):
+class EoleModel(NamedTuple):
     """A model directory."""
 
     settings: dict[str, Any]  # the section `model`
@@ -91,7 +91,7 @@ def recognises(path: Path) -> bool:
     return all((path / name).is_file() for name in (CONFIG, VOCABULARY, WEIGHTS))
 
 
-def read(given: Given) -> Parts:
+def read(given: CheckpointHints) -> RunParts:
     """The run of a model directory.
 
     Raises:
@@ -130,14 +130,14 @@ def read(given: Given) -> Parts:
         "tied": tied,
         "scaled": order.startswith("Sinusoidal") or bool(embeddings.get("normalize", False)),
     }
-    texts = Texts((_tokens(model, "src"), _tokens(model, "tgt")), _symbols(model))
+    texts = ModelVocabularies((_tokens(model, "src"), _tokens(model, "tgt")), _symbols(model))
     return run_of(given, texts, model.tensors, (sides, embedding, origins), place, spare=SPARE)
 
 
 KIT = Kit("Eole", f"a directory with {CONFIG}, {VOCABULARY} and {WEIGHTS}", recognises, read)
 
 
-def _model(path: Path) -> Model:
+def _model(path: Path) -> EoleModel:
     content = {}
     for name in (CONFIG, VOCABULARY):
         try:
@@ -152,11 +152,11 @@ def _model(path: Path) -> Model:
     vocabulary = table({VOCABULARY: content[VOCABULARY]}, VOCABULARY, str(path / VOCABULARY))
     training = config.get("training") if isinstance(config, dict) else None
     training = training if isinstance(training, dict) else {}
-    return Model(table(config, "model", place), training, vocabulary, found, place)
+    return EoleModel(table(config, "model", place), training, vocabulary, found, place)
 
 
-def _names(side: str) -> Names:
-    return Names(
+def _names(side: str) -> SideNames:
+    return SideNames(
         f"{side}.transformer_layers",
         f"{side}.layer_norm",
         "input_layernorm",
@@ -168,7 +168,9 @@ def _names(side: str) -> Names:
     )
 
 
-def _form(model: Model, side: str, order: str, embeddings: dict[str, Any]) -> tuple[Form, dict[str, Origin]]:
+def _form(
+    model: EoleModel, side: str, order: str, embeddings: dict[str, Any]
+) -> tuple[SideSettings, dict[str, TensorOrigin]]:
     """The settings of a side, and the source of its positions."""
     settings, place = model.side(side), model.place
     for name, known in WITHOUT:
@@ -179,7 +181,7 @@ def _form(model: Model, side: str, order: str, embeddings: dict[str, Any]) -> tu
         choice(rope, name, place, *known)
     word = choice(settings, "mlp_activation_fn", place, *ACTIVATIONS)
     kind = choice(settings, "layer_norm", place, "standard", "standardFP32", "rms")
-    origins: dict[str, Origin] = {}
+    origins: dict[str, TensorOrigin] = {}
     longest = LONGEST
     ours = f"{side}.positions.table.weight"
     if order == "Learned":
@@ -190,7 +192,7 @@ def _form(model: Model, side: str, order: str, embeddings: dict[str, Any]) -> tu
         origins = tensor(ours, theirs, lambda rows: rows[shift:])
     elif order == "SinusoidalConcat":
         origins = tensor(ours, f"{SIDES[side]}.pe.pe", lambda waves: waves[:LONGEST, 0])
-    form = Form(
+    form = SideSettings(
         num_heads=int(number(settings, "heads", place, usual=8)),
         norm_kind="rms" if kind == "rms" else "layer",
         norm_epsilon=float(number(settings, "norm_eps", place, usual=1e-5)),
@@ -206,7 +208,7 @@ def _form(model: Model, side: str, order: str, embeddings: dict[str, Any]) -> tu
     return form, origins
 
 
-def _tokens(model: Model, side: str) -> list[str]:
+def _tokens(model: EoleModel, side: str) -> list[str]:
     found = model.vocabulary.get(side)
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
         raise CheckpointError(
@@ -216,7 +218,7 @@ def _tokens(model: Model, side: str) -> list[str]:
     return found
 
 
-def _symbols(model: Model) -> tuple[str, str, str, str]:
+def _symbols(model: EoleModel) -> tuple[str, str, str, str]:
     """Padding, unknown, the start of a target, the end."""
     given = model.vocabulary.get("specials")
     given = given if isinstance(given, dict) else {}

@@ -13,13 +13,13 @@ from typing import Any
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
 from weft.importing.kits import fairseq_lstm, fairseq_transformer, vocabularies
-from weft.importing.kits.assembling import Translator, assembled
+from weft.importing.kits.assembling import ToolkitTranslator, assembled
 from weft.importing.kits.fairseq_parts import Checkpoint, OurParts, Settings, check, renamed
-from weft.importing.kits.kit import Given, Kit, beside, languages, sides
+from weft.importing.kits.kit import CheckpointHints, Kit, beside, languages, sides
 from weft.importing.kits.reading import lines, tensors
-from weft.importing.kits.vocabularies import Found, Special
+from weft.importing.kits.vocabularies import RunVocabulary, Special
 from weft.importing.records import content, settings
-from weft.importing.writing import Parts
+from weft.importing.writing import RunParts
 
 CHECKPOINTS = ("checkpoint_best.pt", "model.pt", "checkpoint_last.pt")
 CODES = ("bpecodes", "codes", "code", "bpe.codes")
@@ -48,7 +48,7 @@ def recognises(path: Path) -> bool:
     return named and b"coder.embed_tokens.weight" in head
 
 
-def read(given: Given) -> Parts:
+def read(given: CheckpointHints) -> RunParts:
     """The run of a checkpoint.
 
     Raises:
@@ -64,7 +64,7 @@ def read(given: Given) -> Parts:
     known = [checkpoint.settings.get(name) for name in ("source_lang", "target_lang")]
     named = languages(given, *known)
     found = [_vocabulary(given, file.parent, named, known, one) for one in (0, 1)]
-    translator = Translator(
+    translator = ToolkitTranslator(
         ours.model,
         ours.embedding,
         ours.origins,
@@ -116,7 +116,9 @@ def _parts(found: Checkpoint) -> OurParts:
     return ours._replace(model=ours.model | {"smoothing": found.number("label_smoothing", 0.0)})
 
 
-def _vocabulary(given: Given, folder: Path, named: dict[str, str], known: list[Any], one: int) -> Found:
+def _vocabulary(
+    given: CheckpointHints, folder: Path, named: dict[str, str], known: list[Any], one: int
+) -> RunVocabulary:
     """The vocabulary of the source (0) or the target (1)."""
     chosen = sides(given.vocabulary, "vocabulary")
     language = known[one] if isinstance(known[one], str) else named[("source", "target")[one]]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from weft.importing.checkpoint import Origin
+from weft.importing.checkpoint import TensorOrigin
 from weft.importing.kits.fairseq_parts import Checkpoint, OurParts, tables
 from weft.importing.kits.mapping import cell_of, layer_of, recurrent, zeros
 from weft.importing.names import plain, tensor
@@ -62,7 +62,7 @@ def lstm(found: Checkpoint) -> OurParts:
     return OurParts(model, embedding, 129, origins, found.state)
 
 
-def _logits(found: Checkpoint, tied: bool) -> dict[str, Origin]:
+def _logits(found: Checkpoint, tied: bool) -> dict[str, TensorOrigin]:
     """The output layer of an LSTM; a linear layer before it becomes part of it, which changes no output."""
     extra = ("decoder.additional_fc.weight", "decoder.additional_fc.bias")
     table, bias = "decoder.fc_out.weight", "decoder.fc_out.bias"
@@ -71,12 +71,12 @@ def _logits(found: Checkpoint, tied: bool) -> dict[str, Origin]:
         if extra[0] not in found.state:
             return zeros("head.bias", len(found.state.get(table, ())))
         project = tensor("head.project.weight", extra[0])
-        return project | {"head.bias": Origin((table, extra[1]), lambda rows, one: rows @ one)}
+        return project | {"head.bias": TensorOrigin((table, extra[1]), lambda rows, one: rows @ one)}
     if extra[0] not in found.state:
         return tensor("head.bias", bias)
     return {
-        "head.weight": Origin((table, extra[0]), lambda rows, one: rows @ one),
-        "head.bias": Origin((table, extra[1], bias), lambda rows, one, own: rows @ one + own),
+        "head.weight": TensorOrigin((table, extra[0]), lambda rows, one: rows @ one),
+        "head.bias": TensorOrigin((table, extra[1], bias), lambda rows, one, own: rows @ one + own),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.importing.checkpoint import Origin
+from weft.importing.checkpoint import TensorOrigin
 from weft.importing.kits.reading import choice, layers, number
 from weft.importing.names import tensor
 
@@ -82,7 +82,7 @@ class OurParts(NamedTuple):
     model: dict[str, Any]  # the recipe's section
     embedding: dict[str, Any]
     positions: int  # that it has; more than any text needs if they are not limited
-    origins: dict[str, Origin]
+    origins: dict[str, TensorOrigin]
     state: dict[str, Tensor]  # the checkpoint's, with today's names
 
 
@@ -130,7 +130,7 @@ def _modern(name: str) -> str:
     return "decoder.output_projection.weight" if name == "decoder.embed_out" else name
 
 
-def tables(logits: str) -> dict[str, Origin]:
+def tables(logits: str) -> dict[str, TensorOrigin]:
     """Both embedding tables, and the output layer from the tensor of this name."""
     return {
         **tensor("source_embed.table.weight", "encoder.embed_tokens.weight"),

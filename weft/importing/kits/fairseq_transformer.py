@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from weft.errors import ConfigError
-from weft.importing.checkpoint import Origin
+from weft.importing.checkpoint import TensorOrigin
 from weft.importing.families.translators import shifted_waves
 from weft.importing.kits.fairseq_parts import Checkpoint, OurParts, tables
 from weft.importing.kits.mapping import zeros
@@ -45,7 +45,9 @@ def transformer(found: Checkpoint) -> OurParts:
     return OurParts(model, embedding, min(most), origins, state)
 
 
-def _side(found: Checkpoint, side: str, place: str, size: int) -> tuple[dict[str, Any], dict[str, Origin]]:
+def _side(
+    found: Checkpoint, side: str, place: str, size: int
+) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
     """The encoder or the decoder of a Transformer."""
     before, layers = found.flag(f"{side}_normalize_before"), found.layers(side, 6)
     kind, length, origins = _positions(found, side, place, size)
@@ -89,7 +91,9 @@ def _side(found: Checkpoint, side: str, place: str, size: int) -> tuple[dict[str
     return settings, origins
 
 
-def _positions(found: Checkpoint, side: str, place: str, size: int) -> tuple[str, int, dict[str, Origin]]:
+def _positions(
+    found: Checkpoint, side: str, place: str, size: int
+) -> tuple[str, int, dict[str, TensorOrigin]]:
     """The kind of positions, how many there are, and their table."""
     most = min(int(found.number(f"max_{place}_positions", 1024)), MOST)
     if found.flag("no_token_positional_embeddings"):
@@ -99,8 +103,8 @@ def _positions(found: Checkpoint, side: str, place: str, size: int) -> tuple[str
         rows = max(len(found.state.get(theirs, ())) - UNUSED, 1)
         return "learned", rows, tensor(ours, theirs, lambda table: table[UNUSED:])
     waves = shifted_waves(most, size, UNUSED, f"{found.place}: {side}_embed_dim")
-    return "learned", most, {ours: Origin((), lambda: waves)}
+    return "learned", most, {ours: TensorOrigin((), lambda: waves)}
 
 
-def _heads(ours: str, theirs: str) -> dict[str, Origin]:
+def _heads(ours: str, theirs: str) -> dict[str, TensorOrigin]:
     return heads(ours, *(f"{theirs}.{name}_proj" for name in ("q", "k", "v", "out")))

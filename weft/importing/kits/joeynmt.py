@@ -12,12 +12,12 @@ from typing import Any
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
 from weft.importing.kits import vocabularies
-from weft.importing.kits.assembling import Translator, assembled
-from weft.importing.kits.joeynmt_parts import Model, embedding_of, origins_of
-from weft.importing.kits.kit import Given, Kit, beside, sides
+from weft.importing.kits.assembling import ToolkitTranslator, assembled
+from weft.importing.kits.joeynmt_parts import JoeyModel, embedding_of, origins_of
+from weft.importing.kits.kit import CheckpointHints, Kit, beside, sides
 from weft.importing.kits.reading import choice, lines, table, tensors, yaml
-from weft.importing.kits.vocabularies import Found
-from weft.importing.writing import Parts
+from weft.importing.kits.vocabularies import RunVocabulary
+from weft.importing.writing import RunParts
 
 CHECKPOINTS = ("best.ckpt", "avg_best.ckpt", "latest.ckpt")
 SIDES = ("src", "trg")
@@ -40,7 +40,7 @@ def recognises(path: Path) -> bool:
     return (path / "config.yaml").is_file() and _newest(path) is not None
 
 
-def read(given: Given) -> Parts:
+def read(given: CheckpointHints) -> RunParts:
     """The run of a model directory, or of one of its checkpoints.
 
     Raises:
@@ -53,12 +53,12 @@ def read(given: Given) -> Parts:
     place = str(folder / "config.yaml")
     config = yaml(folder / "config.yaml")
     state = tensors(torchfile.read(weights), "model_state", str(weights))
-    model = Model(config, state, place, str(weights))
+    model = JoeyModel(config, state, place, str(weights))
     table(config, "model", place)
     data = table(config, "data", place)
     found = [_vocabulary(given, folder, data, model, one) for one in (0, 1)]
     ours, origins = origins_of(model)
-    translator = Translator(
+    translator = ToolkitTranslator(
         ours, embedding_of(model), origins, state, model.weights, _decoding(config), spare=COMPUTED
     )
     source, target = (_side(data, short).get("lang", data.get(short)) for short in SIDES)
@@ -83,7 +83,9 @@ def _side(data: dict[str, Any], short: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else data
 
 
-def _vocabulary(given: Given, folder: Path, data: dict[str, Any], model: Model, one: int) -> Found:
+def _vocabulary(
+    given: CheckpointHints, folder: Path, data: dict[str, Any], model: JoeyModel, one: int
+) -> RunVocabulary:
     """The vocabulary of the source (0) or the target (1)."""
     short = SIDES[one]
     chosen = sides(given.vocabulary, "vocabulary")

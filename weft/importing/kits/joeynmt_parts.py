@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.importing.checkpoint import Origin
+from weft.importing.checkpoint import TensorOrigin
 from weft.importing.kits.mapping import layer_of, recurrent, zeros
 from weft.importing.kits.reading import choice, layers, number, table
 from weft.importing.names import ACTIVATIONS, heads, plain, tensor
@@ -14,7 +14,7 @@ from weft.importing.names import ACTIVATIONS, heads, plain, tensor
 NORM_EPSILON = 1e-6
 
 
-class Model(NamedTuple):
+class JoeyModel(NamedTuple):
     """A model directory."""
 
     config: dict[str, Any]
@@ -27,7 +27,7 @@ class Model(NamedTuple):
         return table(self.config["model"], name, self.place)
 
 
-def origins_of(model: Model) -> tuple[dict[str, Any], dict[str, Origin]]:
+def origins_of(model: JoeyModel) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
     """The recipe's section `model`, and the source of each of its tensors.
 
     Tables that are tied are in the file under each of their names.
@@ -52,7 +52,7 @@ def origins_of(model: Model) -> tuple[dict[str, Any], dict[str, Origin]]:
     return settings | {"smoothing": smoothing}, origins
 
 
-def embedding_of(model: Model) -> dict[str, Any]:
+def embedding_of(model: JoeyModel) -> dict[str, Any]:
     """The recipe's settings of both tables.
 
     Raises:
@@ -79,11 +79,11 @@ def embedding_of(model: Model) -> dict[str, Any]:
     return found[1] | {"tied": bool(model.config["model"].get("tied_softmax", False))}
 
 
-def _encoder(model: Model, side: str) -> tuple[dict[str, Any], dict[str, Origin]]:
+def _encoder(model: JoeyModel, side: str) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
     """A recurrent encoder."""
     section, size, depth, kind = _recurrence(model, side)
     both = bool(section.get("bidirectional", True))
-    origins: dict[str, Origin] = {}
+    origins: dict[str, TensorOrigin] = {}
     for layer in range(depth):
         ours = f"encoder.stack.forwards.{layer}"
         origins |= recurrent(ours, layer_of("encoder.rnn", layer), kind)
@@ -100,7 +100,7 @@ def _encoder(model: Model, side: str) -> tuple[dict[str, Any], dict[str, Origin]
     return settings, origins
 
 
-def _decoder(model: Model, side: str) -> tuple[dict[str, Any], dict[str, Origin]]:
+def _decoder(model: JoeyModel, side: str) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
     """A recurrent decoder: late attention, a readout, and one map for the initial state of all layers."""
     section, size, depth, kind = _recurrence(model, side)
     choice(section, "activation", model.place, "tanh")
@@ -114,7 +114,7 @@ def _decoder(model: Model, side: str) -> tuple[dict[str, Any], dict[str, Origin]
             "than the decoder, which Weft does not support"
         )
     score = choice(section, "attention", model.place, "bahdanau", "luong")
-    origins: dict[str, Origin] = plain("decoder.readout.0", "decoder.att_vector_layer")
+    origins: dict[str, TensorOrigin] = plain("decoder.readout.0", "decoder.att_vector_layer")
     for layer in range(depth):
         ours = f"decoder.stack.forwards.{layer}"
         origins |= recurrent(ours, layer_of("decoder.rnn", layer), kind)
@@ -140,7 +140,7 @@ def _decoder(model: Model, side: str) -> tuple[dict[str, Any], dict[str, Origin]
     return settings, origins
 
 
-def _recurrence(model: Model, side: str) -> tuple[dict[str, Any], int, int, str]:
+def _recurrence(model: JoeyModel, side: str) -> tuple[dict[str, Any], int, int, str]:
     """The section of a recurrent side, its size, its layers and its cell."""
     section = model.section(side)
     size = number(section, "hidden_size", model.place, usual=1)
@@ -148,13 +148,13 @@ def _recurrence(model: Model, side: str) -> tuple[dict[str, Any], int, int, str]
     return section, size, depth, choice(section, "rnn_type", model.place, "gru", "lstm")
 
 
-def _transformer(model: Model, side: str) -> tuple[dict[str, Any], dict[str, Origin]]:
+def _transformer(model: JoeyModel, side: str) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
     """A side of a Transformer. Before 2.0 there was no setting for norms; all were before their sublayers."""
     section, place = model.section(side), model.place
     choice(section, "alpha", place, 1.0, usual=1.0)
     before = f"{side}.layer_norm.weight" in model.state
     depth = layers(section, "num_layers", place, len(model.state))
-    origins: dict[str, Origin] = plain(f"{side}.last_norm", f"{side}.layer_norm") if before else {}
+    origins: dict[str, TensorOrigin] = plain(f"{side}.last_norm", f"{side}.layer_norm") if before else {}
     for layer in range(depth):
         ours, theirs = f"{side}.blocks.{layer}", f"{side}.layers.{layer}"
         own, norm = ("src_src_att", "layer_norm") if side == "encoder" else ("trg_trg_att", "x_layer_norm")
@@ -185,6 +185,6 @@ def _transformer(model: Model, side: str) -> tuple[dict[str, Any], dict[str, Ori
     return settings, origins
 
 
-def _heads(ours: str, theirs: str) -> dict[str, Origin]:
+def _heads(ours: str, theirs: str) -> dict[str, TensorOrigin]:
     names = (f"{theirs}.{name}_layer" for name in ("q", "k", "v", "output"))
     return heads(ours, *names)

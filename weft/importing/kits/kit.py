@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.writing import Parts
+from weft.importing.writing import RunParts
 
 
-class Given(NamedTuple):
+class CheckpointHints(NamedTuple):
     """What the user says about a checkpoint."""
 
     path: Path  # the checkpoint, a file or a directory
@@ -31,10 +31,10 @@ class Kit(NamedTuple):
     name: str  # as its users call it
     looks: str  # what its checkpoint is, for help: "a directory with config.yaml and best.ckpt"
     recognises: Callable[[Path], bool]  # looks at names and, if need be, at the beginning of a file
-    read: Callable[[Given], Parts]
+    read: Callable[[CheckpointHints], RunParts]
 
 
-def languages(given: Given, source: object = None, target: object = None) -> dict[str, str]:
+def languages(given: CheckpointHints, source: object = None, target: object = None) -> dict[str, str]:
     """The languages for the recipe's section `data`.
 
     Args:

@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError
-from weft.importing.checkpoint import Origin, Origins, complete
+from weft.importing.checkpoint import Origins, TensorOrigin, complete
 from weft.importing.writing import NEVER
 
 SOURCE, TARGET = "source_embed.table.weight", "embed.table.weight"
 LOGITS = ("head.weight", "head.bias")
 
 
-class Cell(NamedTuple):
+class CellTensors(NamedTuple):
     """Names of the tensors of a torch.nn.LSTM or GRU, or of a cell of them."""
 
     weight_x: str
@@ -27,42 +27,44 @@ class Cell(NamedTuple):
     bias_h: str
 
 
-def layer_of(prefix: str, layer: int, *, backward: bool = False) -> Cell:
+def layer_of(prefix: str, layer: int, *, backward: bool = False) -> CellTensors:
     """The names of one layer of a torch.nn.LSTM or GRU."""
     end = f"_l{layer}{'_reverse' if backward else ''}"
-    return Cell(*(f"{prefix}.{name}{end}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")))
+    return CellTensors(
+        *(f"{prefix}.{name}{end}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+    )
 
 
-def cell_of(prefix: str) -> Cell:
+def cell_of(prefix: str) -> CellTensors:
     """The names of a torch.nn.LSTMCell or GRUCell."""
-    return Cell(*(f"{prefix}.{name}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")))
+    return CellTensors(*(f"{prefix}.{name}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")))
 
 
-def recurrent(ours: str, theirs: Cell, kind: str) -> dict[str, Origin]:
+def recurrent(ours: str, theirs: CellTensors, kind: str) -> dict[str, TensorOrigin]:
     """The tensors of our LSTM or GRU (`kind`: lstm or gru) from torch's.
 
     The reset gate of a GRU also multiplies the candidate's recurrent bias, so that one has its own place.
     """
     biases = (theirs.bias_x, theirs.bias_h)
     found = {
-        f"{ours}.weight_x": Origin((theirs.weight_x,), _same),
-        f"{ours}.weight_h": Origin((theirs.weight_h,), _same),
+        f"{ours}.weight_x": TensorOrigin((theirs.weight_x,), _same),
+        f"{ours}.weight_h": TensorOrigin((theirs.weight_h,), _same),
     }
     if kind == "lstm":
-        return found | {f"{ours}.bias": Origin(biases, torch.add)}
+        return found | {f"{ours}.bias": TensorOrigin(biases, torch.add)}
 
     def gates(bias_x: Tensor, bias_h: Tensor) -> Tensor:
         return bias_x + torch.cat([bias_h[: len(bias_h) * 2 // 3], torch.zeros(len(bias_h) // 3)])
 
     return found | {
-        f"{ours}.bias": Origin(biases, gates),
-        f"{ours}.bias_n": Origin((theirs.bias_h,), lambda bias: bias[len(bias) * 2 // 3 :]),
+        f"{ours}.bias": TensorOrigin(biases, gates),
+        f"{ours}.bias_n": TensorOrigin((theirs.bias_h,), lambda bias: bias[len(bias) * 2 // 3 :]),
     }
 
 
-def zeros(ours: str, size: int) -> dict[str, Origin]:
+def zeros(ours: str, size: int) -> dict[str, TensorOrigin]:
     """A bias that the toolkit does not have."""
-    return {ours: Origin((), lambda: torch.zeros(size))}
+    return {ours: TensorOrigin((), lambda: torch.zeros(size))}
 
 
 def mapped(

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from weft.config import text
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.kits.assembling import Translator, assembled
-from weft.importing.kits.kit import Given, Kit
+from weft.importing.kits.assembling import ToolkitTranslator, assembled
+from weft.importing.kits.kit import CheckpointHints, Kit
 from weft.importing.kits.mapping import SOURCE, TARGET
-from weft.importing.kits.marian_parts import Model, origins_of
+from weft.importing.kits.marian_parts import MarianModel, origins_of
 from weft.importing.kits.marian_text import decoding_of, vocabularies_of
-from weft.importing.writing import Parts
+from weft.importing.writing import RunParts
 from weft.text.vocabulary import SOS
 
 SETTINGS = "special:model.yml"
@@ -44,7 +44,7 @@ def recognises(path: Path) -> bool:
         return path.is_file()  # a damaged .npz; `read` says so
 
 
-def read(given: Given) -> Parts:
+def read(given: CheckpointHints) -> RunParts:
     """The run of a model.npz.
 
     Raises:
@@ -61,7 +61,7 @@ def read(given: Given) -> Parts:
     model = _model(path)
     ours, embedding, origins = origins_of(model)
     found = vocabularies_of(given, path)
-    translator = Translator(ours, embedding, origins, model.state, model.place, decoding_of(path))
+    translator = ToolkitTranslator(ours, embedding, origins, model.state, model.place, decoding_of(path))
     parts = assembled(given, translator, found)
     state = dict(parts.state)
     for name in (SOURCE, TARGET, *(["head.weight"] if embedding["tied"] else [])):
@@ -82,7 +82,7 @@ def _file(path: Path) -> Path | None:
     return (named + files)[0] if named or len(files) == 1 else None
 
 
-def _model(path: Path) -> Model:
+def _model(path: Path) -> MarianModel:
     """The settings and the tensors, in float32.
 
     Raises:
@@ -107,7 +107,7 @@ def _model(path: Path) -> Model:
                 "model before it was packed or quantised"
             )
     tensors = {name: _tensor(array) for name, array in arrays.items()}
-    return Model(_settings(raw, path), tensors, str(path))
+    return MarianModel(_settings(raw, path), tensors, str(path))
 
 
 def _tensor(array: Any) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.checkpoint import Origin
+from weft.importing.checkpoint import TensorOrigin
 from weft.importing.kits.mapping import zeros
 from weft.importing.kits.reading import choice, layers, number
 from weft.importing.names import tensor
@@ -39,7 +39,7 @@ OFF = (
 )
 
 
-class Model(NamedTuple):
+class MarianModel(NamedTuple):
     """A model.npz."""
 
     settings: dict[str, Any]
@@ -47,18 +47,18 @@ class Model(NamedTuple):
     place: str
 
 
-class Norms(NamedTuple):
+class MarianNorms(NamedTuple):
     """Where the norms are, and of which kind."""
 
     place: str
     kind: str
 
-    def origins(self, ours: str, before: str, after: str) -> dict[str, Origin]:
+    def origins(self, ours: str, before: str, after: str) -> dict[str, TensorOrigin]:
         """A norm, named otherwise before a sublayer and after it."""
         theirs, end = (before, "_pre") if self.place == "before" else (after, "")
         return self.named(ours, theirs, end)
 
-    def named(self, ours: str, theirs: str, end: str = "") -> dict[str, Origin]:
+    def named(self, ours: str, theirs: str, end: str = "") -> dict[str, TensorOrigin]:
         """The gain, and the bias of LayerNorm."""
         if self.kind == "rms":
             return row(f"{ours}.weight", f"{theirs}_rms_scale{end}")
@@ -68,12 +68,12 @@ class Norms(NamedTuple):
         }
 
 
-def row(ours: str, theirs: str) -> dict[str, Origin]:
+def row(ours: str, theirs: str) -> dict[str, TensorOrigin]:
     """A vector, which is a row [1, D] in the file."""
     return tensor(ours, theirs, torch.Tensor.flatten)
 
 
-def linear(ours: str, theirs: str, end: str) -> dict[str, Origin]:
+def linear(ours: str, theirs: str, end: str) -> dict[str, TensorOrigin]:
     """The linear layer x W + b."""
     return {
         **tensor(f"{ours}.weight", f"{theirs}_W{end}", torch.Tensor.t),
@@ -81,7 +81,7 @@ def linear(ours: str, theirs: str, end: str) -> dict[str, Origin]:
     }
 
 
-def origins_of(model: Model) -> tuple[dict[str, Any], dict[str, Any], dict[str, Origin]]:
+def origins_of(model: MarianModel) -> tuple[dict[str, Any], dict[str, Any], dict[str, TensorOrigin]]:
     """The recipe's sections `model` and `model.embedding`, and the source of each of our tensors.
 
     Raises:
@@ -114,7 +114,7 @@ def origins_of(model: Model) -> tuple[dict[str, Any], dict[str, Any], dict[str, 
     return ours, {"size": size, "scaled": True, "dropout": 0.0, "tied": tied}, origins
 
 
-def _head(model: Model, table: str) -> dict[str, Origin]:
+def _head(model: MarianModel, table: str) -> dict[str, TensorOrigin]:
     theirs, rows = "decoder_ff_logit_out", model.state.get(table or "decoder_ff_logit_out_Wt")
     found = tensor("head.weight", table or f"{theirs}_Wt")
     if not table and rows is None:  # before 1.8 it was not transposed
@@ -125,7 +125,9 @@ def _head(model: Model, table: str) -> dict[str, Origin]:
     return found | row("head.bias", f"{theirs}_b")
 
 
-def _side(model: Model, side: str, size: int, norms: Norms) -> tuple[dict[str, Any], dict[str, Origin]]:
+def _side(
+    model: MarianModel, side: str, size: int, norms: MarianNorms
+) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
     """The encoder or the decoder."""
     settings, place, decodes = model.settings, model.place, side == "decoder"
     depth = layers(settings, f"{side[:3]}-depth", place, len(model.state))
@@ -136,12 +138,14 @@ def _side(model: Model, side: str, size: int, norms: Norms) -> tuple[dict[str, A
             "fetch it again"
         )
     hybrid = decodes and _is_recurrent(settings, place)
-    origins: dict[str, Origin] = {f"{side}.positions.table.weight": Origin((), lambda: positions(size))}
+    origins: dict[str, TensorOrigin] = {
+        f"{side}.positions.table.weight": TensorOrigin((), lambda: positions(size))
+    }
     for layer, number_of in enumerate(_numbers(settings, depth, place) if decodes else range(1, depth + 1)):
         ours, theirs = f"{side}.blocks.{layer}", f"{side}_l{number_of}"
         if hybrid:
             origins |= {
-                f"{ours}.cell.weight_x": Origin((f"{theirs}_rnn_Wf", f"{theirs}_rnn_W"), _columns),
+                f"{ours}.cell.weight_x": TensorOrigin((f"{theirs}_rnn_Wf", f"{theirs}_rnn_W"), _columns),
                 **row(f"{ours}.cell.bias", f"{theirs}_rnn_bf"),
                 **norms.origins(f"{ours}.cell_norm", f"{theirs}_rnn", f"{theirs}_rnn_ffn"),
             }
@@ -159,7 +163,7 @@ def _side(model: Model, side: str, size: int, norms: Norms) -> tuple[dict[str, A
     return _recipe(model, side, size, norms) | ({"use": "hybrid", "cell": "ssru"} if hybrid else {}), origins
 
 
-def _recipe(model: Model, side: str, size: int, norms: Norms) -> dict[str, Any]:
+def _recipe(model: MarianModel, side: str, size: int, norms: MarianNorms) -> dict[str, Any]:
     """The recipe's section of a side."""
     settings, place = model.settings, model.place
 
@@ -205,7 +209,7 @@ def _numbers(settings: dict[str, Any], depth: int, place: str) -> list[int]:
     return found
 
 
-def _norms(settings: dict[str, Any], place: str) -> Norms:
+def _norms(settings: dict[str, Any], place: str) -> MarianNorms:
     """Where the norms are; in a model with norms before sublayers, also at the top.
 
     Before 1.10 Marian left out the norm of keys and values there.
@@ -218,7 +222,7 @@ def _norms(settings: dict[str, Any], place: str) -> Norms:
             f"{place}: transformer-preprocess and transformer-postprocess: expected {known}, got "
             f"{steps[0][:20]!r} and {steps[1][:20]!r}, which Weft does not support"
         )
-    norms = Norms(*ORDERS[steps])
+    norms = MarianNorms(*ORDERS[steps])
     wanted = steps[0] if norms.place == "before" else ""
     if top != wanted:
         raise ConfigError(
@@ -234,12 +238,14 @@ def _norms(settings: dict[str, Any], place: str) -> Norms:
     return norms
 
 
-def _attention(ours: str, theirs: str, norms: Norms) -> dict[str, Origin]:
+def _attention(ours: str, theirs: str, norms: MarianNorms) -> dict[str, TensorOrigin]:
     return {
         **linear(f"{ours}.out", theirs, "o"),
         **linear(f"{ours}.query", theirs, "q"),
-        f"{ours}.key_value.weight": Origin((f"{theirs}_Wk", f"{theirs}_Wv"), _columns),
-        f"{ours}.key_value.bias": Origin((f"{theirs}_bk", f"{theirs}_bv"), lambda *all: torch.cat(all, 1)[0]),
+        f"{ours}.key_value.weight": TensorOrigin((f"{theirs}_Wk", f"{theirs}_Wv"), _columns),
+        f"{ours}.key_value.bias": TensorOrigin(
+            (f"{theirs}_bk", f"{theirs}_bv"), lambda *all: torch.cat(all, 1)[0]
+        ),
         **norms.origins(f"{ours}_norm", f"{theirs}_Wo", f"{theirs}_Wo"),
     }
 

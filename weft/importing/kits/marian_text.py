@@ -10,9 +10,9 @@ from typing import Any
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.kits import vocabularies
-from weft.importing.kits.kit import Given, sides
+from weft.importing.kits.kit import CheckpointHints, sides
 from weft.importing.kits.reading import lines, number, yaml
-from weft.importing.kits.vocabularies import Found, Special
+from weft.importing.kits.vocabularies import RunVocabulary, Special
 from weft.text.sentencepiece import read_pieces
 
 END, UNKNOWN = "</s>", "<unk>"
@@ -20,7 +20,7 @@ _LINE = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^"'\s].*?)\s*:\s*(\d{1
 _ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})|\\U([0-9a-fA-F]{8})")
 
 
-def vocabularies_of(given: Given, path: Path) -> tuple[Found, Found]:
+def vocabularies_of(given: CheckpointHints, path: Path) -> tuple[RunVocabulary, RunVocabulary]:
     """The vocabularies of the source and the target.
 
     Args:
@@ -77,7 +77,7 @@ def _beside(path: Path) -> tuple[Path, Path]:
     return found[0], found[0]
 
 
-def _vocabulary(file: Path, subwords: Path | None, *, framed: bool) -> Found:
+def _vocabulary(file: Path, subwords: Path | None, *, framed: bool) -> RunVocabulary:
     if file.suffix == ".spm":
         tokens = read_pieces(file)
         return vocabularies.from_model(tokens, _special(tokens, file), file, framed=framed)

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from weft.importing import torchfile
-from weft.importing.checkpoint import Origin
+from weft.importing.checkpoint import TensorOrigin
 from weft.importing.kits import opennmt_recurrent
-from weft.importing.kits.kit import Given, Kit
-from weft.importing.kits.opennmt_checkpoint import END, PAD, UNKNOWN, Model, checkpoint
-from weft.importing.kits.opennmt_run import Texts, run_of, tables, width
-from weft.importing.kits.opennmt_transformer import Form, Names, transformer
+from weft.importing.kits.kit import CheckpointHints, Kit
+from weft.importing.kits.opennmt_checkpoint import END, PAD, UNKNOWN, OpenNMTModel, checkpoint
+from weft.importing.kits.opennmt_run import ModelVocabularies, run_of, tables, width
+from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, transformer
 from weft.importing.kits.reading import choice, number
 from weft.importing.names import tensor
-from weft.importing.writing import Parts
+from weft.importing.writing import RunParts
 from weft.nn.positions import Positions
 from weft.nn.transformer import Activation
 
@@ -28,7 +28,7 @@ POSITIONS = "{}.embeddings.make_embedding.pe.pe"
 LONGEST = 1024  # learned positions that are taken over
 ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "gelu": "gelu", "silu": "swiglu"}
 SIDES = {
-    "encoder": Names(
+    "encoder": SideNames(
         "encoder.transformer",
         "encoder.layer_norm",
         "layer_norm",
@@ -38,7 +38,7 @@ SIDES = {
         "feed_forward.w_2",
         "feed_forward.w_3",
     ),
-    "decoder": Names(
+    "decoder": SideNames(
         "decoder.transformer_layers",
         "decoder.layer_norm",
         "layer_norm_1",
@@ -78,7 +78,7 @@ def recognises(path: Path) -> bool:
     return any(mark in program for mark in MARKS)
 
 
-def read(given: Given) -> Parts:
+def read(given: CheckpointHints) -> RunParts:
     """The run of a checkpoint.
 
     Raises:
@@ -90,7 +90,7 @@ def read(given: Given) -> Parts:
         choice(model.options, name, model.place, *known)
     settings, embedding, origins = _parts(model)
     smoothing = number(model.options, "label_smoothing", model.place, usual=0.0)
-    texts = Texts(model.tokens, (PAD, UNKNOWN, model.start, END))
+    texts = ModelVocabularies(model.tokens, (PAD, UNKNOWN, model.start, END))
     return run_of(
         given, texts, model.tensors, (settings | {"smoothing": smoothing}, embedding, origins), model.place
     )
@@ -99,7 +99,7 @@ def read(given: Given) -> Parts:
 KIT = Kit("OpenNMT-py", "a file such as model_step_100000.pt", recognises, read)
 
 
-def _parts(model: Model) -> tuple[dict[str, Any], dict[str, Any], dict[str, Origin]]:
+def _parts(model: OpenNMTModel) -> tuple[dict[str, Any], dict[str, Any], dict[str, TensorOrigin]]:
     """Encoder and decoder, the embedding, and the source of each tensor."""
     options, place = model.options, model.place
     tied = bool(options.get("share_decoder_embeddings", False))
@@ -132,7 +132,7 @@ def _parts(model: Model) -> tuple[dict[str, Any], dict[str, Any], dict[str, Orig
     return settings, embedding, origins
 
 
-def _positions(form: Form, side: str) -> dict[str, Origin]:
+def _positions(form: SideSettings, side: str) -> dict[str, TensorOrigin]:
     """The table of positions that Weft does not compute itself."""
     if form.positions != "learned":
         return {}
@@ -140,7 +140,7 @@ def _positions(form: Form, side: str) -> dict[str, Origin]:
     return tensor(f"{side}.positions.table.weight", name, lambda waves: waves[: form.max_length, 0])
 
 
-def _form(model: Model) -> Form:
+def _form(model: OpenNMTModel) -> SideSettings:
     """The settings of a Transformer."""
     options, place = model.options, model.place
     word = choice(options, "pos_ffn_activation_fn", place, *ACTIVATIONS)
@@ -154,7 +154,7 @@ def _form(model: Model) -> Form:
     places: dict[int, Positions] = {0: "none", -1: "rotary", -2: "alibi"}
     if waves:
         places[0] = "learned" if order == concatenated else "sinusoidal"
-    return Form(
+    return SideSettings(
         num_heads=int(number(options, "heads", place, usual=8)),
         norm_kind="rms" if kind == "rms" else "layer",
         norm_epsilon=float(number(options, "norm_eps", place, usual=1e-6)),

@@ -19,7 +19,7 @@ from weft.importing.kits.reading import rate, table, tensors
 PAD, UNKNOWN, START, END = "<blank>", "<unk>", "<s>", "</s>"
 
 
-class Model(NamedTuple):
+class OpenNMTModel(NamedTuple):
     """A checkpoint."""
 
     options: dict[str, Any]
@@ -38,7 +38,7 @@ class Model(NamedTuple):
         return rate(self.options, name, self.place, usual)
 
 
-def checkpoint(path: Path) -> Model:
+def checkpoint(path: Path) -> OpenNMTModel:
     """Read a checkpoint.
 
     Raises:
@@ -61,7 +61,7 @@ def checkpoint(path: Path) -> Model:
         )
     tokens = _tokens(vocabulary, "src", place), _tokens(vocabulary, "tgt", place)
     renamed = {_renamed(name): one for name, one in found.items()}
-    return Model(options, renamed, tokens, str(vocabulary.get("decoder_start_token", START)), place)
+    return OpenNMTModel(options, renamed, tokens, str(vocabulary.get("decoder_start_token", START)), place)
 
 
 def _beside(path: Path) -> dict[str, Tensor]:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError
-from weft.importing.checkpoint import Origin
+from weft.importing.checkpoint import TensorOrigin
 from weft.importing.kits.mapping import cell_of, layer_of, recurrent, zeros
 from weft.importing.kits.reading import choice
 from weft.importing.names import plain, tensor
@@ -20,7 +20,7 @@ SCORES = {"general": "bilinear", "dot": "dot", "mlp": "additive"}
 
 def encoder(
     tensors: Mapping[str, Tensor], options: dict[str, Any], dropout: float, place: str
-) -> tuple[dict[str, Any], dict[str, Origin]]:
+) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
     """The recipe's settings of the encoder, and the source of each of its tensors.
 
     Args:
@@ -36,7 +36,7 @@ def encoder(
     kind = _kind(options, place)
     both = choice(options, "encoder_type", place, "rnn", "brnn") == "brnn"
     layers = _count(tensors, "encoder.rnn.weight_hh_l{}", place)
-    origins: dict[str, Origin] = {}
+    origins: dict[str, TensorOrigin] = {}
     for layer in range(layers):
         origins |= recurrent(f"encoder.stack.forwards.{layer}", layer_of("encoder.rnn", layer), kind)
         if both:
@@ -54,7 +54,7 @@ def encoder(
 
 def decoder(
     tensors: Mapping[str, Tensor], options: dict[str, Any], dropout: float, place: str
-) -> tuple[dict[str, Any], dict[str, Origin]]:
+) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
     """The decoder's settings and the source of each of its tensors; the arguments are those of `encoder`.
 
     Raises:
@@ -70,7 +70,7 @@ def decoder(
     layers = _count(
         tensors, "decoder.rnn.layers.{}.weight_hh" if feeding else "decoder.rnn.weight_hh_l{}", place
     )
-    origins: dict[str, Origin] = {}
+    origins: dict[str, TensorOrigin] = {}
     for layer in range(layers):
         theirs = cell_of(f"decoder.rnn.layers.{layer}") if feeding else layer_of("decoder.rnn", layer)
         origins |= recurrent(f"decoder.stack.forwards.{layer}", theirs, kind)
@@ -111,7 +111,7 @@ def _count(tensors: Mapping[str, Tensor], pattern: str, place: str) -> int:
     return count
 
 
-def _attention(score: str, size: int) -> dict[str, Origin]:
+def _attention(score: str, size: int) -> dict[str, TensorOrigin]:
     """The score, and the readout W [c; h], in which ours has h first."""
     theirs, ours = "decoder.attn", "decoder.attention.score"
     found = tensor("decoder.readout.0.weight", f"{theirs}.linear_out.weight", _swapped)
@@ -128,12 +128,12 @@ def _attention(score: str, size: int) -> dict[str, Origin]:
     return found
 
 
-def _bridge(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Origin]:
+def _bridge(tensors: Mapping[str, Tensor], kind: str) -> dict[str, TensorOrigin]:
     """One map of all layers for h, another for c.
 
     With a bidirectional encoder, theirs maps each half of the states with the same weights.
     """
-    found: dict[str, Origin] = {}
+    found: dict[str, TensorOrigin] = {}
     both = "encoder.rnn.weight_hh_l0_reverse" in tensors
 
     def weight(matrix: Tensor) -> Tensor:

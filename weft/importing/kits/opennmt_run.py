@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.checkpoint import Origin
+from weft.importing.checkpoint import TensorOrigin
 from weft.importing.kits import vocabularies
-from weft.importing.kits.assembling import Translator, assembled
-from weft.importing.kits.kit import Given, sides
+from weft.importing.kits.assembling import ToolkitTranslator, assembled
+from weft.importing.kits.kit import CheckpointHints, sides
 from weft.importing.kits.mapping import LOGITS, SOURCE, TARGET, zeros
-from weft.importing.kits.vocabularies import Found
+from weft.importing.kits.vocabularies import RunVocabulary
 from weft.importing.names import tensor
-from weft.importing.writing import Parts
+from weft.importing.writing import RunParts
 
 DECODING = {"search": "beam", "beam": 5, "length_penalty": 1.0, "max_ratio": 1.25, "max_extra": 5}
 """The search of onmt_translate and `eole predict` without options."""
@@ -27,26 +27,26 @@ JOINER = "\uffed"
 HEAD, BIAS = "generator.weight", "generator.bias"
 
 
-class Texts(NamedTuple):
+class ModelVocabularies(NamedTuple):
     """The vocabularies of a model."""
 
     tokens: tuple[list[str], list[str]]  # of the source and the target
     symbols: tuple[str, str, str, str]  # padding, unknown, the start of a target, the end
 
 
-Mapped = tuple[dict[str, Any], dict[str, Any], dict[str, Origin]]
+Mapped = tuple[dict[str, Any], dict[str, Any], dict[str, TensorOrigin]]
 """The recipe's section `model`, its embedding, and the source of each tensor."""
 
 
 def run_of(
-    given: Given,
-    texts: Texts,
+    given: CheckpointHints,
+    texts: ModelVocabularies,
     tensors: Mapping[str, Tensor],
     parts: Mapped,
     place: str,
     *,
     spare: tuple[str, ...] = COMPUTED,
-) -> Parts:
+) -> RunParts:
     """The parts of a run.
 
     Args:
@@ -65,12 +65,14 @@ def run_of(
         raise ConfigError(f"{given.path}: already contains its vocabularies; leave out --vocabulary")
     settings, embedding, origins = parts
     found = _vocabulary(given, texts, place, 0), _vocabulary(given, texts, place, 1)
-    return assembled(given, Translator(settings, embedding, origins, tensors, place, DECODING, spare), found)
+    return assembled(
+        given, ToolkitTranslator(settings, embedding, origins, tensors, place, DECODING, spare), found
+    )
 
 
 def tables(
     tensors: Mapping[str, Tensor], source: str, target: str, place: str, *, tied: bool
-) -> dict[str, Origin]:
+) -> dict[str, TensorOrigin]:
     """The sources of the embedding tables and of the output layer; tables that are shared may be there once.
 
     Args:
@@ -108,7 +110,7 @@ def _first(tensors: Mapping[str, Tensor], *names: str) -> str:
     return next((name for name in names if name in tensors), names[0])
 
 
-def _vocabulary(given: Given, texts: Texts, place: str, one: int) -> Found:
+def _vocabulary(given: CheckpointHints, texts: ModelVocabularies, place: str, one: int) -> RunVocabulary:
     """The vocabulary of the source (0) or the target (1): pieces of --subwords, or words between spaces."""
     tokens = texts.tokens[one]
     special = vocabularies.special(tokens, texts.symbols)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError
-from weft.importing.checkpoint import Origin
+from weft.importing.checkpoint import TensorOrigin
 from weft.importing.families.rotations import paired
 from weft.nn.norms import NormKind
 from weft.nn.positions import Positions
@@ -21,7 +21,7 @@ from weft.nn.transformer import GATED, Activation
 Change = Callable[[Tensor], Tensor]
 
 
-class Names(NamedTuple):
+class SideNames(NamedTuple):
     """Names of the tensors of one side."""
 
     layers: str  # before the number of a layer
@@ -35,7 +35,7 @@ class Names(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Form:
+class SideSettings:
     """The settings of one side.
 
     Args:
@@ -61,8 +61,8 @@ class Form:
 
 
 def transformer(
-    tensors: Mapping[str, Tensor], side: str, names: Names, form: Form, place: str
-) -> tuple[dict[str, Any], dict[str, Origin]]:
+    tensors: Mapping[str, Tensor], side: str, names: SideNames, form: SideSettings, place: str
+) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
     """The recipe's settings of an encoder or a decoder, and the source of each of its tensors.
 
     Args:
@@ -82,7 +82,7 @@ class _Side:
     """An encoder or a decoder while it is mapped."""
 
     def __init__(
-        self, tensors: Mapping[str, Tensor], side: str, names: Names, form: Form, place: str
+        self, tensors: Mapping[str, Tensor], side: str, names: SideNames, form: SideSettings, place: str
     ) -> None:
         self.tensors, self.side, self.names, self.form, self.place = tensors, side, names, form, place
         first = f"{names.layers}.0."
@@ -112,7 +112,7 @@ class _Side:
             )
         return rows // count
 
-    def found(self) -> tuple[dict[str, Any], dict[str, Origin]]:
+    def found(self) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
         """The settings and the origins."""
         names, form = self.names, self.form
         origins = self.norm(f"{self.side}.last_norm", names.last_norm)
@@ -163,18 +163,18 @@ class _Side:
             "attention_dropout": form.attention_dropout,
         } | ({"heads": heads} if heads else {})
 
-    def norm(self, ours: str, theirs: str) -> dict[str, Origin]:
+    def norm(self, ours: str, theirs: str) -> dict[str, TensorOrigin]:
         """A norm; RMSNorm has no bias."""
-        found = {f"{ours}.weight": Origin((f"{theirs}.weight",), _same)}
+        found = {f"{ours}.weight": TensorOrigin((f"{theirs}.weight",), _same)}
         if self.form.norm_kind == "layer" and self.bias:
-            found |= {f"{ours}.bias": Origin((f"{theirs}.bias",), _same)}
+            found |= {f"{ours}.bias": TensorOrigin((f"{theirs}.bias",), _same)}
         return found
 
-    def linear(self, ours: str, *theirs: str, change: tuple[Change, ...] = ()) -> dict[str, Origin]:
+    def linear(self, ours: str, *theirs: str, change: tuple[Change, ...] = ()) -> dict[str, TensorOrigin]:
         """Linear layers, one above the other; `change` reorders or repeats the rows of each."""
         changes = change or (_same,) * len(theirs)
         weights = tuple(f"{name}.weight" for name in theirs)
-        found = {f"{ours}.weight": Origin(weights, _joined(changes))}
+        found = {f"{ours}.weight": TensorOrigin(weights, _joined(changes))}
         if not self.bias:
             return found
         parts = []
@@ -187,9 +187,9 @@ class _Side:
             rest = iter(there)
             return torch.cat([make(next(rest)) if name else torch.zeros(rows) for name, make, rows in parts])
 
-        return found | {f"{ours}.bias": Origin(tuple(name for name, _, _ in parts if name), biases)}
+        return found | {f"{ours}.bias": TensorOrigin(tuple(name for name, _, _ in parts if name), biases)}
 
-    def heads(self, ours: str, theirs: str) -> dict[str, Origin]:
+    def heads(self, ours: str, theirs: str) -> dict[str, TensorOrigin]:
         """Self-attention, whose queries and keys may be rotated."""
         turn: list[Change] = [_same, _same]
         if self.form.positions == "rotary" and not self.form.interleaved:
@@ -201,7 +201,7 @@ class _Side:
             **self.linear(f"{ours}.out", f"{theirs}.final_linear"),
         }
 
-    def cross(self, ours: str, theirs: str) -> dict[str, Origin]:
+    def cross(self, ours: str, theirs: str) -> dict[str, TensorOrigin]:
         """Cross-attention; ours has keys and values for each head, so that shared ones are repeated."""
         times = self.form.num_heads // self.shared
 

@@ -13,12 +13,12 @@ from typing import Any
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
 from weft.importing.kits import vocabularies
-from weft.importing.kits.assembling import Translator, assembled
-from weft.importing.kits.kit import Given, Kit, beside, sides
+from weft.importing.kits.assembling import ToolkitTranslator, assembled
+from weft.importing.kits.kit import CheckpointHints, Kit, beside, sides
 from weft.importing.kits.reading import choice, number, tensors, yaml
-from weft.importing.kits.sockeye_parts import SIDES, Model, origins_of
-from weft.importing.kits.vocabularies import Found
-from weft.importing.writing import Parts
+from weft.importing.kits.sockeye_parts import SIDES, SockeyeModel, origins_of
+from weft.importing.kits.vocabularies import RunVocabulary
+from weft.importing.writing import RunParts
 from weft.store import jsonfile
 
 SETTINGS, BEST = "config", "params.best"
@@ -37,7 +37,7 @@ def recognises(path: Path) -> bool:
         return False
 
 
-def read(given: Given) -> Parts:
+def read(given: CheckpointHints) -> RunParts:
     """The run of a model directory, or of one of its files of parameters.
 
     Raises:
@@ -52,7 +52,7 @@ def read(given: Given) -> Parts:
             f"{weights}: expected float weights, got int8; sockeye-quantize keeps the float ones as "
             "params.best.float32 and config.float32, so put these back"
         )
-    model = Model(
+    model = SockeyeModel(
         config, tensors(torchfile.read(weights), "", str(weights)), str(folder / SETTINGS), str(weights)
     )
     _check(model)
@@ -63,7 +63,7 @@ def read(given: Given) -> Parts:
         for name, one in model.state.items()
         if not name.startswith(AUXILIARY) and "traced" not in name
     }
-    translator = Translator(
+    translator = ToolkitTranslator(
         ours,
         _embedding(model),
         origins,
@@ -78,7 +78,7 @@ def read(given: Given) -> Parts:
 KIT = Kit("Sockeye", "a directory with config and params.best", recognises, read)
 
 
-def _check(model: Model) -> None:
+def _check(model: SockeyeModel) -> None:
     """Refuse what a recipe cannot say."""
     config, place = model.config, model.place
     data = model.section("data")
@@ -93,7 +93,7 @@ def _check(model: Model) -> None:
         choice(section, "block_prepended_cross_attention", place, False)
 
 
-def _embedding(model: Model) -> dict[str, Any]:
+def _embedding(model: SockeyeModel) -> dict[str, Any]:
     """The recipe's settings of both tables."""
     section, place = model.section("embed_target"), model.place
     size = number(model.section("encoder"), "model_size", place)
@@ -111,7 +111,7 @@ def _embedding(model: Model) -> dict[str, Any]:
     }
 
 
-def _longest(model: Model) -> dict[str, Any]:
+def _longest(model: SockeyeModel) -> dict[str, Any]:
     """How long a translation may be: two standard deviations longer than in training."""
     data = model.section("data").get("data_statistics")
     found = [data.get(f"length_ratio_{name}") for name in ("mean", "std")] if isinstance(data, dict) else []
@@ -121,7 +121,7 @@ def _longest(model: Model) -> dict[str, Any]:
     return {"max_ratio": max(1.0, ratios[0] + 2 * ratios[1]), "max_extra": 1}
 
 
-def _vocabulary(given: Given, folder: Path, model: Model, one: int) -> Found:
+def _vocabulary(given: CheckpointHints, folder: Path, model: SockeyeModel, one: int) -> RunVocabulary:
     """The vocabulary of the source (0) or the target (1)."""
     side, _, short = SIDES[one]
     chosen = sides(given.vocabulary, "vocabulary")

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.checkpoint import Origin
+from weft.importing.checkpoint import TensorOrigin
 from weft.importing.kits.mapping import zeros
 from weft.importing.kits.reading import choice, layers, number, table
 from weft.importing.names import plain, tensor
@@ -17,7 +17,7 @@ ORDERS = {("n", "dr"): "before", ("n", "r"): "before", ("", "drn"): "after", (""
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish1": "silu"}
 
 
-class Model(NamedTuple):
+class SockeyeModel(NamedTuple):
     """A model directory."""
 
     config: dict[str, Any]
@@ -30,7 +30,7 @@ class Model(NamedTuple):
         return table(self.config, f"config_{name}", self.place)
 
 
-def origins_of(model: Model) -> tuple[dict[str, Any], dict[str, Origin]]:
+def origins_of(model: SockeyeModel) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
     """The recipe's section `model`, and the source of each of its tensors.
 
     Raises:
@@ -49,7 +49,7 @@ def origins_of(model: Model) -> tuple[dict[str, Any], dict[str, Origin]]:
     return settings, origins
 
 
-def _side(model: Model, side: str) -> tuple[dict[str, Any], dict[str, Origin]]:
+def _side(model: SockeyeModel, side: str) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
     """The encoder or the decoder."""
     section, place = model.section(side), model.place
     size, num_heads = number(section, "model_size", place), number(section, "attention_heads", place)
@@ -71,7 +71,7 @@ def _side(model: Model, side: str) -> tuple[dict[str, Any], dict[str, Origin]]:
         if hybrid:
             cell = "cell"
             origins |= {
-                f"{ours}.cell.weight_x": Origin(
+                f"{ours}.cell.weight_x": TensorOrigin(
                     (f"{theirs}.{own}.forget_gate.weight", f"{theirs}.{own}.linear.weight"), _joined
                 ),
                 **tensor(f"{ours}.cell.bias", f"{theirs}.{own}.forget_gate.bias"),
@@ -127,7 +127,7 @@ def _activation(section: dict[str, Any], place: str) -> str:
 
 def _attention(
     ours: str, theirs: str, size: int, num_heads: int, *, cross: bool = False
-) -> dict[str, Origin]:
+) -> dict[str, TensorOrigin]:
     """Attention without biases, whose keys and values are interleaved by heads in a file."""
 
     def separated(rows: Tensor) -> Tensor:
@@ -135,13 +135,13 @@ def _attention(
         return each.transpose(0, 1).reshape(rows.shape)
 
     inputs = {
-        f"{ours}.query.weight": Origin((f"{theirs}.ff_q.weight",), torch.clone),
-        f"{ours}.key_value.weight": Origin((f"{theirs}.ff_kv.weight",), separated),
+        f"{ours}.query.weight": TensorOrigin((f"{theirs}.ff_q.weight",), torch.clone),
+        f"{ours}.key_value.weight": TensorOrigin((f"{theirs}.ff_kv.weight",), separated),
     }
     if not cross:
         inputs = {
-            f"{ours}.query.weight": Origin((f"{theirs}.ff_in.weight",), lambda rows: rows[:size]),
-            f"{ours}.key_value.weight": Origin(
+            f"{ours}.query.weight": TensorOrigin((f"{theirs}.ff_in.weight",), lambda rows: rows[:size]),
+            f"{ours}.key_value.weight": TensorOrigin(
                 (f"{theirs}.ff_in.weight",), lambda rows: separated(rows[size:])
             ),
         }
@@ -154,17 +154,17 @@ def _attention(
     }
 
 
-def _network(ours: str, theirs: str, *, gated: bool) -> dict[str, Origin]:
+def _network(ours: str, theirs: str, *, gated: bool) -> dict[str, TensorOrigin]:
     if not gated:
         return {**plain(f"{ours}.first", f"{theirs}.ff1"), **plain(f"{ours}.second", f"{theirs}.ff2")}
     first = {
-        f"{ours}.first.{part}": Origin((f"{theirs}.ff1.{part}", f"{theirs}.linear.{part}"), _joined)
+        f"{ours}.first.{part}": TensorOrigin((f"{theirs}.ff1.{part}", f"{theirs}.linear.{part}"), _joined)
         for part in ("weight", "bias")
     }
     return {**first, **plain(f"{ours}.second", f"{theirs}.ff2")}
 
 
-def _normed(ours: str, theirs: str, sublayer: str, norm: str) -> dict[str, Origin]:
+def _normed(ours: str, theirs: str, sublayer: str, norm: str) -> dict[str, TensorOrigin]:
     return plain(ours, f"{theirs}.{'pre' if norm == 'before' else 'post'}_{sublayer}.layer_norm")
 
 

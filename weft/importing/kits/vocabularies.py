@@ -30,7 +30,7 @@ class Special(NamedTuple):
     end: int
 
 
-class Found(NamedTuple):
+class RunVocabulary(NamedTuple):
     """A vocabulary of a run."""
 
     vocabulary: Vocabulary
@@ -44,7 +44,7 @@ def special(tokens: Sequence[str], names: Sequence[str]) -> Special:
 
 def from_words(
     tokens: Sequence[str], special: Special, *, framed: bool, normaliser: Any = None, characters: bool = False
-) -> Found:
+) -> RunVocabulary:
     """Words between spaces, or characters with \u2581 for a space.
 
     Args:
@@ -83,7 +83,7 @@ def from_codes(
     framed: bool,
     normaliser: Any = None,
     joiner: str = JOINER,
-) -> Found:
+) -> RunVocabulary:
     """Byte-pair encoding inside words, as subword-nmt and fastBPE apply it.
 
     Args:
@@ -135,7 +135,7 @@ def from_model(
     framed: bool,
     lowercase: bool = False,
     restricted: bool = False,
-) -> Found:
+) -> RunVocabulary:
     """Pieces of a SentencePiece model, numbered by the toolkit's list; other pieces are unknown.
 
     Args:
@@ -152,7 +152,7 @@ def from_model(
     order = _order(len(tokens), special)
     names = [*SPECIALS, *(tokens[number] for number in order[4:])]
     cut = read_model(model)._replace(restricted=restricted)
-    return Found(SentencePieces(cut, names, framed=framed, lowercase=lowercase), order)
+    return RunVocabulary(SentencePieces(cut, names, framed=framed, lowercase=lowercase), order)
 
 
 def from_subwords(
@@ -163,7 +163,7 @@ def from_subwords(
     framed: bool,
     normaliser: Any = None,
     place: Path | None = None,
-) -> Found:
+) -> RunVocabulary:
     """Words if there is no file of subwords; otherwise pieces of its BPE codes or SentencePiece model.
 
     Args:
@@ -249,7 +249,7 @@ def _imported(
     *,
     framed: bool,
     normaliser: Any,
-) -> Found:
+) -> RunVocabulary:
     """A vocabulary from the parts of a tokenizer.json."""
     order = _order(len(tokens), special)
     content: dict[str, Any] = {
@@ -265,7 +265,7 @@ def _imported(
     }
     if framed:
         content = with_symbols(content, [], [special.end])
-    return Found(Imported(content, order, framed=framed, known=len(tokens)), order)
+    return RunVocabulary(Imported(content, order, framed=framed, known=len(tokens)), order)
 
 
 def normaliser(*, lowercase: bool = False, steps: Sequence[Any] = ()) -> dict[str, Any] | None:

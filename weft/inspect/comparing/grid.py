@@ -14,7 +14,7 @@ MOST = 100
 """Maximum number of variants per command."""
 
 
-class Variant(NamedTuple):
+class GridVariant(NamedTuple):
     """One combination."""
 
     name: str  # such as cell=lstm,seed=2
@@ -22,7 +22,7 @@ class Variant(NamedTuple):
     group: str  # the name without the seed: runs of one group are repetitions
 
 
-def variants(grids: Sequence[str]) -> list[Variant]:
+def variants(grids: Sequence[str]) -> list[GridVariant]:
     """Every combination of KEY=VALUE,VALUE; keys joined by + change together.
 
     Raises:
@@ -54,7 +54,7 @@ def variants(grids: Sequence[str]) -> list[Variant]:
     return found
 
 
-def _variant(chosen: Sequence[tuple[list[str], str]], whole: bool) -> Variant:
+def _variant(chosen: Sequence[tuple[list[str], str]], whole: bool) -> GridVariant:
     parts = {
         tuple(keys): ",".join(f"{key}={value}" for key in keys)
         if whole
@@ -63,7 +63,7 @@ def _variant(chosen: Sequence[tuple[list[str], str]], whole: bool) -> Variant:
     }
     rivals = [part for keys, part in parts.items() if not all(map(SEED.search, keys))]
     changes = tuple(f"{key}={value}" for keys, value in chosen for key in keys)
-    return Variant(",".join(parts.values()), changes, ",".join(rivals) or "the recipe")
+    return GridVariant(",".join(parts.values()), changes, ",".join(rivals) or "the recipe")
 
 
 def split(text: str) -> list[str]:

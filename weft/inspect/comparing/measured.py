@@ -30,7 +30,7 @@ VERSION = 4
 """Version of the stored facts; older ones are measured again."""
 
 
-class Measured(NamedTuple):
+class RunFacts(NamedTuple):
     """The facts about a run, as plain numbers, lists and tables."""
 
     name: str
@@ -55,7 +55,7 @@ class Measured(NamedTuple):
     variant: str = ""  # runs of one variant differ only in their seed
 
 
-def measured(opened: LoadedRun, name: str, kept: Path, text: str | None) -> Measured:
+def measured(opened: LoadedRun, name: str, kept: Path, text: str | None) -> RunFacts:
     """Measure a run, or read its facts from `kept` if they belong to this model.
 
     Args:
@@ -70,7 +70,7 @@ def measured(opened: LoadedRun, name: str, kept: Path, text: str | None) -> Meas
         if before["fingerprint"] == fingerprint:
             proof = before["evidence"]
             before["evidence"] = None if proof is None else Evidence(**proof)
-            return Measured(**before)._replace(name=name)
+            return RunFacts(**before)._replace(name=name)
     except (OSError, ValueError, KeyError, TypeError):
         pass
     found = _measure(opened, name, text)._replace(fingerprint=fingerprint)
@@ -107,7 +107,7 @@ def saved_bytes(opened: LoadedRun, subject: Inspected) -> int | None:
     return sum(sizes.values())
 
 
-def _measure(opened: LoadedRun, name: str, text: str | None) -> Measured:
+def _measure(opened: LoadedRun, name: str, text: str | None) -> RunFacts:
     model, events = opened.model, read(opened.path / "metrics.jsonl")
     tested, proof = "no test split", None
     scores: list[dict[str, Any]] = []
@@ -131,7 +131,7 @@ def _measure(opened: LoadedRun, name: str, text: str | None) -> Measured:
         ]
         for row in lengths
     ]
-    return Measured(
+    return RunFacts(
         name=name,
         task=opened.name,
         about=opened.task.about(),

@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from weft.inspect.comparing.measured import Measured
-from weft.inspect.comparing.variants import Group, columns, gathered, significance
-from weft.inspect.page.html import Head, document
+from weft.inspect.comparing.measured import RunFacts
+from weft.inspect.comparing.variants import VariantRuns, columns, gathered, significance
+from weft.inspect.page.html import PageHead, document
 from weft.inspect.views.view import Block, chart, said, series
 from weft.metrics.bootstrap import RESAMPLES
 from weft.version import __version__
@@ -28,7 +28,7 @@ BRACKETS = (
 TESTED = ["verdict", "metric", "difference from the best [95 %]", "p"]
 
 
-def charts(runs: Sequence[Measured]) -> list[tuple[str, list[Block]]]:
+def charts(runs: Sequence[RunFacts]) -> list[tuple[str, list[Block]]]:
     """Scores by length, learning curves and gradient reach, one line per run."""
     found: list[tuple[str, list[Block]]] = []
     lengths = [run for run in runs if any(row[2] is not None for row in run.by_length)]
@@ -69,12 +69,12 @@ def _or_nan(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _reaches(runs: Sequence[Measured], place: str) -> list[Block]:
+def _reaches(runs: Sequence[RunFacts], place: str) -> list[Block]:
     """A line for each run with a cell at this place."""
     return [series(run.name, *run.reach[cell]) for run in runs for cell in run.reach if _place(cell) == place]
 
 
-def page(runs: Sequence[Measured], title: str) -> str:
+def page(runs: Sequence[RunFacts], title: str) -> str:
     """The report as a self-contained HTML file."""
     groups = gathered(runs)
     head, table = _table_of(groups)
@@ -88,7 +88,7 @@ def page(runs: Sequence[Measured], title: str) -> str:
         words = [said(PAIRED), *([] if _repeated(groups) else [said(ONE_SEED)])]
         sections.append(("Significance", [*words, {"kind": "table", "head": TESTED, "rows": cells}]))
     if _repeated(groups):
-        head, table = _table_of([Group(run.name, [run]) for run in runs])
+        head, table = _table_of([VariantRuns(run.name, [run]) for run in runs])
         rows = [[one for one, _ in row] for row in table]
         sections.append(("Each run", [{"kind": "table", "head": head, "rows": rows}]))
     sections += charts(runs)
@@ -99,10 +99,10 @@ def page(runs: Sequence[Measured], title: str) -> str:
         )
     )
     facts = [("task", f"{runs[0].task}, {runs[0].about}"), ("runs", str(len(runs))), ("Weft", __version__)]
-    return document(Head(title, facts), sections)
+    return document(PageHead(title, facts), sections)
 
 
-def markdown(runs: Sequence[Measured], title: str) -> str:
+def markdown(runs: Sequence[RunFacts], title: str) -> str:
     """The report as Markdown: the tables, and the last values of the curves."""
     groups = gathered(runs)
     head, table = _table_of(groups)
@@ -113,7 +113,7 @@ def markdown(runs: Sequence[Measured], title: str) -> str:
         words = PAIRED if _repeated(groups) else f"{PAIRED} {ONE_SEED}"
         lines += ["", "## Significance", "", words, "", *_table(TESTED, [list(one) for one in tested])]
     if _repeated(groups):
-        head, table = _table_of([Group(run.name, [run]) for run in runs])
+        head, table = _table_of([VariantRuns(run.name, [run]) for run in runs])
         rows = [[one for one, _ in row] for row in table]
         lines += ["", "## Each run", "", *_table(head, rows)]
     lengths = [run for run in runs if run.by_length]
@@ -138,11 +138,11 @@ def markdown(runs: Sequence[Measured], title: str) -> str:
     return "\n".join(lines)
 
 
-def _repeated(groups: Sequence[Group]) -> bool:
+def _repeated(groups: Sequence[VariantRuns]) -> bool:
     return any(len(group.runs) > 1 for group in groups)
 
 
-def _table_of(groups: Sequence[Group]) -> tuple[list[str], list[list[tuple[str, bool]]]]:
+def _table_of(groups: Sequence[VariantRuns]) -> tuple[list[str], list[list[tuple[str, bool]]]]:
     """The head and the rows: for each variant its values and whether each is the best; then baselines."""
     known = columns(groups)
     repeated = _repeated(groups)
@@ -158,7 +158,7 @@ def _table_of(groups: Sequence[Group]) -> tuple[list[str], list[list[tuple[str, 
     return head, rows
 
 
-def _signatures(runs: Sequence[Measured]) -> list[list[str]]:
+def _signatures(runs: Sequence[RunFacts]) -> list[list[str]]:
     rows = []
     for run in runs:
         rows += [

@@ -8,21 +8,21 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from weft.inspect.comparing.measured import Measured
+from weft.inspect.comparing.measured import RunFacts
 from weft.metrics.repeated import compare_repeated
 
 NORMAL = 1.96
 """Standard errors on each side that cover 95 % of a normal distribution."""
 
 
-class Group(NamedTuple):
+class VariantRuns(NamedTuple):
     """The runs of one variant."""
 
     name: str
-    runs: list[Measured]
+    runs: list[RunFacts]
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """The value of a variant in a column: the mean over its runs."""
 
     value: float | None
@@ -31,11 +31,11 @@ class Cell(NamedTuple):
     shown: str
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A quantity in which variants are compared."""
 
     name: str
-    cells: list[Cell]
+    cells: list[TableCell]
     higher_is_better: bool | None  # None: neither is better
     baselines: dict[str, float]  # empty unless it is a score
 
@@ -72,13 +72,13 @@ class Tested(NamedTuple):
     p_value: str
 
 
-def gathered(runs: Sequence[Measured]) -> list[Group]:
+def gathered(runs: Sequence[RunFacts]) -> list[VariantRuns]:
     """The variants in order, each with its runs."""
     names = dict.fromkeys(run.variant or run.name for run in runs)
-    return [Group(name, [run for run in runs if (run.variant or run.name) == name]) for name in names]
+    return [VariantRuns(name, [run for run in runs if (run.variant or run.name) == name]) for name in names]
 
 
-def columns(groups: Sequence[Group]) -> list[Column]:
+def columns(groups: Sequence[VariantRuns]) -> list[TableColumn]:
     """All columns of the comparison, scores first."""
     runs = [run for group in groups for run in group.runs]
     found = []
@@ -90,8 +90,8 @@ def columns(groups: Sequence[Group]) -> list[Column]:
             for key, value in one["baselines"].items():
                 lowest.setdefault(key, []).append(value)
         means = {key: fmean(values) for key, values in lowest.items()}
-        found.append(Column(name, [_score(row) for row in rows], known[0]["higher_is_better"], means))
-    plain: list[tuple[str, Callable[[Measured], float | None], str, bool | None]] = [
+        found.append(TableColumn(name, [_score(row) for row in rows], known[0]["higher_is_better"], means))
+    plain: list[tuple[str, Callable[[RunFacts], float | None], str, bool | None]] = [
         ("parameters", lambda run: run.parameters, "{:,.0f}", False),
         ("weights, MiB", lambda run: run.weight_bytes / 2**20, "{:.2f}", False),
         ("memory for the backward pass of one example, MiB", _saved, "{:.2f}", False),
@@ -103,11 +103,11 @@ def columns(groups: Sequence[Group]) -> list[Column]:
     for title, value, form, better in plain:
         cells = [_plain([value(run) for run in group.runs], form) for group in groups]
         if any(cell.value is not None for cell in cells):
-            found.append(Column(title, cells, better, {}))
+            found.append(TableColumn(title, cells, better, {}))
     return found
 
 
-def significance(groups: Sequence[Group]) -> list[Tested]:
+def significance(groups: Sequence[VariantRuns]) -> list[Tested]:
     """Test the best variant by its main score against each other, over seeds and items."""
     known = [group for group in groups if all(run.evidence for run in group.runs)]
     if len(known) < 2:
@@ -124,7 +124,7 @@ def significance(groups: Sequence[Group]) -> list[Tested]:
     return [_tested(best, group) for group in known if group is not best]
 
 
-def _tested(best: Group, other: Group) -> Tested:
+def _tested(best: VariantRuns, other: VariantRuns) -> Tested:
     proofs = [[run.evidence for run in group.runs if run.evidence] for group in (other, best)]
     same = {(proof.items, proof.name) for side in proofs for proof in side}
     metric = proofs[1][0].metric
@@ -141,49 +141,51 @@ def _tested(best: Group, other: Group) -> Tested:
     return Tested(words, metric.name, shown, f"{found.p_value:.4g}")
 
 
-def _main(run: Measured) -> float:
+def _main(run: RunFacts) -> float:
     assert run.evidence is not None
     return float(run.evidence.metric.value(run.evidence.rows.sum(0)))
 
 
-def _named(run: Measured, name: str) -> dict[str, Any] | None:
+def _named(run: RunFacts, name: str) -> dict[str, Any] | None:
     return next((one for one in run.scores if one["name"] == name), None)
 
 
-def _score(row: Sequence[dict[str, Any] | None]) -> Cell:
+def _score(row: Sequence[dict[str, Any] | None]) -> TableCell:
     """The mean over seeds, with an interval that includes the spread over seeds and over test items."""
     known = [one for one in row if one is not None]
     if not known:
-        return Cell(None, None, None, "")
+        return TableCell(None, None, None, "")
     values = [one["value"] for one in known]
     value, form = fmean(values), _form(fmean(values))
     if any(one["low"] is None or one["high"] is None for one in known):
-        return Cell(value, None, None, f"{value:{form}}")
+        return TableCell(value, None, None, f"{value:{form}}")
     if len(known) == 1:
         low, high = known[0]["low"], known[0]["high"]
-        return Cell(value, low, high, f"{value:{form}} [{low:{form}}, {high:{form}}]")
+        return TableCell(value, low, high, f"{value:{form}} [{low:{form}}, {high:{form}}]")
     items = fmean((one["high"] - one["low"]) / 2 for one in known)
     half = math.hypot(items, NORMAL * stdev(values) / math.sqrt(len(values)))
     low, high = value - half, value + half
     low = max(low, 0.0) if min(values) >= 0 else low  # such a score has no values below 0
-    return Cell(value, low, high, f"{value:{form}} ± {stdev(values):{form}} [{low:{form}}, {high:{form}}]")
+    return TableCell(
+        value, low, high, f"{value:{form}} ± {stdev(values):{form}} [{low:{form}}, {high:{form}}]"
+    )
 
 
-def _plain(values: Sequence[float | None], form: str) -> Cell:
+def _plain(values: Sequence[float | None], form: str) -> TableCell:
     known = [value for value in values if value is not None]
     if not known:
-        return Cell(None, None, None, "")
+        return TableCell(None, None, None, "")
     mean = fmean(known)
     spread = stdev(known) if len(known) > 1 else 0.0
     shown = form.format(mean) + (f" ± {form.format(spread)}" if spread else "")
-    return Cell(mean, mean - spread, mean + spread, shown)
+    return TableCell(mean, mean - spread, mean + spread, shown)
 
 
-def _saved(run: Measured) -> float | None:
+def _saved(run: RunFacts) -> float | None:
     return None if run.saved_bytes is None else run.saved_bytes / 2**20
 
 
-def _clear(best: Cell, other: Cell, sign: int) -> bool:
+def _clear(best: TableCell, other: TableCell, sign: int) -> bool:
     """Whether the intervals (or values, if there are none) do not overlap."""
     mine = best.low if sign > 0 else best.high
     theirs = other.high if sign > 0 else other.low

@@ -45,7 +45,7 @@ STEPS = 65
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 
-class Head(NamedTuple):
+class PageHead(NamedTuple):
     """The part of the page above the views."""
 
     title: str
@@ -54,7 +54,7 @@ class Head(NamedTuple):
     answer: str = ""
 
 
-def page(head: Head, views: Sequence[View]) -> str:
+def page(head: PageHead, views: Sequence[View]) -> str:
     """The page as HTML.
 
     Args:
@@ -68,7 +68,7 @@ def page(head: Head, views: Sequence[View]) -> str:
     return document(head, sections)
 
 
-def document(head: Head, sections: Sequence[tuple[str, Sequence[Block]]]) -> str:
+def document(head: PageHead, sections: Sequence[tuple[str, Sequence[Block]]]) -> str:
     """A page from titles and blocks."""
     matrices = [block for _, blocks in sections for block in blocks if block["kind"] == "matrices"]
     left_out = _fit(matrices)

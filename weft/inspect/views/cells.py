@@ -13,7 +13,7 @@ from torch.nn.utils import parametrize
 
 from weft.diagnose.gates import saturation
 from weft.diagnose.reach import seen
-from weft.diagnose.recorded import Place, Run, Trace, places, titles_of, trace
+from weft.diagnose.recorded import CellPlace, RecordedRun, StepTrace, places, titles_of, trace
 from weft.figures.colours import GRID, INK, signed_colours, weight_colours
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
@@ -39,18 +39,18 @@ NAMES = {
 }
 
 
-class Layer(NamedTuple):
+class CellTrace(NamedTuple):
     """One cell over the positions of its sequence."""
 
-    place: Place
+    place: CellPlace
     title: str  # such as "encoder, layer 1 (GRU)"
     labels: list[str]  # of the T positions
     values: dict[str, np.ndarray]  # [T, H] by what was recorded
 
 
-def longest_runs(runs: Sequence[Run]) -> list[Run]:
+def longest_runs(runs: Sequence[RecordedRun]) -> list[RecordedRun]:
     """The longest sequence of each cell, in the order of the model."""
-    found: dict[str, Run] = {}
+    found: dict[str, RecordedRun] = {}
     for run in runs:
         best = found.get(run.place.name)
         if best is None or steps_of(run) > steps_of(best):
@@ -58,12 +58,12 @@ def longest_runs(runs: Sequence[Run]) -> list[Run]:
     return list(found.values())
 
 
-def steps_of(run: Run) -> int:
+def steps_of(run: RecordedRun) -> int:
     """The number of steps, T."""
     return sum(call.x.shape[1] for call in run.calls)
 
 
-def labels_of(run: Place, steps: int, subject: Inspected) -> list[str]:
+def labels_of(run: CellPlace, steps: int, subject: Inspected) -> list[str]:
     """The labels of the positions that a cell read, in order."""
     sides = [subject.source, subject.target]
     if "decoder" in run.name:
@@ -75,7 +75,7 @@ def labels_of(run: Place, steps: int, subject: Inspected) -> list[str]:
 
 
 @torch.no_grad()
-def recorded(steps: Trace) -> dict[str, np.ndarray]:
+def recorded(steps: StepTrace) -> dict[str, np.ndarray]:
     """The values of a cell on the first row at each step, [T, H] by name, in the order of positions."""
     found: dict[str, list[torch.Tensor]] = {}
     cell = steps.place.cell
@@ -101,7 +101,7 @@ class CellsView(View):
     title = "Cells over time"
     order = 30
 
-    def __init__(self, layers: Sequence[Layer]) -> None:
+    def __init__(self, layers: Sequence[CellTrace]) -> None:
         self.layers = layers
 
     @classmethod
@@ -114,7 +114,7 @@ class CellsView(View):
             traces = [trace(run) for run in runs]
             titles = titles_of(places(opened.model))
             layers = [
-                Layer(
+                CellTrace(
                     steps.place,
                     titles[steps.place.name],
                     labels_of(steps.place, len(steps.states), subject),
@@ -196,7 +196,7 @@ class CellsView(View):
             blocks.append({"kind": "table", "head": head, "rows": rows})
         return blocks
 
-    def _shares(self, one: Layer) -> list[list[object]]:
+    def _shares(self, one: CellTrace) -> list[list[object]]:
         rows: list[list[object]] = []
         for name, values in one.values.items():
             if not name.endswith("_gate"):

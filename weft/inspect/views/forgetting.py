@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch.nn.utils import parametrize
 
-from weft.diagnose.forgetting import Kept, forgetting, lasting, matrices_at, verdict_of
+from weft.diagnose.forgetting import MemoryVerdict, forgetting, lasting, matrices_at, verdict_of
 from weft.diagnose.reach import seen
-from weft.diagnose.recorded import Trace, places, titles_of, trace
+from weft.diagnose.recorded import StepTrace, places, titles_of, trace
 from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
 from weft.inspect.views.cells import labels_of, longest_runs, steps_of
@@ -45,7 +45,7 @@ TURNS = 1e-6
 """An eigenvalue is complex, and drawn in the plane, if its imaginary part is larger."""
 
 
-class Layer(NamedTuple):
+class ForgettingCurve(NamedTuple):
     """What one cell keeps, in the order of positions."""
 
     title: str
@@ -56,7 +56,7 @@ class Layer(NamedTuple):
     matrices: np.ndarray  # [times, heads, K, V]; no times for a cell without matrices
     times: list[int]  # the position of each
     heads: bool
-    verdict: Kept
+    verdict: MemoryVerdict
 
     @property
     def what(self) -> str:
@@ -64,7 +64,7 @@ class Layer(NamedTuple):
         return "head" if self.heads else "channel"
 
 
-def layer_of(steps: Trace, title: str, labels: Sequence[str]) -> Layer | None:
+def layer_of(steps: StepTrace, title: str, labels: Sequence[str]) -> ForgettingCurve | None:
     """The measurements of a cell; None if it records no decay.
 
     Args:
@@ -81,7 +81,7 @@ def layer_of(steps: Trace, title: str, labels: Sequence[str]) -> Layer | None:
     count = len(found.at)
     times = np.unique(np.linspace(0, count - 1, TIMES).round().astype(int)).tolist()
     drawn = [matrices_at(steps, int(found.at[t])) for t in times]
-    return Layer(
+    return ForgettingCurve(
         title,
         list(labels)[:count],
         eigenvalues,
@@ -104,7 +104,7 @@ class ForgettingView(View):
     title = "Forgetting"
     order = 35
 
-    def __init__(self, layers: Sequence[Layer]) -> None:
+    def __init__(self, layers: Sequence[ForgettingCurve]) -> None:
         self.layers = layers
 
     @classmethod
@@ -202,11 +202,11 @@ def _evenly(count: int, limit: int | None) -> np.ndarray:
     )
 
 
-def _slowest_first(one: Layer) -> np.ndarray:
+def _slowest_first(one: ForgettingCurve) -> np.ndarray:
     return np.argsort(-one.half_lives, kind="stable")
 
 
-def _lives(layers: Sequence[Layer]) -> Block:
+def _lives(layers: Sequence[ForgettingCurve]) -> Block:
     """Half-lives of all channels, slowest first; those that never end are drawn as gaps."""
     lines = []
     for one in layers:
@@ -218,7 +218,7 @@ def _lives(layers: Sequence[Layer]) -> Block:
     )
 
 
-def _quantiles(layers: Sequence[Layer]) -> Block:
+def _quantiles(layers: Sequence[ForgettingCurve]) -> Block:
     rows = []
     for one in layers:
         lives = np.sort(one.half_lives)
@@ -228,7 +228,7 @@ def _quantiles(layers: Sequence[Layer]) -> Block:
     return {"kind": "table", "head": head, "rows": rows}
 
 
-def _shares(one: Layer) -> Block:
+def _shares(one: ForgettingCurve) -> Block:
     at = np.arange(len(one.kept))
     lines = [
         series(f"{one.what} that keeps most", at, one.kept.max(1)),
@@ -239,12 +239,12 @@ def _shares(one: Layer) -> Block:
     return chart(title, "position", "share kept", lines, log=True, labels=one.labels)
 
 
-def _changes(one: Layer) -> bool:
+def _changes(one: ForgettingCurve) -> bool:
     """Whether the factors depend on the position."""
     return float(np.ptp(np.abs(one.eigenvalues), 0).max()) > TURNS
 
 
-def _decays(one: Layer, limit: int | None) -> Block:
+def _decays(one: ForgettingCurve, limit: int | None) -> Block:
     """|eigenvalue| of every channel at each position, slowest first."""
     sizes = np.abs(one.eigenvalues)
     if one.heads:
@@ -263,7 +263,7 @@ def _decays(one: Layer, limit: int | None) -> Block:
     return matrix("size of the factor", sizes[:, order].T, rows, labels, low=low, note=note)
 
 
-def _turned(one: Layer) -> np.ndarray | None:
+def _turned(one: ForgettingCurve) -> np.ndarray | None:
     """The eigenvalues of the last position [N] if some are complex or negative, slowest first."""
     last = one.eigenvalues[-1]
     if not (np.abs(last.imag).max() > TURNS or last.real.min() < -TURNS):
@@ -271,7 +271,7 @@ def _turned(one: Layer) -> np.ndarray | None:
     return last[np.argsort(-np.abs(last), kind="stable")]
 
 
-def _states(one: Layer) -> list[Block]:
+def _states(one: ForgettingCurve) -> list[Block]:
     """One group for each head, with its matrix at each of some positions."""
     _, heads, rows, columns = one.matrices.shape
     most = float(np.abs(one.matrices).max()) or 1.0
@@ -288,7 +288,7 @@ def _states(one: Layer) -> list[Block]:
     ]
 
 
-def _draw_plane(axes: "Axes", one: Layer) -> None:
+def _draw_plane(axes: "Axes", one: ForgettingCurve) -> None:
     points, circle = _turned(one), np.exp(1j * np.linspace(0, 2 * np.pi, 200))
     assert points is not None
     axes.plot(circle.real, circle.imag, color=FAINT, linewidth=1)

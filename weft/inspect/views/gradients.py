@@ -14,7 +14,7 @@ from weft.diagnose.bound import STEEPEST, bound
 from weft.diagnose.forgetting import output_reach
 from weft.diagnose.gates import gates
 from weft.diagnose.reach import LAGS, measured, seen
-from weft.diagnose.recorded import Run, Trace, places, titles_of, trace
+from weft.diagnose.recorded import RecordedRun, StepTrace, places, titles_of, trace
 from weft.diagnose.spectrum import recurrent_matrices, sigma_max
 from weft.diagnose.verdict import LITTLE, verdict
 from weft.inspect.views.cells import labels_of, longest_runs, steps_of
@@ -87,7 +87,7 @@ class GradientsView(View):
         return picture_of_lines(self.charts)
 
 
-def _chart(run: Run, subject: Inspected, budget: float, name: str) -> tuple[Block, list[str]]:
+def _chart(run: RecordedRun, subject: Inspected, budget: float, name: str) -> tuple[Block, list[str]]:
     place, whole = run.place, steps_of(run)
     numbers = sum(parameter.numel() for parameter in place.cell.parameters())
     most = max(LEAST, int(budget / (6.0 * place.cell.size * numbers + 20.0 * place.cell.size**3)))
@@ -144,7 +144,7 @@ def _depends(shares: np.ndarray) -> str:
     )
 
 
-def _bounds(steps: Trace, at: np.ndarray) -> tuple[list[Block], list[str]]:
+def _bounds(steps: StepTrace, at: np.ndarray) -> tuple[list[Block], list[str]]:
     """Pascanu's bounds for a plain recurrent network."""
     found = bound(steps)
     tight, coarse = (one[0].double().cpu().numpy() for one in (found.tight, found.coarse))
@@ -170,7 +170,7 @@ def _bounds(steps: Trace, at: np.ndarray) -> tuple[list[Block], list[str]]:
     return lines, [words]
 
 
-def _cell_path(steps: Trace, at: np.ndarray) -> tuple[list[Block], list[str]]:
+def _cell_path(steps: StepTrace, at: np.ndarray) -> tuple[list[Block], list[str]]:
     """The gradient along c only, with h held fixed: the product of an LSTM's forget gates."""
     forget = gates(steps)["forget_gate"][0]
     later = torch.cat([forget, torch.ones_like(forget[:1])]).flip(0).cumprod(0).flip(0)[1:]

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from weft.documents.links import attended, proportional
-from weft.documents.segments import Sentence, Written
-from weft.documents.sentences import Sentences, split, splitter
+from weft.documents.segments import Sentence, WrittenSentence
+from weft.documents.sentences import SplitText, split, splitter
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.tasks.each import Failure
 from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
@@ -73,7 +73,7 @@ class Joined(Answer):
         answers: one for each sentence.
     """
 
-    def __init__(self, splitting: Splitting, cut: Sentences, answers: Sequence[Translated]) -> None:
+    def __init__(self, splitting: Splitting, cut: SplitText, answers: Sequence[Translated]) -> None:
         self._splitting = splitting
         self._cut = cut
         self._answers = answers
@@ -109,7 +109,9 @@ class Joined(Answer):
         return " ".join(pairs)
 
 
-def translated(translator: Translator, sentences: Sequence[Sentence], wrong: list[str]) -> Iterator[Written]:
+def translated(
+    translator: Translator, sentences: Sequence[Sentence], wrong: list[str]
+) -> Iterator[WrittenSentence]:
     """The best translation of each sentence; one that cannot be translated stays as it is.
 
     Args:
@@ -121,13 +123,13 @@ def translated(translator: Translator, sentences: Sequence[Sentence], wrong: lis
     for sentence, answer in zip(sentences, answers, strict=True):
         if isinstance(answer, DataError | ShapeError):
             wrong.append(f"{sentence.text[:60]!r}: {answer}")
-            yield Written(sentence.text, proportional(sentence.text, sentence.text))
+            yield WrittenSentence(sentence.text, proportional(sentence.text, sentence.text))
         else:
             assert isinstance(answer, Translated)
             yield written(translator, sentence, answer.found[0])
 
 
-def written(translator: Translator, sentence: Sentence, found: Translation) -> Written:
+def written(translator: Translator, sentence: Sentence, found: Translation) -> WrittenSentence:
     """A translation as a document needs it.
 
     A model without attention over the source, such as a decoder alone, links words by their position in the
@@ -139,13 +141,13 @@ def written(translator: Translator, sentence: Sentence, found: Translation) -> W
         found: one of its translations.
     """
     if not sentence.linked:
-        return Written(found.text)
+        return WrittenSentence(found.text)
     if not found.tokens:
-        return Written(found.text, proportional(sentence.text, found.text))
+        return WrittenSentence(found.text, proportional(sentence.text, found.text))
     copying = translator.copying(sentence.text)
     try:
         seen = copying.align(copying.source.encode(sentence.text), found.tokens)
     except ConfigError:  # no attention
-        return Written(found.text, proportional(sentence.text, found.text))
+        return WrittenSentence(found.text, proportional(sentence.text, found.text))
     pieces = copying.source.pieces(seen.source), copying.target.pieces(found.tokens)
-    return Written(found.text, attended(sentence.text, found.text, pieces, seen.weights))
+    return WrittenSentence(found.text, attended(sentence.text, found.text, pieces, seen.weights))
