@@ -26,8 +26,15 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["elmo", "masked"])
-@pytest.mark.parametrize("task", ["classify", "tag"])
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [
+        ("classify", "elmo"),
+        ("tag", "masked"),
+        pytest.param("classify", "masked", marks=pytest.mark.slow),
+        pytest.param("tag", "elmo", marks=pytest.mark.slow),
+    ],
+)
 def test_a_task_stands_on_it_and_keeps_it_when_it_is_gone(
     runs: Path, name: str, task: str, tmp_path: Path
 ) -> None:

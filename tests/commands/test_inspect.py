@@ -213,6 +213,7 @@ def test_quality_by_length_is_scored_where_it_is_asked_for(trained: Path, tmp_pa
     assert scores == [None if one["bleu"] is None else pytest.approx(one["bleu"]) for one in wanted]
 
 
+@pytest.mark.slow
 def test_a_page_is_made_without_the_library_of_pictures(trained: Path, tmp_path: Path) -> None:
     script = "import sys\nfrom weft.cli import main\ntry:\n    main(sys.argv[1:])\n"
     script += "except SystemExit as end:\n    assert not end.code\nassert 'matplotlib' not in sys.modules"

@@ -217,7 +217,7 @@ def test_a_run_that_was_broken_off_goes_on_to_the_same_end(tmp_path: Path, cutof
     np.testing.assert_array_equal(*logp)
 
 
-@pytest.mark.parametrize("model", ["lstm", "gpt"])
+@pytest.mark.parametrize("model", ["gpt", pytest.param("lstm", marks=pytest.mark.slow)])
 def test_init_writes_a_recipe_that_trains(tmp_path: Path, model: str) -> None:
     folder = write(tmp_path)
     recipe = tmp_path / "new.yaml"

@@ -45,7 +45,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-@pytest.mark.parametrize("objective", [PROFESSOR, RISK], ids=["professor_forcing", "minimum_risk"])
+@pytest.mark.parametrize(
+    "objective",
+    [
+        pytest.param(PROFESSOR, id="professor_forcing"),
+        pytest.param(RISK, id="minimum_risk", marks=pytest.mark.slow),
+    ],
+)
 def test_stopped_and_gone_on_with_is_the_unbroken_run(
     toy: Path, trained: Path, tmp_path: Path, objective: str
 ) -> None:

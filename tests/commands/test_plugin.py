@@ -73,6 +73,7 @@ def test_a_run_that_names_it_does_not_load_it_unasked(toy: Path, home: Path) -> 
     assert not any(name.startswith("my_parts_of_weft") for name in sys.modules)
 
 
+@pytest.mark.slow
 def test_the_installed_command_finds_it_too(toy: Path, home: Path) -> None:
     # A console script does not have the working directory on its path, as python -m has.
     code = "import sys; sys.path.remove(''); from weft.cli import main; main()"

@@ -61,7 +61,7 @@ def test_an_evaluation_scores_an_empty_line_and_names_the_source(short: Path, tm
     assert json.loads((tmp_path / "scores.json").read_text())["unanswered"] == 1
 
 
-@pytest.mark.parametrize("processes", [None, 1, 2])
+@pytest.mark.parametrize("processes", [None, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_other_lines_are_answered(short: Path, tmp_path: Path, processes: int | None) -> None:
     lines = ["alpha", LONG, "beta gamma"] * 300
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines))

@@ -35,7 +35,10 @@ def stopped(recipe: Path, run: Path, at: int, number: int, *changes: str) -> Ans
         return weft("train", recipe, "--run", run, *changes)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 143), pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow)],
+)
 def test_stopped_and_gone_on_with_is_the_unbroken_run(
     toy: Path, tmp_path: Path, number: int, code: int
 ) -> None:
@@ -66,6 +69,7 @@ def test_stopped_and_gone_on_with_is_the_unbroken_run(
     assert losses[0] == losses[1] and len(losses[0]) == 3
 
 
+@pytest.mark.slow
 def test_a_process_that_is_terminated_says_how_to_go_on(toy: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     endless = ["training.max_updates=1000000", "training.validate_every=0", "training.log_every=1"]

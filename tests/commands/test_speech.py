@@ -51,6 +51,7 @@ def test_a_penalty_on_what_was_not_heard_counts_the_states_of_a_pyramid(run: Pat
     assert float(heard.out.split("\t")[0]) < float(plain.out.split("\t")[0])  # never above 0
 
 
+@pytest.mark.slow
 def test_init_writes_a_recipe_that_trains(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "mine.yaml"
     answer = weft("init", "speech", "--train", run.parent / "toy" / "train.tsv", "-o", out)

@@ -95,6 +95,13 @@ def test_classes_are_answered_and_subclasses_learnt(tmp_path: Path, model: str) 
     with torch.no_grad():
         kinds = head._subclasses(opened.model.features(source.to(device), mask.to(device))[0])[0, 0]
     assert pairs[int(kinds.argmax())] == ("order", "cancelled")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_an_exported_model_answers_the_same(tmp_path: Path, model: str) -> None:
+    answer = weft("train", folder_with(tmp_path, model), "--run", tmp_path / "run")
+    assert answer.code == 0, answer.err
     pytest.importorskip("onnxscript", reason="pip install -e .[export]")
     exported(tmp_path / "run", tmp_path / "onnx")
     words = "my refund please\nthe password\n\nmy my where\n"

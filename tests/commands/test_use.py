@@ -176,6 +176,7 @@ def test_the_model_card_holds_scores_and_recipe(trained: Path) -> None:
     assert f'weft.load("{trained}")' in card
 
 
+@pytest.mark.slow
 def test_doctor_measures_this_machine() -> None:
     answer = weft("doctor")
     assert answer.code == 0, answer.err
