@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.nn.kernels import choice
-from weft.nn.kernels.cells.compiled import PLAIN_ROWS
-from weft.nn.kernels.cells.compiled import run as compiled
+from weft.nn.kernels.cells import compiled
 from weft.nn.kernels.cells.operations.lstm import lstm
 
 PLAIN = (Tensor, nn.Parameter)
@@ -34,7 +33,7 @@ def one_step(module: nn.RNNBase, cell: str, x: Any, hx: Any, nan: str) -> tuple[
     if not _plain(x) or x.dim() != 3 or torch.is_autocast_enabled("cpu"):
         return None
     rows, steps = x.shape[:2] if module.batch_first else (x.shape[1], x.shape[0])
-    if steps != 1 or not 1 <= rows <= PLAIN_ROWS or x.shape[2] != module.input_size:
+    if steps != 1 or not 1 <= rows <= compiled.PLAIN_ROWS or x.shape[2] != module.input_size:
         return None
     if module.bidirectional or module.proj_size or (module.dropout and module.training):
         return None
@@ -54,32 +53,12 @@ def one_step(module: nn.RNNBase, cell: str, x: Any, hx: Any, nan: str) -> tuple[
         before = states
         if states is not None and len(weights) > 1:
             before = tuple(state[number : number + 1] for state in states)
-        y, *final = _single(cell, y, before, layer)
+        y, *final = compiled.one_step(cell, y, before, layer)
         finals.append(final)
     if nan == "refuse" and _is_nan(y):
         return None
     after = tuple(finals[0] if len(weights) == 1 else map(torch.cat, zip(*finals, strict=True)))
     return y.transpose(0, 1) if module.batch_first else y, after if len(after) > 1 else after[0]
-
-
-def _single(
-    cell: str, x: Tensor, state: tuple[Tensor, ...] | None, weights: list[Tensor]
-) -> tuple[Tensor, ...]:
-    """y and the next state, each [1, B, H], of one layer in compiled code; x [1, B, D]."""
-    w_x, w_h, *biases = weights
-    size = w_h.shape[1]
-    bias, extra = x.new_zeros(len(w_h)), None
-    if biases:
-        bias = biases[0] + biases[1]
-    if cell == "gru":  # the candidate's bias of W_h is inside of the reset gate
-        extra = bias[2 * size :]
-        if biases:
-            bias[2 * size :], extra = biases[0][2 * size :], biases[1][2 * size :].contiguous()
-    h = x.new_zeros(x.shape[1], size) if state is None else state[0][0]
-    c = None if cell != "lstm" else torch.zeros_like(h) if state is None else state[1][0]
-    y, h, c = compiled(cell, x.transpose(0, 1), h, c, w_x, w_h, bias, extra, None)
-    y = y.transpose(0, 1)
-    return (y, h[None]) if c is None else (y, h[None], c[None])
 
 
 def _trained(

@@ -4,8 +4,9 @@ Internally the time axis is first, [T, B, ..]. Rows are sorted by length and dea
 padding is skipped and no thread waits for another. The plain twin is the loop over a cell's `step`.
 """
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from ctypes import memmove
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -13,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weft import native
-from weft.native import CELLS, pointer
+from weft.native import CELLS, GATES, pointer
 from weft.nn.kernels import tiles
 from weft.nn.kernels.cells import panels
 from weft.nn.kernels.cells import steps as steps_
@@ -25,6 +26,7 @@ from weft.nn.kernels.repeated import Products, Shared, shared
 ROWS = 4  # a slab of fewer rows is not worth a thread
 APART = 1 << 19  # from this many elements of W_x on, batches of few rows multiply all steps of x beforehand
 FEW = 24  # rows
+FLOAT_BYTES = 4
 MOSTLY_REAL = 0.9  # share of the positions
 PLAIN_ROWS, PLAIN_STEPS = 4, 4  # up to here packing weights would take longer than the products
 FUNCTIONS = {
@@ -103,6 +105,72 @@ def _held(given: Tensors) -> Held | None:
 def _made(held: Shared[Products] | None, key: str, make: Callable[[], Tensor]) -> Tensor:
     """A panel, which the steps of a loop share."""
     return make() if held is None else held.sums.made(key, make)
+
+
+def one_step(
+    cell: str, x: Tensor, state: Sequence[Tensor] | None, weights: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
+    """The output and the next state of a few rows without gradients, with as few operations as can be.
+
+    `run` computes the same; each operation of torch takes as long as the products of a small step.
+
+    Args:
+        cell: lstm, gru, elman or relu.
+        x: [1, B, D] float32; state: h and, of an LSTM, c [1, B, H]; None for zeros.
+        weights: W_ih [G H, D], W_hh [G H, H], and both biases [G H] or none; contiguous.
+
+    Returns:
+        New tensors y, h, which is equal to it, and, of an LSTM, c [1, B, H].
+    """
+    (_, rows, inputs), size = x.shape, weights[1].shape[1]
+    x = x if x.stride(2) == 1 else x.contiguous()
+    if state is None:
+        held = x.new_zeros(3, rows, size)
+        c = x.new_zeros(1, rows, size) if cell == "lstm" else None
+    else:
+        held = torch.cat((state[0], state[0], state[0]))  # y and h are overwritten
+        c = state[1].clone(memory_format=torch.contiguous_format) if cell == "lstm" else None
+    form, bounds, active = _one_step_form(cell, rows, size, inputs)
+    room = torch.empty(form.halves, dtype=torch.int16)
+    job = native.Forward.from_buffer_copy(form)
+    job.x_row, job.bounds, job.active, job.x = x.stride(1), pointer(bounds), pointer(active), pointer(x)
+    job.panel_x, job.panel_h = pointer(weights[0]), pointer(weights[1])
+    bias = _one_step_bias(cell, weights, size)
+    job.bias = pointer(bias)
+    if cell == "gru":
+        job.bias_n = job.bias + 3 * size * FLOAT_BYTES if len(weights) == 2 else _inner_bias(weights[3], size)
+    first = held.data_ptr()
+    job.h, job.c, job.room = first, pointer(c), pointer(room)
+    native.call("weft_forward_plain", job)
+    count = rows * size * FLOAT_BYTES
+    memmove(first + 2 * count, first + count, count)
+    _, y, h = held.unsafe_split(1)  # not views of each other: either may be changed in place
+    return (y, h) if c is None else (y, h, c)
+
+
+def _one_step_bias(cell: str, weights: Sequence[Tensor], size: int) -> Tensor:
+    """[G H], of a GRU that of W_x for the candidate; without biases zeros, followed by [H] more."""
+    if len(weights) == 2:
+        return torch.zeros((GATES[cell] + 1) * size)
+    if cell != "gru":
+        return weights[2] + weights[3]
+    bias = weights[2].clone()
+    bias[: 2 * size].add_(weights[3][: 2 * size])
+    return bias
+
+
+def _inner_bias(bias: Tensor, size: int) -> int:
+    """The address of the candidate's bias [H] of W_h."""
+    return bias.data_ptr() + 2 * size * FLOAT_BYTES
+
+
+@lru_cache(256)
+def _one_step_form(cell: str, rows: int, size: int, inputs: int) -> tuple[native.Forward, Tensor, Tensor]:
+    """The arguments that all calls of these sizes share; copied, and so only read."""
+    bounds, active = torch.tensor([0, rows]), torch.tensor([[rows]])
+    job = native.Forward(CELLS[cell], 1, rows, size, inputs, 1, 0, 0, inputs)
+    job.halves = 2 * panels.PLAIN_TILE * GATES[cell] * size * 2
+    return job, bounds, active
 
 
 class Kept(NamedTuple):
