@@ -4,7 +4,8 @@
     python benchmarks/matrix_cells.py --cells mlstm      some cells only
 
 Times are CPU seconds of one thread, medians; a ratio is a cell's time by attention's: below 1 is faster.
-Attention is causal, without weights to show, by torch's fused operation. Read next: weft/nn/chunks.py.
+Attention is causal, without weights to show, by torch's fused operation. Read next:
+weft/nn/kernels/chunks.py.
 """
 
 import argparse

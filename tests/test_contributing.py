@@ -53,7 +53,7 @@ class Doubled(Score):
 import torch
 from weft import masks
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 
 class Wordwise(Encoder):
     def __init__(self, in_size, *, size: int = 7):
@@ -68,7 +68,7 @@ class Wordwise(Encoder):
     "decoder": """
 import torch
 from weft.nn.decoders.decoder import Decoder
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 
 class Bigram(Decoder):
     def __init__(self, in_size, encoder, *, size: int = 11):
@@ -97,7 +97,7 @@ class Both(Pool):
 """,
     "head": """
 from weft.nn.heads.head import Loss, RealHead
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 
 class Quartic(RealHead):
     has_quantiles = False

@@ -15,7 +15,7 @@ from weft.errors import ConfigError
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.heads.head import Head, Loss
-from weft.nn.kernels.writing.model import WholeSteps
+from weft.nn.ops import WholeSteps
 from weft.nn.pools import Pool
 from weft.nn.positions import most_positions
 from weft.nn.randomness import for_rows, open_generator

@@ -11,7 +11,6 @@ import torch
 from tests.laws.members import CELLS, READ, ROWS, SIZE, SOURCE, Make, cases, close, normal, ready, source
 from weft.diagnose.recorded import places
 from weft.errors import ConfigError, ShapeError
-from weft.nn import scan
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.gru import GRU
@@ -31,8 +30,8 @@ from weft.nn.cells.sru import SRU
 from weft.nn.cells.ssru import SSRU
 from weft.nn.cells.variational import Variational
 from weft.nn.cells.zoneout import Zoneout
-from weft.nn.chunks import Corrected
-from weft.nn.kernels import choice
+from weft.nn.kernels import choice, scan
+from weft.nn.kernels.chunks import Corrected
 from weft.nn.recurrent import Stack
 from weft.probe import probe
 

@@ -20,7 +20,7 @@ from weft.nn.kernels.cells.operations.lstm import lstm
 from weft.nn.kernels.cells.operations.peephole import peephole
 from weft.nn.kernels.light.recurrence import recurrence
 from weft.nn.kernels.linear import linear
-from weft.nn.scan import sequence
+from weft.nn.kernels.scan import sequence
 
 T = 7
 OTHERS = [name for name in CELLS.values() if name.startswith("elman_")]

@@ -1,8 +1,11 @@
 """One policy chooses every kernel: traced, forced, or by a fixed rule on shape and processor."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
+import weft.nn
 from weft.errors import ConfigError
 from weft.nn.kernels import choice, rules
 from weft.nn.kernels.choice import Way, pick
@@ -108,3 +111,12 @@ def test_onednn_multiplies_where_mkl_leaves_avx512_unused(
     monkeypatch.setattr(rules, "vendor", lambda: maker)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
     assert rules.product(64, 512, 512, ("torch", "onednn")) == want
+
+
+def test_layers_know_operations_and_no_kernels() -> None:
+    room = Path(weft.nn.__file__).parent
+    below = {"ops.py", "padding.py", "devices.py"}  # kernels import the latter two, or the ground floor does
+    for path in room.rglob("*.py"):
+        if path.is_relative_to(room / "kernels") or path.relative_to(room).as_posix() in below:
+            continue
+        assert "weft.nn.kernels" not in path.read_text("utf-8"), f"{path}: import weft.nn.ops"

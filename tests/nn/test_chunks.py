@@ -13,8 +13,8 @@ from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.delta import Delta
 from weft.nn.cells.hgrn2 import HGRN2
 from weft.nn.cells.retention import Retention
-from weft.nn.chunks import CHUNK, Corrected, Decayed, Replaced
 from weft.nn.kernels import choice
+from weft.nn.kernels.chunks import CHUNK, Corrected, Decayed, Replaced
 from weft.nn.kernels.depthwise import depthwise
 
 ROWS, HEADS, KEYS, VALUES = 2, 3, 5, 7

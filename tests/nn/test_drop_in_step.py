@@ -20,13 +20,13 @@ KINDS: dict[str, dict[str, Any]] = {"LSTM": {}, "GRU": {}, "RNN": {}, "RNN relu"
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The cell of every layer that was computed by itself."""
     served: list[str] = []
-    real = drop_in_step.compiled.one_step
+    real = drop_in_step.step_compiled
 
     def single(cell: str, *given: Any) -> tuple[Tensor, ...]:
         served.append(cell)
         return real(cell, *given)
 
-    monkeypatch.setattr(drop_in_step.compiled, "one_step", single)
+    monkeypatch.setattr(drop_in_step, "step_compiled", single)
     return served
 
 

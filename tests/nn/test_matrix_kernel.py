@@ -8,8 +8,8 @@ from torch import Tensor
 from tests.laws.members import close, normal
 from weft import native
 from weft.errors import ConfigError
-from weft.nn.chunks import Corrected, Decayed, Replaced
 from weft.nn.kernels import choice
+from weft.nn.kernels.chunks import Corrected, Decayed, Replaced
 from weft.nn.kernels.light.matrix import Scan, Terms, by_steps, compiled
 
 pytestmark = pytest.mark.skipif(

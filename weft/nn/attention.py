@@ -14,10 +14,8 @@ from torch import Tensor, nn
 from weft.errors import ConfigError, ShapeError
 from weft.nn.distances import NO_ORDER, Order, turned
 from weft.nn.encoders.encoder import Memory
-from weft.nn.kernels.attention.dot import attention, attention_weights
-from weft.nn.kernels.attention.looking import look
-from weft.nn.kernels.linear import Linear
 from weft.nn.norms import norm_of
+from weft.nn.ops import Linear, attention, attention_weights, look
 from weft.nn.scores import Score
 from weft.nn.sparse import entmax15, sparsemax
 from weft.probe import changing, edited, record, watching

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 from weft.shapes import check_choice
 from weft.tree import State
 

@@ -17,9 +17,7 @@ from torch import Tensor, nn
 
 from weft.nn.drop_in_input import Nan, as_configuration
 from weft.nn.drop_in_layers import DropIn, Join, State
-from weft.nn.kernels.cells.operations.elman import elman
-from weft.nn.kernels.cells.operations.gru import gru
-from weft.nn.kernels.cells.operations.lstm import lstm, torch_lstm
+from weft.nn.ops import elman, gru, lstm, torch_lstm
 
 
 class RNN(DropIn, nn.RNN):

@@ -14,9 +14,7 @@ from weft import masks
 from weft.nn.drop_in_input import Nan, Read, pack_output, read_input, refuse_nan
 from weft.nn.drop_in_step import one_step
 from weft.nn.drop_in_torch import Known, left_eager
-from weft.nn.kernels import choice
-from weft.nn.kernels.cells.layer import skips_padding
-from weft.nn.kernels.dropout import dropout
+from weft.nn.ops import dropout, forced, skips_padding
 from weft.nn.padding import inspectable
 from weft.nn.ragged import plan, run_pieces
 from weft.shapes import check_choice
@@ -115,7 +113,7 @@ class DropIn(Known, nn.RNNBase):
             return True
         if not torch.is_grad_enabled():
             return packed
-        return not packed and self._single(x) and choice.forced("cells") == "auto"
+        return not packed and self._single(x) and forced("cells") == "auto"
 
     def _single(self, x: Tensor) -> bool:
         """Whether x is one step of one row for which torch's operation trains faster."""

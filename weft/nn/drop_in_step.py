@@ -13,9 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from weft import native
-from weft.nn.kernels import choice
-from weft.nn.kernels.cells import compiled
-from weft.nn.kernels.cells.operations.lstm import lstm
+from weft.nn.ops import PLAIN_ROWS, forced, lstm, traced
+from weft.nn.ops import one_step as step_compiled
 
 PLAIN = (Tensor, nn.Parameter)
 OPERATIONS = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
@@ -33,17 +32,17 @@ def one_step(module: nn.RNNBase, cell: str, x: Any, hx: Any, nan: str) -> tuple[
     if not _plain(x) or x.dim() != 3 or torch.is_autocast_enabled("cpu"):
         return None
     rows, steps = x.shape[:2] if module.batch_first else (x.shape[1], x.shape[0])
-    if steps != 1 or not 1 <= rows <= compiled.PLAIN_ROWS or x.shape[2] != module.input_size:
+    if steps != 1 or not 1 <= rows <= PLAIN_ROWS or x.shape[2] != module.input_size:
         return None
     if module.bidirectional or module.proj_size or (module.dropout and module.training):
         return None
     states = None if hx is None else _states(module, rows, hx)
     flat = _weights(module)
-    if flat is None or (states is None and hx is not None) or choice.traced():
+    if flat is None or (states is None and hx is not None) or traced():
         return None
     if torch.is_grad_enabled():
         return _trained(module, x, states or _zeros(module, x, rows), flat, nan)
-    if native.loaded().library is None or choice.forced("cells") not in ("auto", "native"):
+    if native.loaded().library is None or forced("cells") not in ("auto", "native"):
         return None
     each = len(flat) // module.num_layers
     weights = [flat[first : first + each] for first in range(0, len(flat), each)]
@@ -53,7 +52,7 @@ def one_step(module: nn.RNNBase, cell: str, x: Any, hx: Any, nan: str) -> tuple[
         before = states
         if states is not None and len(weights) > 1:
             before = tuple(state[number : number + 1] for state in states)
-        y, *final = compiled.one_step(cell, y, before, layer)
+        y, *final = step_compiled(cell, y, before, layer)
         finals.append(final)
     if nan == "refuse" and _is_nan(y):
         return None
@@ -65,7 +64,7 @@ def _trained(
     module: nn.RNNBase, x: Tensor, states: tuple[Tensor, ...], weights: list[Tensor], nan: str
 ) -> tuple[Tensor, Any] | None:
     """With gradients; for one row of a GRU or RNN, torch's operation is the fastest way."""
-    if x.shape[0] != x.shape[1] or choice.forced("cells") != "auto":
+    if x.shape[0] != x.shape[1] or forced("cells") != "auto":
         return None
     if module.mode != "LSTM":
         how = module.bias, module.num_layers, 0.0, True, False, module.batch_first

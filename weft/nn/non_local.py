@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.nn.attention import masked_softmax
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 from weft.probe import record, watching
 from weft.shapes import check_choice
 

@@ -15,7 +15,7 @@ from weft import masks
 from weft.errors import ConfigError
 from weft.nn.attention import Attention, Weights
 from weft.nn.encoders.encoder import Memory
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 from weft.nn.scores import Scaled, Score
 from weft.setting_types import Count, Size
 from weft.shapes import check_choice

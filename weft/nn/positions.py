@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
 from weft.nn.distances import Alibi, Distance, Relative, Rotary
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 from weft.nn.rotary import UNSCALED, Scaling
 from weft.shapes import check_choice, exporting
 

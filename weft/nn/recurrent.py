@@ -15,10 +15,8 @@ from weft import masks
 from weft.errors import ConfigError, ShapeError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
-from weft.nn.kernels.repeated import opened
 from weft.nn.norms import norm_of
+from weft.nn.ops import Dropout, Linear, opened
 from weft.nn.padding import read_mask, restore, settle
 from weft.nn.ragged import Plan, plan, run_pieces
 from weft.nn.recompute import recomputed

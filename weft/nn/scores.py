@@ -10,9 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.errors import ShapeError
-from weft.nn.kernels.attention.energies import additive
-from weft.nn.kernels.linear import Linear
-from weft.nn.kernels.writing.recurrent import Comparison
+from weft.nn.ops import Comparison, Linear, additive
 
 
 class Score(nn.Module, ABC):

@@ -13,9 +13,8 @@ from torch import Tensor, nn
 from weft.nn.attention import USUAL, Heads, MultiHead
 from weft.nn.cache import KeyValueCache
 from weft.nn.distances import NO_ORDER, Order
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
 from weft.nn.norms import NormKind, norm_of
+from weft.nn.ops import Dropout, Linear
 from weft.setting_types import DropoutRate, Size
 from weft.shapes import check_choice
 

@@ -13,10 +13,8 @@ from torch import Tensor, nn
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.rglru import RGLRU
-from weft.nn.kernels.cells.held import shown_last
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
 from weft.nn.norms import NormKind, norm_of
+from weft.nn.ops import Dropout, Linear, shown_last
 from weft.nn.transformer import Activation, FeedForward
 from weft.setting_types import DropoutRate
 from weft.shapes import check_choice, exporting

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
-from weft.nn.kernels.cells.form import Gates
-from weft.nn.kernels.exported import stepped
+from weft.nn.ops import Gates, stepped
 from weft.nn.padding import read_mask, restore, settle
 from weft.shapes import exporting
 from weft.tree import State, leaves, where

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.nn.kernels.depthwise import depthwise
+from weft.nn.ops import depthwise
 
 
 class ShortConvolution(nn.Module):

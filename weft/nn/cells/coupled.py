@@ -5,9 +5,7 @@ from torch import Tensor, nn
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
-from weft.nn.kernels import equations
-from weft.nn.kernels.cells.operations.coupled import coupled
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import coupled, equations, linear
 from weft.probe import watching
 from weft.shapes import check_choice
 

@@ -5,8 +5,7 @@ from torch import Tensor, nn
 from weft.nn.activations import Recurrent, activate, modrelu, pieces
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import Start, recurrent_weights, rotations_
-from weft.nn.kernels.cells.operations.elman import elman
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import elman, linear
 from weft.probe import record, watching
 from weft.shapes import check_choice
 

@@ -7,9 +7,8 @@ from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.delta import unit
 from weft.nn.cells.initial import rates
 from weft.nn.cells.matrix import Extra, MatrixCell
-from weft.nn.chunks import Replaced
-from weft.nn.kernels.linear import Linear
 from weft.nn.norms import RMSNorm
+from weft.nn.ops import Linear, Replaced
 from weft.setting_types import Count, Size
 
 

@@ -5,8 +5,7 @@ from torch import Tensor
 
 from weft.nn.cells.initial import GateNorm
 from weft.nn.cells.matrix import Extra, MatrixCell
-from weft.nn.chunks import Decayed
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Decayed, Linear
 from weft.setting_types import Count, Size
 
 SLOWER = 16.0  # the paper's tau: the gate is sigmoid(z)^(1 / tau), so that it starts near 1

@@ -8,11 +8,7 @@ from torch import Tensor, nn
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
-from weft.nn.kernels import equations
-from weft.nn.kernels.cells import on_gpu
-from weft.nn.kernels.cells.form import Gates, Norms, Recurrence
-from weft.nn.kernels.cells.operations.gru import gru
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import Gates, Norms, Recurrence, equations, gru, linear, on_gpu
 from weft.probe import watching
 from weft.shapes import check_choice
 

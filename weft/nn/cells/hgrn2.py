@@ -5,9 +5,8 @@ from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.nn.cells.matrix import Extra, MatrixCell
-from weft.nn.chunks import Decayed
-from weft.nn.kernels.linear import Linear
 from weft.nn.norms import RMSNorm
+from weft.nn.ops import Decayed, Linear
 from weft.setting_types import Count, Size
 
 

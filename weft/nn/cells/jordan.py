@@ -8,7 +8,7 @@ from weft.nn.activations import Activation, Output, activate, pieces
 from weft.nn.cells.cell import Cell, check_dtypes
 from weft.nn.cells.initial import input_weights
 from weft.nn.cells.stepwise import last_shown
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import linear
 from weft.nn.padding import restore, settle
 from weft.probe import record
 from weft.shapes import check_choice, check_shape

@@ -9,8 +9,7 @@ from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.convolution import last_inputs
 from weft.nn.distances import Rotary, turned
-from weft.nn.kernels.cells.held import shown_last
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear, shown_last
 from weft.probe import record, watching
 from weft.setting_types import Count, Size
 from weft.shapes import exporting

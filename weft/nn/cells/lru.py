@@ -8,9 +8,7 @@ from torch import Tensor, nn
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
-from weft.nn.kernels.cells.held import shown_last
-from weft.nn.kernels.linear import linear
-from weft.nn.scan import recur
+from weft.nn.ops import linear, recur, shown_last
 from weft.probe import record, watching
 from weft.setting_types import Count
 from weft.shapes import exporting

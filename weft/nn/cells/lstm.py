@@ -7,11 +7,7 @@ from torch import Tensor
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
-from weft.nn.kernels import equations
-from weft.nn.kernels.cells import on_gpu
-from weft.nn.kernels.cells.form import Gates, Norms, Recurrence
-from weft.nn.kernels.cells.operations.lstm import HOLD, lstm
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import HOLD, Gates, Norms, Recurrence, equations, linear, lstm, on_gpu
 from weft.probe import watching
 from weft.shapes import check_choice
 

@@ -10,9 +10,7 @@ from torch import Tensor, nn
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.convolution import ShortConvolution
-from weft.nn.kernels.cells.held import shown_last
-from weft.nn.kernels.light.selective import selective, selective_step
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear, selective, selective_step, shown_last
 from weft.probe import record, watching
 from weft.setting_types import Count
 from weft.shapes import exporting

@@ -1,6 +1,6 @@
 """The contract of a cell whose state is one matrix per head; a new one writes `read` and `write`.
 
-Read next: retention.py, the simplest one; ../chunks.py, the recurrence itself.
+Read next: retention.py, the simplest one; ../kernels/chunks.py, the recurrence itself.
 """
 
 from abc import abstractmethod
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
-from weft.nn.chunks import Corrected, Decayed, Replaced
+from weft.nn.ops import Corrected, Decayed, Replaced
 from weft.probe import record, watching
 from weft.setting_types import Count, Size
 from weft.shapes import exporting

@@ -4,8 +4,7 @@ from torch import Tensor
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
-from weft.nn.kernels.light.light import light
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import light, linear
 from weft.probe import record, watching
 
 

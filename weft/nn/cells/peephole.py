@@ -9,11 +9,7 @@ from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
-from weft.nn.kernels import equations
-from weft.nn.kernels.cells import on_gpu
-from weft.nn.kernels.cells.form import Norms, Recurrence
-from weft.nn.kernels.cells.operations.peephole import peephole
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import Norms, Recurrence, equations, linear, on_gpu, peephole
 from weft.probe import watching
 from weft.shapes import check_choice
 

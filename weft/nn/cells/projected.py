@@ -12,7 +12,7 @@ from torch.nn.utils import parametrize
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import linear
 from weft.tree import State
 
 

@@ -6,8 +6,7 @@ from torch import Tensor
 
 from weft.nn.cells.initial import GateNorm
 from weft.nn.cells.matrix import Extra, MatrixCell, last_of
-from weft.nn.chunks import Decayed
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Decayed, Linear
 from weft.setting_types import Count, Size
 
 

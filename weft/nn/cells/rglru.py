@@ -6,8 +6,7 @@ from torch import Tensor, nn
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.headwise import Headwise
-from weft.nn.kernels.linear import Linear
-from weft.nn.scan import recur
+from weft.nn.ops import Linear, recur
 from weft.probe import record, watching
 from weft.setting_types import Count
 from weft.shapes import exporting

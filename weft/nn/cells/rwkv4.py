@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.matrix import last_of
 from weft.nn.cells.rwkv7 import change
-from weft.nn.kernels.linear import Linear
-from weft.nn.scan import recur
+from weft.nn.ops import Linear, recur
 from weft.probe import record, watching
 from weft.shapes import exporting
 

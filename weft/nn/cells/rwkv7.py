@@ -1,6 +1,6 @@
 """RWKV-7's time mixing, a delta rule whose decay and rate are vectors.
 
-Read next: rwkv7_layers.py, whole layers of RWKV-7; ../chunks.py, the recurrence.
+Read next: rwkv7_layers.py, whole layers of RWKV-7; ../kernels/chunks.py, the recurrence.
 """
 
 import math
@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from weft.errors import ConfigError
 from weft.nn.cells.initial import EPSILON, GateNorm
 from weft.nn.cells.matrix import Extra, MatrixCell, last_of
-from weft.nn.chunks import Corrected
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Corrected, Linear
 from weft.setting_types import Count, Size
 
 MIXED = "rkvdag"  # receptance, key, value, decay, learning rate, gate

@@ -11,9 +11,7 @@ from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.matrix import last_of
 from weft.nn.cells.rwkv7 import RWKV7, change
-from weft.nn.kernels.cells.held import shown_last
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Dropout, Linear, shown_last
 from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import exporting
 from weft.tree import State

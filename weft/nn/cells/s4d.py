@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.nn.cells.cell import Cell
-from weft.nn.kernels.cells.held import shown_last
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear, shown_last
 from weft.probe import record, watching
 from weft.setting_types import Count
 from weft.shapes import check_choice, exporting

@@ -10,7 +10,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.headwise import Headwise
 from weft.nn.cells.initial import GateNorm, input_weights
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import linear
 from weft.probe import record, watching
 from weft.setting_types import Count
 from weft.shapes import check_choice, exporting

@@ -1,13 +1,11 @@
-"""The simple recurrent unit, with a forget gate and a highway connection. Read next: ../scan.py."""
+"""The simple recurrent unit, with a forget gate and a highway connection. Read next: ../kernels/scan.py."""
 
 import torch
 from torch import Tensor, nn
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
-from weft.nn.kernels.cells.held import hold_last
-from weft.nn.kernels.light.light import light
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import hold_last, light, linear
 from weft.probe import record, watching
 
 

@@ -7,9 +7,8 @@ from torch import Tensor, nn
 from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.initial import rates
 from weft.nn.cells.matrix import Extra, MatrixCell
-from weft.nn.chunks import Decayed
-from weft.nn.kernels.linear import Linear
 from weft.nn.norms import RMSNorm
+from weft.nn.ops import Decayed, Linear
 from weft.setting_types import Count, Size
 
 

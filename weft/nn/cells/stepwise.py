@@ -5,8 +5,7 @@ from torch import Tensor
 from weft.nn.activations import Activation, Output, activate, pieces
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
-from weft.nn.kernels.cells.held import hold_last
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import hold_last, linear
 from weft.probe import record
 from weft.shapes import check_choice
 

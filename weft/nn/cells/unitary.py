@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import linear
 from weft.probe import record, watching
 
 EPSILON = 1e-10  # inside the square root of |z|, whose slope at 0 is infinite

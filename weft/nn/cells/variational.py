@@ -8,7 +8,7 @@ from torch import Tensor
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
-from weft.nn.kernels.dropout import dropout
+from weft.nn.ops import dropout
 from weft.tree import State
 
 

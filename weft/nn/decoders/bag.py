@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from weft.errors import ConfigError
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Dropout, Linear
 from weft.nn.padding import harmless
 from weft.nn.scores import Additive, Dot, Score
 from weft.probe import record

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from weft.native import WholeStep
 from weft.nn.encoders.encoder import Memory
-from weft.nn.kernels.writing.ends import Ends
+from weft.nn.ops import Ends
 from weft.tree import State
 
 

@@ -18,12 +18,8 @@ from weft.nn.cells.ssru import SSRU
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.transformer import SourceLayers
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels.attention import decoding
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
-from weft.nn.kernels.writing.ends import Ends
-from weft.nn.kernels.writing.transformer import Layers, Past, transformer
 from weft.nn.norms import NormKind, norm_of
+from weft.nn.ops import Dropout, Ends, Layers, Linear, Past, decoding, transformer
 from weft.nn.padding import harmless
 from weft.nn.positions import added, positions_of
 from weft.nn.recompute import recomputed

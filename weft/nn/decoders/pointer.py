@@ -15,8 +15,7 @@ from weft.nn.attention import Attention, Source, Weights, mixed, weights_of
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Dropout, Linear
 from weft.nn.padding import harmless
 from weft.nn.pointed import Pointed, Read
 from weft.nn.scores import Additive, Score

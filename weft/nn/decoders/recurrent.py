@@ -17,11 +17,7 @@ from weft.nn.bridge import Bridge, BridgeFrom
 from weft.nn.cells.lstm import LSTM
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
-from weft.nn.kernels.repeated import repeating
-from weft.nn.kernels.writing.ends import Ends
-from weft.nn.kernels.writing.recurrent import Looking, Network, recurrent
+from weft.nn.ops import Dropout, Ends, Linear, Looking, Network, recurrent, repeating
 from weft.nn.padding import harmless
 from weft.nn.recompute import recomputed
 from weft.nn.recurrent import Cells, LastNorm, Stack

@@ -10,8 +10,7 @@ from weft.errors import ConfigError
 from weft.nn.attention import Attention, Source
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Dropout, Linear
 from weft.nn.padding import harmless
 from weft.nn.scores import Additive, Score
 from weft.nn.windows import windows

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Dropout, Linear
 from weft.nn.randomness import for_rows, open_generator
 from weft.setting_types import DropoutRate
 

@@ -11,7 +11,7 @@ from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.filters import FilterEncoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
-from weft.nn.kernels.dropout import Dropout
+from weft.nn.ops import Dropout
 from weft.nn.pools import Max, Pool, Summary
 from weft.setting_types import DropoutRate, Size
 from weft.shapes import check_choice

@@ -19,8 +19,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.embed.words import Spelled, Words
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Dropout, Linear
 from weft.nn.recurrent import Stack
 from weft.setting_types import Count, DropoutRate, Size
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from weft.nn.embed.subwords import Subwords, WordTable
 from weft.nn.heads.head import Loss
-from weft.nn.kernels.neighbours import Places, word2vec
+from weft.nn.ops import Places, word2vec
 from weft.shapes import check_choice
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ShapeError
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 
 
 class Patches(nn.Module):

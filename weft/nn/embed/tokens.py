@@ -2,8 +2,7 @@
 
 from torch import Tensor, nn
 
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.writing.ends import Vectors
+from weft.nn.ops import Dropout, Vectors
 from weft.setting_types import DropoutRate
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.nn.embed.characters import Characters
-from weft.nn.kernels.dropout import Dropout
+from weft.nn.ops import Dropout
 from weft.nn.randomness import for_rows, open_generator
 from weft.setting_types import DropoutRate, Size
 

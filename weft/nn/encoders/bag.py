@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from weft import masks
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 from weft.setting_types import Size
 from weft.shapes import check_choice
 

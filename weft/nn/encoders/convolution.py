@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from weft import masks
 from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Dropout, Linear
 from weft.nn.positions import counted, positions_of
 from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import check_choice

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from weft import masks
 from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels.dropout import Dropout
+from weft.nn.ops import Dropout
 from weft.setting_types import Count, DropoutRate
 
 

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from weft import masks
 from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 from weft.nn.windows import windows
 from weft.setting_types import Size
 

@@ -4,8 +4,8 @@ from torch import Tensor, nn
 
 from weft import masks
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels.linear import Linear
 from weft.nn.non_local import NonLocal, Pairwise
+from weft.nn.ops import Linear
 from weft.setting_types import Count, Size
 
 

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.encoders.transformer import TransformerEncoder
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 from weft.nn.positions import Positions
 from weft.setting_types import Count, DropoutRate, Size
 

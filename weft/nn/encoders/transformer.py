@@ -6,10 +6,8 @@ from weft import masks
 from weft.nn.attention import USUAL, Heads
 from weft.nn.distances import Distance
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels.attention import decoding
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
 from weft.nn.norms import NormKind, norm_of
+from weft.nn.ops import Dropout, Linear, decoding
 from weft.nn.positions import Positions, counted, distance_of, positions_of
 from weft.nn.recompute import recomputed
 from weft.nn.transformer import Activation, Norm, blocks_of

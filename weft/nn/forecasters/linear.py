@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from weft.nn.forecasters.forecaster import Forecaster, Past, Say
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 from weft.setting_types import Size
 
 

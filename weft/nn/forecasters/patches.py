@@ -9,8 +9,7 @@ from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.forecasters.forecaster import Forecaster, Past, Say
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Dropout, Linear
 from weft.setting_types import DropoutRate, Size
 
 

@@ -10,8 +10,7 @@ from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.gru import GRU
 from weft.nn.forecasters.forecaster import Forecaster, Past, Say
-from weft.nn.kernels.dropout import Dropout
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Dropout, Linear
 from weft.setting_types import DropoutRate, Size
 from weft.tree import fan
 

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from weft.errors import ConfigError
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
-from weft.nn.kernels.linear import linear
-from weft.nn.kernels.output.cross_entropy import cross_entropy
+from weft.nn.ops import cross_entropy, linear
 
 
 class Adaptive(Head):

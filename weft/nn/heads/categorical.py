@@ -7,10 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.nn.heads.head import Head, Loss
-from weft.nn.kernels.linear import Linear, linear
-from weft.nn.kernels.output.cross_entropy import cross_entropy
-from weft.nn.kernels.output.vocabulary import log_probabilities
-from weft.nn.kernels.writing.ends import Output
+from weft.nn.ops import Linear, Output, cross_entropy, linear, log_probabilities
 
 
 class Categorical(Head):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.nn.heads.head import Head, Loss
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 
 
 class Crf(Head):

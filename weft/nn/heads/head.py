@@ -9,8 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from weft.nn.kernels.linear import Linear
-from weft.nn.kernels.writing.ends import Output
+from weft.nn.ops import Linear, Output
 
 
 class Loss(NamedTuple):

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from weft.errors import ConfigError
 from weft.nn.heads.head import Loss, RealHead
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 from weft.shapes import check_choice
 
 Error = Literal["squared", "absolute", "huber"]

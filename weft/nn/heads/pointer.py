@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import linear
 from weft.nn.pointed import Pointed
 from weft.probe import record, watching
 

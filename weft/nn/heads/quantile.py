@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from weft.errors import ConfigError
 from weft.nn.heads.head import Loss, RealHead
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 from weft.shapes import check_choice
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)

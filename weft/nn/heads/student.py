@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from weft.nn.heads.head import Loss, RealHead
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 
 STEPS = 60  # bisection steps for a quantile
 

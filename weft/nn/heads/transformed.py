@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 
 
 class Transformed(Head):

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 from weft.nn.pictures.front import Front
 from weft.setting_types import Size
 

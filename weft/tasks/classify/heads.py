@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from weft.errors import DataError
 from weft.metrics.threshold import best_f1
 from weft.nn.heads.head import Head, Loss
-from weft.nn.kernels.linear import linear
+from weft.nn.ops import linear
 
 USUAL = 0.5
 """The threshold of a label before `weft evaluate --calibrate`."""

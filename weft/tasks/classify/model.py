@@ -20,7 +20,7 @@ from weft.nn.encoders.bag import BagEncoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.kernels.dropout import Dropout
+from weft.nn.ops import Dropout
 from weft.nn.pools import Mean, Pool, Summary
 from weft.setting_types import DropoutRate, Size
 from weft.tasks.classify.heads import Independent, Nested

@@ -13,7 +13,7 @@ from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.point import Point
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 from weft.nn.pools import Pool, Summary
 from weft.tasks.memory.data import MemoryData
 from weft.tasks.memory.problems import PROBLEMS

@@ -24,10 +24,7 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.kernels.output.vocabulary import log_probabilities
-from weft.nn.kernels.panels import multiply_as, use_int8
-from weft.nn.kernels.writing.ends import Output, Vectors
-from weft.nn.kernels.writing.model import WholeSteps
+from weft.nn.ops import Output, Vectors, WholeSteps, log_probabilities, multiply_as, use_int8
 from weft.search import rules
 from weft.search.beam import beam
 from weft.search.budget import most_rows, most_tokens

@@ -22,7 +22,7 @@ from weft.models import Generator
 from weft.nn.cells.gru import GRU
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.head import Loss
-from weft.nn.kernels.linear import Linear
+from weft.nn.ops import Linear
 from weft.setting_types import AtLeastOne, NonNegative, Probability, check_fields
 from weft.tasks.task import Pipeline
 from weft.train.objectives.objective import Criterion, Objective, mirror

@@ -3,7 +3,7 @@
 native   gates and state in one pass of compiled code, float32 on the CPU        compiled.py
 triton   the same in one kernel, on a GPU                                        triton.py
 torch    gates for all steps at once, then one operation per step (recurrence.py), or a scan on a GPU without
-         Triton (../../scan.py); SRU with peepholes runs step by step
+         Triton (../scan.py); SRU with peepholes runs step by step
 steps    the plain loop, only if forced
 
 Nothing is measured: the ways are ordered by the work that they do, least first.

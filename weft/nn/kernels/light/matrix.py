@@ -3,7 +3,7 @@
 S_t = diag(a_t) S_{t-1} + w_t (e_t^T S_{t-1}) + k_t v_t^T, o_t = S_t^T q_t. A matrix stays in the first-level
 cache from step to step, so that the products of chunks, their solve and their copies are saved.
 
-Read next: ../../chunks.py, whose kinds of recurrence call this; ../../../native/matrix.cpp.
+Read next: ../chunks.py, whose kinds of recurrence call this; ../../../native/matrix.cpp.
 """
 
 from typing import Any, NamedTuple

@@ -1,12 +1,12 @@
 """Recurrences without a matrix in torch operations: the plain twin of compiled.py and triton.py.
 
-It can be differentiated any number of times. Read next: ../../scan.py.
+It can be differentiated any number of times. Read next: ../scan.py.
 """
 
 import torch
 from torch import Tensor
 
-from weft.nn import scan
+from weft.nn.kernels import scan
 from weft.nn.kernels.exported import Tensors, repeated
 from weft.shapes import exporting
 

@@ -1,8 +1,7 @@
 """c_t = a_t c_{t-1} + b_t over all steps, elementwise, one operation per step forward and backward.
 
 The remaining products of the backward pass, da_t = dc_t c_{t-1}, are one operation over all steps. The plain
-twin is
- nn/scan.py's `sequence`, whose graph has a node for every step. Read next: ../scan.py.
+twin is scan.py's `sequence`, whose graph has a node for every step. Read next: ../scan.py.
 """
 
 from typing import Any

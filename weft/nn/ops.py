@@ -1,0 +1,106 @@
+"""The operations that layers call; kernels/ knows how each is computed, by its one table of rules.
+
+Every operation is a function of tensors with a plain twin in torch that is always right:
+
+- products: `linear`, `Linear`, `depthwise`; steps of a loop that share their weights: `repeating`
+- recurrent layers: `lstm`, `gru`, `elman`, `coupled`, `peephole`; without a matrix: `light`, `recur`,
+  `selective`; with a matrix per head: `Decayed`, `Corrected`, `Replaced`
+- attention: `attention`, `attention_weights`; additive: `additive`, `look`
+- losses and outputs: `cross_entropy`, `log_probabilities`, `word2vec`; `dropout`, `Dropout`
+- searches in compiled code: `decoding`, one step of Transformer layers; `WholeSteps` and its parts, many
+
+Read next: kernels/rules.py; kernels/linear.py, an operation.
+"""
+
+from weft.nn.kernels import equations
+from weft.nn.kernels.attention import decoding
+from weft.nn.kernels.attention.dot import attention, attention_weights
+from weft.nn.kernels.attention.energies import additive
+from weft.nn.kernels.attention.looking import look
+from weft.nn.kernels.cells import on_gpu
+from weft.nn.kernels.cells.compiled import PLAIN_ROWS, one_step
+from weft.nn.kernels.cells.form import Gates, Norms, Recurrence
+from weft.nn.kernels.cells.held import hold_last, shown_last
+from weft.nn.kernels.cells.layer import skips_padding
+from weft.nn.kernels.cells.operations.coupled import coupled
+from weft.nn.kernels.cells.operations.elman import elman
+from weft.nn.kernels.cells.operations.gru import gru
+from weft.nn.kernels.cells.operations.lstm import HOLD, lstm, torch_lstm
+from weft.nn.kernels.cells.operations.peephole import peephole
+from weft.nn.kernels.choice import forced, traced
+from weft.nn.kernels.chunks import Corrected, Decayed, Replaced
+from weft.nn.kernels.depthwise import depthwise
+from weft.nn.kernels.dropout import Dropout, dropout
+from weft.nn.kernels.exported import stepped
+from weft.nn.kernels.light.light import light
+from weft.nn.kernels.light.selective import selective, selective_step
+from weft.nn.kernels.linear import Linear, linear
+from weft.nn.kernels.neighbours import Places, word2vec
+from weft.nn.kernels.output.cross_entropy import cross_entropy
+from weft.nn.kernels.output.vocabulary import log_probabilities
+from weft.nn.kernels.panels import multiply_as, use_int8
+from weft.nn.kernels.repeated import opened, repeating
+from weft.nn.kernels.scan import recur
+from weft.nn.kernels.writing.ends import Ends, Output, Vectors
+from weft.nn.kernels.writing.model import WholeSteps
+from weft.nn.kernels.writing.recurrent import Comparison, Looking, Network, recurrent
+from weft.nn.kernels.writing.transformer import Layers, Past, transformer
+
+__all__ = [
+    "HOLD",
+    "PLAIN_ROWS",
+    "Comparison",
+    "Corrected",
+    "Decayed",
+    "Dropout",
+    "Ends",
+    "Gates",
+    "Layers",
+    "Linear",
+    "Looking",
+    "Network",
+    "Norms",
+    "Output",
+    "Past",
+    "Places",
+    "Recurrence",
+    "Replaced",
+    "Vectors",
+    "WholeSteps",
+    "additive",
+    "attention",
+    "attention_weights",
+    "coupled",
+    "cross_entropy",
+    "decoding",
+    "depthwise",
+    "dropout",
+    "elman",
+    "equations",
+    "forced",
+    "gru",
+    "hold_last",
+    "light",
+    "linear",
+    "log_probabilities",
+    "look",
+    "lstm",
+    "multiply_as",
+    "on_gpu",
+    "one_step",
+    "opened",
+    "peephole",
+    "recur",
+    "recurrent",
+    "repeating",
+    "selective",
+    "selective_step",
+    "shown_last",
+    "skips_padding",
+    "stepped",
+    "torch_lstm",
+    "traced",
+    "transformer",
+    "use_int8",
+    "word2vec",
+]
