@@ -25,7 +25,7 @@ NAMES_A_TASK = {
     "weft/inspect/views/forecast.py",
     "weft/serve/translation.py",
     "weft/serve/watching.py",
-    "weft/tasks/shared/pictures/init.py",
+    "weft/tasks/pictures/recipe.py",
     "weft/tasks/pictures/check.py",
     # The demo is a translator, an n-gram model is of the language model's text, an imported checkpoint is
     # for one task.
@@ -77,7 +77,7 @@ def test_a_task_is_named_in_its_own_folder_only() -> None:
         ('if opened.name in ("forecast", "memory"): pass', "memory", 1),
         ("from weft.tasks.translate.model import PairModel", "classify", 1),
         ("import weft.tasks.tag.task", "", 1),
-        ("from weft.tasks.shared.planned import planned", "", 0),
+        ("from weft.tasks.survey import planned", "", 0),
         ('"""The forecast."""\nkind = "forecasts"', "", 0),
     ],
 )

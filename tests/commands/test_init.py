@@ -12,7 +12,11 @@ from tests.commands.corpus import WORDS, write
 from tests.commands.shell import refused, untouched, weft
 from weft import rooms
 from weft.config import read_recipe
-from weft.tasks.init import Init
+from weft.data import recipes
+from weft.errors import ConfigError
+from weft.run.training import check_recipe
+from weft.tasks.init import FILES, Init, filled, only
+from weft.tasks.survey import EPOCHS
 from weft.tasks.task import Task
 
 INITS = {name: rooms.find(tasks, Init, name) for name in rooms.folders(tasks, Init)}
@@ -191,8 +195,72 @@ def test_the_command_of_a_task_has_the_options_that_its_file_declares(name: str)
         assert option.positional or f"--{option.name} " in shown
         assert option.help in shown
     needed = [option.name for option in kind.options if option.required]
-    if needed:
-        assert f"--{needed[0]}" in refused(weft("init", name))
+    said = refused(weft("init", name))
+    assert f"--{needed[0]}" in said if needed else "expected" in said
+
+
+@pytest.mark.parametrize("name", INITS)
+def test_files_need_no_option(name: str) -> None:
+    """The first is the training file; the others are the options named in the help."""
+    kind = INITS[name]()
+    names = [option.name for option in kind.options if option.name in FILES]
+    given: dict[str, object] = dict.fromkeys(option.name.replace("-", "_") for option in kind.options)
+    files = [Path(f"{number}.tsv") for number, _ in enumerate(names)]
+    if name == "translate":  # two files are the two languages
+        return
+    assert [kind.with_files(given, files)[one] for one in names] == files
+    assert kind.with_files({**given, names[0]: files[0]}, ())[names[0]] == files[0]
+    with pytest.raises(ConfigError, match="at most"):
+        kind.with_files(given, [*files, Path("more.tsv")])
+    with pytest.raises(ConfigError, match="expected one of them"):
+        kind.with_files({**given, names[0]: files[0]}, files[:1])
+
+
+def test_two_texts_without_columns_are_texts_and_their_summaries(tmp_path: Path) -> None:
+    for name, text in {"texts": "one two three four five", "summaries": "one two"}.items():
+        for part in ("train", "valid"):
+            (tmp_path / f"{name}.{part}").write_text(f"{text}\n" * 20)
+    files = tmp_path / "texts.train", tmp_path / "summaries.train"
+    answer = weft("init", "summarise", *files, "--output", tmp_path / "my.yaml")
+    assert answer.code == 0, answer.err
+    data = read_recipe(tmp_path / "my.yaml").section("data").plain()
+    assert data["train"] == ",".join(map(str, files))
+    assert data["valid"] == data["train"].replace(".train", ".valid")
+
+
+@pytest.mark.parametrize("task", ["masked", "elmo"])
+def test_words_in_context_have_a_recipe_that_trains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text("one two three four\nfive six seven one\n" * 20)
+    assert weft("init", task, "text.txt").code == 0
+    checked = check_recipe(read_recipe(f"{task}.yaml"))
+    assert checked.settings.max_epochs == EPOCHS and checked.task.rehearse().total.isfinite()
+
+
+@pytest.mark.parametrize("task", ["memory", "multilingual"])
+def test_a_task_without_files_of_one_kind_points_to_its_recipes(task: str) -> None:
+    assert f"recipes {task} lists them" in refused(weft("init", task, "text.txt"))
+
+
+def test_every_task_fills_its_template_and_no_other() -> None:
+    assert {one.stem for one in (recipes.folder() / "templates").iterdir()} == set(INITS)
+
+
+def test_a_template_leaves_out_lines_without_a_value_and_quotes_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "my.yaml").write_text(
+        "train: $train\nvalid: $valid\nwhole: 1$whole\nprice: $$5\n"
+    )
+    monkeypatch.setattr(recipes, "folder", lambda: tmp_path)
+    values = {"train": Path("a: #b"), "valid": None, "whole": only(True)}
+    assert filled("my", values) == 'train: "a: #b"\nwhole: 1\nprice: $5\n'
+    assert "whole" not in filled("my", {**values, "whole": only(0)})
+    with pytest.raises(KeyError):
+        filled("my", {"train": 1})
 
 
 def test_a_list_of_the_commands_does_not_wait_for_torch() -> None:

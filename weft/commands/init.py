@@ -14,8 +14,10 @@ import click
 import weft.tasks
 from weft import rooms
 from weft.commands.lazy import Lazy
+from weft.commands.program import typed
+from weft.config.shipped import shipped
 from weft.errors import ConfigError
-from weft.tasks.init import Init, Option
+from weft.tasks.init import FILES, Init, Option
 
 
 class Inits(Lazy):
@@ -35,6 +37,9 @@ class Inits(Lazy):
         """As in every group, but a name with dots is a task of a package from --plugin."""
         name, *others = arguments
         if "." not in name:
+            tasks = {one.parent.name for one in shipped()}
+            if name in tasks.difference(self.list_commands(context)):
+                context.fail(f"{name}: this task starts from a recipe: {typed('recipes', name)} lists them")
             return super().resolve_command(context, arguments)
         return name, command_of(_plugged(name, _plugins(others))), others
 
@@ -66,6 +71,9 @@ def command_of(init: Init) -> click.Command:
         help="Recipe file to write.",
     )
     params = [*map(_parameter, init.options), output]
+    own = any(one.positional for one in init.options)
+    if not own:
+        params.insert(0, click.Argument(["files"], nargs=-1, type=click.Path(path_type=Path)))
     package = "".join(f" {word}" for word in init.plugin())
     if package:
         params.append(
@@ -78,13 +86,17 @@ def command_of(init: Init) -> click.Command:
             )
         )
     examples = "\n".join(f"  weft init {init.task} {example}{package}" for example in init.examples)
+    named = ", ".join(f"--{one.name}" for one in init.options if one.name in FILES)
     reads = "Reads your files and writes a commented recipe for weft train."
+    if not own:
+        reads += f" FILES may stand for {named}, in this order."
     parts = (init.about, reads, init.details, f"\b\nExamples:\n{examples}")
     text = "\n\n".join(part for part in parts if part)
 
     def run(output: Path | None, **given: Any) -> None:
         from weft.commands import outputs
 
+        given = given if own else init.with_files(given, given.pop("files"))
         recipe = outputs.fresh(output or Path(init.file_name(given)))
         written = init.write(given, click.echo)
         outputs.begin(recipe, written.recipe, *written.steps, plugin=init.plugin())
@@ -118,5 +130,6 @@ def command() -> None:
     \b
     Examples:
       weft init translate english.txt german.txt --hold-out 500
-      weft init classify --train reviews.csv
+      weft init classify reviews.csv
+      weft init tag train.conllu valid.conllu
     """  # noqa: D301  click reads the \b

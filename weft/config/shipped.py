@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weft.config.text import parse
+from weft.data import recipes
 from weft.errors import ConfigError
 
-_PACKAGE = Path(__file__).parents[1]
 _GONE = {"unmeasured": "was never measured to its end", "worse": "was worse than naive Bayes"}
 
 
@@ -52,7 +52,7 @@ class Variant(NamedTuple):
 
 def shipped() -> list[Path]:
     """All recipes included in Weft, sorted by task and name."""
-    return sorted(one for one in _folder().glob("*/*.yaml") if one.parent.name != "templates")
+    return sorted(one for one in recipes.folder().glob("*/*.yaml") if one.parent.name != "templates")
 
 
 def variants() -> dict[str, Variant]:
@@ -62,7 +62,7 @@ def variants() -> dict[str, Variant]:
         >>> print(variants()["memory/adding-gru"].words)
         adding-elman model.encoder.cell=gru
     """
-    return _variants(_folder())
+    return _variants(recipes.folder())
 
 
 def recommended(recipe: Path) -> bool:
@@ -135,20 +135,14 @@ def _renamed(name: str, old: Variant) -> Found:
     task, _, stem = name.partition("/")
     is_now = f"{old.gone} and is gone; instead of it" if old.gone else "is now"
     note = f"{stem} {is_now}: weft train {old.words}"
-    return Found(_folder() / task / f"{old.recipe}.yaml", old.overrides, note)
+    return Found(recipes.folder() / task / f"{old.recipe}.yaml", old.overrides, note)
 
 
 @cache
-def _variants(folder: Path) -> dict[str, Variant]:
-    file = folder / "variants.yaml"
+def _variants(home: Path) -> dict[str, Variant]:
+    file = home / "variants.yaml"
     found = {}
     for part, names in parse(file.read_text("utf-8"), str(file)).plain().items() if file.exists() else ():
         for name, (recipe, *overrides) in names.items():
             found[name] = Variant(recipe, tuple(overrides), _GONE.get(part, ""))
     return found
-
-
-def _folder() -> Path:
-    """The recipes' folder: in the package if installed, next to it in a checkout."""
-    inside = _PACKAGE / "recipes"
-    return inside if inside.is_dir() else _PACKAGE.parent / "recipes"

@@ -1,16 +1,22 @@
 """The contract of `weft init <task>`: its options, and the recipe that it writes from them.
 
 A task that supports it has one such class in the file init.py of its folder; weft/commands/init.py finds it
-and builds the command. Heavy imports belong in `write`, as listing the commands also loads the class.
-Read next: tag/init.py, a short one.
+and builds the command. The recipe is a template, recipes/templates/<task>.yaml, which `filled` fills with
+numbers and names. Heavy imports belong in `write`, as listing the commands also loads the class.
+Read next: survey.py; tag/init.py, a short one.
 """
 
+import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from string import Template
 from typing import Any, ClassVar, NamedTuple
 
 from weft import rooms
+from weft.data import recipes
+from weft.errors import ConfigError
 
 
 class Option(NamedTuple):
@@ -26,9 +32,54 @@ class Option(NamedTuple):
     positional: bool = False  # any number of words without a name; the value is a tuple
 
 
-TRAIN = Option("train", "Training file.", Path, required=True)
+TRAIN = Option("train", "Training file.", Path)
 VALID = Option("valid", "Validation file. Default: the one next to the training file, if any.", Path)
 TEST = Option("test", "Test file. Default: the one next to the training file, if any.", Path)
+
+
+FILES = ("train", "file", "valid", "test")
+"""Options that files without a name stand for, in this order."""
+
+_WORDS = ("null", "true", "false")  # YAML 1.2 does not read these as text
+
+
+def filled(name: str, values: Mapping[str, object]) -> str:
+    """The recipe that a template becomes.
+
+    A line with a value that is None is left out; so the end `$few` of a line that is only for few texts is
+    replaced by "" or leaves the line out, see `only`.
+
+    Args:
+        name: of the file in recipes/templates, without its ending.
+        values: of its placeholders such as `$train`; a path is written as YAML, all others as they are.
+
+    Raises:
+        KeyError: a placeholder has no value.
+    """
+    lines = []
+    texts = {name: quoted(value) if isinstance(value, Path) else value for name, value in values.items()}
+    for line in (recipes.folder() / "templates" / f"{name}.yaml").read_text("utf-8").splitlines():
+        if all(texts[name] is not None for name in Template(line).get_identifiers()):
+            lines.append(Template(line).substitute(texts))
+    return "\n".join(lines) + "\n"
+
+
+def only(condition: object) -> str | None:
+    """The value at the end of a line of a template that is left out unless the condition holds."""
+    return "" if condition else None
+
+
+def splits(train: Path, valid: Path | None, test: Path | None) -> dict[str, object]:
+    """The values of a template about its files: `$train`, `$valid` or `$held_out`, `$test` or `$untested`."""
+    held_out, untested = only(not valid), only(not test)
+    return {"train": train, "valid": valid, "held_out": held_out, "test": test, "untested": untested}
+
+
+def quoted(value: object) -> str:
+    """A text as YAML, in quotes unless it is safe without."""
+    text = str(value)
+    plain = re.fullmatch(r"[A-Za-z_/][\w./-]*", text, re.ASCII) and text.lower() not in _WORDS
+    return text if plain else json.dumps(text, ensure_ascii=False)
 
 
 class NewRecipe(NamedTuple):
@@ -69,6 +120,26 @@ class Init(ABC):
 
         kind = rooms.beside(type(self), "task", Task)
         return f"{kind.__module__}.{kind.__qualname__}" if kind else self.folder
+
+    def with_files(self, given: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
+        """The options, with files that were named without an option.
+
+        Raises:
+            ConfigError: too many files, or a file that an option names too.
+        """
+        names = [one.name for one in self.options if one.name in FILES]
+        said = dict(given)
+        if len(files) > len(names):
+            raise ConfigError(
+                f"expected at most {len(names)} FILES ({', '.join(names)}), got {len(files)}; leave some out"
+            )
+        for name, file in zip(names, files, strict=False):
+            if said[name] is not None:
+                raise ConfigError(f"--{name} {said[name]} and {file}: expected one of them; leave one out")
+            said[name] = file
+        if said[names[0]] is None:
+            raise ConfigError(f"expected a training file, got none; name it, or give it with --{names[0]}")
+        return said
 
     def file_name(self, given: Mapping[str, Any]) -> str:
         """The default name of the recipe.

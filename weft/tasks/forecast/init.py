@@ -1,4 +1,4 @@
-"""What `weft init forecast` writes: a commented recipe for a user's series."""
+"""`weft init forecast`: a recipe for a user's series."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,8 +11,8 @@ import numpy as np
 from weft.data.series import Columns, Table, read_series
 from weft.errors import ConfigError, DataError
 from weft.tasks.forecast.check import guessed, parts
-from weft.tasks.init import Init, NewRecipe, Option
-from weft.tasks.shared.planned import planned
+from weft.tasks.init import Init, NewRecipe, Option, filled
+from weft.tasks.survey import planned
 from weft.wording import plural
 
 FEW, MANY = 2_000, 20_000  # training windows
@@ -31,7 +31,7 @@ class Forecast(Init):
         "--file shops.csv --horizon 28 --id shop --time date --target sales",
     )
     options: ClassVar = (
-        Option("file", "Table: a column for each series, or unique_id, ds and y.", Path, required=True),
+        Option("file", "Table: a column for each series, or unique_id, ds and y.", Path),
         Option("horizon", "Number of rows to forecast.", int, required=True),
         Option("time", "Column of the times. Default: guessed, and printed."),
         Option("id", "Column of series names, in a long table. Default: guessed, and printed."),
@@ -112,17 +112,31 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
     table = read_series(file, which)
     found = _measured(table, file, horizon, which)
     often = f", at the frequency {found.frequency}" if found.frequency else ""
-    season = f"a season looks like {found.season} rows"
-    lines = [
-        f"# {plural(found.series, 'series')} of {found.rows} in {file.name}{often}; {season}.",
-        *(f"# {note.removeprefix(f'{file}: ')}" for note in table.notes),
-        "task: forecast",
-        "data:",
-        f"  file: {_quoted(str(file))}",
-        *_columns(which),
-        *_settings(found, horizon),
-    ]
-    return "\n".join(lines) + "\n"
+    batch = 256 if found.windows > MANY else 64 if found.windows > FEW else 16
+    plan = planned(found.windows / batch, epochs=30, warmup=0)
+    names = {"targets": which.targets, "known": which.known, "past": which.past}
+    given: dict[str, object] = {"time": which.time, "id": which.id, "dates": which.dates}
+    given |= {name: list(columns) for name, columns in names.items()}
+    given |= {"frequency": which.frequency}
+    return filled(
+        "forecast",
+        {
+            "counted": f"{plural(found.series, 'series')} of {found.rows} in {file.name}{often}",
+            "season": found.season,
+            "notes": "\n# ".join(note.removeprefix(f"{file}: ") for note in table.notes) or None,
+            "file": _quoted(str(file)),
+            **{name: _quoted(value) if value else None for name, value in given.items()},
+            "resample": which.resample,
+            "lookback": found.lookback,
+            "horizon": horizon,
+            "calendar": "true" if found.years >= YEARS else "false",
+            "batch": batch,
+            "segment": found.segment,
+            "rate": 0.001 if found.windows > MANY else 0.002,
+            "epochs": plan.epochs,
+            "patience": max(5, plan.epochs // 4),
+        },
+    )
 
 
 def _measured(table: Table, file: Path, horizon: int, which: Columns) -> _Measured:
@@ -159,49 +173,6 @@ def _measured(table: Table, file: Path, horizon: int, which: Columns) -> _Measur
         windows=len(table.columns) * sum(windows),
         years=0.7 * min(years(series.times) for series in table.series),
     )
-
-
-def _columns(which: Columns) -> list[str]:
-    """The lines of section `data` about columns."""
-    lines = []
-    for key, value in (("time", which.time), ("id", which.id), ("dates", which.dates)):
-        lines += [f"  {key}: {_quoted(value)}"] if value else []
-    lines += [f"  targets: {_quoted(list(which.targets))}"] if which.targets else []
-    for key, names, what in (
-        ("known", which.known, "covariates known in advance; weft predict requires their future values"),
-        ("past", which.past, "covariates with an unknown future; only their past is read"),
-    ):
-        lines += [f"  {key}: {_quoted(list(names))}   # {what}"] if names else []
-    lines += [f"  frequency: {json.dumps(which.frequency)}"] if which.frequency else []
-    lines += [f"  resample: {which.resample}"] if which.resample else []
-    return lines
-
-
-def _settings(found: _Measured, horizon: int) -> list[str]:
-    """The rest of section `data`, and the other sections."""
-    batch = 256 if found.windows > MANY else 64 if found.windows > FEW else 16
-    plan = planned(found.windows / batch, epochs=30, warmup=0)
-    calendar = "true" if found.years >= YEARS else "false"
-    return [
-        f"  lookback: {found.lookback}                # rows to read",
-        f"  horizon: {horizon}                 # rows to forecast",
-        f"  season: {found.season}                  # rows per season, for a baseline",
-        "  split: [0.7, 0.1, 0.2]       # training, validation, test, in this order",
-        f"  calendar: {calendar}               # hour, weekday, day and month as inputs",
-        f"  batch_rows: {batch}               # windows per batch",
-        "model:",
-        f"  forecaster: {{use: segments, segment: {found.segment}, hidden: 128, dropout: 0.2}}",
-        "  head: {use: quantile, best: mean}   # bands and a mean; or point, normal, student",
-        "  normalise: last              # subtract each window's last value",
-        "  base: level                  # start as the best ridge regression and learn its residuals",
-        "training:",
-        f"  optimiser: {{use: adam, lr: {0.001 if found.windows > MANY else 0.002}}}",
-        "  schedule: {use: cosine}",
-        f"  max_epochs: {plan.epochs}",
-        f"  patience: {max(5, plan.epochs // 4)}                 # stop after so many epochs without gain",
-        "  validate_start: true         # keep the initial model if training does not improve it",
-        "  metric: mse",
-    ]
 
 
 def _quoted(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What `weft init images` writes: a recipe for a user's pictures, with the reasons as comments."""
+"""`weft init images`: a recipe for a user's pictures or clips."""
 
 import math
 from collections import Counter
@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from weft.data.images import is_clip, read_clip, read_folders
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe
-from weft.tasks.shared.pictures.init import rounded
-from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, filled, splits
+from weft.tasks.pictures.recipe import rounded
+from weft.tasks.survey import VALID_NAMES
 from weft.wording import plural
 
 LARGEST = 64
@@ -32,7 +32,6 @@ class Images(Init):
     )
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        """A recipe for the classifier."""
         text = recipe(given["train"], given["valid"], given["test"])
         return NewRecipe(text, [self.check(given["train"])])
 
@@ -55,40 +54,19 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
     shapes = [(read_clip if clips else lambda path: read(path, None))(one.path).shape for one in found[:20]]
     side = rounded(median(max(shape[-3:-1]) for shape in shapes), LARGEST)
     sizes = [32, 64, *[128] * (1 if clips else _halvings(side) - 2)]
-    frames = (
-        f"  frames: {min(shape[0] for shape in shapes)}                         # per clip, evenly spaced\n"
+    classes = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(6))
+    return filled(
+        "images",
+        {
+            "counted": f"{plural(len(counts), 'class')}, {len(found):,} {'clips' if clips else 'pictures'}",
+            "classes": classes,
+            **splits(train, valid, test),
+            "side": side,
+            "frames": min(shape[0] for shape in shapes) if clips else None,
+            "sizes": sizes,
+            "epochs": max(4, min(60, 40_000 // len(found))),
+        },
     )
-    shown = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(6))
-    chosen = (
-        f"  valid: {quoted(valid)}"
-        if valid
-        else "  hold_out: 10                      # hold out a tenth to choose the checkpoint\n"
-        "  split_seed: 1                     # shuffled first, every class in proportion"
-    )
-    tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
-    return f"""# {plural(len(counts), "class")}, {len(found):,} {"clips" if clips else "pictures"}: {shown}.
-# Written by `weft init`; change any line you like.
-#   weft train THIS-FILE
-task: images
-data:
-  train: {quoted(train)}
-{chosen}
-{tested}
-  size: {side}                          # side in pixels that every picture is scaled to
-{frames if clips else ""}  batch_rows: 32
-model:
-  # or patches with encoder: {{use: transformer, ...}}; non_local: [2] adds a block after the second stage
-  front: {{use: convolution, sizes: {sizes}, non_local: [2]}}
-  encoder: bag                      # the features of each place, unchanged
-  pool: mean
-training:
-  optimiser: {{use: adamw, lr: 0.001, weight_decay: 0.01}}
-  schedule: {{use: cosine, warmup: 50}}
-  max_epochs: {max(4, min(60, 40_000 // len(found)))}
-  metric: accuracy                  # chooses the best checkpoint; or loss, f1
-  patience: 8
-  seed: 1
-"""
 
 
 def _halvings(side: int) -> int:

@@ -1,16 +1,14 @@
-"""What `weft init language` writes: a recipe for a user's text, with the reasons as comments."""
+"""`weft init language`: a recipe for a user's running text."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from weft.data.plain import PlainText, no_words
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
-from weft.tasks.shared.planned import planned
-from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option, filled, only, splits
+from weft.tasks.survey import VALID_NAMES, Survey, planned, sibling, survey
 from weft.wording import plural
 
 Kind = Literal["space", "word", "character", "bpe"]
@@ -40,58 +38,48 @@ class Language(Init):
     )
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        """A recipe for the language model."""
         files = given["train"], given["valid"], given["test"]
         text = recipe(*files, kind=given["kind"], model=given["model"])
         return NewRecipe(text, [self.check(given["train"])])
 
 
-class Survey(NamedTuple):
-    """Properties of a text."""
+class _Lines:
+    """The lines of a text, and whether its punctuation stands by itself, as in tokenised text."""
 
-    lines: int
-    words: int
-    characters: int
-    different_words: int
-    different_characters: int
-    repeated_words: int
-    tokenised: bool  # punctuation is separated by spaces, or words are replaced by <unk>
+    def __init__(self, path: Path) -> None:
+        self.text = PlainText(path)
+        self.loose = self.tight = 0
+        self.marks: set[str] = set()
 
-    @property
-    def kind(self) -> Kind:
-        """The vocabulary that suits it."""
-        if self.tokenised and self.different_words <= 50_000:
+    def __iter__(self) -> Iterator[tuple[str]]:
+        for line in self.text:
+            self.marks.update(line)
+            self.loose += len(_LOOSE.findall(line))
+            self.tight += len(_TIGHT.findall(line))
+            yield (line,)
+
+    def survey(self) -> Survey:
+        """Read all of them once.
+
+        Raises:
+            DataError: there is no word in them.
+        """
+        seen = survey(self)
+        if not seen.words:
+            raise no_words(self.text.path)
+        return seen
+
+    def kind(self, seen: Survey) -> Kind:
+        """The vocabulary that suits the text."""
+        if (self.loose > self.tight or "<unk>" in seen.seen) and len(seen.seen) <= 50_000:
             return "space"
-        return "bpe" if self.different_words > 5_000 else "word"
+        return "bpe" if len(seen.seen) > 5_000 else "word"
 
-    @property
-    def pieces(self) -> int:
+    def pieces(self, seen: Survey) -> int:
         """A size that byte-pair encoding can reach."""
-        least = self.different_characters + 5
-        usual = 2000 if self.characters < SMALL else 8000
-        return max(least, min(usual, least + self.repeated_words // 2))
-
-
-def survey(text: PlainText) -> Survey:
-    """Read all of it once.
-
-    Raises:
-        DataError: there is no word in it.
-    """
-    lines = words = characters = loose = tight = 0
-    seen: Counter[str] = Counter()
-    marks: set[str] = set()
-    for line in text:
-        lines, characters = lines + 1, characters + len(line) + 1
-        parts = line.split()
-        words += len(parts)
-        seen.update(parts)
-        marks.update(line)
-        loose, tight = loose + len(_LOOSE.findall(line)), tight + len(_TIGHT.findall(line))
-    if not words:
-        raise no_words(text.path)
-    repeated = sum(count > 1 for count in seen.values())
-    return Survey(lines, words, characters, len(seen), len(marks), repeated, loose > tight or "<unk>" in seen)
+        least = len(self.marks) + 5
+        usual = 2000 if seen.characters < SMALL else 8000
+        return max(least, min(usual, least + seen.repeated // 2))
 
 
 def recipe(
@@ -108,70 +96,37 @@ def recipe(
     Raises:
         DataError: a file is missing, or holds no word.
     """
-    seen = survey(PlainText(train))
+    lines = _Lines(train)
+    seen = lines.survey()
     valid = valid or sibling(train, VALID_NAMES)
     test = test or sibling(train, ("test",))
     for path in (valid, test):
         if path is not None:
-            survey(PlainText(path))
-    if valid is None and seen.lines < FEWEST:
+            _Lines(path).survey()
+    if valid is None and seen.texts < FEWEST:
         raise DataError(
-            f"expected {FEWEST} lines or more, got {seen.lines}; add text, or --valid", path=train
+            f"expected {FEWEST} lines or more, got {seen.texts}; add text, or --valid", path=train
         )
-    kind = kind or seen.kind
-    size = f", size: {seen.pieces}" if kind == "bpe" else ""
-    held = (
-        f"valid: {quoted(valid)}" if valid else "valid_share: 0.1                  # the last tenth of train"
-    )
-    tested = f"test: {quoted(test)}" if test else "# test: path/test                 for `weft evaluate`"
+    kind = kind or lines.kind(seen)
+    gpt = model == "gpt"
     width, epochs = (200, 10) if seen.characters < 10 * SMALL else (512, 4)
-    length = (128 if model == "gpt" else 64) if kind == "character" else (64 if model == "gpt" else 35)
+    length = (128 if gpt else 64) if kind == "character" else (64 if gpt else 35)
     tokens = seen.characters if kind == "character" else seen.words
     plan = planned(tokens / (20 * length), epochs=epochs, warmup=200)
-    about = f"{plural(seen.lines, 'line')}, {seen.words:,} words ({seen.different_words:,} different ones)"
-    return f"""# {train.name}: {about}.
-# Written by `weft init`; change any line you like.
-#   weft train THIS-FILE
-task: language
-data:
-  train: {quoted(train)}
-  {held}
-  {tested}
-  vocabulary: {{kind: {kind}{size}}}   # space, word, character, bpe, unigram
-  batches: {_batches(model)}
-  length: {length}                        # tokens per piece
-  rows: 20                          # pieces per batch; lower it if memory runs out
-model:
-{_model(model, width, length)}
-training:
-  optimiser: {{use: adamw, lr: 0.003, betas: [0.9, 0.99]}}
-  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
-  max_epochs: {plan.epochs}
-  patience: 3                       # stop after this many validations without improvement
-  seed: 1
-decoding:
-  temperature: 0.8                  # for `weft predict`; or top_k, top_p, seed, search: greedy
-  max_tokens: 100
-  # mixture: tuned                  mixes in an n-gram model of the same text
-"""
-
-
-def _batches(model: Model) -> str:
-    if model == "gpt":
-        return "windows                  # drawn from anywhere; the model sees one window"
-    return "stream                   # the state is carried from piece to piece; also windows, lines"
-
-
-def _model(model: Model, width: int, length: int) -> str:
-    if model == "gpt":
-        settings = f"size: {width + width % 8}, num_layers: 4, num_heads: 4, max_length: {length}"
-        settings += ", positions: learned, activation: gelu, dropout: 0.1"
-        return (
-            f"  decoder: {{use: transformer, {settings}}}\n"
-            f"  embedding: {{size: {width + width % 8}, dropout: 0.1, tied: true}}"
-        )
-    return (
-        f"  # also cell: gru, elman; or decoder: bag, window; transformer needs batches: windows\n"
-        f"  decoder: {{use: recurrent, cell: lstm, sizes: [{width}, {width}], dropout: 0.2}}\n"
-        f"  embedding: {{size: {width}, dropout: 0.2, tied: true}}"
+    return filled(
+        "language",
+        {
+            "name": train.name,
+            "counted": plural(seen.texts, "line"),
+            "words": f"{seen.words:,}",
+            "different": f"{len(seen.seen):,}",
+            **splits(train, valid, test),
+            "kind": f"bpe, size: {lines.pieces(seen)}" if kind == "bpe" else kind,
+            "lstm": only(not gpt),
+            "gpt": only(gpt),
+            "length": length,
+            "width": width + width % 8,
+            "warmup": plan.warmup,
+            "epochs": plan.epochs,
+        },
     )

@@ -1,4 +1,4 @@
-"""What `weft init speech` writes: a commented recipe for a user's recordings."""
+"""`weft init speech`: a recipe for a user's recordings."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -6,9 +6,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from weft.data.audio import read_spoken
 from weft.errors import ConfigError, DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe
-from weft.tasks.shared.planned import planned
-from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, filled, splits
+from weft.tasks.survey import VALID_NAMES, planned, sibling
 from weft.wording import plural
 
 
@@ -21,7 +20,6 @@ class Speech(Init):
     options: ClassVar = (TRAIN._replace(help="Training list: lines FILE TAB TRANSCRIPT."), VALID, TEST)
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        """A recipe for the transcriber."""
         text = recipe(given["train"], given["valid"], given["test"])
         return NewRecipe(text, [("data", "check", "--task", self.task, str(given["train"]))])
 
@@ -54,43 +52,24 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
         )
     found = _measured(train)
     seconds = found.seconds
-    tested = (
-        f"  test: {quoted(test)}" if test else "  # test: path/test.tsv               for `weft evaluate`"
-    )
-    sampled = ", ".join(f"{one:,}" for one in found.rates)
-    heard_at = "[0.9, 1.0, 1.1]" if seconds < 100 * 3600 else "[1.0]"
     plan = planned(100 * seconds / 4000, epochs=30 if seconds < 3600 else 10, warmup=100)
     size = 96 if seconds < 2 * 3600 else 192 if seconds < 50 * 3600 else 320
-    counted = f"{plural(found.recordings, 'recording')}, {seconds / 60:.1f} minutes"
-    return f"""# {counted}, the longest {found.longest:.1f} s,
-# {found.letters / found.recordings:.0f} letters each on average, sampled at {sampled} Hz.
-# Written by `weft init`; change any line you like.
-#   weft train THIS-FILE
-task: speech
-data:
-  train: {quoted(train)}
-  valid: {quoted(valid)}
-{tested}
-  sound: {{rate: {min(16000, found.rates[-1])}, bins: 40}}    # other rates are resampled
-  speeds: {heard_at}            # each training recording is used at each speed
-  max_seconds: 20.0                 # longer recordings are left out and counted
-  batch_frames: 4000                # a frame is 10 ms; less if memory runs out
-model:
-  front: {{size: 64, masks: 1}}       # training masks stretches of time and bands
-  # or strided (convolutions and a Transformer); any encoder fits any decoder
-  encoder: {{use: pyramid, sizes: [{size}, {size}, {size}], factors: [2, 2, 2], dropout: 0.1}}
-  decoder: {{use: recurrent, sizes: [{max(128, size)}], score: additive, enters: both, dropout: 0.1}}
-  embedding: 32
-training:
-  optimiser: {{use: adamw, lr: 0.002}}
-  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
-  max_epochs: {plan.epochs}
-  metric: wer                       # chooses the best checkpoint; or cer, loss
-  patience: 8
-  seed: 1
-decoding:
-  beam: 4
-"""
+    return filled(
+        "speech",
+        {
+            "counted": f"{plural(found.recordings, 'recording')}, {seconds / 60:.1f} minutes",
+            "longest": f"{found.longest:.1f}",
+            "letters": f"{found.letters / found.recordings:.0f}",
+            "rates": ", ".join(f"{one:,}" for one in found.rates),
+            **splits(train, valid, test),
+            "rate": min(16000, found.rates[-1]),
+            "speeds": "[0.9, 1.0, 1.1]" if seconds < 100 * 3600 else "[1.0]",
+            "size": size,
+            "wide": max(128, size),
+            "warmup": plan.warmup,
+            "epochs": plan.epochs,
+        },
+    )
 
 
 def _measured(train: Path) -> _Measured:

@@ -1,15 +1,13 @@
-"""What `weft init summarise` writes: a recipe for a user's texts, with the reasons as comments."""
+"""`weft init summarise`: a recipe for a user's texts and their summaries."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from weft.data.parallel import ParallelText
-from weft.errors import ConfigError, DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
-from weft.tasks.seq2seq.survey import SMALL, sibling, survey
-from weft.tasks.shared.planned import planned
-from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
+from weft.data.parallel import ParallelText, is_table
+from weft.errors import ConfigError
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option, filled, quoted, splits
+from weft.tasks.survey import SMALL, VALID_NAMES, planned, sibling_pairs, survey_pairs
 from weft.wording import plural
 
 WORDS = 15  # typical length of a summary; Survey counts the longer side
@@ -30,8 +28,13 @@ class Summarise(Init):
         TEST._replace(help="Test data. Default: the files next to the training data, if any."),
     )
 
+    def with_files(self, given: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
+        """The options, with files that were named without an option; two texts are the two sides."""
+        if len(files) == 2 and not is_table(files[0]):
+            files = [Path(",".join(map(str, files)))]
+        return super().with_files(given, files)
+
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        """A recipe for the summariser."""
         files = given["train"], given["valid"], given["test"]
         columns = given["text"], given["summary"]
         text = recipe(*files, *columns)
@@ -49,52 +52,25 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
         ConfigError: there are no validation files.
         DataError: files are missing or damaged.
     """
-    valid = valid or sibling(train, VALID_NAMES, source, target)
-    test = test or sibling(train, ("test",), source, target)
+    valid = valid or sibling_pairs(train, VALID_NAMES, source, target)
+    test = test or sibling_pairs(train, ("test",), source, target)
     if valid is None:
         raise ConfigError(f"no validation files next to {train}; name them with --valid")
-    seen = survey(ParallelText(train, source, target))
-    if not seen.pairs:
-        raise DataError("expected at least a few thousand pairs, got none", path=train)
-    tested = (
-        f"  test: {quoted(test)}" if test else "  # test: path/test.tsv               for `weft evaluate`"
+    seen, repeated = survey_pairs(train, source, target)
+    plan = planned(seen.texts * WORDS / 600, epochs=10, warmup=200)
+    width = 128 if seen.texts < SMALL else 256
+    return filled(
+        "summarise",
+        {
+            "counted": plural(seen.texts, "text"),
+            "longest": plural(seen.longest, "word"),
+            "source": quoted(source),
+            "target": quoted(target),
+            **splits(train, valid, test),
+            "kept": f"size: {USUAL}" if repeated > USUAL else "size: null, min_count: 2",
+            "width": width,
+            "wide": width * 3 // 2,
+            "warmup": plan.warmup,
+            "epochs": plan.epochs,
+        },
     )
-    plan = planned(seen.pairs * WORDS / 600, epochs=10, warmup=200)
-    width = 128 if seen.pairs < SMALL else 256
-    kept = f"size: {USUAL}" if seen.repeated_words > USUAL else "size: null, min_count: 2"
-    return f"""# {plural(seen.pairs, "text")}; the longest has {plural(seen.longest_words, "word")}.
-# Written by `weft init`; change any line you like.
-#   weft train THIS-FILE
-task: summarise
-data:
-  source: {quoted(source)}                      # the text: a column of the TSV file, or a file ending
-  target: {quoted(target)}                   # its summary
-  train: {quoted(train)}
-  valid: {quoted(valid)}
-{tested}
-  vocabulary: {{kind: word, {kept}, shared: true}}   # other words are copied from the text
-  max_length: 400                   # tokens; pairs with a longer side are left out and counted
-  cut_source: 400                   # tokens read of a text; a longer one is cut and counted
-  batch_tokens: 600                 # target tokens per batch; lower it if memory runs out
-  validate_rows: 200                # texts to summarise for ROUGE; the loss uses all
-model:
-  encoder: {{use: recurrent, cell: lstm, sizes: [{width}], bidirectional: true, dropout: 0.2}}
-  decoder:
-    use: pointer                    # writes its own words or copies words of the text (See et al. 2017)
-    decoder: {{use: recurrent, cell: lstm, sizes: [{width * 3 // 2}], enters: never, dropout: 0.2}}
-    score: {{use: additive, inner: {width}}}
-    coverage: 1.0                   # keeps it from reading the same words twice; null is faster
-    dropout: 0.2
-  embedding: {{size: {width}, dropout: 0.1}}
-  smoothing: 0.0
-training:
-  optimiser: {{use: adamw, lr: 0.003}}
-  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
-  max_epochs: {plan.epochs}
-  metric: rouge_l                   # chooses the best checkpoint; or rouge_1, rouge_2, loss
-  patience: 4
-  seed: 1
-decoding:
-  beam: 4
-  no_repeat_ngram: 3                # no three tokens in a row are repeated
-"""

@@ -1,4 +1,4 @@
-"""`weft init tag` writes a recipe for a user's tagged sentences, with reasons as comments."""
+"""`weft init tag`: a recipe for a user's tagged sentences."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -6,12 +6,8 @@ from typing import Any, ClassVar
 
 from weft.data.conllu import Column, read_sentences
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
-from weft.tasks.shared.planned import planned
-from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
-
-NO_TEST = """  # test: path/test                 for `weft evaluate`
-  # folds: 10                       cross-validation instead of test: `weft folds THIS-FILE`"""
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option, filled, only, splits
+from weft.tasks.survey import VALID_NAMES, planned, sibling
 
 
 class Tag(Init):
@@ -29,17 +25,12 @@ class Tag(Init):
     )
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        """A recipe for the tagger."""
         text = recipe(given["train"], given["valid"], given["test"], column=given["column"])
         return NewRecipe(text, [self.check(given["train"])])
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column) -> str:
     """A commented recipe.
-
-    Args:
-        train, valid, test: tagged sentences; the last two are looked for beside the first if None.
-        column: of CoNLL-U.
 
     Raises:
         DataError: files are missing or damaged, or without tags.
@@ -55,36 +46,18 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column
         documents += any(line.startswith("# newdoc") for line in one.lines)
     if not words or tags == {"_"}:
         raise DataError(f"expected tags in column {column}, got none; give tagged sentences", path=train)
-    if valid:
-        chosen = f"  valid: {quoted(valid)}"
-    else:
-        chosen = """  hold_out: 20                      # a twentieth of the sentences chooses the checkpoint
-  split_seed: 1                     # shuffled first"""
-        if documents >= 20:
-            chosen += "\n  group: newdoc                     # sentences of a document stay together"
-    tested = f"  test: {quoted(test)}" if test else NO_TEST
     plan = planned(words / 800, epochs=12, warmup=100)
-    dropout = 0.4 if words < 500_000 else 0.25
-    return f"""# {len(tags)} tags ({column}), {sentences:,} training sentences, {words:,} words.
-# Written by `weft init`; change any line you like.
-#   weft train THIS-FILE
-task: tag
-data:
-  train: {quoted(train)}
-{chosen}
-{tested}
-  column: {column}                      # of CoNLL-U: upos, xpos or feats
-  batch_tokens: 800                 # words a batch; less if memory runs out
-model:
-  encoder: {{use: recurrent, cell: lstm, sizes: [200], bidirectional: true, dropout: {dropout}}}
-  # vectors: path/glove.txt           a text file of word2vec or GloVe, of the same size
-  embedding: {{size: 100, characters: convolution, letter_size: 32, spelled: 100, dropout: {dropout}}}
-  crf: false                        # true chooses all tags of a sentence together
-training:
-  optimiser: {{use: adamw, lr: 0.004, betas: [0.9, 0.95]}}
-  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
-  max_epochs: {plan.epochs}
-  metric: accuracy
-  average: 3
-  seed: 1
-"""
+    return filled(
+        "tag",
+        {
+            "tags": len(tags),
+            "sentences": f"{sentences:,}",
+            "words": f"{words:,}",
+            "column": column,
+            **splits(train, valid, test),
+            "documents": only(not valid and documents >= 20),
+            "dropout": 0.4 if words < 500_000 else 0.25,
+            "warmup": plan.warmup,
+            "epochs": plan.epochs,
+        },
+    )

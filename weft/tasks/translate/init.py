@@ -1,4 +1,4 @@
-"""What `weft init translate` writes: a recipe for a user's files, with the reasons as comments."""
+"""`weft init translate`: a recipe for a user's parallel text."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,12 +7,13 @@ from typing import Any, ClassVar, NamedTuple
 from weft.data.parallel import ParallelText, both, is_memory, is_table
 from weft.data.sides import side_name
 from weft.data.split import hold_out
-from weft.errors import ConfigError, DataError
-from weft.tasks.init import Init, NewRecipe, Option
-from weft.tasks.seq2seq.survey import MIDDLE, SMALL, TINY, sibling, survey
-from weft.tasks.shared.planned import planned
-from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
+from weft.errors import ConfigError
+from weft.tasks.init import Init, NewRecipe, Option, filled, quoted, splits
+from weft.tasks.survey import SMALL, VALID_NAMES, Survey, planned, sibling_pairs, survey_pairs
+from weft.text.pieces import SPECIALS
 from weft.wording import plural
+
+TINY, MIDDLE = 3_000, 500_000  # pairs
 
 
 class Named(NamedTuple):
@@ -89,11 +90,9 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
         ConfigError: there are no validation files.
         DataError: files are missing or damaged.
     """
-    valid = valid or sibling(train, VALID_NAMES, source, target)
-    test = test or sibling(train, ("test",), source, target)
-    seen = survey(ParallelText(train, source, target))
-    if not seen.pairs:
-        raise DataError("expected at least a few thousand pairs, got none", path=train)
+    valid = valid or sibling_pairs(train, VALID_NAMES, source, target)
+    test = test or sibling_pairs(train, ("test",), source, target)
+    seen, repeated = survey_pairs(train, source, target)
     if valid is None:
         example = train.name.replace("train", "valid") + (
             "" if is_table(train) or is_memory(train) else f".{source}"
@@ -101,43 +100,41 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
         shown = f" (such as {example})" if "train" in train.name and both(train) is None else ""
         raise ConfigError(
             f"no validation files next to {train}{shown}; name them with --valid, or split some "
-            f"off with --hold-out {max(1, min(1000, seen.pairs // 20))}"
+            f"off with --hold-out {max(1, min(1000, seen.texts // 20))}"
         )
-    width, dropout = (256, 0.3) if seen.pairs < SMALL else (256, 0.2) if seen.pairs < MIDDLE else (512, 0.1)
-    epochs = 30 if seen.pairs < SMALL else 15 if seen.pairs < MIDDLE else 5
-    tokens = 2048 if seen.pairs > TINY else 512  # per batch
-    plan = planned(1.3 * seen.pairs * seen.mean_words / tokens, epochs=epochs, warmup=400)
-    test_line = f"  test: {quoted(test)}" if test else "  # test: path/test              for `weft evaluate`"
-    return f"""# {source} to {target}: {seen.pairs:,} training pairs of {seen.mean_words:.0f} words on average
-# (the longest has {seen.longest_words:,}). Written by `weft init`; change any line you like.
-#   weft train THIS-FILE
-task: translate
-data:
-  source: {quoted(source)}
-  target: {quoted(target)}
-  train: {quoted(train)}              # {_meaning(train, source, target)}
-  valid: {quoted(valid)}
-{test_line}
-  vocabulary: {{kind: bpe, size: {seen.vocabulary}, shared: true}}   # or unigram, word, character
-  max_length: 128                   # tokens; longer pairs are left out and counted
-  batch_tokens: {tokens:<4}                # target tokens per batch; lower it if memory runs out
-model:
-  # or transformer; any encoder fits any decoder
-  encoder: {{use: recurrent, cell: lstm, sizes: [{width}, {width}], bidirectional: true, dropout: {dropout}}}
-  decoder: {{use: recurrent, cell: lstm, sizes: [{width * 3 // 2}], score: bilinear, dropout: {dropout}}}
-  embedding: {{size: {width}, dropout: {dropout}}}
-  smoothing: 0.1
-training:
-  optimiser: {{use: adamw, lr: 0.002}}
-  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
-  max_epochs: {plan.epochs}
-  metric: bleu                      # chooses the best checkpoint; or loss, chrf
-  patience: 6                       # stop after this many validations without improvement
-  seed: 1
-decoding:
-  beam: 5
-  length_penalty: 1.0
-"""
+    width, dropout = (256, 0.3) if seen.texts < SMALL else (256, 0.2) if seen.texts < MIDDLE else (512, 0.1)
+    epochs = 30 if seen.texts < SMALL else 15 if seen.texts < MIDDLE else 5
+    tokens = 2048 if seen.texts > TINY else 512  # per batch
+    plan = planned(1.3 * seen.texts * seen.mean / tokens, epochs=epochs, warmup=400)
+    return filled(
+        "translate",
+        {
+            "from_language": source,
+            "to_language": target,
+            "pairs": f"{seen.texts:,}",
+            "mean": f"{seen.mean:.0f}",
+            "longest": f"{seen.longest:,}",
+            "source": quoted(source),
+            "target": quoted(target),
+            **splits(train, valid, test),
+            "meaning": _meaning(train, source, target),
+            "pieces": _pieces(seen, repeated),
+            "tokens": f"{tokens:<4}",
+            "width": width,
+            "wide": width * 3 // 2,
+            "dropout": dropout,
+            "warmup": plan.warmup,
+            "epochs": plan.epochs,
+        },
+    )
+
+
+def _pieces(seen: Survey, repeated: int) -> int:
+    """A size that byte-pair encoding can reach: all characters, and no more than surely become pieces."""
+    usual = 4000 if seen.texts < SMALL else 8000 if seen.texts < MIDDLE else 32000
+    least = len({mark for word in seen.seen for mark in word}) + len(SPECIALS)
+    most = least + repeated if seen.texts < SMALL else usual
+    return max(least, min(max(usual, 2 * least), most))
 
 
 def _meaning(train: Path, source: str, target: str) -> str:

@@ -1,6 +1,5 @@
-"""What `weft init` writes for a task on pictures with captions, with the reasons as comments."""
+"""What `weft init` writes for a task on pictures with captions."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
@@ -9,18 +8,16 @@ from typing import Any, ClassVar
 from weft.data.captions import SPLITS, Captioned, read_captions
 from weft.data.lines import read_lines
 from weft.errors import ConfigError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
-from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option, filled, only, splits
+from weft.tasks.survey import VALID_NAMES, sibling, survey
 from weft.wording import plural
 
 
 class CaptionsInit(Init):
-    """A recipe for pictures with captions; each task adds its model.
+    """A recipe for pictures with captions.
 
     Attributes:
         largest: largest side in pixels at which pictures are read.
-        metric: value and comment of the recipe's `metric`.
-        decoding: the section `decoding`, as YAML.
     """
 
     options: ClassVar = (
@@ -31,19 +28,8 @@ class CaptionsInit(Init):
     )
     examples: ClassVar = ("--train photos/train.tsv --images photos",)
     largest: ClassVar[int]
-    metric: ClassVar[str]
-    decoding: ClassVar[str]
-
-    @abstractmethod
-    def model(self, side: int | None) -> str:
-        """The last lines of section `data`, and section `model`.
-
-        Args:
-            side: of the pictures in pixels; None for given features.
-        """
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        """A recipe for the pictures."""
         text = self.recipe(given["train"], given["valid"], given["test"], given["images"])
         return NewRecipe(text, [self.check(given["train"])])
 
@@ -64,47 +50,29 @@ class CaptionsInit(Init):
         if valid is None:
             raise ConfigError(f"no validation captions next to {train}; name them with --valid")
         found = read_captions(train, images, split="train")
-        captions = [caption for one in found for caption in one.captions]
-        longest = max(len(caption.split()) for caption in captions)
+        seen = survey((caption,) for one in found for caption in one.captions)
         side = _side(found, self.largest)
-        folder = f"\n  images: {quoted(images)}" if images else ""
-        tested = (
-            f"  test: {quoted(test)}" if test else "  # test: path/test.tsv            for `weft evaluate`"
+        return filled(
+            self.folder,
+            {
+                "counted": f"{plural(len(found), 'picture')} with {plural(seen.texts, 'caption')}",
+                "longest": seen.longest,
+                **splits(train, valid, test),
+                "images": images,
+                "side": side,
+                "pictures": only(side is not None),
+                "features": only(side is None),
+                "max_length": max(10, seen.longest + 4),
+                "epochs": max(4, min(60, 80_000 // seen.texts)),
+            },
         )
-        epochs = max(4, min(60, 80_000 // len(captions)))
-        size = f"  size: {side}                          # side in pixels that every picture is scaled to\n"
-        if side is None:
-            size = "  # given features: nothing is scaled\n"
-        counted = f"{plural(len(found), 'picture')} with {plural(len(captions), 'caption')}"
-        head = f"""# {counted} (the longest has {longest} words).
-# Written by `weft init`; change any line you like.
-#   weft train THIS-FILE
-task: {self.task}
-data:
-  train: {quoted(train)}{folder}
-  valid: {quoted(valid)}
-{tested}
-{size}  vocabulary: {{kind: word, size: null, lowercase: true}}   # or character, bpe
-  max_length: {max(10, longest + 4)}                    # maximum tokens of a caption
-  batch_rows: 64
-"""
-        return f"""{head}{self.model(side)}training:
-  optimiser: {{use: adamw, lr: 0.001, weight_decay: 0.01}}
-  schedule: {{use: cosine, warmup: 100}}
-  max_epochs: {epochs}
-  metric: {self.metric}
-  patience: 6
-  seed: 1
-decoding: {self.decoding}
-"""
 
 
 def _itself(train: Path, split: str) -> Path | None:
     """The file itself if it is a .jsonl whose records have a split."""
     if train.suffix.lower() != ".jsonl":
         return None
-    said = (f'"split": "{name}"' for name, known in SPLITS.items() if known == split)
-    wanted = tuple(said)
+    wanted = tuple(f'"split": "{name}"' for name, known in SPLITS.items() if known == split)
     return train if any(any(each in line for each in wanted) for line in read_lines(train)) else None
 
 

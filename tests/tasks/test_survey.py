@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.tasks.shared.planned import EPOCHS, UPDATES, planned
+from weft.tasks.survey import EPOCHS, UPDATES, planned
 from weft.train.schedules import CosineRestarts, LinearSchedule, unreached
 from weft.train.settings import Settings
 

@@ -1,0 +1,12 @@
+"""`weft init elmo`: a recipe for a user's text."""
+
+from typing import ClassVar
+
+from weft.tasks.running_text.recipe import ContextInit
+
+
+class ElmoInit(ContextInit):
+    """A recipe for vectors of words in context, read by taggers and classifiers."""
+
+    about: ClassVar[str] = "Vectors for words in context (ELMo)."
+    epochs: ClassVar[int] = 5

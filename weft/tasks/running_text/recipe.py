@@ -1,0 +1,52 @@
+"""What `weft init` writes for a task that learns words in context from lines of text."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from weft.data.plain import PlainText, no_words
+from weft.errors import DataError
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, filled, splits
+from weft.tasks.survey import VALID_NAMES, planned, sibling, survey
+from weft.wording import plural
+
+FEWEST = 10
+"""Lines of a text without validation text."""
+
+MANY = 100_000
+"""Words of a text whose rare words are left out."""
+
+
+class ContextInit(Init):
+    """A recipe for a text, a line at a time.
+
+    Attributes:
+        epochs: usual number of epochs.
+    """
+
+    examples: ClassVar = ("text.txt",)
+    options: ClassVar = (TRAIN._replace(help="Training text; may be compressed."), VALID, TEST)
+    epochs: ClassVar[int]
+
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
+        train: Path = given["train"]
+        valid = given["valid"] or sibling(train, VALID_NAMES)
+        test = given["test"] or sibling(train, ("test",))
+        seen = survey((line,) for line in PlainText(train))
+        if not seen.words:
+            raise no_words(train)
+        if valid is None and seen.texts < FEWEST:
+            why = f"expected {FEWEST} lines or more, got {seen.texts}; add text, or --valid"
+            raise DataError(why, path=train)
+        plan = planned(seen.words / 1000, epochs=self.epochs, warmup=100)
+        values = {
+            "name": train.name,
+            "counted": plural(seen.texts, "line"),
+            "words": f"{seen.words:,}",
+            "different": f"{len(seen.seen):,}",
+            **splits(train, valid, test),
+            "least": 3 if seen.words >= MANY else 1,
+            "warmup": plan.warmup,
+            "epochs": plan.epochs,
+        }
+        return NewRecipe(filled(self.folder, values), [self.check(train)])

@@ -1,1 +1,0 @@
-"""Shared by the recipes of `weft init`: training length, values as YAML, recipes for pictures."""

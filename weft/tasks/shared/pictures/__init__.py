@@ -1,1 +1,0 @@
-"""Shared by tasks on pictures: data, batches, models, checks."""
