@@ -15,7 +15,7 @@ from weft.errors import ConfigError, DataError
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.pools import Queries
-from weft.tasks.memory.data import Fresh, MemoryData, Problem
+from weft.tasks.memory.data import EndlessBatches, MemoryData, Problem
 from weft.tasks.memory.evaluation import evaluate
 from weft.tasks.memory.model import MemoryModel
 from weft.tasks.memory.predictor import Rememberer
@@ -75,7 +75,7 @@ class Knows(nn.Module):
 
 
 def test_epochs_have_new_examples_each_seen_once() -> None:
-    plan = Fresh(11, 4)
+    plan = EndlessBatches(11, 4)
     seen = np.concatenate([batch for epoch in range(3) for batch in plan.epoch(epoch)])
     assert seen.tolist() == list(range(33))
     assert [len(batch) for batch in plan.epoch(1)] == [4, 4, 3]

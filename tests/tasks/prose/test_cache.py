@@ -10,7 +10,7 @@ from tests.tasks.prose.test_scoring import SIZE, model, stream, walked
 from weft.tasks.language.cache import SHARPNESS, Cache, cached_logp
 from weft.tasks.language.mixture import MixtureParts, MixtureWeights, counted, halves, mixed, ngram_logp
 from weft.tasks.language.scoring import token_logp
-from weft.tasks.language.step import Mixture, StepReader, expected
+from weft.tasks.language.step import MixedModel, StepReader, expected
 from weft.tasks.language.stream import Stream
 from weft.text.vocabulary import EOS
 
@@ -57,7 +57,7 @@ def test_a_search_sees_what_scoring_sees(with_ngrams: bool, size: int) -> None:
     both = cached_logp(model(), text, size)
     parts = MixtureParts(both.neural, None if made is None else ngram_logp(made, text), both.cache)
     want = parts.mixed(MixtureWeights(0.3, 0.2, 4.0))
-    reader = StepReader(model(), None, Mixture(made, 0.3 if with_ngrams else 0.0, Cache(size, 4.0, 0.2)))
+    reader = StepReader(model(), None, MixedModel(made, 0.3 if with_ngrams else 0.0, Cache(size, 4.0, 0.2)))
     seen = walked(reader, [[EOS, *row], [EOS, 7, 7]], more)
     got = [float(logp[0, token]) for logp, token in zip(seen, more, strict=False)]
     np.testing.assert_allclose(got, want[len(row) :], atol=1e-10)

@@ -12,7 +12,7 @@ from weft.nn.decoders.transformer import TransformerDecoder
 from weft.tasks.language.mixture import MixtureParts, counted, halves, mixed, ngram_logp, tuned, with_starts
 from weft.tasks.language.model import ProseModel, TokenEmbedding, grows
 from weft.tasks.language.scoring import token_logp
-from weft.tasks.language.step import Mixture, StepReader
+from weft.tasks.language.step import MixedModel, StepReader
 from weft.tasks.language.stream import RandomWindows, Stream, StreamPieces, cut, line_batches, lines_of
 from weft.text.vocabulary import EOS, PAD, SOS
 
@@ -175,7 +175,7 @@ def test_a_step_mixes_what_scoring_mixes(bound: bool, order: int) -> None:
     more, row = [5, EOS, 6, 7, EOS], [8, 9]
     text = Stream(np.array([EOS, *row, *more], np.int32), 2, 0, 0)
     want = mixed(token_logp(model(), text, "stream", length=5), ngram_logp(made, text), 0.3)
-    seen = walked(StepReader(model(), None, Mixture(made, 0.3)), [[EOS, *row]], more)
+    seen = walked(StepReader(model(), None, MixedModel(made, 0.3)), [[EOS, *row]], more)
     got = [float(logp[0, token]) for logp, token in zip(seen, more, strict=False)]
     np.testing.assert_allclose(got, want[len(row) :], atol=1e-10)
     np.testing.assert_allclose(np.exp(seen[2].numpy()).sum(1), 1.0, atol=1e-10)

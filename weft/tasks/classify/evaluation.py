@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from weft.tasks.labels.evaluation import ClassEvaluation
 from weft.tasks.predictor import Place, separated
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ A tagger uses it with `model.embedding.contextual: RUN`. Read next: ../../nn/emb
 ../running_text/sentences.py, model.py, predictor.py.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -12,9 +12,7 @@ import numpy as np
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.check import check
-from weft.data.plain import PlainText, no_words
-from weft.data.report import Report
+from weft.data.plain import no_words
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.nn.heads.head import Loss
 from weft.tasks.elmo.evaluation import collate, evaluate, nats
@@ -23,11 +21,12 @@ from weft.tasks.elmo.predictor import ContextComparer, export_contexts, inspect_
 from weft.tasks.exported import Exported
 from weft.tasks.inspection import Examples, Inspected, checked
 from weft.tasks.lexicon import Lexicon
+from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.evaluation import ContextEvaluation, perplexity
 from weft.tasks.running_text.sentences import check_lines, learn_lexicon, sentences_of
 from weft.tasks.running_text.sentences import sentences as split_sentences
-from weft.tasks.task import SPLITS, Contextual, Pipeline, Progress, Split, Task, Training
+from weft.tasks.task import Contextual, Progress, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.wording import plural
 
@@ -69,7 +68,7 @@ class ElmoTraining(Training):
         return Validation(scores, samples)
 
 
-class ElmoPipeline(Pipeline):
+class ElmoPipeline(RunningTextPipeline):
     """The words and letters of a run.
 
     Args:
@@ -110,8 +109,7 @@ class ElmoPipeline(Pipeline):
         """Both perplexities, beside that of word frequencies."""
         assert isinstance(model, BothWays)
         source = self.task.data
-        lines = source.open(split) if data is None else PlainText(data)
-        some = list(split_sentences(source, lines))
+        some = list(split_sentences(source, self.text(split, data)))
         title = source.describe(split) if data is None else data.name
         if not some:
             raise no_words(title)
@@ -120,10 +118,6 @@ class ElmoPipeline(Pipeline):
     def contextual(self, model: nn.Module) -> Contextual:
         assert isinstance(model, BothWays)
         return Contextual(lambda sentences: self.lexicon.spell(sentences)[0], model)
-
-    def valid_texts(self) -> Iterable[str]:
-        """The validation texts, as a user would type them."""
-        return self.task.data.open("valid")
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
@@ -135,7 +129,7 @@ class ElmoPipeline(Pipeline):
         return export_contexts(self.predictor(model), self.valid_texts)
 
 
-class ElmoTask(Task):
+class ElmoTask(RunningTextTask[ElmoModel]):
     """A model of words in context, from running text.
 
     Args:
@@ -155,23 +149,12 @@ class ElmoTask(Task):
         "beginning) of each line; all unknown words are one word; loss is the mean of both in nats."
     )
 
-    def __init__(self, *, data: ProseData, model: ElmoModel) -> None:
-        self.data = data
-        self.model_config = model
-
     def about(self) -> str:
         """The text."""
         return f"words in context, on {self.data.describe('train')}"
 
-    def has(self, split: Split) -> bool:
-        return self.data.has(split)
-
-    def check_ready(self) -> None:
-        """Check that the files exist and the settings fit."""
+    def check_sections(self) -> None:
         check_lines(self.data, words=True)
-        for split in SPLITS:
-            if self.data.has(split):
-                self.data.open(split)
 
     def rehearse(self) -> Loss:
         """Two sentences of three words and one."""
@@ -197,8 +180,3 @@ class ElmoTask(Task):
     def open(self, run: Path) -> ElmoPipeline:
         """Read words and letters of the run."""
         return ElmoPipeline(self, Elmo.load(run).lexicon)
-
-    @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
-        """Check plain text; see weft/data/check.py."""
-        return check(*files, pairs=False)

@@ -107,10 +107,10 @@ class EmbeddingsPipeline(Pipeline):
         training: the text; None unless prepared for training.
     """
 
-    task: "Embeddings"
+    task: "EmbeddingsTask"
 
     def __init__(
-        self, task: "Embeddings", words: WordList, *, training: EmbeddingsTraining | None = None
+        self, task: "EmbeddingsTask", words: WordList, *, training: EmbeddingsTraining | None = None
     ) -> None:
         self.task = task
         self.words = words
@@ -159,7 +159,7 @@ class EmbeddingsPipeline(Pipeline):
         return inspect_words(self.predictor(model), checked(examples.middle() if text is None else text))
 
 
-class Embeddings(Task):
+class EmbeddingsTask(Task):
     """Learns word vectors from running text.
 
     Args:

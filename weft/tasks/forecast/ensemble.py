@@ -57,7 +57,7 @@ class ForecastEnsemble(nn.Module):
         ]
 
 
-def see_that_it_joins(
+def check_joins(
     about: Mapping[str, Any], data: SeriesData, other: Mapping[str, Any], other_data: SeriesData
 ) -> None:
     """Check that two runs can forecast together.

@@ -26,7 +26,7 @@ from weft.tasks.forecast.baseline import Baseline, fit
 from weft.tasks.forecast.calibration import CalibratedForecast
 from weft.tasks.forecast.check import check
 from weft.tasks.forecast.data import SeriesData, read_facts, scales_of, series_facts
-from weft.tasks.forecast.ensemble import ForecastEnsemble, see_that_it_joins
+from weft.tasks.forecast.ensemble import ForecastEnsemble, check_joins
 from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate, mean_squared
 from weft.tasks.forecast.forecaster import check_columns
 from weft.tasks.forecast.model import ForecastModel, ForecastNetwork, SeriesBatch, tensors
@@ -206,7 +206,7 @@ class ForecastPipeline(Pipeline):
             with within(f"--ensemble {member.path}"):
                 if not isinstance(member.pipeline, ForecastPipeline):
                     raise ConfigError("it is not a run of the task forecast; leave it out")
-                see_that_it_joins(self.about, self.data, member.pipeline.about, member.pipeline.data)
+                check_joins(self.about, self.data, member.pipeline.about, member.pipeline.data)
         if not members:
             return model
         lookbacks = [self.data.lookback, *(member.pipeline.data.lookback for member in members)]

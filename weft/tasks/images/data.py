@@ -22,7 +22,7 @@ FRAMES = 6
 """Default number of frames of a generated clip."""
 
 
-class Classed(NamedTuple):
+class LabelledPictures(NamedTuple):
     """Pictures or clips of one shape with their classes."""
 
     pixels: np.ndarray  # [N, height, width, 3] or [N, time, height, width, 3] uint8
@@ -121,7 +121,7 @@ class ClassData:
         cut = self.generated is None and self.valid is None
         check_classes(labels, self.describe(split), cut=cut, seed=self.split_seed)
 
-    def load(self, split: Split) -> Classed:
+    def load(self, split: Split) -> LabelledPictures:
         """All pictures or clips of a split.
 
         Raises:
@@ -133,16 +133,16 @@ class ClassData:
         seed, numbers, size = [self.seed, SPLITS.index(split)], range(count), self.size or SIDE
         names = [f"{split}-{number}" for number in numbers]
         if self.generated == "moving":
-            return Classed(*moving(seed, numbers, size, self.frames or FRAMES), names)
+            return LabelledPictures(*moving(seed, numbers, size, self.frames or FRAMES), names)
         pixels, seen = shapes(seed, numbers, size)
-        return Classed(pixels, [one.shape for one in seen], names)
+        return LabelledPictures(pixels, [one.shape for one in seen], names)
 
-    def read(self, found: Sequence[Labelled]) -> Classed:
+    def read(self, found: Sequence[Labelled]) -> LabelledPictures:
         """The pictures or clips of these files."""
         paths = [one.path for one in found]
         remedy = "scale them, for example with data.size: 32, and set data.frames for clips"
         pixels = stack(paths, [self.one(path) for path in paths], remedy)
-        return Classed(pixels, [one.label for one in found], [path.name for path in paths])
+        return LabelledPictures(pixels, [one.label for one in found], [path.name for path in paths])
 
     def one(self, path: Path) -> np.ndarray:
         """A picture, or a clip, by the file's extension."""

@@ -3,19 +3,16 @@
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import by_class, macro_f1, table
 from weft.metrics.scored import scored
-from weft.tasks.images.data import Classed
+from weft.tasks.images.data import LabelledPictures
 from weft.tasks.images.predictor import ImageClassifier
 from weft.tasks.labels.evaluation import ClassEvaluation
 from weft.wording import plural
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +29,7 @@ class ImageEvaluation(ClassEvaluation):
 
 
 def evaluate(
-    classifier: ImageClassifier, found: Classed, *, title: str, usual: str | None
+    classifier: ImageClassifier, found: LabelledPictures, *, title: str, usual: str | None
 ) -> ImageEvaluation:
     """Classify and score.
 

@@ -21,7 +21,7 @@ from weft.metrics.f1 import by_class
 from weft.models import Predictor
 from weft.nn.heads.head import Loss
 from weft.tasks.exported import Exported
-from weft.tasks.images.data import ClassData, Classed
+from weft.tasks.images.data import ClassData, LabelledPictures
 from weft.tasks.images.evaluation import ImageEvaluation, evaluate
 from weft.tasks.images.predictor import ImageClassifier, export_pictures, inspect_picture
 from weft.tasks.inspection import Examples, Inspected
@@ -43,7 +43,9 @@ class ImagesTraining(Training):
         train, valid: pictures of one shape, with their classes.
     """
 
-    def __init__(self, task: "ImagesTask", names: list[str], train: Classed, valid: Classed) -> None:
+    def __init__(
+        self, task: "ImagesTask", names: list[str], train: LabelledPictures, valid: LabelledPictures
+    ) -> None:
         self._data = task.data
         self._names = names
         self._train = train

@@ -62,14 +62,16 @@ class CacheMemory(NamedTuple):
         return torch.logaddexp(logp + math.log1p(-cache.weight), found + math.log(cache.weight))
 
 
-class Both(NamedTuple):
+class CacheScores(NamedTuple):
     """Log-probabilities of the tokens of a text in nats."""
 
     neural: np.ndarray  # [N]
     cache: np.ndarray  # [K, N], a row for each sharpness; the network's for the first token
 
 
-def cached_logp(model: Generator, stream: Stream, size: int, sharpness: Sequence[float] = SHARPNESS) -> Both:
+def cached_logp(
+    model: Generator, stream: Stream, size: int, sharpness: Sequence[float] = SHARPNESS
+) -> CacheScores:
     """Read a text once, with the network and the cache.
 
     Args:
@@ -88,7 +90,7 @@ def cached_logp(model: Generator, stream: Stream, size: int, sharpness: Sequence
                 keys = query if keys is None else torch.cat([keys[-size:], query])
                 tokens = new if tokens is None else torch.cat([tokens[-size:], new])
                 found.append(_block(query, keys, tokens, size, sharpness))
-    both = Both(np.concatenate(neural, 1)[0], np.concatenate(found, 1))
+    both = CacheScores(np.concatenate(neural, 1)[0], np.concatenate(found, 1))
     both.cache[:, 0] = both.neural[0]  # nothing to remember yet
     return both
 

@@ -20,6 +20,7 @@ from weft.metrics.scored import Scored, fingerprint
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation
+from weft.tasks.language.decoding import ProseDecoding
 from weft.tasks.language.mixture import (
     CountedNGrams,
     MixtureParts,
@@ -31,7 +32,6 @@ from weft.tasks.language.mixture import (
 )
 from weft.tasks.language.scoring import too_long
 from weft.tasks.language.stream import Stream, lines_of
-from weft.tasks.language.writing import Writing
 from weft.tasks.running_text.data import ProseData
 from weft.wording import plural
 
@@ -119,7 +119,7 @@ def evaluate(
     *,
     title: str,
     data: ProseData,
-    decoding: Writing,
+    decoding: ProseDecoding,
     size: int,
     train: Stream | None,
     valid: Callable[[], Stream] | None,
@@ -193,7 +193,9 @@ def _scored(
     return found
 
 
-def _baseline(train: Stream | None, data: ProseData, decoding: Writing, size: int) -> CountedNGrams | None:
+def _baseline(
+    train: Stream | None, data: ProseData, decoding: ProseDecoding, size: int
+) -> CountedNGrams | None:
     """The n-gram model of the training text; None if the text is missing."""
     if train is None and decoding.mixture:
         raise DataError(
@@ -203,13 +205,13 @@ def _baseline(train: Stream | None, data: ProseData, decoding: Writing, size: in
     return None if train is None else counted_for(data, decoding, train, size)
 
 
-def counted_for(data: ProseData, decoding: Writing, train: Stream, size: int) -> CountedNGrams:
+def counted_for(data: ProseData, decoding: ProseDecoding, train: Stream, size: int) -> CountedNGrams:
     """The n-gram model of the training text to compare this model with."""
     kind = data.vocabulary.kind if train.last is None else "imported"
     return counted(train, size=size, kind=kind, batching=data.batches, order=decoding.order)
 
 
-def _context(model: Generator, stream: Stream, data: ProseData, decoding: Writing) -> str:
+def _context(model: Generator, stream: Stream, data: ProseData, decoding: ProseDecoding) -> str:
     if data.batches == "windows":
         return f"windows of {data.length}, stride {decoding.stride or data.length}"
     if data.batches == "stream":
@@ -227,7 +229,7 @@ def _vocabulary(stream: Stream, data: ProseData, size: int) -> str:
 
 
 def _mixture(
-    parts: MixtureParts, decoding: Writing, ngrams: CountedNGrams | None, valid: MixtureParts | None
+    parts: MixtureParts, decoding: ProseDecoding, ngrams: CountedNGrams | None, valid: MixtureParts | None
 ) -> TextLikelihood:
     """The mixture of a model with its cache, with the n-grams, or with both.
 

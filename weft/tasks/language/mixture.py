@@ -15,9 +15,9 @@ from weft.models import Generator
 from weft.ngram.kneser_ney import kneser_ney
 from weft.ngram.model import NGram
 from weft.tasks.language.cache import SHARPNESS, cached_logp
+from weft.tasks.language.decoding import ProseDecoding
 from weft.tasks.language.scoring import token_logp
 from weft.tasks.language.stream import Stream
-from weft.tasks.language.writing import Writing
 from weft.tasks.running_text.data import Batching, ProseData
 from weft.text.vocabulary import EOS, PAD, SOS
 
@@ -151,7 +151,11 @@ class MixtureParts(NamedTuple):
 
 
 def parts_of(
-    model: Generator, stream: Stream, data: ProseData, decoding: Writing, ngrams: CountedNGrams | None = None
+    model: Generator,
+    stream: Stream,
+    data: ProseData,
+    decoding: ProseDecoding,
+    ngrams: CountedNGrams | None = None,
 ) -> MixtureParts:
     """Read a text with a model, in the context that it was trained with, and with its cache.
 

@@ -34,10 +34,10 @@ from weft.tasks.inspection import (
     sentences,
     table_of,
 )
+from weft.tasks.language.decoding import ProseDecoding
 from weft.tasks.language.reading import known, reading_of
-from weft.tasks.language.step import Expected, Mixture, StepReader, expected
+from weft.tasks.language.step import ExpectedToken, MixedModel, StepReader, expected
 from weft.tasks.language.stream import collate_lines
-from weft.tasks.language.writing import Writing
 from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
 from weft.tasks.running_text.data import Batching
 from weft.tasks.seq2seq.graphs import stepping
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Generated(NamedTuple):
+class GeneratedText(NamedTuple):
     """A text and its continuation."""
 
     text: str  # the given text and its continuation
@@ -66,7 +66,7 @@ class Continuation(Answer):
         found: best first.
     """
 
-    def __init__(self, writer: "TextWriter", found: Sequence[Generated]) -> None:
+    def __init__(self, writer: "TextWriter", found: Sequence[GeneratedText]) -> None:
         self._writer = writer
         self._found = found
 
@@ -129,11 +129,11 @@ class TextWriter(Predictor[str]):
         self,
         model: Generator,
         vocabulary: Vocabulary,
-        decoding: Writing,
+        decoding: ProseDecoding,
         *,
         batching: Batching,
         length: int,
-        mixed: Mixture | None = None,
+        mixed: MixedModel | None = None,
         scores: bool = False,
     ) -> None:
         self.model = model
@@ -187,7 +187,7 @@ class TextWriter(Predictor[str]):
             raise TypeError(f"expected one text, got {type(raw).__name__}; for many use write(lines)")
         return next(self.write([raw]))[0].text
 
-    def write(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[list[Generated]]:
+    def write(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[list[GeneratedText]]:
         """For each text, in order, its continuations.
 
         Args:
@@ -204,8 +204,8 @@ class TextWriter(Predictor[str]):
     def _seeded(self) -> torch.Generator:
         return torch.Generator(self._device).manual_seed(self.decoding.seed)
 
-    def _window(self, some: Sequence[str], generator: torch.Generator) -> list[list[Generated] | Failure]:
-        found: list[list[Generated] | Failure] = [[] for _ in some]
+    def _window(self, some: Sequence[str], generator: torch.Generator) -> list[list[GeneratedText] | Failure]:
+        found: list[list[GeneratedText] | Failure] = [[] for _ in some]
         rows: dict[int, list[int]] = {}
         lengths: dict[int, list[int]] = {}
         for number, row in enumerate(each(some, lambda part: map(self.reading.row, part))):
@@ -215,7 +215,7 @@ class TextWriter(Predictor[str]):
             rows[number] = row
             lengths.setdefault(len(row), []).append(number)
 
-        def continued(numbers: Sequence[int]) -> list[list[Generated]]:
+        def continued(numbers: Sequence[int]) -> list[list[GeneratedText]]:
             written = self._search([rows[n] for n in numbers], generator)
             return [
                 [self._written(some[n], rows[n], *one) for one in row]
@@ -240,7 +240,7 @@ class TextWriter(Predictor[str]):
         found = self.expected([[*row, EOS]], 0)[0]
         return ScoredTokens(self._pieces([one.token for one in found]), [one.logp for one in found])
 
-    def expected(self, rows: Sequence[Sequence[int]], k: int) -> list[list[Expected]]:
+    def expected(self, rows: Sequence[Sequence[int]], k: int) -> list[list[ExpectedToken]]:
         """Each token of the rows after the first: its log-probability, and the k likeliest in its place."""
         return expected(self.reader, rows, k, stride=self.decoding.stride)
 
@@ -274,9 +274,9 @@ class TextWriter(Predictor[str]):
     def _pieces(self, tokens: Sequence[int]) -> list[str]:
         return ["</s>" if piece == "<eos>" else piece for piece in self.vocabulary.pieces(tokens)]
 
-    def _written(self, text: str, given: list[int], added: list[int], logp: float) -> Generated:
+    def _written(self, text: str, given: list[int], added: list[int], logp: float) -> GeneratedText:
         new = "\n".join(self.added(text, given, added).split("\n")[: self.decoding.max_lines])
-        return Generated(text + new, new, logp)
+        return GeneratedText(text + new, new, logp)
 
     def added(self, text: str, given: list[int], added: list[int]) -> str:
         """The text that tokens append to a text, up to the first of the `stop` texts.

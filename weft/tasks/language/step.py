@@ -27,7 +27,7 @@ from weft.tree import State, fan
 NONE = -1
 
 
-class Mixture(NamedTuple):
+class MixedModel(NamedTuple):
     """What is mixed into a model's probabilities."""
 
     counted: CountedNGrams | None  # an n-gram model
@@ -62,7 +62,7 @@ class StepReader:
         mixed: an n-gram model, a cache (of a model without a window), or both; None for neither.
     """
 
-    def __init__(self, model: Generator, window: int | None = None, mixed: Mixture | None = None) -> None:
+    def __init__(self, model: Generator, window: int | None = None, mixed: MixedModel | None = None) -> None:
         self.model = model
         self.window = window
         self.mixed = mixed
@@ -161,7 +161,7 @@ SPREAD = 512
 """Positions whose distribution over the vocabulary is held at once."""
 
 
-class Expected(NamedTuple):
+class ExpectedToken(NamedTuple):
     """A token, given those before it."""
 
     token: int
@@ -180,7 +180,7 @@ class _Part(NamedTuple):
 
 def expected(
     reader: StepReader, rows: Sequence[Sequence[int]], k: int, *, stride: int = 0
-) -> list[list[Expected]]:
+) -> list[list[ExpectedToken]]:
     """For each row, its tokens after the first.
 
     Args:
@@ -195,7 +195,7 @@ def expected(
         for number, row in enumerate(rows)
         for part in _parts(number, len(row) - 1, reader.window, stride or reader.window or 1)
     ]
-    found: dict[tuple[int, int], Expected] = {}
+    found: dict[tuple[int, int], ExpectedToken] = {}
     lengths = [part.end - part.begin for part in parts]
     with torch.inference_mode():
         for chosen in filled_groups(lengths, READ) if parts else ():
@@ -218,7 +218,7 @@ def _parts(row: int, count: int, window: int | None, stride: int) -> Iterator[_P
 
 def _read(
     reader: StepReader, rows: Sequence[Sequence[int]], parts: Sequence[_Part], k: int
-) -> dict[tuple[int, int], Expected]:
+) -> dict[tuple[int, int], ExpectedToken]:
     """By row and place."""
     model = reader.model
     device = next(model.parameters()).device
@@ -233,7 +233,7 @@ def _read(
     hidden = {part.row: h[number] for number, part in enumerate(parts)} if reader.cache else {}
     wanted = h[[number for number, _ in new], [place for _, place in new]]  # [P, D]
     targets = [(parts[number].row, parts[number].begin + place + 1) for number, place in new]
-    found: dict[tuple[int, int], Expected] = {}
+    found: dict[tuple[int, int], ExpectedToken] = {}
     for at in range(0, len(targets), SPREAD):
         here = targets[at : at + SPREAD]
         logp = _mixed(reader, model.head(wanted[at : at + SPREAD]), rows, here, hidden)  # [P, V]
@@ -241,7 +241,7 @@ def _read(
         own = logp.gather(1, torch.tensor(tokens, device=device)[:, None])[:, 0].tolist()
         values, numbers = (one.tolist() for one in logp.topk(min(k, logp.shape[1])))
         for target, token, value, best in zip(here, tokens, own, map(zip, numbers, values), strict=True):
-            found[target] = Expected(token, value, list(best))
+            found[target] = ExpectedToken(token, value, list(best))
     return found
 
 

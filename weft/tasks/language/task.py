@@ -4,7 +4,7 @@ Read next: ../running_text/data.py, model.py, scoring.py (contexts), evaluation.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -16,21 +16,22 @@ import torch
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.plain import PlainText, check
+from weft.data.plain import check
 from weft.data.report import Report
-from weft.errors import CheckpointError, ConfigError, DataError, within
+from weft.errors import ConfigError, DataError, within
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
 from weft.tasks.exported import Exported
 from weft.tasks.inspection import Examples, Inspected, checked
 from weft.tasks.language.cache import Cache
+from weft.tasks.language.decoding import ProseDecoding
 from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate
 from weft.tasks.language.mixture import parts_of
 from weft.tasks.language.model import ProseModel, grows
 from weft.tasks.language.predictor import TextWriter, export_writer, inspect_text
 from weft.tasks.language.scoring import token_logp
-from weft.tasks.language.step import Mixture
+from weft.tasks.language.step import MixedModel
 from weft.tasks.language.stream import (
     ProseBatch,
     RandomWindows,
@@ -43,11 +44,10 @@ from weft.tasks.language.stream import (
     rarity,
 )
 from weft.tasks.language.stream import read as read_text
-from weft.tasks.language.writing import Writing
+from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
 from weft.tasks.running_text.data import ProseData
-from weft.tasks.task import SPLITS, Pipeline, Progress, Split, Task, Training, named_rows
+from weft.tasks.task import Progress, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
-from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
 
@@ -122,7 +122,7 @@ class LanguageTraining(Training):
     def _samples(self, model: Generator) -> list[Sample]:
         """The first half of some lines of the validation text, continued greedily."""
         lines = [line.tolist() for line in islice(lines_of(self._valid), 200) if len(line) > 1]
-        data, how = self._data, Writing(search="greedy", max_tokens=30)
+        data, how = self._data, ProseDecoding(search="greedy", max_tokens=30)
         writer = TextWriter(model, self._vocabulary, how, batching=data.batches, length=data.length)
         shown = [lines[number] for number in samples_of(len(lines))]
         begun = [self._vocabulary.decode(line[: len(line) // 2]) for line in shown]
@@ -131,7 +131,7 @@ class LanguageTraining(Training):
         return [Sample(*three) for three in zip(begun, whole, written, strict=True)]
 
 
-class LanguagePipeline(Pipeline):
+class LanguagePipeline(RunningTextPipeline):
     """The vocabulary of a run.
 
     Args:
@@ -140,10 +140,10 @@ class LanguagePipeline(Pipeline):
         training: the text; None unless prepared for training.
     """
 
-    task: "Language"
+    task: "LanguageTask"
 
     def __init__(
-        self, task: "Language", vocabulary: Vocabulary, training: LanguageTraining | None = None
+        self, task: "LanguageTask", vocabulary: Vocabulary, training: LanguageTraining | None = None
     ) -> None:
         self.task = task
         self.data = as_read(task.data, vocabulary)
@@ -176,17 +176,17 @@ class LanguagePipeline(Pipeline):
     def writer(self, model: nn.Module) -> TextWriter:
         return self.predictor(model)
 
-    def _mixture(self, model: Generator, decoding: Writing) -> Mixture:
+    def _mixture(self, model: Generator, decoding: ProseDecoding) -> MixedModel:
         data, size, given = self.data, len(self.vocabulary), decoding.ngram_weight
         ngrams = None
         if decoding.mixture:
             ngrams = counted_for(data, decoding, read(data, self.vocabulary, "train"), size)
         if given is not None and not decoding.tuned:
-            return Mixture(ngrams, given)
+            return MixedModel(ngrams, given)
         valid = read(data, self.vocabulary, "valid")
         weights = parts_of(model, valid, data, decoding, ngrams).tuned(given)
         cache = Cache(decoding.cache, weights.sharpness, weights.cache) if decoding.cache else None
-        return Mixture(ngrams, weights.ngram, cache)
+        return MixedModel(ngrams, weights.ngram, cache)
 
     def evaluate(
         self,
@@ -199,13 +199,12 @@ class LanguagePipeline(Pipeline):
         """Perplexity, nats per word and bits per character, next to an n-gram model of the training text."""
         assert isinstance(model, Generator)
         source = self.data
-        text = source.open(split) if data is None else PlainText(data)
         train = None
         with suppress(DataError):
             train = read(source, self.vocabulary, "train")
         return evaluate(
             model,
-            read_text(text, self.vocabulary),
+            read_text(self.text(split, data), self.vocabulary),
             title=source.describe(split) if data is None else str(data),
             data=source,
             decoding=self.task.decoding,
@@ -215,10 +214,6 @@ class LanguagePipeline(Pipeline):
             if data is None and split == "valid"
             else lambda: read(source, self.vocabulary, "valid"),
         )
-
-    def valid_texts(self) -> Iterable[str]:
-        """The validation texts, as a user would type them."""
-        return self.task.data.open("valid")
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
@@ -230,10 +225,7 @@ class LanguagePipeline(Pipeline):
         return export_writer(self.predictor(model), self.valid_texts)
 
 
-VOCABULARY = "tokenizer.json"
-
-
-class Language(Task):
+class LanguageTask(RunningTextTask[ProseModel]):
     """Trains a language model on running text.
 
     Args:
@@ -242,7 +234,11 @@ class Language(Task):
         decoding: how the trained model continues and scores texts.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": ProseModel, "decoding": Writing}
+    sections: ClassVar[Mapping[str, type]] = {
+        "data": ProseData,
+        "model": ProseModel,
+        "decoding": ProseDecoding,
+    }
     options: ClassVar[Mapping[str, Sequence[str]]] = {
         "predict": (
             "beam",
@@ -262,9 +258,8 @@ class Language(Task):
     evaluation: ClassVar = ProseEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "perplexity": "lower"}
 
-    def __init__(self, *, data: ProseData, model: ProseModel, decoding: Writing) -> None:
-        self.data = data
-        self.model_config = model
+    def __init__(self, *, data: ProseData, model: ProseModel, decoding: ProseDecoding) -> None:
+        super().__init__(data=data, model=model)
         self.decoding = decoding
         self.streams = data.batches == "stream"
         if decoding.cache and not self.streams:
@@ -277,9 +272,6 @@ class Language(Task):
         """The text."""
         return f"{self.data.vocabulary.kind} tokens of {self.data.describe('train')}"
 
-    def has(self, split: Split) -> bool:
-        return self.data.has(split)
-
     def rehearse(self) -> Loss:
         """Two pieces, or lines, with a vocabulary of 19 tokens, or a few more than the cutoffs."""
         model = self.model_config.build(max(19, self.model_config.least))
@@ -289,8 +281,7 @@ class Language(Task):
             return Loss(loss.total + more.total, loss.count + more.count)
         return model.loss(collate_lines([[5, 6, 7], [8]]))
 
-    def check_ready(self) -> None:
-        """Check that all files exist, and that the model and the batches fit together."""
+    def check_sections(self) -> None:
         with within("model"):
             kind = self.data.vocabulary.kind
             if self.model_config.embedding.cutoffs and kind in ("bpe", "unigram"):
@@ -309,16 +300,10 @@ class Language(Task):
                     model.eval().loss(
                         cut(np.zeros(self.data.length + 1, int), np.zeros(1, int), self.data.length)
                     )
-        for split in SPLITS:
-            if self.data.has(split):
-                self.data.open(split)
 
     def prepare(self, run: Path, progress: Progress) -> LanguagePipeline:
         """Learn the vocabulary unless the run has it, then read the text."""
-        if not (run / VOCABULARY).exists():
-            progress("learning the vocabulary", 0, None)
-            self.data.vocabulary.learn(self.data.open("train")).save(run / VOCABULARY)
-        vocabulary = _learnt(run)
+        vocabulary = self.learn_vocabulary(run, progress)
         progress("reading the text", 0, None)
         train, valid = read(self.data, vocabulary, "train"), read(self.data, vocabulary, "valid")
         most = most_positions(self.model_config.build(max(5, self.model_config.least)).decoder)
@@ -334,17 +319,9 @@ class Language(Task):
 
     def open(self, run: Path) -> LanguagePipeline:
         """Read the vocabulary of the run."""
-        return LanguagePipeline(self, _learnt(run))
+        return LanguagePipeline(self, vocabulary_of(run))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
         """Check plain text; see weft/data/plain.py."""
         return check(files)
-
-
-def _learnt(run: Path) -> Vocabulary:
-    if not (run / VOCABULARY).exists():
-        raise CheckpointError(
-            f"{run / VOCABULARY}: is missing; this is not a run directory, or training has not started"
-        )
-    return load_vocabulary(run / VOCABULARY)

@@ -26,7 +26,7 @@ SPECIALS = 4
 """Number of special tokens of a vocabulary; the mask has the number after all pieces."""
 
 
-class Hidden(NamedTuple):
+class MaskedBatch(NamedTuple):
     """Lines with some tokens hidden."""
 
     source: Tensor  # [B, S] tokens that are read
@@ -35,13 +35,13 @@ class Hidden(NamedTuple):
     chosen: Tensor  # [B, S] bool, those to predict
     target_tokens: int
 
-    def to(self, device: torch.device) -> "Hidden":
+    def to(self, device: torch.device) -> "MaskedBatch":
         """The same batch on a device."""
         source, mask, target, chosen = (part.to(device) for part in self[:4])
-        return Hidden(source, mask, target, chosen, self.target_tokens)
+        return MaskedBatch(source, mask, target, chosen, self.target_tokens)
 
 
-def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Sequence[int]) -> Hidden:
+def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Sequence[int]) -> MaskedBatch:
     """Choose tokens, at least one per line: 80 % are masked, 10 % replaced by any piece, 10 % kept.
 
     Args:
@@ -71,7 +71,7 @@ def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Seque
     source = np.where(chosen & (kind < 0.8), size, target)
     source = np.where(chosen & (kind >= 0.8) & (kind < 0.9), other, source)
     tensors = [torch.from_numpy(each) for each in (source, real, target, chosen)]
-    return Hidden(tensors[0], tensors[1], tensors[2], tensors[3], int(chosen.sum()))
+    return MaskedBatch(tensors[0], tensors[1], tensors[2], tensors[3], int(chosen.sum()))
 
 
 def words_in_pieces(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], length: int) -> Pieces:
@@ -128,7 +128,7 @@ class Masked(nn.Module):
         """Log-probabilities [B, S, V + 1]."""
         return self.predictor(source, mask)  # type: ignore[no-any-return]
 
-    def loss(self, batch: Hidden) -> Loss:
+    def loss(self, batch: MaskedBatch) -> Loss:
         """Nats of the chosen tokens only."""
         h, _ = self.predictor.features(batch.source, batch.source_mask)
         return self.predictor.head.loss(h, batch.target, batch.chosen)

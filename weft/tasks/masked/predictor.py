@@ -25,7 +25,7 @@ from weft.tasks.inspection import (
     sentences,
     table_of,
 )
-from weft.tasks.masked.model import SPECIALS, Hidden, Masked
+from weft.tasks.masked.model import SPECIALS, Masked, MaskedBatch
 from weft.tasks.predictor import Answer, Json, Place, Raw
 from weft.tasks.seq2seq.inspection import Called
 from weft.text.portable import portable
@@ -36,14 +36,14 @@ SERVED = 5
 """Pieces of each gap in the JSON of an answer."""
 
 
-class Filled(NamedTuple):
+class GapFills(NamedTuple):
     """A text with its gaps filled, and for each gap the likeliest pieces with their probabilities."""
 
     text: str
     gaps: list[list[tuple[str, float]]]
 
 
-class FilledText(Answer):
+class GapAnswer(Answer):
     """What belongs into the gaps of a text.
 
     Args:
@@ -63,7 +63,7 @@ class FilledText(Answer):
         self._count = count
         self._scores = scores
 
-    def filled(self, count: int) -> Filled:
+    def filled(self, count: int) -> GapFills:
         """The text with the likeliest pieces, and `count` pieces for each gap."""
         vocabulary, tokens = self._vocabulary, list(self._tokens)
         gaps = []
@@ -73,7 +73,7 @@ class FilledText(Answer):
             found = zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)
             gaps.append([(vocabulary.decode([piece]), prob) for piece, prob in found])
             tokens[place] = int(best.indices[0])
-        return Filled(vocabulary.decode(tokens[1:-1]), gaps)
+        return GapFills(vocabulary.decode(tokens[1:-1]), gaps)
 
     def text(self) -> str:
         """The text with its gaps filled; with several pieces or scores, the pieces, a tab between gaps."""
@@ -121,7 +121,7 @@ class GapFiller(predictor.Predictor[list[int]]):
     def answers(self, inputs: Sequence[list[int]]) -> Iterator[Answer]:
         return (self._answer(tokens) for tokens in inputs)
 
-    def fill(self, text: str, count: int = 5) -> Filled:
+    def fill(self, text: str, count: int = 5) -> GapFills:
         """The likeliest pieces for each [MASK]; the first one is put into the text.
 
         Raises:
@@ -142,14 +142,14 @@ class GapFiller(predictor.Predictor[list[int]]):
         tokens += self.vocabulary.encode(last)
         return [*tokens, EOS]
 
-    def _answer(self, tokens: list[int]) -> FilledText:
+    def _answer(self, tokens: list[int]) -> GapAnswer:
         size = len(self.vocabulary)
         source = torch.tensor([tokens], device=next(self.model.parameters()).device)
         with torch.no_grad():
             logp = self.model(source, torch.ones_like(source, dtype=torch.bool))[0, :, :size].float().cpu()
         gaps = logp[[place for place, token in enumerate(tokens) if token == size]]
         gaps[:, :SPECIALS] = -torch.inf
-        return FilledText(self.vocabulary, tokens, gaps, count=self._count, scores=self._scores)
+        return GapAnswer(self.vocabulary, tokens, gaps, count=self._count, scores=self._scores)
 
 
 ROWS = 32
@@ -198,7 +198,7 @@ def inspect_gaps(filler: GapFiller, text: str, most: int, valid: Callable[[], It
         text=text,
         answer=answer,
         source=pieces,
-        batch=Hidden(source, mask, target, chosen, int(chosen.sum())),
+        batch=MaskedBatch(source, mask, target, chosen, int(chosen.sum())),
         choices=choices,
         chosen_what=what,
         vectors=_vectors(filler, tokens, pieces, most, valid),

@@ -3,7 +3,7 @@
 Read next: model.py, predictor.py.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -12,27 +12,25 @@ import numpy as np
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.check import check
 from weft.data.plain import PlainText, no_words
-from weft.data.report import Report
-from weft.errors import CheckpointError, ConfigError, within
+from weft.errors import ConfigError, within
 from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.heads.head import Loss
 from weft.tasks.exported import Exported
 from weft.tasks.inspection import Examples, Inspected, checked
 from weft.tasks.masked.evaluation import evaluate, score
-from weft.tasks.masked.model import Hidden, Masked, MaskedModel, hide, words_in_pieces
+from weft.tasks.masked.model import Masked, MaskedBatch, MaskedModel, hide, words_in_pieces
 from weft.tasks.masked.predictor import MASK, GapFiller, export_filler, inspect_gaps
+from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.evaluation import ContextEvaluation
 from weft.tasks.running_text.sentences import check_lines
-from weft.tasks.task import SPLITS, Contextual, Pipeline, Progress, Split, Task, Training, named_rows
+from weft.tasks.task import Contextual, Progress, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
-from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
 
-class Again:
+class NumberedEpochs:
     """Batches whose numbers say in which epoch they are.
 
     Args:
@@ -73,14 +71,14 @@ class MaskedTraining(Training):
         self._valid = valid
         self._seed = 1  # of what is hidden; that of the plan
 
-    def plan(self, seed: int) -> Again:
+    def plan(self, seed: int) -> NumberedEpochs:
         """Lines of similar length; other tokens are hidden in every epoch."""
         self._seed = seed
         lengths = np.array([[len(line)] * 2 for line in self._train])
         most = self._data.rows * self._data.length
-        return Again(Batches(lengths, max_tokens=most, max_rows=None, seed=seed), len(self._train))
+        return NumberedEpochs(Batches(lengths, max_tokens=most, max_rows=None, seed=seed), len(self._train))
 
-    def collate(self, numbers: np.ndarray) -> Hidden:
+    def collate(self, numbers: np.ndarray) -> MaskedBatch:
         """Training lines by number; a number beyond their count is a line in a later epoch."""
         lines = [self._train[int(number) % len(self._train)] for number in numbers]
         seed = [self._seed, int(numbers[0])]
@@ -101,7 +99,7 @@ class MaskedTraining(Training):
         return Validation({"loss": found.nats, "accuracy": found.right}, samples)
 
 
-class MaskedPipeline(Pipeline):
+class MaskedPipeline(RunningTextPipeline):
     """The vocabulary of a run.
 
     Args:
@@ -155,7 +153,7 @@ class MaskedPipeline(Pipeline):
         """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text."""
         assert isinstance(model, Masked)
         source = self.task.data
-        lines = read(self.vocabulary, source.open(split) if data is None else PlainText(data), source.length)
+        lines = read(self.vocabulary, self.text(split, data), source.length)
         title = source.describe(split) if data is None else data.name
         unit = source.vocabulary.kind
         return evaluate(model, self.vocabulary, lines, title=title, unit=unit, length=source.length)
@@ -165,10 +163,6 @@ class MaskedPipeline(Pipeline):
         embed, encoder = model.predictor.embed, model.predictor.encoder
         reads = partial(words_in_pieces, self.vocabulary, length=self.task.data.length)
         return Contextual(reads, PiecesInContext(embed, self.task.model_config.size, encoder))
-
-    def valid_texts(self) -> Iterable[str]:
-        """The validation texts, as a user would type them."""
-        return self.task.data.open("valid")
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
@@ -193,10 +187,7 @@ def read(vocabulary: Vocabulary, source: PlainText, length: int) -> list[list[in
     return [row[at : at + length] for row in rows for at in range(0, len(row), length)]
 
 
-VOCABULARY = "tokenizer.json"
-
-
-class MaskedTask(Task):
+class MaskedTask(RunningTextTask[MaskedModel]):
     """A model that fills gaps, from running text.
 
     Args:
@@ -213,25 +204,14 @@ class MaskedTask(Task):
         "training 80 % of them are masked, 10 % replaced, 10 % left as they are."
     )
 
-    def __init__(self, *, data: ProseData, model: MaskedModel) -> None:
-        self.data = data
-        self.model_config = model
-
     def about(self) -> str:
         """The text."""
         return f"masked {self.data.vocabulary.kind} tokens of {self.data.describe('train')}"
 
-    def has(self, split: Split) -> bool:
-        return self.data.has(split)
-
-    def check_ready(self) -> None:
-        """Check that the files exist and the settings fit."""
+    def check_sections(self) -> None:
         check_lines(self.data, words=False)
         with within("model"):
             self.rehearse()
-        for split in SPLITS:
-            if self.data.has(split):
-                self.data.open(split)
 
     def rehearse(self) -> Loss:
         """Two lines of a vocabulary of 19."""
@@ -239,10 +219,7 @@ class MaskedTask(Task):
 
     def prepare(self, run: Path, progress: Progress) -> MaskedPipeline:
         """Learn the vocabulary, unless the run has one, and read the text."""
-        if not (run / VOCABULARY).exists():
-            progress("learning the vocabulary", 0, None)
-            self.data.vocabulary.learn(self.data.open("train")).save(run / VOCABULARY)
-        vocabulary = self.open(run).vocabulary
+        vocabulary = self.learn_vocabulary(run, progress)
         progress("reading the text", 0, None)
         train, valid = (read(vocabulary, self.data.open(s), self.data.length) for s in ("train", "valid"))
         progress(f"{sum(map(len, train)):,} tokens of {len(vocabulary):,} kinds", 0, 0)
@@ -251,13 +228,4 @@ class MaskedTask(Task):
 
     def open(self, run: Path) -> MaskedPipeline:
         """Read the vocabulary of the run."""
-        if not (run / VOCABULARY).exists():
-            raise CheckpointError(
-                f"{run / VOCABULARY}: is missing; this is not a run directory, or training has not started"
-            )
-        return MaskedPipeline(self, load_vocabulary(run / VOCABULARY))
-
-    @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
-        """Check plain text; see weft/data/check.py."""
-        return check(*files, pairs=False)
+        return MaskedPipeline(self, vocabulary_of(run))

@@ -110,7 +110,7 @@ class MemoryData:
         )
 
 
-class Fresh:
+class EndlessBatches:
     """Unlimited training batches: epoch e has the N examples from number e · N, each once.
 
     Args:

@@ -17,7 +17,7 @@ from weft.models import Predictor
 from weft.nn.heads.head import Loss
 from weft.tasks.inspection import Examples, Inspected, checked
 from weft.tasks.labels.base import LabelBatch, LabelTask
-from weft.tasks.memory.data import Fresh, MemoryData
+from weft.tasks.memory.data import EndlessBatches, MemoryData
 from weft.tasks.memory.evaluation import MemoryEvaluation, evaluate, measure
 from weft.tasks.memory.model import MemoryModel
 from weft.tasks.memory.predictor import Rememberer, inspect_problem
@@ -35,9 +35,9 @@ class MemoryTraining(Training):
     def __init__(self, data: MemoryData) -> None:
         self._data = data
 
-    def plan(self, seed: int) -> Fresh:
+    def plan(self, seed: int) -> EndlessBatches:
         """New examples in every epoch, from data.seed; `seed` is not used."""
-        return Fresh(self._data.examples, self._data.batch_rows)
+        return EndlessBatches(self._data.examples, self._data.batch_rows)
 
     def collate(self, numbers: np.ndarray) -> LabelBatch:
         return self._data.batch("train", numbers)

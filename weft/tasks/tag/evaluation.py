@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from weft.tasks.lexicon import Lexicon
 from weft.tasks.predictor import Place, separated
 from weft.tasks.tag.predictor import WordTagger
 from weft.wording import plural
-
-if TYPE_CHECKING:
-    pass
 
 SHOWN = 8  # confusions
 

@@ -46,7 +46,7 @@ TOKENS = 4096  # words of a batch, padding counted
 NOTHING = np.empty((0, 0), np.float32)
 
 
-class Tagged(NamedTuple):
+class SentenceTags(NamedTuple):
     """The tags of one sentence."""
 
     tags: list[str]
@@ -54,7 +54,7 @@ class Tagged(NamedTuple):
     every: np.ndarray  # [T, C] of all tags, or empty too
 
 
-class TaggedSentence(Answer):
+class TagAnswer(Answer):
     """A sentence with its tags, in the format of the input.
 
     Args:
@@ -63,7 +63,7 @@ class TaggedSentence(Answer):
         tagged: the tags.
     """
 
-    def __init__(self, sentence: Sentence, column: Column, tagged: Tagged) -> None:
+    def __init__(self, sentence: Sentence, column: Column, tagged: SentenceTags) -> None:
         self._sentence = sentence
         self._column = column
         self._tagged = tagged
@@ -84,7 +84,7 @@ class TaggedSentence(Answer):
         return list(found)
 
 
-class Untagged(Unanswered):
+class UntaggedSentence(Unanswered):
     """A sentence without tags: each word keeps its line, with _ for its tag."""
 
     def __init__(self, wrong: str, sentence: Sentence, column: Column) -> None:
@@ -139,11 +139,11 @@ class WordTagger(predictor.Predictor[Sentence]):
     def answers(self, inputs: Sequence[Sentence]) -> Iterator[Answer]:
         found = self.tag([one.forms for one in inputs], probs=self._probs)
         for sentence, tagged in zip(inputs, found, strict=True):
-            yield TaggedSentence(sentence, self._column, tagged)
+            yield TagAnswer(sentence, self._column, tagged)
 
     def unanswered(self, given: Given[Sentence], why: Failure) -> Answer:
         if isinstance(given.value, Sentence):
-            return Untagged(given.place.why(why), given.value, self._column)
+            return UntaggedSentence(given.place.why(why), given.value, self._column)
         return super().unanswered(given, why)
 
     def predict(self, raw: str | Sequence[str]) -> list[tuple[str, str]]:
@@ -151,7 +151,7 @@ class WordTagger(predictor.Predictor[Sentence]):
         words = raw.split() if isinstance(raw, str) else list(raw)
         return list(zip(words, next(self.tag([words])).tags, strict=True))
 
-    def tag(self, sentences: Iterable[Sequence[str]], *, probs: bool = False) -> Iterator[Tagged]:
+    def tag(self, sentences: Iterable[Sequence[str]], *, probs: bool = False) -> Iterator[SentenceTags]:
         """The tags of each sentence, in order; one without words has none.
 
         Args:
@@ -164,12 +164,12 @@ class WordTagger(predictor.Predictor[Sentence]):
 
     def attempts_at(
         self, sentences: Iterable[Sequence[str]], *, probs: bool = False
-    ) -> Iterator[Tagged | Failure]:
+    ) -> Iterator[SentenceTags | Failure]:
         """Like `tag`, with an error instead of the tags of a sentence that the model cannot read."""
         return windows(sentences, partial(self.tag, probs=probs), WINDOW)
 
-    def _window(self, window: list[Sequence[str]], probs: bool) -> list[Tagged]:
-        results = [Tagged([], [], NOTHING) for _ in window]
+    def _window(self, window: list[Sequence[str]], probs: bool) -> list[SentenceTags]:
+        results = [SentenceTags([], [], NOTHING) for _ in window]
         filled = [number for number, words in enumerate(window) if words]
         for group in length_groups([len(window[number]) for number in filled], TOKENS):
             numbers = [filled[n] for n in group]
@@ -177,7 +177,7 @@ class WordTagger(predictor.Predictor[Sentence]):
                 results[number] = found
         return results
 
-    def _batch(self, sentences: list[Sequence[str]], probs: bool) -> Iterator[Tagged]:
+    def _batch(self, sentences: list[Sequence[str]], probs: bool) -> Iterator[SentenceTags]:
         device = next(self.model.parameters()).device
         spelled, mask = self.lexicon.read(sentences)
         with torch.inference_mode():
@@ -191,7 +191,7 @@ class WordTagger(predictor.Predictor[Sentence]):
                     logp = calibrated(logps[row, : len(words)], self.temperature)
                     sure = [math.exp(p) for p in logp.gather(1, numbers[:, None])[:, 0].tolist()]
                     every = logp.exp().numpy()
-                yield Tagged([self.lexicon.tags[number] for number in numbers.tolist()], sure, every)
+                yield SentenceTags([self.lexicon.tags[number] for number in numbers.tolist()], sure, every)
 
 
 def _with_prob(line: str, prob: float) -> str:

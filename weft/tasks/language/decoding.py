@@ -23,7 +23,7 @@ _LEAST = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Writing:
+class ProseDecoding:
     """How a text is continued, and how it is scored: a recipe's section `decoding`.
 
     Args:
@@ -77,7 +77,7 @@ class Writing:
         """Whether weights of a mixture are tuned on the validation text."""
         return self.ngram_weight is None or self.cache > 0
 
-    def with_options(self, options: Mapping[str, Any]) -> "Writing":
+    def with_options(self, options: Mapping[str, Any]) -> "ProseDecoding":
         """These settings with the user's options; other options are ignored.
 
         Raises:

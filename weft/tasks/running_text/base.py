@@ -1,0 +1,92 @@
+"""The bases of tasks that predict running text, and the vocabulary that a run keeps.
+
+Read next: data.py, the section `data`; ../masked/task.py, a short task.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from weft.data.check import check
+from weft.data.plain import PlainText
+from weft.data.report import Report
+from weft.errors import CheckpointError
+from weft.tasks.running_text.data import ProseData
+from weft.tasks.task import SPLITS, Pipeline, Progress, Split, Task
+from weft.text.loading import load_vocabulary
+from weft.text.vocabulary import Vocabulary
+
+VOCABULARY = "tokenizer.json"
+
+M = TypeVar("M")
+
+
+class RunningTextTask(Task, Generic[M]):
+    """A task that predicts running text.
+
+    Args:
+        data: the text, and how it is cut.
+        model: the section `model`.
+    """
+
+    def __init__(self, *, data: ProseData, model: M) -> None:
+        self.data = data
+        self.model_config = model
+
+    def has(self, split: Split) -> bool:
+        return self.data.has(split)
+
+    def check_ready(self) -> None:
+        """Check that the sections fit together and that the files exist."""
+        self.check_sections()
+        for split in SPLITS:
+            if self.has(split):
+                self.data.open(split)
+
+    @abstractmethod
+    def check_sections(self) -> None:
+        """Check that data and model fit together, without reading files.
+
+        Raises:
+            ConfigError: they do not; the message starts with the faulty section, if there is only one.
+        """
+
+    def learn_vocabulary(self, run: Path, progress: Progress) -> Vocabulary:
+        """The vocabulary of a run, learnt from the training text unless the run has one."""
+        if not (run / VOCABULARY).exists():
+            progress("learning the vocabulary", 0, None)
+            self.data.vocabulary.learn(self.data.open("train")).save(run / VOCABULARY)
+        return vocabulary_of(run)
+
+    @classmethod
+    def check(cls, files: Sequence[Path]) -> Report:
+        """Check plain text; see weft/data/check.py."""
+        return check(*files, pairs=False)
+
+
+class RunningTextPipeline(Pipeline):
+    """What a task on running text has learnt."""
+
+    task: RunningTextTask[Any]
+
+    def text(self, split: Split, file: Path | None) -> PlainText:
+        """The text of a split, or of the user's file."""
+        return self.task.data.open(split) if file is None else PlainText(file)
+
+    def valid_texts(self) -> Iterable[str]:
+        """The validation text, line by line."""
+        return self.task.data.open("valid")
+
+
+def vocabulary_of(run: Path) -> Vocabulary:
+    """The vocabulary of a run.
+
+    Raises:
+        CheckpointError: it is missing or damaged.
+    """
+    if not (run / VOCABULARY).exists():
+        raise CheckpointError(
+            f"{run / VOCABULARY}: is missing; this is not a run directory, or training has not started"
+        )
+    return load_vocabulary(run / VOCABULARY)
