@@ -63,7 +63,7 @@ def test_what_stands_there_is_used_and_only_by_the_same_command(
     large.write_text("".join(f"{line}\n" for line in large.read_text("utf-8").split("\n")[1:30]), "utf-8")
     expected = weft("predict", trained, large, "--beam", 1)
     out = tmp_path / "out.txt"
-    monkeypatch.setattr(bulk, "join", lambda file, output: bulk.Joined(0, []))
+    monkeypatch.setattr(bulk, "join", lambda file, output: bulk.JoinedOutput(0, []))
     assert weft("predict", trained, large, "--beam", 1, "--output", out).code == 0
     monkeypatch.undo()
     monkeypatch.setattr(bulk, "CHUNK", 7)

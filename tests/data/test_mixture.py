@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weft.data import mixture as module
-from weft.data.mixture import Drawn, Mixture
+from weft.data.mixture import MixedExamples, Mixture
 from weft.errors import ConfigError
 
 SMALL, LARGE = np.full((3, 2), 4), np.full((24, 2), 4)
@@ -76,7 +76,7 @@ def test_each_example_comes_as_often_as_another_or_once_more(
         monkeypatch.setattr(module, "BLOCK", 11)
         monkeypatch.setattr(module, "RUN", 5)
     lengths = np.arange(46).reshape(23, 2)
-    drawn = Drawn([SMALL, lengths], [4, count], np.random.default_rng(3))
+    drawn = MixedExamples([SMALL, lengths], [4, count], np.random.default_rng(3))
     places = np.arange(len(drawn))
     assert len(drawn) == 4 + count
     examples = drawn.examples(places)
@@ -92,6 +92,6 @@ def test_each_example_comes_as_often_as_another_or_once_more(
 
 def test_a_hundred_million_examples_are_not_listed() -> None:
     lengths = np.broadcast_to(np.array([[3, 4]]), (10**8, 2))
-    drawn = Drawn([lengths, SMALL], [7 * 10**7, 10**6], np.random.default_rng(1))
+    drawn = MixedExamples([lengths, SMALL], [7 * 10**7, 10**6], np.random.default_rng(1))
     assert sum(one.nbytes for one in drawn._more) < 2**20
     assert drawn[np.array([5, 7 * 10**7 - 1, 7 * 10**7])].tolist() == [[3, 4], [3, 4], [4, 4]]

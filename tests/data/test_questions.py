@@ -4,14 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from weft.data.questions import Analogy, Pair, read_questions
+from weft.data.questions import Analogy, WordPair, read_questions
 from weft.errors import DataError
 
 
 def test_pairs_with_tabs_or_spaces(tmp_path: Path) -> None:
     (tmp_path / "p").write_text("# a comment\ntiger\tbig cat\t7.35\n\nsun moon 5\n")
     found = read_questions(tmp_path / "p")
-    assert found.pairs == [Pair("tiger", "big cat", 7.35), Pair("sun", "moon", 5.0)] and not found.analogies
+    assert (
+        found.pairs == [WordPair("tiger", "big cat", 7.35), WordPair("sun", "moon", 5.0)]
+        and not found.analogies
+    )
 
 
 def test_analogies_have_sections(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from weft.data.parquet import as_parquet
 from weft.data.series import Columns, read_series
-from weft.data.windows import Windows, covariates
+from weft.data.windows import SeriesWindows, covariates
 from weft.errors import ConfigError, DataError
 
 
@@ -87,13 +87,15 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
         read_series(path, Columns(targets=["z"]))
 
 
-def windows(rows: int = 20, lookback: int = 3, horizon: int = 2, split: tuple = (10, 4, 6)) -> Windows:
-    from weft.data.series import Series, Table
+def windows(rows: int = 20, lookback: int = 3, horizon: int = 2, split: tuple = (10, 4, 6)) -> SeriesWindows:
+    from weft.data.series import SeriesTable, TimeSeries
 
     values = np.stack([np.arange(rows) * 1.0, np.ones(rows)], 1)
     none = np.zeros((rows, 0))
-    table = Table([Series("", np.arange(rows), values, none, none, none[:0], "")], ("a", "b"), (), (), False)
-    return Windows(table, split=split, lookback=lookback, horizon=horizon, calendar=False)
+    table = SeriesTable(
+        [TimeSeries("", np.arange(rows), values, none, none, none[:0], "")], ("a", "b"), (), (), False
+    )
+    return SeriesWindows(table, split=split, lookback=lookback, horizon=horizon, calendar=False)
 
 
 def test_windows_stay_in_their_part_and_none_is_dropped() -> None:

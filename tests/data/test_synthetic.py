@@ -2,7 +2,7 @@
 
 import math
 
-from weft.data.synthetic import Limits, judged, pairs, scored
+from weft.data.synthetic import PairLimits, judged, pairs, scored
 
 LONG = "a" * 40
 
@@ -20,7 +20,7 @@ def test_each_reason_leaves_its_pair_out() -> None:
         "-0.4\t" + "b" * 40,
         "-0.6\tcinco",
     ]
-    found = judged(texts, lines, Limits(least=-1.0, share=1.0, ratio=3.0))
+    found = judged(texts, lines, PairLimits(least=-1.0, share=1.0, ratio=3.0))
     assert [reason < 0 for reason in found.reasons] == [
         True, False, False, True, False, True, False, True, True,
     ]  # fmt: skip
@@ -39,9 +39,9 @@ def test_each_reason_leaves_its_pair_out() -> None:
 def test_a_share_keeps_the_best_and_of_equals_the_first() -> None:
     lines = [f"{score}\tx" for score in (-3.0, -1.0, -2.0, -2.0, -4.0)]
     texts = list("abcde")
-    found = judged(texts, lines, Limits(share=0.5))  # round(2.5) = 2
+    found = judged(texts, lines, PairLimits(share=0.5))  # round(2.5) = 2
     assert [text for _, text in pairs(texts, lines, found)] == ["b", "c"]
-    found = judged(texts, lines, Limits(least=-2.5, share=2 / 3))  # two of the three that are left
+    found = judged(texts, lines, PairLimits(least=-2.5, share=2 / 3))  # two of the three that are left
     assert [text for _, text in pairs(texts, lines, found)] == ["b", "c"]
     assert found.dropped == {
         "with a score below -2.5": 2,
@@ -50,6 +50,6 @@ def test_a_share_keeps_the_best_and_of_equals_the_first() -> None:
 
 
 def test_no_pair_may_be_left() -> None:
-    found = judged(["a"], [""], Limits())
+    found = judged(["a"], [""], PairLimits())
     assert found.kept == 0 and found.lowest == math.inf
     assert scored("-1.0\t  ") == (-math.inf, "")

@@ -4,7 +4,7 @@ import pytest
 
 from weft.metrics.baseline import beside
 from weft.metrics.metric import Score
-from weft.metrics.scored import Scored
+from weft.metrics.scored import ScoreWithBaselines
 
 
 @pytest.mark.parametrize("higher", [True, False])
@@ -18,5 +18,5 @@ def test_ahead_level_and_behind(higher: bool) -> None:
 
 def test_what_reads_equal_is_called_equal() -> None:
     score = Score("MSE", 0.00018241, "toy", 34, higher_is_better=False)
-    (_, line) = Scored(score, {"ridge": 0.00018240}).lines()
+    (_, line) = ScoreWithBaselines(score, {"ridge": 0.00018240}).lines()
     assert line.endswith("ridge 0.000182  <- the model equals the baseline")

@@ -5,7 +5,7 @@ import pytest
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.chrf import Chrf
-from weft.metrics.compared import Compared, of_lines
+from weft.metrics.compared import ComparedOutputs, of_lines
 from weft.metrics.scored import scored
 from weft.metrics.wer import Wer
 
@@ -22,7 +22,7 @@ def test_with_one_reference_it_is_the_metric_itself(metric: Wer) -> None:
 
 
 def test_each_line_is_compared_with_its_best_reference() -> None:
-    several = Compared(OUTPUTS, [["x y z w", "a b"], ["d e"], ["g h i", "f f", "g"]])
+    several = ComparedOutputs(OUTPUTS, [["x y z w", "a b"], ["d e"], ["g h i", "f f", "g"]])
     # edits 1, 0, 1 against "a b", "d e" and "f f" or "g": of these the fewest per word are 1 of 2
     assert several.scored(Wer()).value == pytest.approx(100 * (1 + 0 + 1) / (2 + 2 + 2))
     assert "references:" in several.scored(Wer()).score.signature

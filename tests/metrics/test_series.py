@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from weft.metrics.series import PENALTIES, Ridge, Sums, pinball, repeated, seasonal
+from weft.metrics.series import PENALTIES, ErrorSums, Ridge, pinball, repeated, seasonal
 
 
 def test_ridge_is_the_penalised_least_squares_solution() -> None:
@@ -39,7 +39,7 @@ def test_repeats() -> None:
 
 
 def test_errors_are_means_over_all_values_that_were_measured() -> None:
-    sums = Sums(2)
+    sums = ErrorSums(2)
     sums.add(np.array([[1.0, 1], [2, 2]]), np.array([[0.0, np.nan], [2, 5]]))
     sums.add(np.array([[0.0, 0]]), np.array([[1.0, 0]]))
     errors = sums.errors()

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from tests.commands.shell import weft
-from weft.data.series import Columns, Series, Table
-from weft.data.windows import Windows
+from weft.data.series import Columns, SeriesTable, TimeSeries
+from weft.data.windows import SeriesWindows
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.forecasters.linear import LinearForecaster
 from weft.nn.heads.head import RealHead
@@ -33,11 +33,11 @@ from weft.tasks.forecast.init import recipe
 from weft.tasks.forecast.model import ForecastNetwork
 
 
-def windows(values: np.ndarray, lookback: int = 7, horizon: int = 5) -> Windows:
+def windows(values: np.ndarray, lookback: int = 7, horizon: int = 5) -> SeriesWindows:
     none = np.zeros((len(values), 0))
-    series = Series("", np.arange(len(values)), values[:, None], none, none, none[:0], "")
-    table = Table([series], ("y",), (), (), False)
-    return Windows(table, split=(0.6, 0.2, 0.2), lookback=lookback, horizon=horizon, calendar=False)
+    series = TimeSeries("", np.arange(len(values)), values[:, None], none, none, none[:0], "")
+    table = SeriesTable([series], ("y",), (), (), False)
+    return SeriesWindows(table, split=(0.6, 0.2, 0.2), lookback=lookback, horizon=horizon, calendar=False)
 
 
 def test_errors_from_moments_are_those_of_the_forecasts() -> None:

@@ -36,7 +36,7 @@ from weft.commands.options import (
 from weft.wording import plural
 
 if TYPE_CHECKING:
-    from weft.data.synthetic import Judged
+    from weft.data.synthetic import PairVerdicts
     from weft.run import LoadedRun
 
 HEADINGS = {
@@ -267,14 +267,14 @@ def _shown(counts: Counter[str]) -> str:
     return "".join(f", {counts[kind]:,} {kind}" for kind in ("empty", "not UTF-8") if counts[kind])
 
 
-def _kept(texts: Path, lines: Path, source: Path, target: Path, given: Mapping[str, Any]) -> "Judged":
+def _kept(texts: Path, lines: Path, source: Path, target: Path, given: Mapping[str, Any]) -> "PairVerdicts":
     """Write the pairs to keep; raises DataError if there are none."""
     from weft.data.lines import read_lines
-    from weft.data.synthetic import Limits, judged, pairs
+    from weft.data.synthetic import PairLimits, judged, pairs
     from weft.errors import DataError
     from weft.store import files
 
-    limits = Limits(given["least"], given["share"], given["ratio"])
+    limits = PairLimits(given["least"], given["share"], given["ratio"])
     found = judged(read_lines(texts), read_lines(lines), limits)
     if not found.kept:
         left = ", ".join(f"{count:,} {reason}" for reason, count in found.dropped.items())
@@ -286,7 +286,7 @@ def _kept(texts: Path, lines: Path, source: Path, target: Path, given: Mapping[s
     return found
 
 
-def _report(found: "Judged", out: Path, languages: tuple[str, str]) -> None:
+def _report(found: "PairVerdicts", out: Path, languages: tuple[str, str]) -> None:
     """Print what was kept, and how to train on it."""
     import json
 

@@ -38,7 +38,7 @@ class Answered(NamedTuple):
     wrong: list[str]  # place and reason of each line without an answer
 
 
-class Joined(NamedTuple):
+class JoinedOutput(NamedTuple):
     """A joined output."""
 
     lines: int  # number of input lines
@@ -138,7 +138,7 @@ def write(parts: Path, number: int, answers: Iterable[str], wrong: Iterable[str]
         raise _unwritable(place, error) from error
 
 
-def join(file: Path, output: Path) -> Joined:
+def join(file: Path, output: Path) -> JoinedOutput:
     """Join the answered chunks in the order of the input, and remove them.
 
     Returns:
@@ -162,7 +162,7 @@ def join(file: Path, output: Path) -> Joined:
     except OSError as error:
         raise _unwritable(output, error) from error
     remove_parts(output)
-    return Joined(lines, wrong)
+    return JoinedOutput(lines, wrong)
 
 
 def remove_parts(output: Path) -> None:

@@ -21,7 +21,7 @@ from weft.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from weft.commands.rewritten import Job
+    from weft.commands.rewritten import RewriteJob
     from weft.run.teacher import Teacher
     from weft.run.training import CheckedRecipe
 
@@ -127,7 +127,7 @@ def command(**given: Any) -> int:
 
 def _assigned(
     given: Mapping[str, Any], student: "CheckedRecipe", search: Mapping[str, Any], corpus: Path
-) -> tuple["Teacher", list["Job"]]:
+) -> tuple["Teacher", list["RewriteJob"]]:
     """The teacher, and what it writes; its model is released again."""
     from weft.commands import asked, rewritten
     from weft.run import open_run
@@ -140,7 +140,7 @@ def _assigned(
     return rewritten.about(opened, search, given["sources"]), jobs
 
 
-def _written(job: "Job", teacher: Path, search: Mapping[str, Any]) -> int:
+def _written(job: "RewriteJob", teacher: Path, search: Mapping[str, Any]) -> int:
     """Let the teacher write its texts unless they exist; the exit code."""
     from weft.commands import bulk, predict
 

@@ -31,7 +31,7 @@ VIEWS = {
 """Views by their name for --only, with a description, in the order of the page."""
 
 
-class Inspect(click.Command):
+class InspectCommand(click.Command):
     """A command whose help ends with the names of all views."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -40,7 +40,7 @@ class Inspect(click.Command):
             formatter.write_dl(list(VIEWS.items()))
 
 
-@click.command(cls=Inspect)
+@click.command(cls=InspectCommand)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("text", required=False)
 @click.option(

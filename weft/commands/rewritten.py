@@ -32,7 +32,7 @@ HELD_OUT: tuple[Split, ...] = ("valid", "test")
 
 
 @dataclass(frozen=True)
-class Job:
+class RewriteJob:
     """One direction of a corpus.
 
     Args:
@@ -98,7 +98,9 @@ class Job:
         return self.folder / f"{name}.{data.target if target else data.source}"
 
 
-def jobs(opened: "LoadedRun", student: "CheckedRecipe", texts: Sequence[Path], corpus: Path) -> list[Job]:
+def jobs(
+    opened: "LoadedRun", student: "CheckedRecipe", texts: Sequence[Path], corpus: Path
+) -> list[RewriteJob]:
     """What to write in each direction of a student.
 
     Args:
@@ -136,7 +138,7 @@ def jobs(opened: "LoadedRun", student: "CheckedRecipe", texts: Sequence[Path], c
         source, target = _languages(one)
         languages = {"source": source, "target": target} if named else {}
         pairs = read.get((source, target), next(iter(read.values())))
-        found.append(Job(corpus / one.name, one, texts, pairs, languages))
+        found.append(RewriteJob(corpus / one.name, one, texts, pairs, languages))
     return found
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from weft import rooms
-from weft.config.kinds import Foreign, Settled, check_not_negative, convert, is_contract, words
+from weft.config.kinds import NotASetting, Settled, check_not_negative, convert, is_contract, words
 from weft.config.table import Entry, PlacedError, Table, unknown
 from weft.errors import ConfigError
 
@@ -182,7 +182,7 @@ class _Builder:
             if name in table:
                 try:
                     settled = convert(table.value[name], kind, self._make_part)
-                except Foreign:
+                except NotASetting:
                     raise table.value[name].refuse("set by the model itself; remove the line") from None
                 if target.__module__.startswith("weft."):
                     check_not_negative(table.value[name], kind)

@@ -25,7 +25,7 @@ class Settled(NamedTuple):
     plain: Any  # for the resolved recipe, with all defaults
 
 
-class Foreign(TypeError):
+class NotASetting(TypeError):
     """An annotation for which a recipe cannot give a value: the model sets that argument."""
 
 
@@ -104,7 +104,7 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
 
     Raises:
         ConfigError: says what was expected and what was found.
-        Foreign: a recipe cannot give such an argument.
+        NotASetting: a recipe cannot give such an argument.
     """
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
@@ -130,7 +130,7 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
         return _table(entry, kind, make_part)
     if kind in _WORDS:
         return _scalar(entry, kind)
-    raise Foreign(f"{entry.name}: {kind} cannot be given in a recipe")
+    raise NotASetting(f"{entry.name}: {kind} cannot be given in a recipe")
 
 
 def check_not_negative(entry: Entry, kind: Any) -> None:
@@ -197,7 +197,7 @@ def _union(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
             table = isinstance(entry, Table) and _takes_table(one)
             if len(choices) == 1 and (contract_of(one) or one in lists or table):
                 raise  # the part's own error says more
-        except Foreign as error:
+        except NotASetting as error:
             foreign.append(error)
     if len(foreign) == len(choices):
         raise foreign[0]

@@ -17,7 +17,7 @@ from weft.errors import ConfigError
 _GONE = {"unmeasured": "was never measured to its end", "worse": "was worse than naive Bayes"}
 
 
-class Found(NamedTuple):
+class ShippedRecipe(NamedTuple):
     """A recipe that a name stands for.
 
     Attributes:
@@ -31,7 +31,7 @@ class Found(NamedTuple):
     note: str = ""
 
 
-class Variant(NamedTuple):
+class OldName(NamedTuple):
     """An old name of a recipe.
 
     Attributes:
@@ -55,7 +55,7 @@ def shipped() -> list[Path]:
     return sorted(one for one in recipes.folder().glob("*/*.yaml") if one.parent.name != "templates")
 
 
-def variants() -> dict[str, Variant]:
+def variants() -> dict[str, OldName]:
     """Old names of recipes, as TASK/NAME.
 
     Example:
@@ -88,7 +88,7 @@ def data_source(recipe: Path) -> str:
     return found[1].removesuffix(".") if found else ""
 
 
-def find(recipe: str | Path) -> Found:
+def find(recipe: str | Path) -> ShippedRecipe:
     """The recipe at a path if there is one, otherwise the included recipe of that name.
 
     Args:
@@ -108,18 +108,18 @@ def find(recipe: str | Path) -> Found:
     path = Path(recipe)
     try:
         path.stat()
-        return Found(path)
+        return ShippedRecipe(path)
     except FileNotFoundError:
         if path.is_absolute():
-            return Found(path)
+            return ShippedRecipe(path)
     except (OSError, ValueError):
-        return Found(path)  # reading it will raise a clear error
+        return ShippedRecipe(path)  # reading it will raise a clear error
     parts = path.parts[1:] if path.parts[:1] == ("recipes",) else path.parts
     named = ("/".join(parts)).removesuffix(".yaml")
     known = {f"{one.parent.name}/{one.stem}": one for one in shipped()}
     matches = {name: one for name, one in known.items() if named in (name, one.stem)}
     if len(matches) == 1:
-        return Found(next(iter(matches.values())))
+        return ShippedRecipe(next(iter(matches.values())))
     if matches:
         raise ConfigError(f"{recipe}: the name is ambiguous; choose one of {', '.join(matches)}")
     for name, old in variants().items():
@@ -131,18 +131,18 @@ def find(recipe: str | Path) -> Found:
     raise ConfigError(f"{recipe}: no such file and no such recipe; {hint}")
 
 
-def _renamed(name: str, old: Variant) -> Found:
+def _renamed(name: str, old: OldName) -> ShippedRecipe:
     task, _, stem = name.partition("/")
     is_now = f"{old.gone} and is gone; instead of it" if old.gone else "is now"
     note = f"{stem} {is_now}: weft train {old.words}"
-    return Found(recipes.folder() / task / f"{old.recipe}.yaml", old.overrides, note)
+    return ShippedRecipe(recipes.folder() / task / f"{old.recipe}.yaml", old.overrides, note)
 
 
 @cache
-def _variants(home: Path) -> dict[str, Variant]:
+def _variants(home: Path) -> dict[str, OldName]:
     file = home / "variants.yaml"
     found = {}
     for part, names in parse(file.read_text("utf-8"), str(file)).plain().items() if file.exists() else ():
         for name, (recipe, *overrides) in names.items():
-            found[name] = Variant(recipe, tuple(overrides), _GONE.get(part, ""))
+            found[name] = OldName(recipe, tuple(overrides), _GONE.get(part, ""))
     return found

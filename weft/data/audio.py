@@ -40,7 +40,7 @@ class Sound(NamedTuple):
         return len(self.samples) / self.rate
 
 
-class Spoken(NamedTuple):
+class ListedRecording(NamedTuple):
     """One line of a list of recordings."""
 
     file: Path
@@ -142,7 +142,7 @@ def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
     return found
 
 
-def read_spoken(path: str | Path) -> Iterator[Spoken]:
+def read_spoken(path: str | Path) -> Iterator[ListedRecording]:
     """Read a list of lines FILE TAB TRANSCRIPT; file names are relative to the list's folder.
 
     Raises:
@@ -159,7 +159,9 @@ def read_spoken(path: str | Path) -> Iterator[Spoken]:
         if not columns[1].strip():
             why = f"no transcript of {columns[0]}; write what is said, or remove the line"
             raise DataError(why, path=path, line=number)
-        yield Spoken(source.parent / columns[0].strip(), " ".join(columns[1].split()), source, number)
+        yield ListedRecording(
+            source.parent / columns[0].strip(), " ".join(columns[1].split()), source, number
+        )
 
 
 def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:

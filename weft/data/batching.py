@@ -77,9 +77,9 @@ class Batches:
         self.seed = seed
         self.shuffle = shuffle
 
-    def epoch(self, number: int) -> "Epoch":
+    def epoch(self, number: int) -> "EpochBatches":
         """The batches of one epoch."""
-        return Epoch(self, number)
+        return EpochBatches(self, number)
 
     def statistics(self, epoch: int = 0) -> Statistics:
         """Statistics of an epoch's batches."""
@@ -95,7 +95,7 @@ class Batches:
         return Statistics(count, rows / count, target / count, real / padded)
 
 
-class Epoch:
+class EpochBatches:
     """The batches of one epoch, each an array [B] of example numbers.
 
     Supports `len(epoch)`, `epoch[index]`, iteration from the start, and `epoch.since(index)`, which resumes

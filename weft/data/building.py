@@ -21,7 +21,7 @@ from typing import BinaryIO
 import numpy as np
 
 from weft.data.child import Child
-from weft.data.encoded import BATCH, Encoded, Line, Settings, encoded
+from weft.data.encoded import BATCH, Encoded, EncodingSettings, Line, encoded
 from weft.store import files, jsonfile
 
 FILES: dict[str, tuple[str, int]] = {  # name: type, columns
@@ -54,7 +54,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def write(directory: Path, pairs: Iterable[Line], key: str, settings: Settings) -> dict[str, int]:
+def write(directory: Path, pairs: Iterable[Line], key: str, settings: EncodingSettings) -> dict[str, int]:
     """Write the arrays, resuming an earlier build with the same key.
 
     Args:
@@ -93,7 +93,9 @@ def write(directory: Path, pairs: Iterable[Line], key: str, settings: Settings) 
     return report
 
 
-def _encoded(directory: Path, lines: Iterator[Line], settings: Settings) -> Generator[Encoded, None, None]:
+def _encoded(
+    directory: Path, lines: Iterator[Line], settings: EncodingSettings
+) -> Generator[Encoded, None, None]:
     """Encode all lines in order; the first piece in small steps, to show progress early."""
     yield from _encoded_here(islice(lines, PIECE), settings)
     next_one = next(lines, None)
@@ -117,7 +119,7 @@ def _encoded(directory: Path, lines: Iterator[Line], settings: Settings) -> Gene
             yield child.answer()
 
 
-def _encoded_here(lines: Iterator[Line], settings: Settings) -> Iterator[Encoded]:
+def _encoded_here(lines: Iterator[Line], settings: EncodingSettings) -> Iterator[Encoded]:
     while batch := list(islice(lines, BATCH)):
         yield encoded(batch, settings)
 

@@ -22,7 +22,7 @@ SPLITS |= {"validation": "valid", "test": "test"}
 _Row = tuple[str, list[str], int | str, int | str]  # name, captions, line or part of the file, number
 
 
-class Captioned(NamedTuple):
+class ImageCaptions(NamedTuple):
     """An image with its captions."""
 
     path: Path
@@ -32,7 +32,7 @@ class Captioned(NamedTuple):
 
 def read_captions(
     path: Path, images: Path | None = None, *, split: str | None = None, language: str = "en"
-) -> list[Captioned]:
+) -> list[ImageCaptions]:
     """Read images with their captions.
 
     Args:
@@ -46,7 +46,7 @@ def read_captions(
     """
     where = folders(path, images)
     readers = {".json": _coco, ".jsonl": _records}
-    found: dict[str, Captioned] = {}
+    found: dict[str, ImageCaptions] = {}
     for name, captions, at, number in readers.get(path.suffix.lower(), _table)(path, split, language):
         file = located(name, where)
         if file is None:
@@ -54,7 +54,7 @@ def read_captions(
             raise _wrong(path, at, f"no such picture {missing}; correct the name or remove the caption")
         if not all(caption.strip() for caption in captions):
             raise _wrong(path, at, "the caption is empty; write one or remove it")
-        found.setdefault(name, Captioned(file, [], number)).captions.extend(captions)
+        found.setdefault(name, ImageCaptions(file, [], number)).captions.extend(captions)
     whole = [one for one in found.values() if one.captions]
     if not whole:
         raise DataError(f"expected captions{f' for {split}' if split else ''}, got none", path=path)

@@ -16,7 +16,7 @@ from statistics import median
 from weft.data.drift import first_skip
 from weft.data.lines import wrong_bytes
 from weft.data.report import COMMON, MOST, Report
-from weft.data.sides import Finding, Row, Text, raw_lines, texts
+from weft.data.sides import AlignedText, Finding, SideLines, raw_lines, texts
 from weft.data.swapped import Swapped
 
 OUT_OF_PROPORTION = 4.0
@@ -79,7 +79,7 @@ class _Checker:
         self.shared_sources = 0
         self._pairs: dict[bytes, tuple[int, int]] = {}  # text and line of each pair's first occurrence
         self._sources: dict[bytes, int] = {}  # text of each source's first occurrence
-        self._places: list[Text] = []
+        self._places: list[AlignedText] = []
         self._sides: dict[tuple[str, str], Swapped] = {}
         self.notes: list[str] = []
         self.paired = False
@@ -89,7 +89,7 @@ class _Checker:
         if self.counts[finding.kind] <= MOST:
             self.findings.append(finding)
 
-    def at(self, text: Text) -> None:
+    def at(self, text: AlignedText) -> None:
         """Check one text."""
         self._places.append(text)
         self.lines[text.name] = 0
@@ -111,7 +111,7 @@ class _Checker:
         if self.counts["count"] > unequal:
             self._drifted(text)
 
-    def _row(self, text: Text, row: Row, ratios: list[tuple[array, array]]) -> None:
+    def _row(self, text: AlignedText, row: SideLines, ratios: list[tuple[array, array]]) -> None:
         source, *targets = [self._side(text, side, row.number, raw) for side, raw in enumerate(row.sides)]
         here = len(self._places) - 1
         for side, target in enumerate(targets, 1):
@@ -121,7 +121,7 @@ class _Checker:
         if source and self._sources.setdefault(_digest(source), here) != here:
             self.shared_sources += 1
 
-    def _side(self, text: Text, side: int, number: int, raw: bytes) -> str:
+    def _side(self, text: AlignedText, side: int, number: int, raw: bytes) -> str:
         """Decode a line, and add findings about the line itself."""
         file = text.files[side]
         line = raw.decode("utf-8", errors="replace")
@@ -140,7 +140,7 @@ class _Checker:
         return line.strip()
 
     def _pair(
-        self, text: Text, side: int, number: int, source: str, target: str, ratios: tuple[array, array]
+        self, text: AlignedText, side: int, number: int, source: str, target: str, ratios: tuple[array, array]
     ) -> None:
         first, second = text.sides[0], text.sides[side]
         if not source or not target:
@@ -157,7 +157,7 @@ class _Checker:
         self._languages(text, side).see(number, source, target)
         self._repeated(text, side, number, source, target)
 
-    def _repeated(self, text: Text, side: int, number: int, *pair: str) -> None:
+    def _repeated(self, text: AlignedText, side: int, number: int, *pair: str) -> None:
         here = len(self._places) - 1, number
         first = self._pairs.setdefault(_digest("\t".join([text.sides[side], *pair])), here)
         if first != here:
@@ -168,7 +168,7 @@ class _Checker:
             what = f"the same pair as {place}" if len(pair) > 1 else f"the same line as {place}"
             self.add(Finding(text.files[0], number, kind, f"{what}: {_short(pair[0])}"))
 
-    def _ratios(self, text: Text, side: int, numbers: array, values: array) -> None:
+    def _ratios(self, text: AlignedText, side: int, numbers: array, values: array) -> None:
         usual = exp(median(values)) if values else 1.0
         for number, value in zip(numbers, values, strict=True):
             if abs(value - log(usual)) > log(OUT_OF_PROPORTION):
@@ -176,12 +176,12 @@ class _Checker:
                 what = f"{what}, {usual:.2f} is usual; is it its translation?"
                 self.add(Finding(text.files[side], number, "ratio", what))
 
-    def _languages(self, text: Text, side: int) -> Swapped:
+    def _languages(self, text: AlignedText, side: int) -> Swapped:
         """The language statistics of two sides."""
         key = text.sides[0], text.sides[side]
         return self._sides.setdefault(key, Swapped(*key))
 
-    def _swapped(self, text: Text, side: int) -> None:
+    def _swapped(self, text: AlignedText, side: int) -> None:
         """Add a finding for each swapped pair, or a single one if most are swapped."""
         languages = self._languages(text, side)
         new = len(self._places) == 1
@@ -198,7 +198,7 @@ class _Checker:
                 what = f"{first} reads like {second} and {second} like {first}; swap the sides of the line"
                 self.add(Finding(text.files[0], number, "swapped", what))
 
-    def _drifted(self, text: Text) -> None:
+    def _drifted(self, text: AlignedText) -> None:
         """Add to the finding about unequal lengths where the sides seem to stop matching."""
         sides = [_decoded(file) for file in (text.files[0], text.files[-1])]
         place = first_skip(*sides)

@@ -19,7 +19,7 @@ from types import TracebackType
 
 import numpy as np
 
-from weft.data.encoded import BATCH, Encoded, Line, Settings, encoded
+from weft.data.encoded import BATCH, Encoded, EncodingSettings, Line, encoded
 from weft.errors import DataError
 from weft.store import jsonfile
 
@@ -35,7 +35,7 @@ class Child:
         settings: how to encode.
     """
 
-    def __init__(self, path: Path, settings: Settings) -> None:
+    def __init__(self, path: Path, settings: EncodingSettings) -> None:
         self._path = path
         read, self._to = os.pipe()
         self._from, write = os.pipe()
@@ -102,7 +102,7 @@ class Child:
         )
 
 
-def _serve(read: int, write: int, path: Path, settings: Settings) -> None:
+def _serve(read: int, write: int, path: Path, settings: EncodingSettings) -> None:
     """The child's main loop; does not return."""
     code = 1
     try:
@@ -123,7 +123,7 @@ def _serve(read: int, write: int, path: Path, settings: Settings) -> None:
         os._exit(code)  # without closing or flushing the parent's files a second time
 
 
-def _answer(read: int, head: bytes, path: Path, settings: Settings) -> None:
+def _answer(read: int, head: bytes, path: Path, settings: EncodingSettings) -> None:
     count, *sizes = SIZES.unpack(head)
     numbers = np.frombuffer(_receive(read, 8 * count), dtype="<i8").tolist()
     sides = [_receive(read, size).decode("utf-8", "surrogatepass").split("\n") for size in sizes]

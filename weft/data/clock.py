@@ -18,14 +18,14 @@ _SHORT = re.compile(r"(\d{4})(?:-(\d\d?))?$")  # 2024, 2024-01
 _QUARTER = re.compile(r"(\d{4})-?Q([1-4])$", re.IGNORECASE)
 
 
-class Clock(NamedTuple):
+class ParsedTime(NamedTuple):
     """A parsed time: the local time shown, and its UTC offset in seconds."""
 
     shown: np.datetime64
     offset: int | None
 
 
-def parse(text: str) -> Clock:
+def parse(text: str) -> ParsedTime:
     """Parse a time in ISO 8601 form, also with slashes or as a quarter (2024-Q1).
 
     Raises:
@@ -33,26 +33,26 @@ def parse(text: str) -> Clock:
 
     Example:
         >>> parse("2024-01-01T00:00:00+00:00")
-        Clock(shown=np.datetime64('2024-01-01T00:00:00'), offset=0)
+        ParsedTime(shown=np.datetime64('2024-01-01T00:00:00'), offset=0)
         >>> parse("2024Q2").shown
         np.datetime64('2024-04-01T00:00:00')
     """
     text = text.strip().replace("/", "-")
     if short := _SHORT.match(text):
-        return Clock(np.datetime64(f"{short[1]}-{int(short[2] or 1):02d}-01", "s"), None)
+        return ParsedTime(np.datetime64(f"{short[1]}-{int(short[2] or 1):02d}-01", "s"), None)
     if quarter := _QUARTER.match(text):
-        return Clock(np.datetime64(f"{quarter[1]}-{3 * int(quarter[2]) - 2:02d}-01", "s"), None)
+        return ParsedTime(np.datetime64(f"{quarter[1]}-{3 * int(quarter[2]) - 2:02d}-01", "s"), None)
     if not text[:4].isdigit():
         raise ValueError(text)
     time = datetime.fromisoformat(re.sub(r"\s+(?=[+-]\d\d:?\d\d$|Z$)", "", text))
     away = time.utcoffset()
-    return Clock(
+    return ParsedTime(
         np.datetime64(time.replace(tzinfo=None, microsecond=0), "s"),
         None if away is None else int(away.total_seconds()),
     )
 
 
-def with_common_offset(clocks: Sequence[Clock]) -> tuple[np.ndarray, str]:
+def with_common_offset(clocks: Sequence[ParsedTime]) -> tuple[np.ndarray, str]:
     """Times [T] and their common UTC offset as text; "" without an offset.
 
     With a single offset the times stay as written. With several (summer time) they are converted to UTC,

@@ -25,7 +25,7 @@ _RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 _EMPTY = re.compile(r"(0|[1-9][0-9]{0,8})\.[1-9][0-9]{0,8}")
 
 
-class Sentence(NamedTuple):
+class ConlluSentence(NamedTuple):
     """The lines of a sentence and its words."""
 
     lines: list[str]
@@ -57,7 +57,7 @@ class Sentence(NamedTuple):
         return lines
 
 
-def read_sentences(file: str | Path | BinaryIO, *, column: Column = "upos") -> Iterator[Sentence]:
+def read_sentences(file: str | Path | BinaryIO, *, column: Column = "upos") -> Iterator[ConlluSentence]:
     """Read the sentences of a file lazily.
 
     Args:
@@ -71,13 +71,17 @@ def read_sentences(file: str | Path | BinaryIO, *, column: Column = "upos") -> I
     return sentences(read_lines(file), column=column, name=name)
 
 
-def each_sentence(file: str | Path | BinaryIO, *, column: Column = "upos") -> Iterator[Sentence | DataError]:
+def each_sentence(
+    file: str | Path | BinaryIO, *, column: Column = "upos"
+) -> Iterator[ConlluSentence | DataError]:
     """Like `read_sentences`, with an error instead of a sentence that cannot be read."""
     name = str(file) if isinstance(file, str | Path) else str(getattr(file, "name", "input"))
     return _each(each_line(file), column, name)
 
 
-def sentences(lines: Iterable[str], *, column: Column = "upos", name: str = "input") -> Iterator[Sentence]:
+def sentences(
+    lines: Iterable[str], *, column: Column = "upos", name: str = "input"
+) -> Iterator[ConlluSentence]:
     """Like `read_sentences`, from lines; an empty line ends a sentence."""
     for one in _each(lines, column, name):
         if isinstance(one, DataError):
@@ -85,7 +89,9 @@ def sentences(lines: Iterable[str], *, column: Column = "upos", name: str = "inp
         yield one
 
 
-def _each(lines: Iterable[str | DataError], column: Column, name: str) -> Iterator[Sentence | DataError]:
+def _each(
+    lines: Iterable[str | DataError], column: Column, name: str
+) -> Iterator[ConlluSentence | DataError]:
     held: list[str] = []
     width = 0
     linewise = False  # a sentence on each line: also a line of one word
@@ -108,7 +114,7 @@ def _each(lines: Iterable[str | DataError], column: Column, name: str) -> Iterat
             if alone and text:
                 linewise = True
                 words = line.split()
-                yield Sentence(words, number, list(range(len(words))), words, None)
+                yield ConlluSentence(words, number, list(range(len(words))), words, None)
                 continue
             held.append(line)
             continue
@@ -125,7 +131,9 @@ STARTS = "newdoc", "newpar"
 """Comments that begin a document or a paragraph; the next sentences belong to it too."""
 
 
-def grouped(sentences: Iterable[Sentence], comment: str, name: str) -> Iterator[tuple[str, Sentence]]:
+def grouped(
+    sentences: Iterable[ConlluSentence], comment: str, name: str
+) -> Iterator[tuple[str, ConlluSentence]]:
     r"""Sentences that have words, each with its group.
 
     Args:
@@ -161,7 +169,7 @@ def _value(comments: Iterable[str], key: str) -> str:
     return next((value.strip() for name, _, value in pairs if name.strip() == key), "")
 
 
-def _ungrouped(need: str, name: str, sentence: Sentence) -> DataError:
+def _ungrouped(need: str, name: str, sentence: ConlluSentence) -> DataError:
     told = f"expected the comment {need}, which data.group names, got none; add it, or remove data.group"
     return DataError(told, path=name, line=sentence.first)
 
@@ -197,11 +205,13 @@ def faults(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
         yield first + len(lines) - 1, f"the sentence ends before word {covered} of its last range"
 
 
-def _sentence(lines: list[str], first: int, width: int, column: Column, name: str) -> tuple[Sentence, int]:
+def _sentence(
+    lines: list[str], first: int, width: int, column: Column, name: str
+) -> tuple[ConlluSentence, int]:
     """The sentence and the file's number of columns: 10, 2 or 1; 0 while unknown."""
     inside = [row for row, line in enumerate(lines) if not (line.startswith("#") and "\t" not in line)]
     if not inside:  # only comments
-        return Sentence(lines, first, [], [], None), width
+        return ConlluSentence(lines, first, [], [], None), width
     seen = max(line.count("\t") + 1 for line in lines)  # includes comments, which may contain tabs
     if width in (0, WIDTH) and (seen > 2 or width == WIDTH):
         for number, fault in faults(lines, first):
@@ -209,7 +219,7 @@ def _sentence(lines: list[str], first: int, width: int, column: Column, name: st
         rows = [row for row in inside if _WORD.fullmatch(lines[row].split("\t")[0])]
         cells = [lines[row].split("\t") for row in rows]
         tags = [line[COLUMNS[column]] for line in cells]
-        return Sentence(lines, first, rows, [line[1] for line in cells], tags), WIDTH
+        return ConlluSentence(lines, first, rows, [line[1] for line in cells], tags), WIDTH
     width = width or seen
     rows = list(range(len(lines)))  # here # may be a word
     split = [line.split("\t") for line in lines]
@@ -220,7 +230,7 @@ def _sentence(lines: list[str], first: int, width: int, column: Column, name: st
             raise DataError(f"expected {need}, got {found}; correct the line", path=name, line=first + row)
     forms = [each[0].strip() for each in split]
     tags_ = [each[1].strip() for each in split] if width == 2 else None
-    return Sentence(lines, first, rows, forms, tags_), width
+    return ConlluSentence(lines, first, rows, forms, tags_), width
 
 
 def _is_text(line: str) -> bool:

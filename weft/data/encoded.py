@@ -25,7 +25,7 @@ BATCH = 2_000
 """Lines encoded at a time."""
 
 
-class Settings(NamedTuple):
+class EncodingSettings(NamedTuple):
     """How to encode lines."""
 
     encode: PairEncoder
@@ -43,7 +43,7 @@ class Encoded(NamedTuple):
     report: dict[str, int]
 
 
-def encoded(lines: Sequence[Line], settings: Settings) -> Encoded:
+def encoded(lines: Sequence[Line], settings: EncodingSettings) -> Encoded:
     """Encode some lines."""
     numbers, sources, targets = zip(*lines, strict=True)
     found = settings.encode(list(sources), list(targets))

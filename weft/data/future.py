@@ -12,7 +12,7 @@ from weft.data.calendar import after
 from weft.data.clock import read_times
 from weft.data.dialect import order_of
 from weft.data.periods import shown
-from weft.data.series import Columns, Series, Table, column_of, numbers_of, read_rows, time_column
+from weft.data.series import Columns, SeriesTable, TimeSeries, column_of, numbers_of, read_rows, time_column
 from weft.errors import DataError
 
 
@@ -50,7 +50,7 @@ def read_future(path: str | Path, which: Columns, long: bool) -> dict[str, dict[
     return found
 
 
-def with_future(table: Table, future: dict[str, dict[Any, np.ndarray]], place: str) -> Table:
+def with_future(table: SeriesTable, future: dict[str, dict[Any, np.ndarray]], place: str) -> SeriesTable:
     """The same series with known covariates from a table of the future (see read_future).
 
     Rows of other times are ignored. The future's table takes precedence over values already known.
@@ -77,7 +77,7 @@ def with_future(table: Table, future: dict[str, dict[Any, np.ndarray]], place: s
     return table._replace(series=series)
 
 
-def coming(series: Series, count: int) -> np.ndarray:
+def coming(series: TimeSeries, count: int) -> np.ndarray:
     """The next `count` times of a series.
 
     Raises:

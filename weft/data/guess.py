@@ -24,7 +24,7 @@ LABELS = ("label", "class", "category", "topic", "sentiment", "type", "tag", "ta
 MOST_CLASSES = 200
 
 
-class Column(NamedTuple):
+class ColumnStatistics(NamedTuple):
     """Statistics of a column's cells."""
 
     name: str
@@ -37,7 +37,7 @@ class Column(NamedTuple):
     times: bool
 
 
-class Texts(NamedTuple):
+class TableColumns(NamedTuple):
     """The columns of a table of labelled texts."""
 
     text: str
@@ -54,7 +54,7 @@ class Dated(NamedTuple):
     """Unused columns, which are not numbers."""
 
 
-def columns_of(path: Path, encoding: str = "utf-8") -> list[Column]:
+def columns_of(path: Path, encoding: str = "utf-8") -> list[ColumnStatistics]:
     """The columns of a .csv or .tsv with a header; empty if its quoting is damaged.
 
     Raises:
@@ -77,7 +77,7 @@ def columns_of(path: Path, encoding: str = "utf-8") -> list[Column]:
     return [_column(name, [row[n].strip() for row in body]) for n, name in enumerate(names)] if body else []
 
 
-def texts_of(columns: Sequence[Column]) -> Texts | None:
+def texts_of(columns: Sequence[ColumnStatistics]) -> TableColumns | None:
     """The column of texts (with the most words) and that of their classes (with few distinct cells)."""
     textual = [one for one in columns if not one.numbers and not one.times and one.words >= 2]
     text = max(textual, key=lambda one: one.words, default=None)
@@ -91,7 +91,7 @@ def texts_of(columns: Sequence[Column]) -> Texts | None:
     named = [one for one in likely if one.name.lower() in LABELS]
     few = sorted(likely, key=lambda one: (one.numbers, one.distinct))
     label = next(iter([*named, *few]), None)
-    return None if label is None else Texts(text.name, label.name)
+    return None if label is None else TableColumns(text.name, label.name)
 
 
 def holds_texts(path: Path) -> bool:
@@ -103,7 +103,7 @@ def holds_texts(path: Path) -> bool:
     return (".csv" in path.name.lower() or len(found) > 2) and texts_of(found) is not None
 
 
-def series_of(columns: Sequence[Column]) -> Dated | None:
+def series_of(columns: Sequence[ColumnStatistics]) -> Dated | None:
     """The columns of times and of numbers, and that of the series' names if times repeat."""
     time = next((one for one in columns if one.times), None)
     targets = tuple(one.name for one in columns if one.numbers and not one.times)
@@ -116,9 +116,9 @@ def series_of(columns: Sequence[Column]) -> Dated | None:
     return Dated(time and time.name, named and named.name, targets, left)
 
 
-def _column(name: str, cells: Sequence[str]) -> Column:
+def _column(name: str, cells: Sequence[str]) -> ColumnStatistics:
     filled = [cell for cell in cells if cell]
-    return Column(
+    return ColumnStatistics(
         name,
         sum(len(cell.split()) for cell in filled) / max(1, len(filled)),
         len(set(filled)),

@@ -26,7 +26,7 @@ LARGEST_CLIP = 256 * 2**20
 """Maximum bytes of all frames of a .gif, three per pixel."""
 
 
-class Labelled(NamedTuple):
+class LabelledImage(NamedTuple):
     """An image or clip with its class."""
 
     path: Path
@@ -121,7 +121,7 @@ def stack(paths: Sequence[Path], arrays: Sequence[np.ndarray], remedy: str) -> n
     return np.stack(arrays)
 
 
-def read_folders(path: Path) -> list[Labelled]:
+def read_folders(path: Path) -> list[LabelledImage]:
     """The images or clips of a folder with one subfolder per class, sorted by name.
 
     Raises:
@@ -136,7 +136,7 @@ def read_folders(path: Path) -> list[Labelled]:
             raise DataError(
                 "expected pictures or clips, got none; add some or remove the folder", path=folder
             )
-        found += [Labelled(file, folder.name) for file in files]
+        found += [LabelledImage(file, folder.name) for file in files]
     if not found:
         raise DataError("expected a subfolder for each class, got none", path=path)
     return found

@@ -7,7 +7,7 @@ import numpy as np
 from weft.data.store import TokenStore
 
 
-class Joined:
+class JoinedStores:
     """Concatenated stores with consecutive example numbers.
 
     Args:

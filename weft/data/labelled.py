@@ -28,7 +28,7 @@ RECIPE = "in the recipe (data.text, data.label)"
 OPTIONS = "with --text and --label"
 
 
-class Labelled(NamedTuple):
+class LabelledExample(NamedTuple):
     """A text and its class."""
 
     number: int
@@ -107,13 +107,13 @@ class LabelledText:
                 line=1,
             )
 
-    def __iter__(self) -> Iterator[Labelled]:
+    def __iter__(self) -> Iterator[LabelledExample]:
         for row in self.rows():
             if isinstance(row, Finding):
                 raise row.error()
             yield row
 
-    def rows(self) -> Iterator[Labelled | Finding]:
+    def rows(self) -> Iterator[LabelledExample | Finding]:
         """Every text, or a finding if its line is wrong; reading continues after it."""
         for row, found in enumerate(self._split()):
             if row < self._header:
@@ -131,7 +131,7 @@ class LabelledText:
                 named = dict(zip(self._names, cells, strict=True))
                 label = named[self.label].strip()
                 if label or self.unlabelled:
-                    yield Labelled(number, label, named[self.text], named)
+                    yield LabelledExample(number, label, named[self.text], named)
                 else:
                     what = "the label is empty; give one or remove the line"
                     yield self._wrong(number, "unlabelled", what)
@@ -196,12 +196,12 @@ class LabelledText:
     def _is_utf8(self) -> bool:
         return codecs.lookup(self.encoding).name == "utf-8"
 
-    def _marked(self, number: int, line: str) -> Labelled | Finding:
+    def _marked(self, number: int, line: str) -> LabelledExample | Finding:
         first, _, rest = line.strip().partition(" ")
         if self.labels != "marked":
             label = first.partition(":")[0] if self.labels == "coarse" else first
             if label and rest.strip():
-                return Labelled(number, label, rest.strip(), {})
+                return LabelledExample(number, label, rest.strip(), {})
             what = f"expected a class and a text with a space between, got {line[:30]!r}; remove the line"
             return self._wrong(number, "unlabelled", what)
         label = first.removeprefix(MARK)
@@ -215,7 +215,7 @@ class LabelledText:
         if rest.lstrip().startswith(MARK):
             what = "expected one label, got two; keep one or remove the line"
             return self._wrong(number, "unlabelled", what)
-        return Labelled(number, label, rest, {})
+        return LabelledExample(number, label, rest, {})
 
     def _wrong(self, number: int, kind: str, what: str) -> Finding:
         return Finding(str(self.path), number, kind, what)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from weft.data.batching import BLOCK, RUN, Batches, Epoch
+from weft.data.batching import BLOCK, RUN, Batches, EpochBatches
 from weft.errors import ConfigError
 
 
@@ -83,14 +83,14 @@ class Mixture:
 
     def _make(self, number: int) -> "MixedEpoch":
         generator = np.random.default_rng([self._seed, number])
-        drawn = Drawn(self._lengths, self.counts, generator)
+        drawn = MixedExamples(self._lengths, self.counts, generator)
         max_tokens, max_rows = self._budget
         seed = int(generator.integers(2**31))
         batches = Batches(drawn, max_tokens=max_tokens, max_rows=max_rows, seed=seed)  # type: ignore[arg-type]
         return MixedEpoch(batches.epoch(0), drawn)
 
 
-class Drawn:
+class MixedExamples:
     """The examples of an epoch by position, without storing a list of them.
 
     A corpus of n examples with a share of c gives each example c // n times, and c mod n of them once more.
@@ -165,7 +165,7 @@ class MixedEpoch(Sequence[np.ndarray]):
         drawn: the examples at these positions.
     """
 
-    def __init__(self, batches: Epoch, drawn: Drawn) -> None:
+    def __init__(self, batches: EpochBatches, drawn: MixedExamples) -> None:
         self._batches = batches
         self._drawn = drawn
 

@@ -20,7 +20,7 @@ CHUNK = 2_000_000
 Pair = tuple[np.ndarray, np.ndarray]
 
 
-class Pairs(Protocol):
+class PairCorpus(Protocol):
     """Training pairs, such as those of joined.py."""
 
     def __len__(self) -> int: ...
@@ -48,7 +48,7 @@ class _Links(NamedTuple):
     number: np.ndarray  # [P] and how many it has
 
 
-def probabilities(pairs: Pairs, num_source: int, num_target: int) -> Probabilities:
+def probabilities(pairs: PairCorpus, num_source: int, num_target: int) -> Probabilities:
     """The probabilities of model 1 with an empty word, which explains what has no translation.
 
     Args:
@@ -86,7 +86,7 @@ def probabilities(pairs: Pairs, num_source: int, num_target: int) -> Probabiliti
     return Probabilities(source[real], target[real], prob[real])
 
 
-def _chunks(pairs: Pairs) -> Iterator[list[Pair]]:
+def _chunks(pairs: PairCorpus) -> Iterator[list[Pair]]:
     """Pairs with up to about CHUNK links; pairs with an empty side are left out."""
     lengths = np.concatenate([np.zeros((0, 2), np.int64), *pairs.lengths]).astype(np.int64)
     sizes = (lengths[:, 0] + 1) * lengths[:, 1]

@@ -23,7 +23,7 @@ from weft.wording import plural
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
 
 
-class Pair(NamedTuple):
+class SentencePair(NamedTuple):
     """A line and its translation."""
 
     number: int
@@ -72,7 +72,7 @@ class ParallelText:
         else:
             self.files = [find_side(path, source), find_side(path, target)]
 
-    def __iter__(self) -> Iterator[Pair]:
+    def __iter__(self) -> Iterator[SentencePair]:
         pairs = self._rows() if self._table else self._units() if self._memory else self._lines()
         if self.complete:
             return (pair for pair in pairs if pair.source.strip() and pair.target.strip())
@@ -82,7 +82,7 @@ class ParallelText:
         """The place of a pair, as file:line."""
         return f"{self.files[0]}:{number}"
 
-    def _lines(self) -> Iterator[Pair]:
+    def _lines(self) -> Iterator[SentencePair]:
         first, second = self.files
         sides = read_lines(first), read_lines(second)
         for number, (source, target) in enumerate(zip_longest(*sides), 1):
@@ -94,9 +94,9 @@ class ParallelText:
                     "each line of one must translate the same line of the other, so counts must be equal; "
                     f"weft data check {first} {second} finds the line where they stop matching"
                 )
-            yield Pair(number, source, target)
+            yield SentencePair(number, source, target)
 
-    def _rows(self) -> Iterator[Pair]:
+    def _rows(self) -> Iterator[SentencePair]:
         (file,) = self.files
         left, right = self._columns
         for number, line in enumerate(read_lines(file), 1):
@@ -111,14 +111,14 @@ class ParallelText:
                     path=file,
                     line=number,
                 )
-            yield Pair(number, cells[left], cells[right])
+            yield SentencePair(number, cells[left], cells[right])
 
-    def _units(self) -> Iterator[Pair]:
+    def _units(self) -> Iterator[SentencePair]:
         (file,) = self.files
         bare = file.with_suffix("") if file.suffix in COMPRESSED else file
         try:
             for found in pairs(file_bytes(file), str(bare), self.source, self.target):
-                yield Pair(*found)
+                yield SentencePair(*found)
         except DataError as error:
             raise DataError(error.why, path=file, line=error.line) from error
 

@@ -13,7 +13,7 @@ from weft.errors import DataError
 from weft.wording import plural
 
 
-class Pair(NamedTuple):
+class WordPair(NamedTuple):
     """Two words and their similarity as judged by people."""
 
     first: str
@@ -31,7 +31,7 @@ class Analogy(NamedTuple):
 class Questions(NamedTuple):
     """The contents of a file; one of the lists is empty."""
 
-    pairs: list[Pair]
+    pairs: list[WordPair]
     analogies: list[Analogy]
 
 
@@ -50,7 +50,7 @@ def read_questions(path: Path) -> Questions:
         if line.startswith(":"):
             section = line[1:].strip()
         elif len(cells) == 3 and _number(cells[2]) and not found.analogies:
-            found.pairs.append(Pair(cells[0], cells[1], float(cells[2])))
+            found.pairs.append(WordPair(cells[0], cells[1], float(cells[2])))
         elif len(cells) == 4 and not found.pairs:
             found.analogies.append(Analogy((cells[0], cells[1], cells[2], cells[3]), section))
         else:

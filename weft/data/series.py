@@ -32,7 +32,7 @@ MOST_COLUMNS = 100_000
 """Maximum columns of a CSV table; each is a series with its own name, scale and windows."""
 
 
-class Series(NamedTuple):
+class TimeSeries(NamedTuple):
     """One or more values measured at the same times, from the first measured row to the last."""
 
     name: str
@@ -68,10 +68,10 @@ class Columns(NamedTuple):
     dates: Order | None = None
 
 
-class Table(NamedTuple):
+class SeriesTable(NamedTuple):
     """The contents of a file."""
 
-    series: list[Series]
+    series: list[TimeSeries]
     columns: tuple[str, ...]  # F names
     known: tuple[str, ...]  # G names
     past: tuple[str, ...]  # P names
@@ -80,7 +80,7 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()  # remarks for the user, such as missing periods
 
 
-def read_series(path: str | Path, which: Columns = Columns()) -> Table:  # noqa: B008  it never changes
+def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  # noqa: B008  it never changes
     """Read all series of a file.
 
     Args:
@@ -128,7 +128,7 @@ def read_series(path: str | Path, which: Columns = Columns()) -> Table:  # noqa:
         zones.add(zone)
         notes += [note] if note else []
     zone = zones.pop() if len(zones) == 1 else ""
-    return Table(series, columns, tuple(which.known), tuple(which.past), long, zone, tuple(notes))
+    return SeriesTable(series, columns, tuple(which.known), tuple(which.past), long, zone, tuple(notes))
 
 
 def read_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
@@ -211,7 +211,7 @@ def _series(
     kinds: Sequence[list[int]],
     header: list[str],
     which: Columns,
-) -> tuple[Series, str, str]:
+) -> tuple[TimeSeries, str, str]:
     """A series, the UTC offset of its times, and a note about missing periods."""
     table = np.concatenate([numbers_of(path, rows, kind, header) for kind in kinds], 1)  # [T, F + G + P]
     ends = np.cumsum([len(kind) for kind in kinds])
@@ -233,7 +233,7 @@ def _series(
     found = np.flatnonzero(np.isfinite(values).any(1))
     end = int(found[-1]) + 1 if len(found) else len(values)
     parts = (times[:end], values[:end], known[:end], past[:end], known[end:])
-    return Series(name, *parts, frequency), zone, note
+    return TimeSeries(name, *parts, frequency), zone, note
 
 
 def _check_known(

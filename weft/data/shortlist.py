@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.data.model_one import Pairs, probabilities
+from weft.data.model_one import PairCorpus, probabilities
 from weft.store import files, jsonfile
 
 MOST = 100
@@ -57,7 +57,7 @@ class Shortlist(NamedTuple):
         return np.flatnonzero(kept)
 
     @classmethod
-    def learn(cls, pairs: Pairs, num_source: int, num_target: int, *, shared: bool) -> "Shortlist":
+    def learn(cls, pairs: PairCorpus, num_source: int, num_target: int, *, shared: bool) -> "Shortlist":
         """A shortlist from training pairs.
 
         Args:

@@ -38,14 +38,14 @@ class Finding(NamedTuple):
         return DataError(self.text, path=self.file, line=self.line or None)
 
 
-class Row(NamedTuple):
+class SideLines(NamedTuple):
     """One line of each side, undecoded."""
 
     number: int
     sides: list[bytes]
 
 
-class Text(NamedTuple):
+class AlignedText(NamedTuple):
     """Sides aligned line by line; for a table, `files` repeats the same file."""
 
     name: str
@@ -62,21 +62,21 @@ class Text(NamedTuple):
     units: bool = False
     """Whether it is a memory, whose units may be anywhere in the lines of its file."""
 
-    def rows(self) -> Iterator[Row | Finding]:
+    def rows(self) -> Iterator[SideLines | Finding]:
         """Every line, or a finding if it cannot be split into sides."""
         if self.units:
             return self._units()
         return self._cells() if self.columns else self._lines()
 
-    def _units(self) -> Iterator[Row | Finding]:
+    def _units(self) -> Iterator[SideLines | Finding]:
         file, (source, target) = self.files[0], self.sides
         try:
             for pair in ParallelText(file, source, target):
-                yield Row(pair.number, [pair.source.encode(), pair.target.encode()])
+                yield SideLines(pair.number, [pair.source.encode(), pair.target.encode()])
         except DataError as error:
             yield placed(file, error)
 
-    def _cells(self) -> Iterator[Row | Finding]:
+    def _cells(self) -> Iterator[SideLines | Finding]:
         file = self.files[0]
         for number, line in enumerate(raw_lines(file), 1):
             if isinstance(line, Finding):
@@ -84,12 +84,12 @@ class Text(NamedTuple):
             elif number > self.header:
                 cells = line.split(b"\t")
                 if len(cells) == self.width:
-                    yield Row(number, [cells[column] for column in self.columns])
+                    yield SideLines(number, [cells[column] for column in self.columns])
                 else:
                     what = f"expected {plural(self.width, 'column')}, got {len(cells)}"
                     yield Finding(file, number, "columns", f"{what}; correct or remove the line")
 
-    def _lines(self) -> Iterator[Row | Finding]:
+    def _lines(self) -> Iterator[SideLines | Finding]:
         sides = [raw_lines(file) for file in self.files]
         counts = [0] * len(sides)
         broken = False
@@ -100,7 +100,7 @@ class Text(NamedTuple):
             for side, line in enumerate(lines):
                 counts[side] += isinstance(line, bytes)
             if min(counts) == number:
-                yield Row(number, [line for line in lines if isinstance(line, bytes)])
+                yield SideLines(number, [line for line in lines if isinstance(line, bytes)])
         if not broken and len(set(counts)) > 1:
             shown = ", ".join(f"{file} {count:,}" for file, count in zip(self.files, counts, strict=True))
             yield Finding(
@@ -108,7 +108,7 @@ class Text(NamedTuple):
             )
 
 
-def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[Text | Finding]:
+def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[AlignedText | Finding]:
     """The texts formed by the paths, those with "train" in their name first, and findings for missing paths.
 
     Args:
@@ -138,7 +138,7 @@ def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[Text |
         for file in files:
             stem, _, language = _bare(file).rpartition(".")
             groups.setdefault((stem or str(file)) if pairs else str(file), {})[language] = str(file)
-    found: list[Text | Finding] = [_table(file) for file in dict.fromkeys(tables)]
+    found: list[AlignedText | Finding] = [_table(file) for file in dict.fromkeys(tables)]
     found += [_memory(file) for file in dict.fromkeys(memories)]
     given = [file for sides in groups.values() for file in sides.values()]
     if not (tables or memories) and len(given) == len(groups) and _may_pair(given):
@@ -148,7 +148,7 @@ def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[Text |
     order = {side: place for place, side in enumerate(dict.fromkeys(chain.from_iterable(groups.values())))}
     for name, sides in groups.items():  # use one order of the sides in all texts
         ordered = sorted(sides, key=lambda side: order[side])
-        found.append(Text(name, ordered, [sides[side] for side in ordered], []))
+        found.append(AlignedText(name, ordered, [sides[side] for side in ordered], []))
     yield from sorted(found, key=lambda text: "train" not in Path(text[0]).name)
 
 
@@ -190,25 +190,27 @@ def side_name(file: str) -> str:
     return _PART.sub("", bare.stem).strip("-_. ") or end
 
 
-def _files_as_pair(names: list[str], *files: str) -> Text:
+def _files_as_pair(names: list[str], *files: str) -> AlignedText:
     """Two files as a pair; the names and order of the sides are those of the first pair."""
     if [side_name(file) for file in reversed(files)] == names:
         files = files[::-1]
-    return Text(" + ".join(files), names, list(files), [], guessed=True)
+    return AlignedText(" + ".join(files), names, list(files), [], guessed=True)
 
 
 def _bare(file: Path) -> str:
     return str(file.with_suffix("")) if file.suffix in COMPRESSED else str(file)
 
 
-def _memory(file: str) -> Text | Finding:
+def _memory(file: str) -> AlignedText | Finding:
     try:
-        return Text(file, list(languages(file_bytes(file), _bare(Path(file)))), [file] * 2, [], units=True)
+        return AlignedText(
+            file, list(languages(file_bytes(file), _bare(Path(file)))), [file] * 2, [], units=True
+        )
     except DataError as error:
         return placed(file, error.at(file, error.line))
 
 
-def _table(file: str) -> Text | Finding:
+def _table(file: str) -> AlignedText | Finding:
     first = next(raw_lines(file))
     if isinstance(first, Finding):
         return first
@@ -216,5 +218,7 @@ def _table(file: str) -> Text | Finding:
     columns = [column for column, cell in enumerate(cells) if _LANGUAGE.fullmatch(cell) and cell != "id"]
     if len(columns) < 2:
         sides = ["source", "target", *map(str, range(3, len(cells) + 1))][: len(cells)]
-        return Text(file, sides, [file] * len(cells), list(range(len(cells))), len(cells))
-    return Text(file, [cells[column] for column in columns], [file] * len(columns), columns, len(cells), 1)
+        return AlignedText(file, sides, [file] * len(cells), list(range(len(cells))), len(cells))
+    return AlignedText(
+        file, [cells[column] for column in columns], [file] * len(columns), columns, len(cells), 1
+    )

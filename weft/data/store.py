@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from weft.data.building import FILES, cores, write
-from weft.data.encoded import EncodedPairs, PairEncoder, Settings
+from weft.data.encoded import EncodedPairs, EncodingSettings, PairEncoder
 from weft.errors import DataError
 from weft.store import files, jsonfile
 
@@ -149,7 +149,7 @@ class TokenStore:
         if _has(directory, key):
             return cls.open(directory)
         _remove_leftovers(directory)
-        settings = Settings(encode, max_length, processes or cores(), progress)
+        settings = EncodingSettings(encode, max_length, processes or cores(), progress)
         with _build_directory(directory) as temporary:
             try:
                 report = write(temporary, pairs, key, settings)

@@ -18,7 +18,7 @@ LONG = 30
 KEPT, EMPTY, SAME, RATIO, SCORE, SHARE = range(-1, 5)
 
 
-class Limits(NamedTuple):
+class PairLimits(NamedTuple):
     """Which pairs to keep."""
 
     least: float = -inf  # minimum score: log-probability divided by length, in nats
@@ -37,13 +37,13 @@ class Limits(NamedTuple):
         )
 
 
-class Judged(NamedTuple):
+class PairVerdicts(NamedTuple):
     """Which pairs are kept."""
 
-    reasons: Sequence[int]  # of each pair: index into Limits.reasons, or KEPT
+    reasons: Sequence[int]  # of each pair: index into PairLimits.reasons, or KEPT
     usual: float  # median length ratio: characters of the translation / of its text
     lowest: float  # lowest score of a kept pair; inf if none is kept
-    limits: Limits
+    limits: PairLimits
 
     @property
     def kept(self) -> int:
@@ -68,7 +68,7 @@ def scored(line: str) -> tuple[float, str]:
     return (float(score), text.strip()) if text.strip() else (-inf, "")
 
 
-def judged(texts: Iterable[str], lines: Iterable[str], limits: Limits) -> Judged:
+def judged(texts: Iterable[str], lines: Iterable[str], limits: PairLimits) -> PairVerdicts:
     r"""Judge all pairs; memory use is about 20 bytes per pair.
 
     Args:
@@ -77,7 +77,7 @@ def judged(texts: Iterable[str], lines: Iterable[str], limits: Limits) -> Judged
         limits: which pairs to keep. Among equal scores, the first are kept.
 
     Example:
-        >>> found = judged(["a", "b", "c"], ["-1.0\tx", "", "-0.5\ty"], Limits(least=-0.7))
+        >>> found = judged(["a", "b", "c"], ["-1.0\tx", "", "-0.5\ty"], PairLimits(least=-0.7))
         >>> found.kept, found.dropped
         (1, {'without a translation': 1, 'with a score below -0.7': 1})
     """
@@ -101,11 +101,11 @@ def judged(texts: Iterable[str], lines: Iterable[str], limits: Limits) -> Judged
     for place in best[round(limits.share * len(best)) :]:
         reasons[place] = SHARE
     lowest = min((scores[place] for place in left if reasons[place] == KEPT), default=inf)
-    return Judged(reasons, exp(usual), lowest, limits)
+    return PairVerdicts(reasons, exp(usual), lowest, limits)
 
 
 def pairs(
-    texts: Iterable[str], lines: Iterable[str], found: Judged, tag: str = ""
+    texts: Iterable[str], lines: Iterable[str], found: PairVerdicts, tag: str = ""
 ) -> Iterator[tuple[str, str]]:
     """The kept pairs: the tag with the model's translation, and the text.
 

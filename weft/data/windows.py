@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.data.series import Series, Table
+from weft.data.series import SeriesTable, TimeSeries
 from weft.errors import ConfigError, DataError
 
 
@@ -25,7 +25,7 @@ class Scale(NamedTuple):
         return (values - self.mean) / self.std
 
 
-class Windows:
+class SeriesWindows:
     """Scaled values of all series, and their windows.
 
     Args:
@@ -51,7 +51,7 @@ class Windows:
 
     def __init__(
         self,
-        table: Table,
+        table: SeriesTable,
         *,
         split: Sequence[float],
         lookback: int,
@@ -158,7 +158,7 @@ def _pooled(
     return _scale(np.concatenate([part[: end[0]] for part, end in zip(columns, ends, strict=True)]), names)
 
 
-def seen_beside(series: Series, channels: bool) -> np.ndarray:
+def seen_beside(series: TimeSeries, channels: bool) -> np.ndarray:
     """[T, C] the extra channels of a series: its past covariates, and all its columns if `channels`."""
     return np.concatenate([series.values, series.past], 1) if channels else series.past
 
@@ -194,7 +194,7 @@ def covariates(times: np.ndarray, known: np.ndarray, calendar: bool) -> np.ndarr
     return np.concatenate(parts, 1)
 
 
-def _ends(series: Series, split: Sequence[float]) -> tuple[int, int, int]:
+def _ends(series: TimeSeries, split: Sequence[float]) -> tuple[int, int, int]:
     rows = len(series.times)
     if len(split) != 3 or any(one < 0 for one in split) or not split[0]:
         raise ConfigError(f"split: expected three shares or three numbers of rows, got {list(split)}")

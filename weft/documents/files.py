@@ -95,7 +95,7 @@ def opened(data: bytes, name: str, source: str, target: str, lost: list[str] | N
 
     Example:
         >>> file = opened(b"One.\n", "a.txt", "en", "es")
-        >>> file.written([Written("Uno."), Written("")])
+        >>> file.written([WrittenSentence("Uno."), WrittenSentence("")])
         b'Uno.\n'
     """
     ending = PurePath(name).suffix.lower()

@@ -57,7 +57,7 @@ class Html:
         >>> [one.text for one in page.segments]
         ['Click the Insert tab.']
         >>> there = "Pulse la ficha Insertar."
-        >>> page.written([Written(there, proportional("Click the Insert tab.", there))])
+        >>> page.written([WrittenSentence(there, proportional("Click the Insert tab.", there))])
         '<p>Pulse la <b>ficha</b> Insertar.</p><!-- c -->'
     """
 

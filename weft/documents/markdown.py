@@ -49,7 +49,7 @@ class Markdown:
         >>> text = Markdown("# The *first*\n\n- Run `weft`\n  now.\n")
         >>> [one.text for one in text.segments]
         ['The first', 'Run  now.']
-        >>> text.written([Written("X"), Written("Y")])
+        >>> text.written([WrittenSentence("X"), WrittenSentence("Y")])
         '# X\n\n- Y\n'
     """
 

@@ -46,7 +46,7 @@ def laid(segment: Segment, found: WrittenSentence) -> list[str | Laid]:
     Example:
         >>> from weft.documents.links import proportional
         >>> segment = Segment("the Insert tab", (Mark(4, 10, "b"),))
-        >>> found = Written("la Insertar tecla", proportional(segment.text, "la Insertar tecla"))
+        >>> found = WrittenSentence("la Insertar tecla", proportional(segment.text, "la Insertar tecla"))
         >>> laid(segment, found)
         ['la ', Laid(what='b', inner=['Insertar']), ' tecla']
     """

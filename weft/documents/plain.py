@@ -18,7 +18,7 @@ class Plain:
         >>> text = Plain("one\r\n\ntwo")
         >>> [one.text for one in text.segments]
         ['one', '', 'two']
-        >>> text.written([Written("uno"), Written(""), Written("dos")])
+        >>> text.written([WrittenSentence("uno"), WrittenSentence(""), WrittenSentence("dos")])
         'uno\r\n\ndos'
     """
 

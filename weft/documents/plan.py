@@ -24,7 +24,7 @@ class DocumentPlan:
         >>> plan = DocumentPlan([Segment(" It was. It is.\t"), Segment("")], "en", "es")
         >>> [one.text for one in plan.sentences]
         ['It was.', 'It is.']
-        >>> [one.text for one in plan.joined([Written("Fue."), Written("Es.")])]
+        >>> [one.text for one in plan.joined([WrittenSentence("Fue."), WrittenSentence("Es.")])]
         [' Fue. Es.\t', '']
     """
 

@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 from weft.errors import DataError
 from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
-from weft.metrics.scored import Scored
+from weft.metrics.scored import ScoreWithBaselines
 
 MARKS = "|xd^v"
 
 
-def intervals(scores: Sequence[Scored], *, title: str, shared: bool = False) -> Figure:
+def intervals(scores: Sequence[ScoreWithBaselines], *, title: str, shared: bool = False) -> Figure:
     """One row per score: a point, a line for its 95 % interval, and a mark for each baseline.
 
     Args:

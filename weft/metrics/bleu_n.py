@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.metrics.captions import SIGNATURE, grams, words
 from weft.metrics.metric import Metric
-from weft.metrics.scored import Scored, of_rows
+from weft.metrics.scored import ScoreWithBaselines, of_rows
 
 ORDER = 4
 
@@ -41,7 +41,7 @@ class _BleuN(Metric):
         return f"{SIGNATURE}|len:closest|smooth:none"
 
 
-def bleu_n(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[Scored]:
+def bleu_n(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[ScoreWithBaselines]:
     """BLEU-N = BP (p_1 ... p_N)^(1/N) for N = 1 .. 4, 0..100, over the whole set, with 95 % intervals.
 
     p_n clips each n-gram's count to its largest count in one reference. BP uses the reference whose length is

@@ -17,7 +17,7 @@ RESAMPLES = 1000
 SEED = 12345
 
 
-class Comparison(NamedTuple):
+class PairedComparison(NamedTuple):
     """Two systems on the same lines.
 
     Fields:
@@ -97,7 +97,7 @@ def compare(
     *,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-) -> Comparison:
+) -> PairedComparison:
     """Test whether the second system is better than the first; both are scored on the same resamples.
 
     Args:
@@ -116,7 +116,7 @@ def compare(
 
 def compare_statistics(
     metric: Metric, first: np.ndarray, second: np.ndarray, *, resamples: int = RESAMPLES, seed: int = SEED
-) -> Comparison:
+) -> PairedComparison:
     """Like `compare`, from two systems' statistics [N, K] of the same lines."""
     rows = [first, second]
     values = values_of(metric, rows, resamples, seed)
@@ -125,7 +125,7 @@ def compare_statistics(
     spread = np.abs(values[1] - values[0])
     # under the null hypothesis the differences are centred on zero, so subtract their mean first
     larger = int((spread - spread.mean() > abs(difference)).sum())
-    return Comparison(scores[0], scores[1], difference, (larger + 1) / (resamples + 1))
+    return PairedComparison(scores[0], scores[1], difference, (larger + 1) / (resamples + 1))
 
 
 def values_of(metric: Metric, statistics: list[np.ndarray], resamples: int, seed: int) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.metrics.captions import SIGNATURE, grams, words
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import Scored
+from weft.metrics.scored import ScoreWithBaselines
 
 ORDER = 4
 SIGMA = 6.0
@@ -16,7 +16,7 @@ SIGMA = 6.0
 
 def cider_d(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, sigma: float = SIGMA
-) -> Scored:
+) -> ScoreWithBaselines:
     """CIDEr-D = 10/4 sum_n mean_j e^(-(l_c - l_j)^2 / 2 s^2) min(g_n(c), g_n(j)) g_n(j) / |g_n(c)| |g_n(j)|.
 
     g_n holds each n-gram's count times ln(I / max(1, images whose references contain it)) for I images. With

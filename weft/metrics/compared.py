@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.metrics.metric import Metric, check_lines
-from weft.metrics.scored import Scored, fingerprint, of_rows
+from weft.metrics.scored import ScoreWithBaselines, fingerprint, of_rows
 
 ONE_OF_SEVERAL = "references:the best of each line"
 
 
-class Compared(NamedTuple):
+class ComparedOutputs(NamedTuple):
     """Outputs, references, and the outputs of baselines, line by line.
 
     Fields:
@@ -22,7 +22,7 @@ class Compared(NamedTuple):
 
     Example:
         >>> from weft.metrics.accuracy import Accuracy
-        >>> compared = Compared(["a", "b"], [["a"], ["x", "b"]], baselines={"always a": ["a", "a"]})
+        >>> compared = ComparedOutputs(["a", "b"], [["a"], ["x", "b"]], baselines={"always a": ["a", "a"]})
         >>> found = compared.scored(Accuracy())
         >>> found.value, dict(found.baselines)
         (1.0, {'always a': 0.5})
@@ -33,7 +33,7 @@ class Compared(NamedTuple):
     sources: Sequence[str] | None = None
     baselines: Mapping[str, Sequence[str]] = {}
 
-    def scored(self, metric: Metric) -> Scored:
+    def scored(self, metric: Metric) -> ScoreWithBaselines:
         """The score of the outputs, with its interval and the scores of the baselines.
 
         A line with several references is compared with the one that gives it the best score.
@@ -80,6 +80,6 @@ def of_lines(
     references: Sequence[str],
     sources: Sequence[str] | None = None,
     baselines: Mapping[str, Sequence[str]] | None = None,
-) -> Compared:
+) -> ComparedOutputs:
     """Outputs with one reference each."""
-    return Compared(outputs, [[reference] for reference in references], sources, baselines or {})
+    return ComparedOutputs(outputs, [[reference] for reference in references], sources, baselines or {})

@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.metrics.confusion import classes, confusion
 from weft.metrics.metric import Metric
-from weft.metrics.scored import Scored, scored
+from weft.metrics.scored import ScoreWithBaselines, scored
 
 
 class ClassRow(NamedTuple):
@@ -58,7 +58,7 @@ def macro_f1(
     *,
     baselines: Mapping[str, Sequence[str]] | None = None,
     lengths: Sequence[int] | None = None,
-) -> Scored:
+) -> ScoreWithBaselines:
     """The mean F1 of all classes in the references or the predictions, with its 95 % interval.
 
     A class that is absent from a resample counts as 0 in it.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.metrics.means import Form, mean_of, ratio
-from weft.metrics.scored import Scored
+from weft.metrics.scored import ScoreWithBaselines
 from weft.metrics.series import pinball
 
 SUMS = ("values", "absolute", "squared", "symmetric", "scaled", "scaled values", "pinball", "inside")
@@ -79,7 +79,7 @@ def scores(
     season: int,
     levels: Sequence[float],
     about: str,
-) -> list[Scored]:
+) -> list[ScoreWithBaselines]:
     """MAE, RMSE, sMAPE and MASE; with levels also the pinball loss and the coverage of the outer levels.
 
     Args:

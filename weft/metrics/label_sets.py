@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.metrics.f1 import ClassRow
 from weft.metrics.metric import Metric
-from weft.metrics.scored import Scored, scored
+from weft.metrics.scored import ScoreWithBaselines, scored
 from weft.shapes import check_choice
 
 Mean = Literal["micro", "macro"]
@@ -27,7 +27,7 @@ def label_f1(
     labels: Sequence[str],
     mean: Mean,
     baselines: Mapping[str, Sequence[str]] | None = None,
-) -> Scored:
+) -> ScoreWithBaselines:
     """Micro or macro F1 of sets of labels, with its 95 % interval.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from weft.metrics.metric import Metric
-from weft.metrics.scored import Scored, of_rows
+from weft.metrics.scored import ScoreWithBaselines, of_rows
 
 Form = Literal["mean", "root", "percent", "perplexity"]
 """What to report of r = sum / count: r, its square root, 100 r, or e^r."""
@@ -63,7 +63,7 @@ def mean_of(
     baselines: Mapping[str, float],
     items: str = "",
     size: int | None = None,
-) -> Scored:
+) -> ScoreWithBaselines:
     """The score of items from their sums and counts, with its interval over the items.
 
     Args:

@@ -6,13 +6,15 @@ import numpy as np
 
 from weft.metrics.captions import SIGNATURE, words
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import Scored
+from weft.metrics.scored import ScoreWithBaselines
 
 BETA = 1.2
 """Weight of recall relative to precision in COCO's evaluation."""
 
 
-def rouge_l(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, beta: float = BETA) -> Scored:
+def rouge_l(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, beta: float = BETA
+) -> ScoreWithBaselines:
     """Mean over captions of F = (1 + b^2) P R / (R + b^2 P), 0..100.
 
     P and R are the longest common subsequence's share of hypothesis and reference, each the best over

@@ -16,7 +16,7 @@ from weft.metrics.bootstrap import with_interval
 from weft.metrics.metric import Metric, Score, check_lines
 
 
-class Scored(NamedTuple):
+class ScoreWithBaselines(NamedTuple):
     """A score and the baselines it must beat.
 
     Fields:
@@ -51,16 +51,16 @@ class Scored(NamedTuple):
         """The score as JSON data."""
         return {**self.score._asdict(), "baselines": dict(self.baselines)}
 
-    def renamed(self, name: str) -> "Scored":
+    def renamed(self, name: str) -> "ScoreWithBaselines":
         """A copy under another name."""
         return self._replace(score=self.score._replace(name=name))
 
-    def counted(self, unit: str) -> "Scored":
+    def counted(self, unit: str) -> "ScoreWithBaselines":
         """A copy whose signature counts `unit`, such as images, instead of lines."""
         signature = self.score.signature.replace("unit:line", f"unit:{unit}")
         return self._replace(score=self.score._replace(signature=signature))
 
-    def signed(self, more: str) -> "Scored":
+    def signed(self, more: str) -> "ScoreWithBaselines":
         """A copy with `more` appended to its signature."""
         return self._replace(score=self.score._replace(signature=f"{self.score.signature}|{more}"))
 
@@ -72,7 +72,7 @@ def scored(
     sources: Sequence[str] | None = None,
     *,
     baselines: Mapping[str, Sequence[str]] | None = None,
-) -> Scored:
+) -> ScoreWithBaselines:
     """Score outputs and baselines against the same references.
 
     Args:
@@ -99,9 +99,9 @@ def scored(
 
 def of_rows(
     metric: Metric, statistics: np.ndarray, *, baselines: Mapping[str, float], items: str = ""
-) -> Scored:
+) -> ScoreWithBaselines:
     """Like `scored`, from statistics [N, K] and the scores of the baselines."""
-    return Scored(with_interval(metric, statistics), baselines, metric, statistics, items)
+    return ScoreWithBaselines(with_interval(metric, statistics), baselines, metric, statistics, items)
 
 
 def fingerprint(lines: Iterable[str]) -> str:
@@ -109,11 +109,11 @@ def fingerprint(lines: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def report(found: Iterable[Scored]) -> list[str]:
+def report(found: Iterable[ScoreWithBaselines]) -> list[str]:
     """The report lines of several scores."""
     return [line for one in found for line in one.lines()]
 
 
-def as_json(found: Iterable[Scored]) -> dict[str, Any]:
+def as_json(found: Iterable[ScoreWithBaselines]) -> dict[str, Any]:
     """Finite scores as JSON data, by name."""
     return {one.score.name: one.json() for one in found if math.isfinite(one.score.value)}

@@ -27,7 +27,7 @@ class Errors(NamedTuple):
     by_step: np.ndarray  # [H] mean squared error of each step ahead
 
 
-class Sums:
+class ErrorSums:
     """Errors summed over batches.
 
     Args:

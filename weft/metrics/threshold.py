@@ -11,7 +11,7 @@ import numpy as np
 CONFIDENCES = (0.5, 0.7, 0.9, 0.95, 0.99)
 
 
-class Kept(NamedTuple):
+class ThresholdAnswers(NamedTuple):
     """The answers with at least some probability."""
 
     least: float  # probability
@@ -19,7 +19,9 @@ class Kept(NamedTuple):
     accuracy: float  # of those; NaN if there are none
 
 
-def kept(probs: np.ndarray, right: np.ndarray, confidences: Sequence[float] = CONFIDENCES) -> list[Kept]:
+def kept(
+    probs: np.ndarray, right: np.ndarray, confidences: Sequence[float] = CONFIDENCES
+) -> list[ThresholdAnswers]:
     """The share of answers that are at least so probable, and how many of them are right.
 
     Args:
@@ -29,13 +31,13 @@ def kept(probs: np.ndarray, right: np.ndarray, confidences: Sequence[float] = CO
 
     Example:
         >>> kept(np.array([0.6, 0.8, 0.9]), np.array([False, True, True]), [0.7])
-        [Kept(least=0.7, share=0.6666666666666666, accuracy=1.0)]
+        [ThresholdAnswers(least=0.7, share=0.6666666666666666, accuracy=1.0)]
     """
     rows = []
     for least in confidences:
         chosen = probs >= least
         accuracy = float(right[chosen].mean()) if chosen.any() else float("nan")
-        rows.append(Kept(least, float(chosen.mean()) if len(probs) else 0.0, accuracy))
+        rows.append(ThresholdAnswers(least, float(chosen.mean()) if len(probs) else 0.0, accuracy))
     return rows
 
 

@@ -15,7 +15,7 @@ SHARES = ("accuracy", "f1", "right", "unknown words")
 """Endings of the names of scores from 0 to 1."""
 
 
-class Mean(NamedTuple):
+class MeanOfTrainings(NamedTuple):
     """A mean with the ends of its 95 % interval.
 
     repeats: number of trainings.
@@ -39,7 +39,7 @@ class Mean(NamedTuple):
         return f"{self.value:.4g}{few}"
 
 
-def mean_of(scores: Sequence[float], *, overlap: float = 0.0, name: str = "") -> Mean:
+def mean_of(scores: Sequence[float], *, overlap: float = 0.0, name: str = "") -> MeanOfTrainings:
     """The mean of the scores of several trainings and its 95 % interval.
 
     Args:
@@ -59,12 +59,12 @@ def mean_of(scores: Sequence[float], *, overlap: float = 0.0, name: str = "") ->
     """
     value, count = statistics.fmean(scores), len(scores)
     if count == 1:
-        return Mean(value, value, value, 1)
+        return MeanOfTrainings(value, value, value, 1)
     half = quantile(count - 1) * statistics.stdev(scores) * math.sqrt(1 / count + overlap)
     low, high = value - half, value + half
     if name.lower().endswith(SHARES):
         low, high = max(0.0, low), min(1.0, high)
-    return Mean(value, low, high, count)
+    return MeanOfTrainings(value, low, high, count)
 
 
 def quantile(freedom: int) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from weft.metrics.metric import Metric
 
 
-class Edits(NamedTuple):
+class WordEdits(NamedTuple):
     """The fewest edits that turn a reference into a hypothesis."""
 
     substitutions: int
@@ -21,14 +21,14 @@ class Edits(NamedTuple):
         return sum(self)
 
 
-def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> Edits:
+def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> WordEdits:
     """The fewest edits; ties go to the one with the most substitutions.
 
     Example:
         >>> edits("a b c".split(), "a x c d".split())
-        Edits(substitutions=1, deletions=0, insertions=1)
+        WordEdits(substitutions=1, deletions=0, insertions=1)
     """
-    row = [Edits(0, 0, count) for count in range(len(hypothesis) + 1)]
+    row = [WordEdits(0, 0, count) for count in range(len(hypothesis) + 1)]
     for word in reference:
         before, row[0] = row[0], row[0]._replace(deletions=row[0].deletions + 1)
         for at, other in enumerate(hypothesis, 1):

@@ -18,7 +18,7 @@ import numpy as np
 
 from weft.errors import DataError
 from weft.ngram.counts import find
-from weft.ngram.model import Grams, NGram
+from weft.ngram.model import NGram, OrderGrams
 
 TEN = math.log(10)
 NOTHING = -99.0  # SRILM's log10 of zero
@@ -94,7 +94,7 @@ def read(lines: Iterable[str], name: str = "the ARPA file") -> Arpa:
     """
     sections = _sections(lines, name)
     words: dict[str, int] = {}
-    orders: list[Grams] = []
+    orders: list[OrderGrams] = []
     for order, rows in sections:
         if order == 1:
             words = {spelt[0]: number for number, (_, spelt, _) in enumerate(rows)}
@@ -107,14 +107,14 @@ def read(lines: Iterable[str], name: str = "the ARPA file") -> Arpa:
         away = np.array([one for _, _, one in rows]) * TEN
         logp[logp <= NOTHING * TEN] = -np.inf
         place = np.argsort(keys, kind="stable")
-        orders.append(Grams(keys[place], logp[place], away[place]))
+        orders.append(OrderGrams(keys[place], logp[place], away[place]))
     return Arpa(NGram(orders, size=len(words), start=words[START]), tuple(words))
 
 
 Row = tuple[float, list[str], float]
 
 
-def _keys(rows: list[Row], words: dict[str, int], orders: list[Grams], name: str) -> np.ndarray:
+def _keys(rows: list[Row], words: dict[str, int], orders: list[OrderGrams], name: str) -> np.ndarray:
     what = f"{len(orders) + 1}-grams"
     try:
         tokens = np.array([[words[word] for word in spelt] for _, spelt, _ in rows], np.int64)

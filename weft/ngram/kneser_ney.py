@@ -19,7 +19,7 @@ import numpy as np
 
 from weft.errors import ConfigError
 from weft.ngram.counts import Level, count
-from weft.ngram.model import Grams, NGram
+from weft.ngram.model import NGram, OrderGrams
 
 FALLBACK = (0.5, 1.0, 1.5)
 """Discounts of an order whose counts of counts give no estimate (lmplz --discount_fallback)."""
@@ -60,7 +60,7 @@ def kneser_ney(tokens: np.ndarray, *, size: int, order: int, start: int, never: 
     seen = adjusted(levels)
     found = [discounts(counts) for counts in seen]
     banned = sorted({start, *never})
-    orders: list[Grams] = []
+    orders: list[OrderGrams] = []
     prob = np.array([1 / (size - len(banned))])
     for number, (level, counts, taken) in enumerate(zip(levels, seen, found, strict=True)):
         context = level.keys // size if number else np.zeros(size, np.int64)
@@ -78,7 +78,7 @@ def kneser_ney(tokens: np.ndarray, *, size: int, order: int, start: int, never: 
         else:
             prob[banned] = 0.0
         with np.errstate(divide="ignore"):
-            orders.append(Grams(level.keys, np.log(prob), np.zeros(len(prob))))
+            orders.append(OrderGrams(level.keys, np.log(prob), np.zeros(len(prob))))
     return NGram(tuple(orders), size=size, start=start, fallback=any(one.fallback for one in found))
 
 

@@ -16,7 +16,7 @@ from weft.ngram.counts import ABSENT, find
 ROWS = 256  # distributions computed at a time
 
 
-class Grams(NamedTuple):
+class OrderGrams(NamedTuple):
     """The M n-grams of one order; see counts.py for keys."""
 
     keys: np.ndarray  # [M] int64
@@ -34,7 +34,9 @@ class NGram:
         fallback: True if some discounts could not be estimated.
     """
 
-    def __init__(self, orders: Sequence[Grams], *, size: int, start: int, fallback: bool = False) -> None:
+    def __init__(
+        self, orders: Sequence[OrderGrams], *, size: int, start: int, fallback: bool = False
+    ) -> None:
         self.orders = tuple(orders)
         self.size = size
         self.start = start

@@ -50,7 +50,7 @@ from weft.search.finished import (
 from weft.search.hypotheses import Hypotheses, best
 from weft.search.normalisation import Normalisation, norms_for
 from weft.search.step import COMPACT_SHARE, Step, check_best, checked_step, source_limits
-from weft.search.trace import Settings, Trace
+from weft.search.trace import Trace, TracedSettings
 from weft.search.whole import whole_beam
 from weft.tree import State, fan, keep_sources, reorder, take
 
@@ -117,7 +117,7 @@ def beam(
     limits = source_limits(max_length, first)
     enough = _enough(width, nbest, math.inf if stop == "never" else patience, limits)
     num_kept = width if stop == "worst" else nbest  # finished hypotheses
-    settings = Settings(eos, width, nbest, length_penalty, normalisation, enough, limits.tolist())
+    settings = TracedSettings(eos, width, nbest, length_penalty, normalisation, enough, limits.tolist())
     found = None
     if trace is None and penalty is None:
         found = whole_beam(step, state, first, limits, settings, num_kept, stop, banned)
@@ -142,7 +142,7 @@ def _search(
     step: Step,
     state: State,
     beams: Beams,
-    settings: Settings,
+    settings: TracedSettings,
     stop: Stop,
     banned: Sequence[int],
     trace: Trace | None,
@@ -202,7 +202,7 @@ def _enough(width: int, nbest: int, patience: float, limits: Tensor) -> int:
     return most if math.isinf(patience) else min(most, max(nbest, math.ceil(patience * width)))
 
 
-def _begin(trace: Trace, settings: Settings, penalty: Penalty | None) -> None:
+def _begin(trace: Trace, settings: TracedSettings, penalty: Penalty | None) -> None:
     if penalty is not None:
         raise ConfigError("trace: a search with coverage cannot be replayed; leave out one of them")
     trace.begin(settings)
@@ -250,7 +250,7 @@ def _extend(beams: Beams, found: Candidates, is_eos: Tensor, width: int) -> tupl
 
 
 def _done(
-    beams: Beams, time: int, norm: Tensor, settings: Settings, stop: Stop, extra: Tensor | None
+    beams: Beams, time: int, norm: Tensor, settings: TracedSettings, stop: Stop, extra: Tensor | None
 ) -> Tensor:
     """Which sources are done by rule 2 or 3, [B] bool."""
     score, finished = beams.finished.score, beams.num_finished >= settings.enough

@@ -20,7 +20,7 @@ LEAST = 1e-6
 """Least attention of a position: the logarithm of 0 would make every score -inf."""
 
 
-class Source(NamedTuple):
+class SourceMask(NamedTuple):
     """The real positions of each source, [B, S] bool."""
 
     mask: Tensor
@@ -31,7 +31,7 @@ class Covered(NamedTuple):
     """The state of a step that sums up its attention."""
 
     total: Tensor  # [N, S] attention so far
-    source: Source
+    source: SourceMask
     inner: State
 
 
@@ -48,7 +48,7 @@ def covering(step: Step, state: State, mask: Tensor, attended: Attended) -> tupl
         weights = attended(seen).reshape(len(token), -1)
         return logp, Covered(state.total + weights.to(state.total.dtype), state.source, inner)
 
-    return counting, Covered(torch.zeros(mask.shape, device=mask.device), Source(mask), state)
+    return counting, Covered(torch.zeros(mask.shape, device=mask.device), SourceMask(mask), state)
 
 
 def coverage_penalty(state: Covered, beta: float) -> Tensor:
@@ -57,7 +57,7 @@ def coverage_penalty(state: Covered, beta: float) -> Tensor:
     Example:
         >>> import torch
         >>> mask = torch.tensor([[True, True, False]])
-        >>> state = Covered(torch.tensor([[0.5, 1.7, 0.0]]), Source(mask), None)
+        >>> state = Covered(torch.tensor([[0.5, 1.7, 0.0]]), SourceMask(mask), None)
         >>> round(float(coverage_penalty(state, beta=1.0)), 3)
         -0.693
     """

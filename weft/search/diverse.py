@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 from weft.errors import ConfigError
 from weft.search.beam import beam
 from weft.search.candidates import INFINITY, best_candidates
-from weft.search.grouped import Choices, Settings, grouped
+from weft.search.grouped import Choices, GroupSettings, grouped
 from weft.search.hypotheses import Hypotheses, distinct
 from weft.search.normalisation import Normalisation, norms_for
 from weft.search.step import Step, source_limits
@@ -54,7 +54,7 @@ def diverse(
     every = torch.ones(groups, dtype=torch.bool, device=first.device)
     norm = norms_for(limits, length_penalty, normalisation)
     choose = partial(_choose, size=size, strength=strength, eos=eos, banned=banned)
-    found = grouped(step, state, first, choose, Settings(eos, nbest, size, every, every, limits, norm))
+    found = grouped(step, state, first, choose, GroupSettings(eos, nbest, size, every, every, limits, norm))
     few = (found.lengths == 0).any(1).nonzero().squeeze(1)
     if groups == 1 or not len(few):
         return found

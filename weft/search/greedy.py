@@ -12,7 +12,7 @@ from weft.search.candidates import best_tokens
 from weft.search.hypotheses import Hypotheses
 from weft.search.rollout import rollout
 from weft.search.step import Step, check_best, no_token, source_limits
-from weft.search.whole import Asked, whole
+from weft.search.whole import SearchRequest, whole
 from weft.tree import State
 
 
@@ -50,7 +50,7 @@ def greedy(
             raise no_token(int(rows[value.argmin()]))
         return token, value
 
-    found = whole(step, state, Asked(first, source_limits(max_length, first), eos, banned))
+    found = whole(step, state, SearchRequest(first, source_limits(max_length, first), eos, banned))
     if found is not None:
         return found
     return rollout(step, state, first, eos=eos, max_length=max_length, count=1, choose=choose, banned=banned)

@@ -56,7 +56,7 @@ class Groups(NamedTuple):
     token: Tensor  # [B, G K] int64
 
 
-class Settings(NamedTuple):
+class GroupSettings(NamedTuple):
     """What stays the same during a search with G groups of K hypotheses."""
 
     eos: int  # the token that ends a hypothesis
@@ -69,13 +69,13 @@ class Settings(NamedTuple):
 
 
 @torch.no_grad()
-def grouped(step: Step, state: State, first: Tensor, choose: Choose, settings: Settings) -> Hypotheses:
+def grouped(step: Step, state: State, first: Tensor, choose: Choose, settings: GroupSettings) -> Hypotheses:
     """Search with groups.
 
     Args:
         step, state, first: as in beam.py.
         choose: see Choose; n must be at least 2 K, else eos could leave slots empty.
-        settings: see Settings.
+        settings: see GroupSettings.
 
     Returns:
         The n best different hypotheses of all groups.
@@ -90,7 +90,7 @@ def grouped(step: Step, state: State, first: Tensor, choose: Choose, settings: S
 
 
 def _search(
-    step: Step, state: State, groups: Groups, table: Finished, choose: Choose, settings: Settings
+    step: Step, state: State, groups: Groups, table: Finished, choose: Choose, settings: GroupSettings
 ) -> tuple[Finished, list[Added]]:
     """The loop over time; returns the finished hypotheses [B G, N] and what each step added."""
     width, norm = groups.token.shape[1], settings.norm
@@ -123,7 +123,7 @@ def _search(
     return result, steps
 
 
-def _start(first: Tensor, settings: Settings) -> Groups:
+def _start(first: Tensor, settings: GroupSettings) -> Groups:
     """Every source with one empty hypothesis in each group that begins."""
     sources, groups, size = len(first), len(settings.begin), settings.size
     logp = first.new_full((sources, groups, size), -INFINITY, dtype=torch.float64)
@@ -141,7 +141,7 @@ def _start(first: Tensor, settings: Settings) -> Groups:
     )
 
 
-def _ending(found: Choices, settings: Settings) -> Tensor:
+def _ending(found: Choices, settings: GroupSettings) -> Tensor:
     """Which candidates have finished: those with eos among the first K of a group that may end."""
     rank = torch.arange(found.token.shape[2], device=found.token.device)
     is_eos = (found.token == settings.eos) & (found.value > -INFINITY)
@@ -156,7 +156,7 @@ def _ended(found: Choices, ending: Tensor, time: int, norm: Tensor) -> Finished:
 
 
 def _extend(
-    groups: Groups, found: Choices, table: Finished, settings: Settings, norm: Tensor, vocabulary: int
+    groups: Groups, found: Choices, table: Finished, settings: GroupSettings, norm: Tensor, vocabulary: int
 ) -> tuple[Groups, Tensor]:
     """The next K hypotheses of each group, the first without eos; and which groups are done, [B, G].
 
@@ -175,14 +175,14 @@ def _extend(
     return groups._replace(logp=logp, carried=carried, twins=twins, parent=parent, token=token), full
 
 
-def _done(groups: Groups, full: Tensor, table: Finished, settings: Settings) -> Tensor:
+def _done(groups: Groups, full: Tensor, table: Finished, settings: GroupSettings) -> Tensor:
     """Which sources are done before their max_length, [B] bool."""
     bound = groups.logp.flatten(1).amax(1) / settings.norm[groups.limit]
     worst = table.score[:, -1].view(-1, len(settings.may_end))[:, settings.may_end].amin(1)
     return (bound <= worst) | full[:, settings.may_end].all(1)
 
 
-def _cut(groups: Groups, at_limit: Tensor, time: int, settings: Settings) -> Finished:
+def _cut(groups: Groups, at_limit: Tensor, time: int, settings: GroupSettings) -> Finished:
     """The active hypotheses of sources at their max_length, in groups that may end, [B G, K]."""
     shown = at_limit[:, None, None] & settings.may_end[:, None]
     value = groups.logp.masked_fill(~shown, -INFINITY).flatten(0, 1)
@@ -191,7 +191,7 @@ def _cut(groups: Groups, at_limit: Tensor, time: int, settings: Settings) -> Fin
     return Finished(value / settings.norm[time], value, torch.full_like(slots, time), slots)
 
 
-def _rows(sources: Tensor, settings: Settings) -> Tensor:
+def _rows(sources: Tensor, settings: GroupSettings) -> Tensor:
     """The rows of these sources in a table of [B G, N]."""
     groups = torch.arange(len(settings.may_end), device=sources.device)
     return (sources[:, None] * len(groups) + groups).flatten()

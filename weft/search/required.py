@@ -16,7 +16,7 @@ from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.search.candidates import INFINITY, best_candidates
-from weft.search.grouped import Choices, Settings, grouped
+from weft.search.grouped import Choices, GroupSettings, grouped
 from weft.search.hypotheses import Hypotheses
 from weft.search.normalisation import Normalisation, norms_for
 from weft.search.step import Step, source_limits
@@ -110,7 +110,7 @@ def required(
     begin[0], may_end[-1] = True, True
     norm = norms_for(limits, length_penalty, normalisation)
     choose = partial(_choose, where=where, width=width, eos=eos, banned=banned)
-    return grouped(step, state, first, choose, Settings(eos, nbest, width, begin, may_end, limits, norm))
+    return grouped(step, state, first, choose, GroupSettings(eos, nbest, width, begin, may_end, limits, norm))
 
 
 def _choose(

@@ -13,7 +13,7 @@ from weft.search import filters
 from weft.search.hypotheses import Hypotheses
 from weft.search.rollout import rollout
 from weft.search.step import Step, check_best, no_token, source_limits
-from weft.search.whole import Asked, Drawing, whole
+from weft.search.whole import Drawing, SearchRequest, whole
 from weft.tree import State
 
 
@@ -59,7 +59,7 @@ def sample(
     narrow = Drawing(
         temperature, -1 if top_k == 0 else top_k or 0, 1.0 if top_p is None else top_p, generator
     )
-    asked = Asked(first, limits, eos, banned, count, count, count, draw=narrow)
+    asked = SearchRequest(first, limits, eos, banned, count, count, count, draw=narrow)
     found = whole(step, state, asked)
     if found is not None:
         return found

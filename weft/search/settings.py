@@ -20,7 +20,7 @@ from weft.search.step import Step
 from weft.tree import State
 
 
-class Settings(Protocol):
+class SearchSettings(Protocol):
     """How texts are searched."""
 
     @property
@@ -56,7 +56,7 @@ class Settings(Protocol):
         """Of sampling."""
 
 
-def check(settings: Settings, least: Mapping[str, float]) -> None:
+def check(settings: SearchSettings, least: Mapping[str, float]) -> None:
     """See that settings are in their range and fit together.
 
     Args:
@@ -87,7 +87,7 @@ def check(settings: Settings, least: Mapping[str, float]) -> None:
 
 
 def search(
-    settings: Settings,
+    settings: SearchSettings,
     step: Step,
     state: State,
     first: Tensor,

@@ -67,7 +67,7 @@ class _Saved(jsonfile.Form):
     candidates: _Columns
 
 
-class Settings(NamedTuple):
+class TracedSettings(NamedTuple):
     """The settings that a replay needs."""
 
     eos: int
@@ -96,11 +96,11 @@ class Trace:
     """
 
     def __init__(self) -> None:
-        self.settings: Settings | None = None
+        self.settings: TracedSettings | None = None
         self._steps: list[tuple[Tensor, Tensor]] = []
         self._candidates: list[Candidate] = []
 
-    def begin(self, settings: Settings) -> None:
+    def begin(self, settings: TracedSettings) -> None:
         """Called by the search."""
         if self.settings is not None:
             raise ConfigError("trace: it already holds a search; give each search a new Trace()")
@@ -186,7 +186,7 @@ class Trace:
         trace = cls()
         try:
             saved = jsonfile.decode(text, _Saved)
-            trace.settings = Settings(**jsonfile.plain(saved.settings))
+            trace.settings = TracedSettings(**jsonfile.plain(saved.settings))
             columns = [getattr(saved.candidates, name) for name in Candidate._fields]
             trace._candidates = [Candidate(*row) for row in zip(*columns, strict=True)]
         except ValueError as error:
@@ -195,13 +195,13 @@ class Trace:
             ) from error
         return trace
 
-    def _begun(self) -> Settings:
+    def _begun(self) -> TracedSettings:
         if self.settings is None:
             raise ConfigError("trace: it holds no search yet; give it to beam(..., trace=) first")
         return self.settings
 
 
-def _replay_source(steps: dict[int, list[Candidate]], limit: int, settings: Settings) -> list[Replayed]:
+def _replay_source(steps: dict[int, list[Candidate]], limit: int, settings: TracedSettings) -> list[Replayed]:
     alive: list[tuple[list[int], float]] = [([], 0.0)]
     ended: list[Replayed] = []
     for time in range(1, limit + 1):

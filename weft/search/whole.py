@@ -21,7 +21,7 @@ from weft.search.hypotheses import Hypotheses
 from weft.search.normalisation import norms_for
 from weft.search.rules import LeastLength, NoRepeat, Prefix, Ruled, UnderRules
 from weft.search.step import Step
-from weft.search.trace import Settings
+from weft.search.trace import TracedSettings
 from weft.tree import State
 
 INFINITY = float("inf")
@@ -50,7 +50,7 @@ class Drawing(NamedTuple):
         return narrowed and 0 < self.temperature < INFINITY and self.generator.device.type == "cpu"
 
 
-class Asked(NamedTuple):
+class SearchRequest(NamedTuple):
     """What is searched, as `beam` takes it; a beam has `norm`, sampling `draw`, greedy search neither."""
 
     first: Tensor  # [B]
@@ -66,7 +66,7 @@ class Asked(NamedTuple):
     draw: Drawing | None = None
 
 
-def whole(step: Step, state: State, asked: Asked) -> Hypotheses | None:
+def whole(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
     """The hypotheses that compiled code finds, in the order of the sources; None if it does not serve this.
 
     Args:
@@ -106,7 +106,7 @@ def whole_beam(
     state: State,
     first: Tensor,
     limits: Tensor,
-    settings: Settings,
+    settings: TracedSettings,
     kept: int,
     stop: str,
     banned: Sequence[int],
@@ -120,7 +120,9 @@ def whole_beam(
     """
     eos, width, nbest, alpha, kind, enough, _ = settings
     norm = norms_for(limits, alpha, kind)
-    return whole(step, state, Asked(first, limits, eos, banned, width, nbest, kept, enough, stop, norm))
+    return whole(
+        step, state, SearchRequest(first, limits, eos, banned, width, nbest, kept, enough, stop, norm)
+    )
 
 
 class _Limits(NamedTuple):
@@ -134,7 +136,9 @@ class _Limits(NamedTuple):
 class _Search:
     """The arguments of weft_search, and the tensors that hold its state."""
 
-    def __init__(self, model: object, asked: Asked, given: WholeStep, rules: _Limits, longest: int) -> None:
+    def __init__(
+        self, model: object, asked: SearchRequest, given: WholeStep, rules: _Limits, longest: int
+    ) -> None:
         self.model, self.asked, self.given, self.longest = model, asked, given, longest
         prefix, least, grams = rules
         sources, width, kept = len(asked.first), asked.width, asked.kept

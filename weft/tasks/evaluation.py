@@ -14,9 +14,9 @@ import numpy as np
 
 from weft.errors import ConfigError
 from weft.metrics.bylength import LengthRow
-from weft.metrics.compared import Compared
+from weft.metrics.compared import ComparedOutputs
 from weft.metrics.metric import Metric
-from weft.metrics.scored import Scored, as_json, report
+from weft.metrics.scored import ScoreWithBaselines, as_json, report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,12 +52,12 @@ class Evaluation(ABC):
 
     title: str
     outputs: Sequence[str]
-    scores: Sequence[Scored]
+    scores: Sequence[ScoreWithBaselines]
     lengths: Sequence[LengthRow] = ()
     shows: ClassVar[str] = ""
     length: ClassVar[str] = ""
     compares: ClassVar[bool] = False
-    compared: Compared | None = None
+    compared: ComparedOutputs | None = None
     wrong: Sequence[str] = ()
 
     @property

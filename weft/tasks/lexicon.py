@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.conllu import Sentence
+from weft.data.conllu import ConlluSentence
 from weft.errors import CheckpointError
 from weft.nn.embed.contextual import Twice
 from weft.nn.embed.words import Spelled
@@ -70,7 +70,7 @@ class Lexicon:
 
     @classmethod
     def learn(
-        cls, sentences: Iterable[Sentence], *, lowercase: bool, min_count: int, more: Iterable[str] = ()
+        cls, sentences: Iterable[ConlluSentence], *, lowercase: bool, min_count: int, more: Iterable[str] = ()
     ) -> "Lexicon":
         """Count words, letters and tags of the training data.
 

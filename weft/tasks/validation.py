@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from weft.metrics.compared import Compared
+from weft.metrics.compared import ComparedOutputs
 from weft.metrics.metric import Metric
 from weft.nn.heads.head import Loss
 from weft.wording import plural
@@ -34,7 +34,7 @@ class Validation(NamedTuple):
 
     scores: dict[str, float]
     samples: Sequence[Sample]
-    compared: Sequence[Compared] = ()
+    compared: Sequence[ComparedOutputs] = ()
     notes: Sequence[str] = ()
 
     def with_metrics(self, metrics: Iterable[Metric]) -> "Validation":

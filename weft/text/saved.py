@@ -21,14 +21,14 @@ _KINDS = {"BPE": "bpe", "Unigram": "unigram", "WordLevel": "word"}
 _FORMS = {"NFC": "nfc", "NFKC": "nfkc"}
 
 
-class Saved(NamedTuple):
+class SavedTokenizer(NamedTuple):
     """The contents of a tokenizer.json."""
 
     model: models.Model
     settings: dict[str, Any]
 
 
-def read(path: Path) -> Saved:
+def read(path: Path) -> SavedTokenizer:
     """The model and the settings of a tokenizer.json.
 
     Raises:
@@ -55,7 +55,7 @@ def _wrong(path: Path, what: str) -> CheckpointError:
     )
 
 
-def _parse(content: Any) -> Saved:
+def _parse(content: Any) -> SavedTokenizer:
     model = content["model"]
     kind = _KINDS.get(model["type"])
     if kind is None:
@@ -71,18 +71,20 @@ def _parse(content: Any) -> Saved:
     if kind == "unigram":
         pieces = [(_text(piece), float(score)) for piece, score in model["vocab"]]
         _check([piece for piece, _ in pieces])
-        return Saved(models.Unigram(pieces, 1, False), settings)
+        return SavedTokenizer(models.Unigram(pieces, 1, False), settings)
     vocab = {_text(piece): number for piece, number in model["vocab"].items()}
     if sorted(vocab.values()) != list(range(len(vocab))):
         raise ValueError(f"its {len(vocab)} pieces are not numbered from 0 without gaps")
     _check(sorted(vocab, key=vocab.__getitem__))
     if kind in ("word", "space"):
-        return Saved(models.WordLevel(vocab, SPECIALS[1]), settings)
+        return SavedTokenizer(models.WordLevel(vocab, SPECIALS[1]), settings)
     merges = [(_text(left), _text(right)) for left, right in model["merges"]]
     for left, right in merges:
         if not {left, right, left + right} <= vocab.keys():
             raise ValueError(f"the merge of {left!r} and {right!r} is not among its pieces")
-    return Saved(models.BPE(vocab=vocab, merges=merges, unk_token=SPECIALS[1], fuse_unk=True), settings)
+    return SavedTokenizer(
+        models.BPE(vocab=vocab, merges=merges, unk_token=SPECIALS[1], fuse_unk=True), settings
+    )
 
 
 def _check(pieces: list[str]) -> None:

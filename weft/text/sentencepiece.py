@@ -33,7 +33,7 @@ NOWHERE = "\ufdd0"  # the library's unknown piece; no text contains this nonchar
 _MARK = re.compile(r">>[^<]*<<")
 
 
-class Model(NamedTuple):
+class SentencePieceModel(NamedTuple):
     """The parts of a .spm that determine segmentation."""
 
     pieces: list[tuple[str, float]]  # with log-probabilities; the unknown piece first
@@ -57,7 +57,9 @@ class SentencePieces(Vocabulary):
         ValueError: the model's table or pieces cannot be used.
     """
 
-    def __init__(self, model: Model, names: Sequence[str], *, framed: bool, lowercase: bool = False) -> None:
+    def __init__(
+        self, model: SentencePieceModel, names: Sequence[str], *, framed: bool, lowercase: bool = False
+    ) -> None:
         self.kind, self.form, self.lowercase = "imported", "none", lowercase
         self._cut = model
         self._names = list(names)
@@ -149,7 +151,7 @@ def restored(about: dict[str, Any]) -> SentencePieces:
     table = base64.b64decode(cut["table"])
     kind = str(cut.get("kind", "unigram"))
     restricted = bool(cut.get("restricted", False))
-    model = Model(pieces, table, bool(cut["prefixed"]), bool(cut["squeezed"]), kind, restricted)
+    model = SentencePieceModel(pieces, table, bool(cut["prefixed"]), bool(cut["squeezed"]), kind, restricted)
     names = [str(name) for name in about["names"]]
     return SentencePieces(
         model, names, framed=bool(about["framed"]), lowercase=bool(about.get("lowercase", False))
@@ -164,7 +166,7 @@ def _surfaces(found: Encoding, text: str) -> list[str]:
     ]
 
 
-def _segmenter(model: Model) -> models.Model:
+def _segmenter(model: SentencePieceModel) -> models.Model:
     """The `tokenizers` library's model; of equal scores the piece that comes first is merged first."""
     if model.kind == "unigram":
         return models.Unigram(model.pieces, 0, False)
@@ -172,7 +174,7 @@ def _segmenter(model: Model) -> models.Model:
     return models.BPE(numbers, list(_merges(model)), unk_token=NOWHERE, fuse_unk=True)
 
 
-def _merges(model: Model) -> Iterator[tuple[str, str]]:
+def _merges(model: SentencePieceModel) -> Iterator[tuple[str, str]]:
     """The merges of a BPE model, best first."""
     known = {piece for piece, _ in model.pieces}
     ranked = sorted(enumerate(model.pieces[1:], 1), key=lambda one: (-one[1][1], one[0]))
@@ -182,12 +184,12 @@ def _merges(model: Model) -> Iterator[tuple[str, str]]:
                 yield piece[:cut], piece[cut:]
 
 
-def _halves(model: Model) -> dict[str, tuple[str, str]]:
+def _halves(model: SentencePieceModel) -> dict[str, tuple[str, str]]:
     """What each piece of a BPE model is merged from, if it can be merged in several ways the first."""
     return {left + right: (left, right) for left, right in reversed(list(_merges(model)))}
 
 
-def _restricted(model: Model, known: Container[str]) -> Model:
+def _restricted(model: SentencePieceModel, known: Container[str]) -> SentencePieceModel:
     """A unigram model without the pieces that its vocabulary lacks; single characters stay."""
     if not model.restricted or model.kind == "bpe":
         return model
@@ -227,7 +229,7 @@ def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tu
     return [*SPECIALS, *(names.get(number, f"<{number}>") for number in order[len(special) :])], order
 
 
-def read_model(path: Path) -> Model:
+def read_model(path: Path) -> SentencePieceModel:
     """Read a .spm file.
 
     Raises:
@@ -243,7 +245,7 @@ def read_model(path: Path) -> Model:
         behind, spaces = protobuf.last(trainer, 24, 0), protobuf.last(normaliser, 5, 1)
         table = bytes(protobuf.last(normaliser, 2, b""))
         found = [(piece, score) for piece, score, sort in pieces if sort in (NORMAL, USER)]
-        model = Model(
+        model = SentencePieceModel(
             [(NOWHERE, 0.0), *found],
             table,
             bool(protobuf.last(normaliser, 3, 1)),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from weft.config import read_recipe
 from weft.config.compared import at, difference
 from weft.errors import ConfigError
-from weft.metrics.trainings import Mean, mean_of
+from weft.metrics.trainings import MeanOfTrainings, mean_of
 from weft.run import open_run
 from weft.run.card import write_card
 from weft.run.loading import task_class
@@ -183,5 +183,5 @@ def _shared(rows: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
     return found
 
 
-def _mean(plan: Folds, name: str, scores: Sequence[float]) -> Mean:
+def _mean(plan: Folds, name: str, scores: Sequence[float]) -> MeanOfTrainings:
     return mean_of(scores, overlap=1 / (plan.number - 1), name=name)

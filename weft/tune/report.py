@@ -10,7 +10,7 @@ from weft.config.compared import at
 from weft.config.edited import edited
 from weft.figures.picture import save
 from weft.figures.tuning import history_figure, importance_figure
-from weft.metrics.trainings import Mean
+from weft.metrics.trainings import MeanOfTrainings
 from weft.run.training import check_recipe
 from weft.store import files
 from weft.tune import plan as plans
@@ -102,7 +102,7 @@ def _given(study: Study) -> dict[str, Any]:
     return found
 
 
-def _compared(plan: plans.SearchPlan, one: Mean, other: Mean) -> str:
+def _compared(plan: plans.SearchPlan, one: MeanOfTrainings, other: MeanOfTrainings) -> str:
     if not (one.known and other.known):
         return "more --seeds give intervals"
     apart = one.low > other.high if plan.higher else one.high < other.low
@@ -111,7 +111,7 @@ def _compared(plan: plans.SearchPlan, one: Mean, other: Mean) -> str:
     return "the intervals overlap, so the difference may be luck"
 
 
-def _seeds(mean: Mean) -> str:
+def _seeds(mean: MeanOfTrainings) -> str:
     return plural(mean.repeats, "seed")
 
 

@@ -7,7 +7,7 @@ import shutil
 
 from weft.config import Table, dump, read_recipe
 from weft.errors import CheckpointError
-from weft.metrics.trainings import Mean, mean_of
+from weft.metrics.trainings import MeanOfTrainings, mean_of
 from weft.run.card import write_card
 from weft.run.training import CheckedRecipe, begin_run, check_recipe, completed
 from weft.store import files, jsonfile
@@ -47,7 +47,7 @@ def retrain(study: Study, seeds: int, say: Say) -> int:
     return 0
 
 
-def retrained(study: Study, number: int, seeds: int) -> Mean | None:
+def retrained(study: Study, number: int, seeds: int) -> MeanOfTrainings | None:
     """The scores of a trial's seeds so far; None without one."""
     found = []
     for seed in range(1, seeds + 1):

@@ -11,10 +11,10 @@ import numpy as np
 from weft.metrics.bleu_n import bleu_n
 from weft.metrics.captions import SIGNATURE, words
 from weft.metrics.cider import cider_d
-from weft.metrics.compared import Compared
+from weft.metrics.compared import ComparedOutputs
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.rouge import rouge_l
-from weft.metrics.scored import Scored, fingerprint
+from weft.metrics.scored import ScoreWithBaselines, fingerprint
 from weft.tasks.caption.predictor import Captioner, coco
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.pictures.data import Captions
@@ -30,10 +30,10 @@ class CaptionEvaluation(Evaluation):
 
     title: str
     outputs: list[str]
-    scores: list[Scored]
+    scores: list[ScoreWithBaselines]
     results: list[dict[str, Any]]  # COCO's format: image_id and caption
     seconds: float
-    compared: Compared | None
+    compared: ComparedOutputs | None
     shows: ClassVar[str] = "scores, intervals and baselines"
     compares: ClassVar[bool] = True
 
@@ -52,7 +52,7 @@ class CaptionEvaluation(Evaluation):
         return intervals(self.scores, title=f"{name}: {self.title}")
 
 
-def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Scored:
+def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> ScoreWithBaselines:
     """Share of captions that match one of the references word for word.
 
     Example:
@@ -66,7 +66,7 @@ def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Sco
     return mean_of(ratio("exact", SIGNATURE, higher_is_better=True), np.array(right), baselines={})
 
 
-def scored(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[Scored]:
+def scored(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[ScoreWithBaselines]:
     """Every score of a set of captions."""
     items = fingerprint(answer for answers in references for answer in answers)
     found = [
@@ -105,5 +105,5 @@ def evaluate(
         ],
         results=[coco(number, text) for number, text in zip(found.numbers, outputs, strict=True)],
         seconds=seconds,
-        compared=Compared(outputs, found.captions, baselines={name: answers}),
+        compared=ComparedOutputs(outputs, found.captions, baselines={name: answers}),
     )

@@ -15,7 +15,7 @@ from weft.data.batching import ShuffledBatches
 from weft.errors import DataError
 from weft.metrics.bleu_n import bleu_n
 from weft.metrics.cider import cider_d
-from weft.metrics.compared import Compared
+from weft.metrics.compared import ComparedOutputs
 from weft.models import Generator
 from weft.tasks.caption.evaluation import CaptionEvaluation, evaluate, exact
 from weft.tasks.caption.predictor import Captioner, captioned
@@ -92,7 +92,7 @@ class CaptionTraining(Training):
         }
         shown = samples_of(len(outputs))
         samples = [Sample(texts.names[n], references[n][0], outputs[n]) for n in shown]
-        return Validation(scores, samples, [Compared(outputs, references)])
+        return Validation(scores, samples, [ComparedOutputs(outputs, references)])
 
 
 class CaptionPipeline(Pipeline):

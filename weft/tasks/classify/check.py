@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from weft.data.guess import Texts, columns_of, texts_of
+from weft.data.guess import TableColumns, columns_of, texts_of
 from weft.data.labelled import OPTIONS, LabelledText, kind_of
 from weft.data.report import COMMON, Report
 from weft.data.sides import Finding, placed
@@ -135,7 +135,7 @@ def columns(path: Path, text: str | None, label: str | None, encoding: str = "ut
     guess = texts_of([one for one in found if one.name not in (text, label)] if label is None else found)
     if guess is None:
         return text or "text", label or "label", ""
-    said = Texts(text or guess.text, label or guess.label)
+    said = TableColumns(text or guess.text, label or guess.label)
     return (
         *said,
         f"{path}: column {said.text!r} is read as the text and {said.label!r} as its class; --text and "

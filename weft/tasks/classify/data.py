@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from weft.data import corpora
-from weft.data.labelled import Labelled, LabelledText, check_encoding
+from weft.data.labelled import LabelledExample, LabelledText, check_encoding
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
 from weft.tasks.labels.splits import check_classes, check_columns, check_parts, cut_texts, said
@@ -159,7 +159,7 @@ class LabelData:
                 has = f"the columns are {', '.join(first.cells)}" if first.cells else "it is not a table"
                 raise DataError(f"no such column {name!r} (data.{key}); {has}", path=found.path, line=1)
 
-    def texts(self, split: Split) -> Iterator[Labelled]:
+    def texts(self, split: Split) -> Iterator[LabelledExample]:
         """The texts of a split.
 
         Raises:
@@ -177,7 +177,7 @@ class LabelData:
             )
             raise DataError(f"{where}: expected at least one text for {split}, got none{remedy}")
 
-    def _texts(self, split: Split) -> Iterator[Labelled]:
+    def _texts(self, split: Split) -> Iterator[LabelledExample]:
         if self.corpus is not None:
             yield from _languages(self.corpus, split)
             return
@@ -203,7 +203,7 @@ class LabelData:
         )
         yield from (one for one, said in marked if (next(cut) if said == "train" else said) == split)
 
-    def _marked(self) -> Iterator[tuple[Labelled, Split]]:
+    def _marked(self) -> Iterator[tuple[LabelledExample, Split]]:
         """The texts of the training file with their split from `split_column`, or train."""
         for one in self.at(self._file("train")):
             word = "train" if self.split_column is None else one.cells.get(self.split_column, "")
@@ -217,7 +217,7 @@ class LabelData:
                 )
             yield one, said
 
-    def at(self, path: Path) -> Iterator[Labelled]:
+    def at(self, path: Path) -> Iterator[LabelledExample]:
         """The texts of another file."""
         for one in self.read(path):
             names = names_of(one.label, self.separator)
@@ -256,7 +256,7 @@ class LabelData:
         return self.folder / str(name)
 
 
-def _languages(name: str, split: Split) -> Iterator[Labelled]:
+def _languages(name: str, split: Split) -> Iterator[LabelledExample]:
     """Each sentence of a corpus in one of its languages, in turn; missing ones are left out."""
     languages = corpora.languages(name)
     path = corpora.FOLDER / name / f"{split}.tsv.xz"
@@ -266,4 +266,4 @@ def _languages(name: str, split: Split) -> Iterator[Labelled]:
         place = number % len(languages)
         text = line.split("\t")[1 + place]
         if text.strip():
-            yield Labelled(number, languages[place], text, {})
+            yield LabelledExample(number, languages[place], text, {})

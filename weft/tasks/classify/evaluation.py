@@ -17,7 +17,7 @@ from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
 from weft.metrics.label_sets import by_label, label_f1
 from weft.metrics.naive_bayes import NaiveBayes, grams
-from weft.metrics.scored import Scored, scored
+from weft.metrics.scored import ScoreWithBaselines, scored
 from weft.tasks.classify.data import names_of
 from weft.tasks.classify.predictor import TextClassifier
 from weft.tasks.evaluation import Evaluation, unanswered
@@ -127,7 +127,7 @@ class SeveralEvaluation(Evaluation):
 
     title: str
     outputs: list[str]
-    scores: list[Scored]  # micro F1, macro F1, the share of texts with exactly the right labels
+    scores: list[ScoreWithBaselines]  # micro F1, macro F1, the share of texts with exactly the right labels
     rows: list[ClassRow]
     thresholds: dict[str, float]
     unseen: list[str]  # labels of these texts that training never saw

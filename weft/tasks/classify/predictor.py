@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.data.batching import length_groups
-from weft.data.labelled import MARK, Labelled, LabelledText, kind_of
+from weft.data.labelled import MARK, LabelledExample, LabelledText, kind_of
 from weft.errors import ConfigError, DataError
 from weft.models import Predictor
 from weft.nn.embed.contextual import InContext
@@ -239,7 +239,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         if table.headed:
             yield Given(Place(str(source), 1), ClassifyInput("", TableRow(table, table.names, 0)))
         for number, one in enumerate(table.rows(), 1):
-            if isinstance(one, Labelled):
+            if isinstance(one, LabelledExample):
                 row = TableRow(table, list(one.cells.values()), number) if table.headed else None
                 empty = "" if one.text.strip() else f"{source}:{one.number}: the text is empty; write one"
                 if empty and row is None:

@@ -14,7 +14,7 @@ from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.guess import holds_texts
-from weft.data.labelled import Labelled
+from weft.data.labelled import LabelledExample
 from weft.data.report import Report
 from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, DataError, within
@@ -99,7 +99,7 @@ class LabelledTexts(NamedTuple):
     finer: list[str]  # their subclasses, empty where unknown
 
     @classmethod
-    def of(cls, labelled: Sequence[Labelled], finer: str | None = None) -> "LabelledTexts":
+    def of(cls, labelled: Sequence[LabelledExample], finer: str | None = None) -> "LabelledTexts":
         """The columns of these rows, and that of their subclasses."""
         texts, labels = [one.text for one in labelled], [one.label for one in labelled]
         subclasses = [one.cells.get(finer or "", "").strip() for one in labelled]

@@ -11,7 +11,7 @@ import numpy as np
 from weft.data.images import data_uri
 from weft.data.shapes import read_caption, recognise
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import Scored, fingerprint
+from weft.metrics.scored import ScoreWithBaselines, fingerprint
 from weft.tasks.draw.predictor import Painter
 from weft.tasks.draw.tiles import FIRST
 from weft.tasks.evaluation import Evaluation
@@ -30,7 +30,9 @@ class DrawEvaluation(Evaluation):
 
     title: str
     outputs: list[str]  # each picture as a data URI
-    scores: list[Scored]  # nats per tile, error per pixel; for generated shapes also the share right
+    scores: list[
+        ScoreWithBaselines
+    ]  # nats per tile, error per pixel; for generated shapes also the share right
     drawn: np.ndarray  # [N, height, width, 3] uint8
     truth: np.ndarray  # the true pictures, in the same form
     texts: list[str]
@@ -108,7 +110,9 @@ def evaluate(
     )
 
 
-def _right(drawn: np.ndarray, texts: Sequence[str], known: Sequence[str], items: str) -> list[Scored]:
+def _right(
+    drawn: np.ndarray, texts: Sequence[str], known: Sequence[str], items: str
+) -> list[ScoreWithBaselines]:
     """Share of generated shapes as the caption says, next to always drawing the most frequent one."""
     hits = _hits(drawn, texts)
     often = [read_caption(text) for text in known]

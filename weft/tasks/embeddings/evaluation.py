@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from weft.data.questions import Analogy, Pair, Questions
+from weft.data.questions import Analogy, Questions, WordPair
 from weft.errors import DataError
 from weft.metrics.metric import Score
-from weft.metrics.scored import Scored, report
+from weft.metrics.scored import ScoreWithBaselines, report
 from weft.metrics.spearman import interval, spearman
 from weft.tasks.embeddings.predictor import WordVectors, unit
 from weft.tasks.evaluation import Evaluation
@@ -27,7 +27,7 @@ class WordsEvaluation(Evaluation):
 
     title: str
     outputs: list[str]  # one line per question: the question and the answer
-    scores: list[Scored]  # one score: Spearman x 100, or percent of analogies right
+    scores: list[ScoreWithBaselines]  # one score: Spearman x 100, or percent of analogies right
     asked: int
     covered: int
     sections: dict[str, tuple[int, int]]  # for analogies: right, covered
@@ -78,10 +78,10 @@ def evaluate(vectors: WordVectors, questions: Questions, *, title: str) -> Words
         f"|case:{'lc' if vectors.data.lowercase else 'mixed'}|resamples:1000"
     )
     score = Score(name, value, signature, found["covered"], low=low, high=high)
-    return WordsEvaluation(title=title, scores=[Scored(score, found.pop("baselines"))], **found)
+    return WordsEvaluation(title=title, scores=[ScoreWithBaselines(score, found.pop("baselines"))], **found)
 
 
-def _pairs(vectors: WordVectors, pairs: list[Pair]) -> dict[str, Any]:
+def _pairs(vectors: WordVectors, pairs: list[WordPair]) -> dict[str, Any]:
     kept = [pair for pair in pairs if _has(vectors, pair.first) and _has(vectors, pair.second)]
     if len(kept) < 2:
         raise DataError(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.data.windows import Windows
+from weft.data.windows import SeriesWindows
 
 ROWS = 2048  # windows per step
 
@@ -49,7 +49,7 @@ class Moments(NamedTuple):
         return weight
 
 
-def moments(windows: Windows, chosen: np.ndarray, *, level: bool = False, most: int = 0) -> Moments:
+def moments(windows: SeriesWindows, chosen: np.ndarray, *, level: bool = False, most: int = 0) -> Moments:
     """The sums of some windows.
 
     Args:
@@ -162,7 +162,7 @@ def better(errors: np.ndarray, others: np.ndarray) -> bool:
     return bool(gains.mean() > 2 * gains.std(ddof=1) / len(gains) ** 0.5)
 
 
-def judge(windows: Windows, lookbacks: Sequence[int], *, most: int = 0) -> FormErrors:
+def judge(windows: SeriesWindows, lookbacks: Sequence[int], *, most: int = 0) -> FormErrors:
     """The errors of every form.
 
     Args:
@@ -189,7 +189,7 @@ def judge(windows: Windows, lookbacks: Sequence[int], *, most: int = 0) -> FormE
     return judged._replace(forms={form: judged.of([form.weight(fit) for fit in fits]) for form in forms})
 
 
-def _pieces(windows: Windows, most: int) -> list[Moments]:
+def _pieces(windows: SeriesWindows, most: int) -> list[Moments]:
     """The sums of each training stretch, and between two of them those of the windows that are in both."""
     chosen = windows.of(0)
     numbers, starts = chosen.T
@@ -224,7 +224,7 @@ class Baseline(NamedTuple):
     error: float  # mean squared error on the validation part
 
 
-def fit(windows: Windows, season: int, *, level: bool = False) -> Baseline:
+def fit(windows: SeriesWindows, season: int, *, level: bool = False) -> Baseline:
     """The closed form with the smallest errors, fitted on the training part.
 
     Args:
@@ -248,7 +248,7 @@ def fit(windows: Windows, season: int, *, level: bool = False) -> Baseline:
     return _baseline(found, errors, best, train, valid)
 
 
-def _of_stretches(judged: FormErrors, windows: Windows, season: int) -> Baseline:
+def _of_stretches(judged: FormErrors, windows: SeriesWindows, season: int) -> Baseline:
     """The form that is best on the stretches, or a mixture with it."""
     train, valid = judged.fits[-1], judged.stretches[-1]
     still = _still(windows, len(train.outer), season)
@@ -289,7 +289,7 @@ def _mixed(best: str, ridge: np.ndarray, still: dict[str, np.ndarray]) -> dict[s
     return {**still, **mixtures, best: ridge}
 
 
-def _still(windows: Windows, size: int, season: int) -> dict[str, np.ndarray]:
+def _still(windows: SeriesWindows, size: int, season: int) -> dict[str, np.ndarray]:
     """Matrices [size, H] that repeat the last value, or the last season, relative to the last value."""
     still = {"last value": np.zeros((size, windows.horizon))}
     if 1 < season <= windows.lookback:
@@ -299,7 +299,7 @@ def _still(windows: Windows, size: int, season: int) -> dict[str, np.ndarray]:
     return still
 
 
-def lookback_of(cut: Callable[[int], Windows], season: int, shortest: int, longest: int) -> int:
+def lookback_of(cut: Callable[[int], SeriesWindows], season: int, shortest: int, longest: int) -> int:
     """The shortest lookback whose closed form is about as good as the best one.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from weft.data.windows import Windows
+from weft.data.windows import SeriesWindows
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks.forecast.ensemble import ForecastEnsemble
 from weft.tasks.forecast.model import ROWS, ForecastNetwork, tensors
@@ -31,7 +31,7 @@ class CalibratedForecast(nn.Module):
 
     has_quantiles = True
 
-    def __init__(self, model: ForecastNetwork | ForecastEnsemble, windows: Windows) -> None:
+    def __init__(self, model: ForecastNetwork | ForecastEnsemble, windows: SeriesWindows) -> None:
         super().__init__()
         self.model = model
         self.windows = windows

@@ -13,8 +13,8 @@ import numpy as np
 from weft.data import calendar
 from weft.data.future import read_future, with_future
 from weft.data.held import held
-from weft.data.series import Columns, Series, Table, read_series
-from weft.data.windows import Scale, Windows
+from weft.data.series import Columns, SeriesTable, TimeSeries, read_series
+from weft.data.windows import Scale, SeriesWindows
 from weft.errors import CheckpointError, ConfigError
 from weft.store import jsonfile
 
@@ -93,7 +93,7 @@ class SeriesData:
         """The name of the data, for titles and messages."""
         return self.generated or Path(str(self.file)).name
 
-    def table(self, file: Path | None = None) -> Table:
+    def table(self, file: Path | None = None) -> SeriesTable:
         """The series of the recipe, or of another file with the same columns."""
         if file is None and self.generated is not None:
             return waves(self.seed)
@@ -107,7 +107,7 @@ class SeriesData:
             )
         return table
 
-    def future(self, file: Path, table: Table) -> Table:
+    def future(self, file: Path, table: SeriesTable) -> SeriesTable:
         """The table with covariates from another file for the periods after the last one of each series."""
         return with_future(table, read_future(file, self.columns, table.long), str(file))
 
@@ -119,7 +119,7 @@ class SeriesData:
             self.time, targets, self.known, self.past, self.frequency, self.resample, self.id, self.dates
         )
 
-    def windows(self, table: Table, scales: tuple[Scale, Scale] | None = None) -> Windows:
+    def windows(self, table: SeriesTable, scales: tuple[Scale, Scale] | None = None) -> SeriesWindows:
         """The windows of a table.
 
         Args:
@@ -134,7 +134,7 @@ class SeriesData:
             raise ConfigError(
                 f"inputs: expected own, got all, but {self.name} has no other columns; give a wide table"
             )
-        return Windows(
+        return SeriesWindows(
             table,
             split=self.split,
             lookback=self.lookback,
@@ -145,7 +145,7 @@ class SeriesData:
             scales=scales,
         )
 
-    def season_of(self, table: Table) -> int:
+    def season_of(self, table: SeriesTable) -> int:
         """Rows per season: as set, or from the frequency of the first series that has one, or 1."""
         if self.season is not None:
             return self.season
@@ -153,7 +153,7 @@ class SeriesData:
         return calendar.season_of(names[0]) if names else 1
 
 
-def waves(seed: int, rows: int = 2400, count: int = 3) -> Table:
+def waves(seed: int, rows: int = 2400, count: int = 3) -> SeriesTable:
     """Hourly series with a daily and a weekly season, a slow trend and noise."""
     generator = np.random.default_rng(seed)
     t = np.arange(rows)
@@ -170,10 +170,10 @@ def waves(seed: int, rows: int = 2400, count: int = 3) -> Table:
     times = np.datetime64("2024-01-01T00", "s") + np.timedelta64(3600, "s") * t
     columns = tuple(f"wave{n + 1}" for n in range(count))
     none = np.zeros((rows, 0))
-    return Table([Series("", times, values, none, none, none[:0], "h")], columns, (), (), False)
+    return SeriesTable([TimeSeries("", times, values, none, none, none[:0], "h")], columns, (), (), False)
 
 
-def received(text: bytes, data: SeriesData, name: str = "standard input") -> Table:
+def received(text: bytes, data: SeriesData, name: str = "standard input") -> SeriesTable:
     """The table in the text of a CSV.
 
     Args:
@@ -230,7 +230,7 @@ def read_facts(path: Path) -> dict[str, Any]:
     return {key: value for key, value in jsonfile.plain(saved).items() if value is not None}
 
 
-def series_facts(windows: Windows) -> dict[str, Any]:
+def series_facts(windows: SeriesWindows) -> dict[str, Any]:
     """Names and scales of the training data, as plain values for JSON."""
     table = windows.table
     frequencies = {series.frequency for series in table.series if series.frequency}

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import torch
 
-from weft.data.windows import Windows
+from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError
 from weft.figures.records import Forecasted
 from weft.metrics.forecasts import SUMS, Blocks, blocks_of, gathered, naive_error, scores, sums
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import Scored, fingerprint
-from weft.metrics.series import Baselines, Errors, Parts, Ridge, Sums, pinball, repeated, seasonal
+from weft.metrics.scored import ScoreWithBaselines, fingerprint
+from weft.metrics.series import Baselines, Errors, ErrorSums, Parts, Ridge, pinball, repeated, seasonal
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.forecast.calibration import CalibratedForecast
 from weft.tasks.forecast.ensemble import ForecastEnsemble
@@ -34,7 +34,7 @@ class InUnits(NamedTuple):
         series: the value of each score, for each series by name.
     """
 
-    scored: list[Scored]
+    scored: list[ScoreWithBaselines]
     series: Mapping[str, Mapping[str, float]]
 
     def lines(self) -> list[str]:
@@ -51,7 +51,7 @@ class InUnits(NamedTuple):
 
 def in_units(
     model: ForecastNetwork | ForecastEnsemble | CalibratedForecast,
-    windows: Windows,
+    windows: SeriesWindows,
     chosen: np.ndarray,
     *,
     blocks: Blocks,
@@ -110,7 +110,7 @@ class ForecastEvaluation(Evaluation):
 
     title: str
     outputs: list[str]  # step ahead and squared error
-    scores: list[Scored]  # MSE, MAE; with quantiles also the pinball loss over LEVELS
+    scores: list[ScoreWithBaselines]  # MSE, MAE; with quantiles also the pinball loss over LEVELS
     model: Errors
     baselines: dict[str, Errors]
     windows: int
@@ -146,10 +146,10 @@ class ForecastEvaluation(Evaluation):
         return errors_figure(by_step, self.example, title=self.title)
 
 
-def mean_squared(model: Scorable, windows: Windows, chosen: np.ndarray) -> Errors:
+def mean_squared(model: Scorable, windows: SeriesWindows, chosen: np.ndarray) -> Errors:
     """Errors of a model on some windows."""
     device = next(model.parameters()).device
-    sums = Sums(windows.horizon)
+    sums = ErrorSums(windows.horizon)
     for at in range(0, len(chosen), ROWS):
         past, future = tensors(windows, chosen[at : at + ROWS], device)
         with torch.no_grad():
@@ -158,7 +158,7 @@ def mean_squared(model: Scorable, windows: Windows, chosen: np.ndarray) -> Error
 
 
 def evaluate(
-    model: Scorable, windows: Windows, part: int, *, title: str, season: int, series: str | None = None
+    model: Scorable, windows: SeriesWindows, part: int, *, title: str, season: int, series: str | None = None
 ) -> ForecastEvaluation:
     """Score a model and the baselines on all windows of a part, from every origin.
 
@@ -210,10 +210,10 @@ class _Measured(NamedTuple):
     truth: np.ndarray  # [N] sums of the true values, which identify windows
 
 
-def _measured(model: Scorable, windows: Windows, chosen: np.ndarray) -> _Measured:
+def _measured(model: Scorable, windows: SeriesWindows, chosen: np.ndarray) -> _Measured:
     device = next(model.parameters()).device
     levels = torch.tensor(LEVELS, device=device)
-    sums, rows, truth = Sums(windows.horizon), [], []
+    sums, rows, truth = ErrorSums(windows.horizon), [], []
     for at in range(0, len(chosen), ROWS):
         past, future = tensors(windows, chosen[at : at + ROWS], device)
         with torch.no_grad():
@@ -227,7 +227,7 @@ def _measured(model: Scorable, windows: Windows, chosen: np.ndarray) -> _Measure
 
 def _scores(
     measured: _Measured, blocks: Blocks, lowest: Mapping[str, Errors], *, quantiles: bool
-) -> list[Scored]:
+) -> list[ScoreWithBaselines]:
     """MSE, MAE and, with quantiles, the pinball loss, all scaled by the training part."""
     summed = gathered(measured.each, blocks.numbers)
     signature = f"scaled by the training part|windows:{len(measured.each)}|values:{measured.errors.values}"
@@ -255,7 +255,7 @@ def _each(best: np.ndarray, quantiles: np.ndarray | None, future: np.ndarray) ->
     return np.stack([np.square(error).sum(1), np.abs(error).sum(1), loss, inside, counts], 1)
 
 
-def without_model(windows: Windows, season: int) -> Baselines:
+def without_model(windows: SeriesWindows, season: int) -> Baselines:
     """Last value repeated, last season repeated, closed-form ridge regression."""
     valid, train = windows.of(1), windows.of(0)
     ridge = Ridge(_parts(windows, train), _parts(windows, valid if len(valid) else train))
@@ -266,16 +266,16 @@ def without_model(windows: Windows, season: int) -> Baselines:
     }
 
 
-def baselines(windows: Windows, chosen: np.ndarray, named: Baselines) -> dict[str, Errors]:
+def baselines(windows: SeriesWindows, chosen: np.ndarray, named: Baselines) -> dict[str, Errors]:
     """The errors of forecasts without a model."""
-    sums = {name: Sums(windows.horizon) for name in named}
+    sums = {name: ErrorSums(windows.horizon) for name in named}
     for past, future in _parts(windows, chosen)():
         for name, forecast in named.items():
             sums[name].add(forecast(past), future)
     return {name: one.errors() for name, one in sums.items()}
 
 
-def _parts(windows: Windows, which: np.ndarray) -> Parts:
+def _parts(windows: SeriesWindows, which: np.ndarray) -> Parts:
     def batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for at in range(0, len(which), 4 * ROWS):
             past, future, _ = windows.take(which[at : at + 4 * ROWS])
@@ -284,7 +284,7 @@ def _parts(windows: Windows, which: np.ndarray) -> Parts:
     return batches
 
 
-def _example(model: Scorable, windows: Windows, window: np.ndarray) -> Forecasted:
+def _example(model: Scorable, windows: SeriesWindows, window: np.ndarray) -> Forecasted:
     """A window [2] and its forecast, in the units of the data."""
     device = next(model.parameters()).device
     past, future = tensors(windows, window[None], device)

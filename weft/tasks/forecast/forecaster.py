@@ -11,7 +11,7 @@ import torch
 
 from weft.data.future import coming
 from weft.data.periods import shown
-from weft.data.series import Series, Table
+from weft.data.series import SeriesTable, TimeSeries
 from weft.data.windows import Scale, all_filled, covariates, filled, seen_beside
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Forecasted
@@ -29,7 +29,7 @@ LARGEST = 1e30
 class SeriesColumn(NamedTuple):
     """One column of a series to forecast."""
 
-    series: Series
+    series: TimeSeries
     column: int
     name: str
 
@@ -72,10 +72,10 @@ class SeriesForecaster:
         rows = len(array)
         beside = _given("known", self.data.known, known, rows + self.data.horizon)
         others = _given("past", self.data.past, past, rows)
-        series = Series("", np.arange(rows), array[:, None], beside[:rows], others, beside[rows:], "")
+        series = TimeSeries("", np.arange(rows), array[:, None], beside[:rows], others, beside[rows:], "")
         return SeriesColumn(series, 0, name or self.about["names"][0])
 
-    def chosen(self, table: Table, only: Sequence[str] = ()) -> list[SeriesColumn]:
+    def chosen(self, table: SeriesTable, only: Sequence[str] = ()) -> list[SeriesColumn]:
         """The series of a table to forecast.
 
         Args:
@@ -205,13 +205,13 @@ class SeriesForecaster:
             "the end of the table, or give a table of the future (--future FILE)"
         )
 
-    def _seen(self, series: Series, scale: Scale) -> np.ndarray:
+    def _seen(self, series: TimeSeries, scale: Scale) -> np.ndarray:
         """[L, C] the additional columns, scaled as in training."""
         beside = seen_beside(series, self.data.inputs == "all")
         return all_filled(scale.of(beside))[-self.data.lookback :]
 
 
-def check_columns(table: Table, about: Mapping[str, Any]) -> None:
+def check_columns(table: SeriesTable, about: Mapping[str, Any]) -> None:
     """Check that a table has the columns that a model with several inputs reads, in the same order.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from weft.data.series import Columns, Table, read_series
+from weft.data.series import Columns, SeriesTable, read_series
 from weft.errors import ConfigError, DataError
 from weft.tasks.forecast.check import guessed, parts
 from weft.tasks.init import Init, NewRecipe, Option, filled
@@ -139,7 +139,7 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
     )
 
 
-def _measured(table: Table, file: Path, horizon: int, which: Columns) -> _Measured:
+def _measured(table: SeriesTable, file: Path, horizon: int, which: Columns) -> _Measured:
     from weft.tasks.forecast.baseline import lookback_of
     from weft.tasks.forecast.data import SeriesData  # loads torch
 

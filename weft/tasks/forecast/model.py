@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from weft.data.windows import Windows
+from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError
 from weft.nn.forecasters.forecaster import Forecaster, Past
 from weft.nn.forecasters.segments import SegmentForecaster
@@ -205,7 +205,7 @@ class ForecastModel:
 ROWS = 512  # windows per step
 
 
-def tensors(windows: Windows, chosen: np.ndarray, device: torch.device) -> tuple[Past, np.ndarray]:
+def tensors(windows: SeriesWindows, chosen: np.ndarray, device: torch.device) -> tuple[Past, np.ndarray]:
     """The model's inputs for some windows, and their futures [B, H], NaN where missing."""
     past, future, known = windows.take(chosen)
     which = torch.from_numpy(chosen[:, 0].copy())

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from weft.data import calendar
 from weft.data.parquet import as_parquet
-from weft.data.series import TIMES, Table
+from weft.data.series import TIMES, SeriesTable
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Forecasted
 from weft.nn.forecasters.forecaster import Past
@@ -314,7 +314,7 @@ def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str |
     )
 
 
-def _forecast(forecaster: SeriesForecaster, table: Table, name: str) -> Forecasted:
+def _forecast(forecaster: SeriesForecaster, table: SeriesTable, name: str) -> Forecasted:
     """The forecast of a series of a table, or of its last rows if the rows after them cannot be forecast."""
     one = forecaster.chosen(table, [name])[0]
     why = forecaster.why_not(one)

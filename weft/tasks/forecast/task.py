@@ -14,7 +14,7 @@ from torch import nn
 
 from weft.data.batching import ShuffledBatches
 from weft.data.report import Report
-from weft.data.windows import Windows
+from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError, DataError, ShapeError, within
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.heads.head import Loss
@@ -48,7 +48,7 @@ class ForecastTraining(Training):
         windows: of the recipe's series.
     """
 
-    def __init__(self, task: "ForecastTask", windows: Windows) -> None:
+    def __init__(self, task: "ForecastTask", windows: SeriesWindows) -> None:
         self._data = task.data
         self._windows = windows
         self._train = windows.of(PARTS["train"])  # [N, 2]

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from weft.data.images import Labelled, is_clip, read_clip, read_folders, read_picture, stack
+from weft.data.images import LabelledImage, is_clip, read_clip, read_folders, read_picture, stack
 from weft.data.shapes import moving, shapes
 from weft.errors import ConfigError, DataError
 from weft.setting_types import Size
@@ -87,7 +87,7 @@ class ClassData:
         """Whether the recipe has the split."""
         return self.generated is not None or split == "valid" or getattr(self, split) is not None
 
-    def find(self, split: Split) -> list[Labelled]:
+    def find(self, split: Split) -> list[LabelledImage]:
         """The files of a split; empty if it is generated.
 
         Raises:
@@ -137,7 +137,7 @@ class ClassData:
         pixels, seen = shapes(seed, numbers, size)
         return LabelledPictures(pixels, [one.shape for one in seen], names)
 
-    def read(self, found: Sequence[Labelled]) -> LabelledPictures:
+    def read(self, found: Sequence[LabelledImage]) -> LabelledPictures:
         """The pictures or clips of these files."""
         paths = [one.path for one in found]
         remedy = "scale them, for example with data.size: 32, and set data.frames for clips"

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from weft.metrics.calibration import Calibration, calibration
 from weft.metrics.temperature import COLDEST, HOTTEST, heated
-from weft.metrics.threshold import Kept, Threshold, best_f1, kept
+from weft.metrics.threshold import Threshold, ThresholdAnswers, best_f1, kept
 from weft.store import files, jsonfile
 
 FILE = "calibration.json"
@@ -88,7 +88,7 @@ class Confidence(NamedTuple):
     calibration: Calibration
     temperature: float  # of the probabilities
     before: Calibration  # with a temperature of 1
-    kept: list[Kept]  # what is left of the answers if unsure ones are not given
+    kept: list[ThresholdAnswers]  # what is left of the answers if unsure ones are not given
     threshold: tuple[str, Threshold] | None  # of the rarer of two classes
 
     def lines(self, accuracy: float) -> list[str]:

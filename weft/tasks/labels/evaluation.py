@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.metrics.f1 import ClassRow
 from weft.metrics.metric import Score
-from weft.metrics.scored import Scored
+from weft.metrics.scored import ScoreWithBaselines
 from weft.tasks.evaluation import Evaluation
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class ClassEvaluation(Evaluation):
 
     title: str
     outputs: list[str]
-    scores: list[Scored]  # the first one is the accuracy
+    scores: list[ScoreWithBaselines]  # the first one is the accuracy
     rows: list[ClassRow]
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from weft.data.labelled import Labelled
+from weft.data.labelled import LabelledExample
 from weft.data.split import rank
 from weft.errors import ConfigError, DataError
 from weft.tasks.task import Split
@@ -302,7 +302,7 @@ def check_columns(
 
 
 def cut_texts(
-    texts: Sequence[Labelled],
+    texts: Sequence[LabelledExample],
     path: Path,
     *,
     group: str | None,
@@ -379,7 +379,7 @@ def check_enough(count: int, what: str, folds: int, path: Path) -> None:
         )
 
 
-def _cells(texts: Sequence[Labelled], path: Path, column: str, name: str) -> Iterator[tuple[int, str]]:
+def _cells(texts: Sequence[LabelledExample], path: Path, column: str, name: str) -> Iterator[tuple[int, str]]:
     for one in texts:
         cell = one.cells.get(column, "").strip()
         if not cell:

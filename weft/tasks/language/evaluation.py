@@ -16,7 +16,7 @@ import numpy as np
 from weft.errors import DataError
 from weft.figures.records import Bucket
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import Scored, fingerprint
+from weft.metrics.scored import ScoreWithBaselines, fingerprint
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation
@@ -63,7 +63,9 @@ class ProseEvaluation(Evaluation):
     context: str
     vocabulary: str
     outputs: list[str]  # the log-probability of each line in nats, with its end
-    scores: list[Scored]  # perplexity, nats per word, bits a character; then the mixture's perplexity
+    scores: list[
+        ScoreWithBaselines
+    ]  # perplexity, nats per word, bits a character; then the mixture's perplexity
     model: TextLikelihood
     lines: int
     words: int
@@ -174,7 +176,7 @@ def evaluate(
 
 def _scored(
     stream: Stream, own: TextLikelihood, others: list[TextLikelihood], signature: str
-) -> list[Scored]:
+) -> list[ScoreWithBaselines]:
     """Perplexity, nats per word and bits per character, each next to the other models' values."""
     nats = -stream.by_line(own.logp)
     tokens = stream.by_line(np.ones(len(own.logp)))

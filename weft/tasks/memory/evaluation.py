@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import Scored, fingerprint
+from weft.metrics.scored import ScoreWithBaselines, fingerprint
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.memory.data import MemoryData
 from weft.tasks.memory.predictor import Rememberer
@@ -45,7 +45,7 @@ class MemoryEvaluation(Evaluation):
 
     title: str
     outputs: list[str]
-    scores: list[Scored]  # MSE and sums within NEAR; for symbols, accuracy
+    scores: list[ScoreWithBaselines]  # MSE and sums within NEAR; for symbols, accuracy
     places: np.ndarray  # [N, M] see Measured
     values: np.ndarray  # [N, M]
     shows: ClassVar[str] = "score by how long something is remembered"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from weft.metrics.baseline import beside
 from weft.metrics.bootstrap import mean_with_interval
 from weft.metrics.metric import Metric
-from weft.metrics.scored import Scored, as_json, report
+from weft.metrics.scored import ScoreWithBaselines, as_json, report
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.seq2seq.evaluation import COPIED, PairEvaluation
 from weft.wording import plural
@@ -24,7 +24,7 @@ class ManyEvaluation(Evaluation):
 
     title: str  # the number of pairs and the search
     outputs: list[str]  # pair, tab, translation
-    scores: list[Scored]  # the mean BLEU of trained pairs, and every score of every pair
+    scores: list[ScoreWithBaselines]  # the mean BLEU of trained pairs, and every score of every pair
     pairs: Mapping[str, PairEvaluation]  # trained ones first
     unseen: Sequence[str]  # pairs without training data
     wrong: Sequence[str] = ()
@@ -94,7 +94,7 @@ def _after_count(title: str) -> str:
     return re.split(r" pairs?(?: \([^()]*\))?, ", title, maxsplit=1)[-1]
 
 
-def _mean(trained: Sequence[PairEvaluation]) -> Scored:
+def _mean(trained: Sequence[PairEvaluation]) -> ScoreWithBaselines:
     """Mean BLEU of the trained pairs."""
     bleus = [one.scores[0] for one in trained]
     rows = [one.statistics for one in bleus if one.statistics is not None]
@@ -104,5 +104,5 @@ def _mean(trained: Sequence[PairEvaluation]) -> Scored:
         for name in bleus[0].baselines
         if all(name in one.baselines for one in bleus)
     }
-    mean = Scored(mean_with_interval(bleus[0].metric, rows), lowest)
+    mean = ScoreWithBaselines(mean_with_interval(bleus[0].metric, rows), lowest)
     return mean.renamed(f"mean BLEU of the {plural(len(bleus), 'trained pair')}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import nn
 
-from weft.data.joined import Joined
+from weft.data.joined import JoinedStores
 from weft.data.mixture import Mixture
 from weft.data.parallel import complete
 from weft.errors import ConfigError, DataError
@@ -53,7 +53,7 @@ class ManyTraining(Training):
         self,
         data: ManyData,
         vocabulary: Vocabulary,
-        stores: Joined,
+        stores: JoinedStores,
         valid: Mapping[str, tuple[list[str], list[str]]],
     ) -> None:
         self._data = data

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from weft.data.check import check
-from weft.data.joined import Joined
+from weft.data.joined import JoinedStores
 from weft.data.report import Report
 from weft.data.store import TokenStore, content_key
 from weft.errors import CheckpointError, ConfigError, within
@@ -121,7 +121,9 @@ class Multilingual(Task):
                 lowercase=how.lowercase,
             ).save(path)
         vocabulary = load_vocabulary(path)
-        stores = Joined([_stored(self.data, pair, path, vocabulary, progress) for pair in self.data.pairs])
+        stores = JoinedStores(
+            [_stored(self.data, pair, path, vocabulary, progress) for pair in self.data.pairs]
+        )
         valid = {pair: self.data.of(pair).complete("valid") for pair in self.data.pairs}
         return ManyPipeline(self, vocabulary, ManyTraining(self.data, vocabulary, stores, valid))
 

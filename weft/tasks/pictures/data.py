@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from weft.data.captions import Captioned, read_captions
+from weft.data.captions import ImageCaptions, read_captions
 from weft.data.images import read_array, read_picture, stack
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError
@@ -88,7 +88,7 @@ class CaptionData:
         """Whether the recipe has the split."""
         return self.generated is not None or getattr(self, split) is not None
 
-    def find(self, split: Split) -> list[Captioned]:
+    def find(self, split: Split) -> list[ImageCaptions]:
         """The content of a split's file, after checking that every picture exists; empty if generated.
 
         Raises:
@@ -105,7 +105,7 @@ class CaptionData:
             )
         return self.at(self.folder / path, split)
 
-    def at(self, path: Path, split: Split | None = None) -> list[Captioned]:
+    def at(self, path: Path, split: Split | None = None) -> list[ImageCaptions]:
         """The captions of another file; its pictures are in the recipe's folder or next to the file."""
         images = None if self.images is None else self.folder / self.images
         return read_captions(path, images, split=split, language=self.language)
@@ -123,7 +123,7 @@ class CaptionData:
         names = [f"{split}-{number}" for number in range(count)]
         return Captions(pixels, [[one.caption] for one in seen], names, list(range(count)))
 
-    def read(self, found: Sequence[Captioned]) -> Captions:
+    def read(self, found: Sequence[ImageCaptions]) -> Captions:
         """The pictures of a file's captions."""
         paths = [one.path for one in found]
         return Captions(

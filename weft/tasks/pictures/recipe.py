@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
 
-from weft.data.captions import SPLITS, Captioned, read_captions
+from weft.data.captions import SPLITS, ImageCaptions, read_captions
 from weft.data.lines import read_lines
 from weft.errors import ConfigError
 from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option, filled, only, splits
@@ -76,7 +76,7 @@ def _itself(train: Path, split: str) -> Path | None:
     return train if any(any(each in line for each in wanted) for line in read_lines(train)) else None
 
 
-def _side(found: list[Captioned], most: int) -> int | None:
+def _side(found: list[ImageCaptions], most: int) -> int | None:
     if found[0].path.suffix.lower() == ".npy":
         return None
     from weft.tasks.pictures.data import read  # loads torch

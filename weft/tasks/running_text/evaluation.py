@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from weft.metrics.scored import Scored
+from weft.metrics.scored import ScoreWithBaselines
 from weft.tasks.evaluation import Evaluation
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class ContextEvaluation(Evaluation):
 
     title: str
     outputs: Sequence[str]
-    scores: list[Scored]
+    scores: list[ScoreWithBaselines]
     sides: list[Side]
     beside: str  # what Side.words counts
     shows: ClassVar[str] = "nats by length of the context"

@@ -18,10 +18,10 @@ from weft.metrics import baseline
 from weft.metrics.bleu import Bleu
 from weft.metrics.bylength import LengthRow, by_length, table
 from weft.metrics.chrf import Chrf
-from weft.metrics.compared import Compared, of_lines
+from weft.metrics.compared import ComparedOutputs, of_lines
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.meteor import Meteor
-from weft.metrics.scored import Scored, fingerprint, of_rows, scored
+from weft.metrics.scored import ScoreWithBaselines, fingerprint, of_rows, scored
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation, unanswered
@@ -57,12 +57,12 @@ class PairEvaluation(Evaluation):
     title: str  # the data, the search and the number of sources without an answer
     outputs: list[str]  # a line for each pair of the data; empty if the pair is left out
     left_out: int  # pairs with an empty side, which are not translated or scored
-    scores: list[Scored]  # BLEU, chrF, METEOR of the corpus and of sentences, perplexity
+    scores: list[ScoreWithBaselines]  # BLEU, chrF, METEOR of the corpus and of sentences, perplexity
     wrong: list[str]
     lengths: list[LengthRow]  # BLEU by source length
     seconds: float  # of the search
     ratio: float  # words of the outputs divided by words of the references
-    compared: Compared | None
+    compared: ComparedOutputs | None
     terms: Kept | None = None  # of the glossary
     shows: ClassVar[str] = "BLEU by source length"
     length: ClassVar[str] = "words in the source sentence"
@@ -161,7 +161,9 @@ def evaluate(
     )
 
 
-def sentences(corpus: Scored, lowest: Mapping[str, Sequence[str]], references: Sequence[str]) -> Scored:
+def sentences(
+    corpus: ScoreWithBaselines, lowest: Mapping[str, Sequence[str]], references: Sequence[str]
+) -> ScoreWithBaselines:
     """METEOR as the mean over sentences, which most papers report, from the counts of the corpus's."""
     metric = Meteor(average="sentences")
     assert corpus.statistics is not None
@@ -175,7 +177,7 @@ def likelihood(
     sources: Sequence[str],
     references: Sequence[str],
     train: Sequence[str] | None = None,
-) -> Scored:
+) -> ScoreWithBaselines:
     """The perplexity of the references, next to that of token frequencies (from training, if given).
 
     Pairs for which the model has no positions are left out.

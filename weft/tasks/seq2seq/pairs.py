@@ -15,7 +15,7 @@ import numpy as np
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.joined import Joined
+from weft.data.joined import JoinedStores
 from weft.data.mixture import Mixture
 from weft.data.parallel import complete
 from weft.data.shortlist import Shortlist
@@ -125,7 +125,7 @@ class PairTraining(Training):
         self,
         data: PairData,
         known: Vocabularies,
-        store: Joined,
+        store: JoinedStores,
         valid: Pairs,
         scored: Callable[[Validation], Validation],
     ) -> None:
@@ -386,7 +386,7 @@ class PairTask(Task, ABC):
         if not vocabulary_paths(run, self.data)[0].exists():
             learn(self.data, run, progress)
         known, texts = self._known(run), self.data.texts()
-        store = Joined(
+        store = JoinedStores(
             [stored(text, self.data, known.reading, known.target, run, progress) for text in texts]
         )
         if self.decoding.shortlist:

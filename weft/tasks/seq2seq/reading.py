@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from weft.data.joined import Joined
+from weft.data.joined import JoinedStores
 from weft.data.shortlist import Shortlist
 from weft.data.store import EncodedPairs, PairEncoder, TokenStore, content_key
 from weft.errors import CheckpointError, DataError
@@ -317,7 +317,7 @@ def shortlist(known: Vocabularies, data: PairData, progress: Progress) -> Shortl
             f"type `weft evaluate {run} --set shortlist=100` and copy the file ({error})"
         ) from error
     progress(f"making {SHORTLIST} from the training pairs, for decoding.shortlist", 0, None)
-    pairs = Joined([stored(text, data, reading, target, run, progress) for text in texts])
+    pairs = JoinedStores([stored(text, data, reading, target, run, progress) for text in texts])
     found = Shortlist.learn(pairs, *sizes, shared=source is target)
     found.save(path, key)
     return found

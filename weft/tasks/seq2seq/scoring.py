@@ -13,7 +13,7 @@ from weft.data.batching import length_groups
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import Scored, report
+from weft.metrics.scored import ScoreWithBaselines, report
 from weft.models import Generator
 from weft.tasks.each import Failure, each
 from weft.tasks.evaluation import Evaluation
@@ -37,7 +37,7 @@ class GivenScores(Evaluation):
 
     title: str
     outputs: list[str]  # log-probability, tokens, text, with tabs between them; empty if it has no score
-    scores: list[Scored]  # the perplexity per token, without a baseline
+    scores: list[ScoreWithBaselines]  # the perplexity per token, without a baseline
     lines: list[GivenLine]
     left_out: int  # pairs with an empty side
     wrong: list[str]
@@ -144,7 +144,7 @@ def _given(path: Path, count: int, labels: Sequence[str]) -> tuple[list[str], li
     return given, texts
 
 
-def _perplexity(lines: Sequence[GivenLine]) -> Scored:
+def _perplexity(lines: Sequence[GivenLine]) -> ScoreWithBaselines:
     metric = ratio(
         "perplexity", "unit:token with <eos>|given lines", higher_is_better=False, form="perplexity"
     )

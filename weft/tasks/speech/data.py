@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from weft.data.audio import Sound, Spoken, read_spoken, read_wav, resample
+from weft.data.audio import ListedRecording, Sound, read_spoken, read_wav, resample
 from weft.errors import ConfigError, DataError
 from weft.nn.embed.audio import log_mel, mel_filters, normalised
 from weft.tasks.task import Progress, Split
@@ -149,7 +149,7 @@ class SpeechData:
         return len(recording.frames) * self.sound.hop <= self.max_seconds
 
 
-def heard(spoken: Spoken) -> Sound:
+def heard(spoken: ListedRecording) -> Sound:
     """The sound of a line.
 
     Raises:

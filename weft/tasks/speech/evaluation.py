@@ -10,8 +10,8 @@ import numpy as np
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.bylength import LengthRow, by_length
 from weft.metrics.cer import Cer
-from weft.metrics.compared import Compared, of_lines
-from weft.metrics.scored import Scored, scored
+from weft.metrics.compared import ComparedOutputs, of_lines
+from weft.metrics.scored import ScoreWithBaselines, scored
 from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.tasks.evaluation import Evaluation
@@ -36,11 +36,11 @@ class SpeechEvaluation(Evaluation):
     outputs: list[str]
     references: list[str]
     lengths: list[LengthRow]  # WER by words said
-    scores: list[Scored]  # WER, CER, accuracy
+    scores: list[ScoreWithBaselines]  # WER, CER, accuracy
     counts: list[int]  # substitutions, deletions, insertions, words of the references
     hours: float  # of sound
     seconds: float  # of the search
-    compared: Compared | None
+    compared: ComparedOutputs | None
     shows: ClassVar[str] = "WER by words said"
     compares: ClassVar[bool] = True
     length: ClassVar[str] = "words said"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from weft.metrics.compared import Compared, of_lines
+from weft.metrics.compared import ComparedOutputs, of_lines
 from weft.metrics.rouge_n import Rouge
-from weft.metrics.scored import Scored, scored
+from weft.metrics.scored import ScoreWithBaselines, scored
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.seq2seq.evaluation import aligned, counted, scorable, written
 from weft.tasks.seq2seq.translator import Translator
@@ -47,12 +47,12 @@ class SummaryEvaluation(Evaluation):
     title: str
     outputs: list[str]  # a line for each text of the data; empty if the pair is left out
     left_out: int  # pairs with an empty side, which no score counts
-    scores: list[Scored]  # ROUGE-1, -2, -L
+    scores: list[ScoreWithBaselines]  # ROUGE-1, -2, -L
     wrong: list[str]
     words: tuple[float, float, float]  # mean length of sources, references and outputs
     copied: float  # share of the outputs' words that occur in their source
     seconds: float
-    compared: Compared | None
+    compared: ComparedOutputs | None
     shows: ClassVar[str] = "scores, intervals and baselines"
     compares: ClassVar[bool] = True
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.data.conllu import Column, Sentence, grouped, read_sentences
+from weft.data.conllu import Column, ConlluSentence, grouped, read_sentences
 from weft.errors import ConfigError, DataError
 from weft.tasks.labels.splits import check_columns, check_enough, check_parts, cut, said
 from weft.tasks.task import Split
@@ -93,7 +93,7 @@ class TagData:
         """
         next(read_sentences(self.file(split), column=self.column), None)
 
-    def sentences(self, split: Split) -> Iterator[Sentence]:
+    def sentences(self, split: Split) -> Iterator[ConlluSentence]:
         """The sentences of a split, each with its tags.
 
         Raises:
@@ -118,7 +118,7 @@ class TagData:
         held = {"train": self.folds + self.hold_out, "valid": self.hold_out, "test": self.folds}
         return held[split] > 0
 
-    def at(self, path: Path) -> Iterator[Sentence]:
+    def at(self, path: Path) -> Iterator[ConlluSentence]:
         """The sentences of another file that have words, each with its tags."""
         empty = True
         for sentence in read_sentences(path, column=self.column):

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from weft.data.conllu import Column, Sentence
+from weft.data.conllu import Column, ConlluSentence
 from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import by_class, macro_f1, table
-from weft.metrics.scored import Scored, scored
+from weft.metrics.scored import ScoreWithBaselines, scored
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
 from weft.tasks.evaluation import unanswered
@@ -72,11 +72,11 @@ class TagEvaluation(ClassEvaluation):
 
 def evaluate(
     tagger: WordTagger,
-    sentences: Sequence[Sentence],
+    sentences: Sequence[ConlluSentence],
     *,
     title: str,
     column: Column,
-    train: Sequence[Sentence] | None = None,
+    train: Sequence[ConlluSentence] | None = None,
 ) -> TagEvaluation:
     """Tag and score; the words of a sentence that the model cannot read count as wrong, and it is named.
 
@@ -126,10 +126,10 @@ def evaluate(
 
 def _scores(
     lexicon: Lexicon,
-    sentences: Sequence[Sentence],
+    sentences: Sequence[ConlluSentence],
     answers: Sequence[Sequence[str]],
-    train: Sequence[Sentence] | None,
-) -> list[Scored]:
+    train: Sequence[ConlluSentence] | None,
+) -> list[ScoreWithBaselines]:
     """Accuracy, also on words that training never saw, and macro F1, beside the baseline."""
     references = [sentence.tags or [] for sentence in sentences]
     forms = [sentence.forms for sentence in sentences]
@@ -154,7 +154,7 @@ def _scored(
     references: Sequence[Sequence[str]],
     guessed: Mapping[str, Sequence[Sequence[str]]],
     chosen: Sequence[Sequence[bool]] | None = None,
-) -> Scored:
+) -> ScoreWithBaselines:
     """The accuracy on all words, or on the chosen ones."""
     lowest = {name: _lines(rows, chosen) for name, rows in guessed.items()}
     return scored(TagAccuracy(), _lines(answers, chosen), _lines(references, chosen), baselines=lowest)

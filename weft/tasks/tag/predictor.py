@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.data.batching import length_groups
-from weft.data.conllu import Column, Sentence, each_sentence
+from weft.data.conllu import Column, ConlluSentence, each_sentence
 from weft.errors import DataError
 from weft.models import Predictor
 from weft.nn.embed.contextual import Twice
@@ -63,7 +63,7 @@ class TagAnswer(Answer):
         tagged: the tags.
     """
 
-    def __init__(self, sentence: Sentence, column: Column, tagged: SentenceTags) -> None:
+    def __init__(self, sentence: ConlluSentence, column: Column, tagged: SentenceTags) -> None:
         self._sentence = sentence
         self._column = column
         self._tagged = tagged
@@ -87,7 +87,7 @@ class TagAnswer(Answer):
 class UntaggedSentence(Unanswered):
     """A sentence without tags: each word keeps its line, with _ for its tag."""
 
-    def __init__(self, wrong: str, sentence: Sentence, column: Column) -> None:
+    def __init__(self, wrong: str, sentence: ConlluSentence, column: Column) -> None:
         super().__init__(wrong)
         self._lines = sentence.tagged(["_"] * len(sentence.forms), column)
 
@@ -95,7 +95,7 @@ class UntaggedSentence(Unanswered):
         return "\n".join(self._lines) + "\n"
 
 
-class WordTagger(predictor.Predictor[Sentence]):
+class WordTagger(predictor.Predictor[ConlluSentence]):
     """Tags sentences with a model and its lexicon.
 
     Args:
@@ -124,25 +124,25 @@ class WordTagger(predictor.Predictor[Sentence]):
         self._column = column
         self._probs = probs
 
-    def parse(self, raw: Raw, place: Place) -> Sentence:
+    def parse(self, raw: Raw, place: Place) -> ConlluSentence:
         """Words with spaces between them."""
         words = str(raw).split()
-        return Sentence(words, place.line, list(range(len(words))), words, None)
+        return ConlluSentence(words, place.line, list(range(len(words))), words, None)
 
-    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[Sentence]]:
+    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[ConlluSentence]]:
         """CoNLL-U; a word on each line; or a sentence on each line."""
         name = predictor.name_of(source)
         for one in each_sentence(source, column=self._column):
             place = Place(name, (one.line or 0) if isinstance(one, DataError) else one.first)
             yield self.given(one, place) if isinstance(one, DataError) else Given(place, one)
 
-    def answers(self, inputs: Sequence[Sentence]) -> Iterator[Answer]:
+    def answers(self, inputs: Sequence[ConlluSentence]) -> Iterator[Answer]:
         found = self.tag([one.forms for one in inputs], probs=self._probs)
         for sentence, tagged in zip(inputs, found, strict=True):
             yield TagAnswer(sentence, self._column, tagged)
 
-    def unanswered(self, given: Given[Sentence], why: Failure) -> Answer:
-        if isinstance(given.value, Sentence):
+    def unanswered(self, given: Given[ConlluSentence], why: Failure) -> Answer:
+        if isinstance(given.value, ConlluSentence):
             return UntaggedSentence(given.place.why(why), given.value, self._column)
         return super().unanswered(given, why)
 

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.conllu import Sentence
+from weft.data.conllu import ConlluSentence
 from weft.data.report import Report
 from weft.data.vectors import read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError
@@ -54,7 +54,11 @@ class TagTraining(Training):
     """
 
     def __init__(
-        self, data: TagData, lexicon: Lexicon, train: Sequence[Sentence], valid: Sequence[Sentence]
+        self,
+        data: TagData,
+        lexicon: Lexicon,
+        train: Sequence[ConlluSentence],
+        valid: Sequence[ConlluSentence],
     ) -> None:
         self._data = data
         self._lexicon = lexicon
@@ -106,7 +110,7 @@ class TagTraining(Training):
         ]
         return Validation(scores, samples, notes=first(wrong))
 
-    def _mean_loss(self, model: Predictor, sentences: Sequence[Sentence]) -> float:
+    def _mean_loss(self, model: Predictor, sentences: Sequence[ConlluSentence]) -> float:
         """Nats a word, over the words whose tag is known."""
         known = [one for one in sentences if -1 not in self._lexicon.encode(one.tags or [])]
         known.sort(key=lambda one: len(one.forms))
