@@ -38,6 +38,10 @@ settings.register_profile(
 settings.load_profile("weft")
 torch.set_num_threads(1)
 
+# Before Triton's kernels are imported: without a GPU they run in its interpreter.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 
 @pytest.fixture(autouse=True)
 def _same_numbers() -> None:

@@ -15,6 +15,7 @@ from tests.attacks.bombs import HUGE
 from tests.attacks.jail import Jail, listing, refused
 from tests.commands import corpus, labelled
 from tests.commands.prose import make as make_prose
+from tests.slow import leading
 
 
 @pytest.fixture(scope="module")
@@ -25,21 +26,21 @@ def jail() -> Iterator[Jail]:
 
 
 TEXTS = {
-    "an endless line in gzip": ("gz", b"\0", 2**28, r"a line longer than 16 MiB|NUL"),
-    "an endless line in xz": ("xz", b"a", 2**28, r"a line longer than 16 MiB"),
+    "a line of 50 MB": ("gz", b"word ", 50_000_000, r"a line longer than 16 MiB"),
     "an endless line in zstandard": (
         "zst",
         b"a",
         2**32,
         r"a line longer than 16 MiB|unpacks to more than 300",
     ),
-    "a line of 50 MB": ("gz", b"word ", 50_000_000, r"a line longer than 16 MiB"),
+    "an endless line in gzip": ("gz", b"\0", 2**28, r"a line longer than 16 MiB|NUL"),
+    "an endless line in xz": ("xz", b"a", 2**28, r"a line longer than 16 MiB"),
     "empty lines without end in zstandard": ("zst", b"\n", 2**28, r"unpacks to more than 300 times its size"),
     "empty lines without end in gzip": ("gz", b"\n", 2**28, r"unpacks to more than 300 times its size"),
 }
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", leading(TEXTS, 2))
 def test_text_that_unpacks_to_far_more(jail: Jail, tmp_path: Path, name: str) -> None:
     pack, line, size, sentence = TEXTS[name]
     recipe = make_prose(tmp_path / "toy")
@@ -73,7 +74,7 @@ WAVS = {
 }
 
 
-@pytest.mark.parametrize("name", WAVS)
+@pytest.mark.parametrize("name", leading(WAVS, 2))
 def test_recordings_that_promise(jail: Jail, tmp_path: Path, name: str) -> None:
     data, sentence = WAVS[name]
     recipe = toys.songs(tmp_path / "toy")
@@ -97,7 +98,7 @@ PICTURES = {
 }
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", leading(PICTURES, 4))
 def test_pictures_that_become_more(
     jail: Jail, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -130,7 +131,7 @@ VECTORS = {
 }
 
 
-@pytest.mark.parametrize("name", VECTORS)
+@pytest.mark.parametrize("name", leading(VECTORS, 2))
 def test_vectors_that_promise(jail: Jail, tmp_path: Path, name: str) -> None:
     ending, data, sentence = VECTORS[name]
     recipe = labelled.make_sentences(tmp_path / "toy")
@@ -158,7 +159,7 @@ ARPAS = {
 }
 
 
-@pytest.mark.parametrize("name", ARPAS)
+@pytest.mark.parametrize("name", leading(ARPAS, 2))
 def test_models_of_n_grams_that_promise(jail: Jail, tmp_path: Path, name: str) -> None:
     text, sentence = ARPAS[name]
     (tmp_path / "x.arpa").write_text(text)
@@ -181,7 +182,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", leading(TABLES, 2))
 def test_tables_of_series(jail: Jail, tmp_path: Path, name: str) -> None:
     data, sentence = TABLES[name]
     recipe = toys.series(tmp_path / "toy")
@@ -189,6 +190,7 @@ def test_tables_of_series(jail: Jail, tmp_path: Path, name: str) -> None:
     trained(jail, tmp_path, recipe, sentence, "training.max_updates=1")
 
 
+@pytest.mark.slow
 def test_a_parquet_file_of_thirty_million_equal_rows(jail: Jail, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     import pyarrow
@@ -221,7 +223,7 @@ ARCHIVES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", ARCHIVES)
+@pytest.mark.parametrize("name", leading(ARCHIVES, 1))
 def test_archives_by_the_name_of_text(jail: Jail, tmp_path: Path, name: str) -> None:
     recipe = corpus.make(tmp_path / "toy")
     (tmp_path / "toy" / "train.yy").unlink()
@@ -238,7 +240,7 @@ RECIPES = {
 }
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", leading(RECIPES, 3))
 def test_recipes_that_ask_for_everything(jail: Jail, tmp_path: Path, name: str) -> None:
     trained(
         jail,

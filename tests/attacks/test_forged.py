@@ -16,6 +16,7 @@ from tests.attacks import forged
 from tests.attacks.forged import VALUES, Forgery
 from tests.attacks.jail import Jail
 from tests.commands.shell import weft
+from tests.slow import leading
 from tests.tasks.every import KINDS
 from weft.errors import CheckpointError
 from weft.train.checkpoints import Checkpoints
@@ -91,12 +92,13 @@ def attacked(jail: Jail, original: Path, forgery: Forgery, commands: list[list[o
     return wrong
 
 
-def test_a_choice_of_forgeries_is_answered_or_refused(jail: Jail, tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", leading([12, 2]))
+def test_a_choice_of_forgeries_is_answered_or_refused(jail: Jail, tmp_path: Path, every: int) -> None:
     run, again = trained(tmp_path, "translate")
-    every = [one for name in files_of(run) for one in forged.forgeries(run, name)]
+    all_ = [one for name in files_of(run) for one in forged.forgeries(run, name)]
     kinds = len(VALUES) + len(forged.RAW)
-    chosen = every[:: 2 * kinds + 7]  # a different value at every second place
-    assert len({one.what for one in chosen}) > kinds / 2 and len(chosen) > 50
+    chosen = all_[:: every * kinds + 7]  # a different value at every second or twelfth place
+    assert len({one.what for one in chosen}) > kinds / every and len(chosen) > 100 / every
     wrong = []
     for one in chosen:
         wrong += attacked(jail, run, one, uses("translate", tmp_path / "forged", one.file, again)[-1:])
@@ -131,7 +133,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", leading(WRONG, 3))
 def test_a_forged_position_is_refused_with_file_place_and_value(
     translator: tuple[Path, list[object]], tmp_path: Path, name: str
 ) -> None:
@@ -222,7 +224,7 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("change", SIZES)
+@pytest.mark.parametrize("change", leading(SIZES, 4))
 def test_sizes_that_no_model_can_have_are_refused(
     jail: Jail, translator: tuple[Path, list[object]], tmp_path: Path, change: str
 ) -> None:

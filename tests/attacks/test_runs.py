@@ -17,6 +17,7 @@ from tests.attacks.jail import Jail, refused
 from tests.commands import corpus, labelled
 from tests.commands.shell import weft
 from tests.fuzz.samples import GPT2, gpt2
+from tests.slow import leading, slow
 from tests.text.forged import forged, replace, split
 from weft.text.imported import KEY
 
@@ -94,8 +95,19 @@ HARMS = {
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links and pipes of POSIX")
-@pytest.mark.parametrize("name", HARMS)
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        *(("show", name) for name in HARMS),
+        *((command, "a log that leads out") for command in COMMANDS if command != "show"),
+        *slow(
+            (command, name)
+            for command in COMMANDS
+            for name in HARMS
+            if command != "show" and name != "a log that leads out"
+        ),
+    ],
+)
 def test_a_run_that_leads_elsewhere(jail: Jail, run: Path, command: str, name: str) -> None:
     harm, sentence = HARMS[name]
     if command == "train" and name in ("weights that lead out", "a huge recipe"):
@@ -117,7 +129,7 @@ FILES: dict[str, tuple[Callable[[Path], Path], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", leading(FILES, 1))
 def test_what_stands_beside_the_model(jail: Jail, tmp_path: Path, name: str) -> None:
     make, sentence = FILES[name]
     run = trained(tmp_path, make)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from weft.data.calendar import after, grid, infer, season_of
@@ -35,6 +34,8 @@ def write(path: Path, times: list[str], values: list[object] | None = None) -> P
     ],
 )  # fmt: skip
 def test_a_series_is_continued_as_pandas_continues_it_with_and_without_holes(alias: str, season: int) -> None:
+    import pandas as pd
+
     whole = np.asarray(pd.date_range("2019-02-11", periods=61, freq=alias), "datetime64[s]")
     past, future = whole[:53], whole[53:]
     for times in (past, np.delete(past, [7, 8, 23, 41])):
@@ -59,6 +60,8 @@ def test_quarters_in_a_file_are_followed_by_quarters(tmp_path: Path) -> None:
 
 
 def test_business_days_have_no_weekend_and_a_holiday_is_a_hole(tmp_path: Path) -> None:
+    import pandas as pd
+
     times = days(np.asarray(pd.bdate_range("2024-04-24", "2024-05-17"), "datetime64[s]"))
     times.remove("2024-05-01")
     table = read_series(write(tmp_path / "x.csv", times))
@@ -139,6 +142,8 @@ def test_what_is_no_time(text: str) -> None:
 
 
 def test_offsets_stay_as_written_and_summer_time_becomes_utc(tmp_path: Path) -> None:
+    import pandas as pd
+
     one = read_series(write(tmp_path / "x.csv", [f"2024-01-01T0{hour}:00:00+02:00" for hour in range(4)]))
     assert one.zone == "+02:00" and str(one.series[0].times[0]) == "2024-01-01T00:00:00"
     zoned = pd.date_range("2024-03-30 20:00", periods=9, freq="h", tz="Europe/Zagreb")

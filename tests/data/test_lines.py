@@ -14,6 +14,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weft.data import files
 from weft.data import lines as module
 from weft.data.lines import blocks, read_lines
 from weft.errors import DataError
@@ -181,3 +182,15 @@ def test_standard_input_lines_are_counted_right() -> None:
     assert done.stdout == b"5\n"
     done = subprocess.run([sys.executable, "-c", code], input=b"a\n\xff\n", capture_output=True, check=False)
     assert b"DataError: <stdin>:2: not UTF-8" in done.stderr
+
+
+@pytest.mark.parametrize("end", [".gz", ".xz", ".zst"])
+def test_what_unpacks_to_far_more_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    path = tmp_path / f"x{end}"
+    path.write_bytes(PACK[end](b"a line\n" * 300_000))
+    assert len(list(read_lines(path))) == 300_000  # small files may
+    monkeypatch.setattr(files, "FREE_BYTES", 2**20)
+    with pytest.raises(DataError, match=r"unpacks to more than 300 times its size"):
+        list(read_lines(path))

@@ -5,8 +5,6 @@ import random
 from collections import Counter
 
 import pytest
-from nltk.stem.porter import PorterStemmer
-from nltk.translate.meteor_score import single_meteor_score
 
 from weft.errors import ConfigError
 from weft.metrics.align import align, chunks
@@ -36,6 +34,8 @@ def balanced_pair(seed: int) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize("settings", [{}, {"alpha": 0.81, "beta": 0.83, "gamma": 0.28}])
 def test_exact_stage_equals_nltk(settings):
+    from nltk.translate.meteor_score import single_meteor_score
+
     for seed in range(200):
         ours, theirs = balanced_pair(seed)
         want = single_meteor_score(theirs, ours, stemmer=NoStemmer(), wordnet=NoSynonyms(), **settings)
@@ -44,6 +44,9 @@ def test_exact_stage_equals_nltk(settings):
 
 
 def test_stem_stage_equals_nltk_with_its_porter_stemmer():
+    from nltk.stem.porter import PorterStemmer
+    from nltk.translate.meteor_score import single_meteor_score
+
     endings = {"walked": "walking", "cat": "cats", "ran": "run"}
     for seed in range(200):
         generator = random.Random(seed)

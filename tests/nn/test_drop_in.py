@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 import weft
 from tests.laws.members import close, normal
+from tests.slow import slow
 from weft import tree
 from weft.errors import WeftError
 from weft.nn import ragged
@@ -75,8 +76,7 @@ def same(theirs: list[Tensor], ours: list[Tensor], dtype: torch.dtype = torch.fl
 
 @every_kind
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("bidirectional", [False, True], ids=["one", "both"])
-@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize(("layers", "bidirectional"), [(3, True), *slow([(1, False), (1, True), (3, False)])])
 def test_same_numbers_and_gradients(kind: str, dtype: torch.dtype, bidirectional: bool, layers: int) -> None:
     for bias, first, stated in ((True, True, True), (True, False, False), (False, False, True)):
         settings = {"num_layers": layers, "bidirectional": bidirectional, "bias": bias, "batch_first": first}

@@ -19,6 +19,7 @@ from tests.search.steps import (
     same,
     start,
 )
+from tests.slow import leading
 from weft.errors import ConfigError
 from weft.search import rules
 from weft.search.beam import beam
@@ -108,7 +109,7 @@ def holds(tokens: Sequence[int], words: Sequence[Sequence[int]]) -> bool:
 @pytest.mark.parametrize(
     "words", [[[1]], [[0, 1]], [[1], [0]], [[1, 1], [0]], [[0], [0]], [[1, 0], [1]]], ids=str
 )
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("seed", leading([2, 3]))
 def test_a_wide_grid_is_brute_force_over_what_holds_the_words(words: list[list[int]], seed: int) -> None:
     table = random_table(SOURCES, LIMIT, VOCABULARY, seed)
     limits = torch.tensor([LIMIT, 1 + sum(map(len, words)), LIMIT - 1])

@@ -8,6 +8,7 @@ import torch
 
 from tests.nn.ways import COMPILED
 from tests.search.models import EOS, SOURCES, WORDS, found, generator, same
+from tests.slow import leading, slow
 from weft import native
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
@@ -62,8 +63,14 @@ def drawn(kind: str, plain: bool, **how: Any) -> tuple[Hypotheses, float]:
 
 
 @pytest.mark.parametrize("way", COMPILED)
-@pytest.mark.parametrize("narrowed", NARROWED)
-@pytest.mark.parametrize("kind", ["transformer", "hybrid", "recurrent"])
+@pytest.mark.parametrize(
+    ("kind", "narrowed"),
+    [
+        *(("transformer", narrowed) for narrowed in NARROWED),
+        *((kind, "both") for kind in ("hybrid", "recurrent")),
+        *slow((kind, other) for kind in ("hybrid", "recurrent") for other in NARROWED if other != "both"),
+    ],
+)
 def test_a_sample_by_compiled_code_is_the_plain_one(
     kind: str, narrowed: str, way: Any, counted: list[bool]
 ) -> None:
@@ -106,7 +113,7 @@ def test_a_source_s_first_tokens_have_the_model_s_probabilities() -> None:
 
 
 @pytest.mark.parametrize("way", COMPILED)
-@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("size", leading([2, 1, 3]))
 @pytest.mark.parametrize("kind", ["transformer", "recurrent"])
 def test_no_n_gram_is_repeated_by_compiled_code(kind: str, size: int, way: Any, counted: list[bool]) -> None:
     model = generator(kind)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.slow import slow
 from tests.text.forged import forged, replace, split
 from weft.errors import CheckpointError, DataError
 from weft.text import bounds
@@ -74,7 +75,11 @@ CATASTROPHIC = [
 
 @pytest.mark.parametrize(
     ("pattern", "place"),
-    [*((one, "pre_tokenizer") for one in CATASTROPHIC), (r"(a+)+$", "normalizer"), (r"(a+)+$", "decoder")],
+    [
+        (CATASTROPHIC[0], "pre_tokenizer"),
+        (CATASTROPHIC[0], "decoder"),
+        *slow([*((one, "pre_tokenizer") for one in CATASTROPHIC[1:]), (CATASTROPHIC[0], "normalizer")]),
+    ],
 )
 def test_patterns_that_explode_are_refused_when_a_tokenizer_is_read(
     pattern: str, place: str, tmp_path: Path
