@@ -3,9 +3,9 @@
 from weft.inspect.inspection import inspected_of, views_of
 from weft.inspect.views.view import View
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 
 
-def looked_at(opened: LoadedRun, text: str | None = None) -> tuple[Inspected, dict[str, View]]:
+def looked_at(opened: LoadedRun, text: str | None = None) -> tuple[Inspection, dict[str, View]]:
     subject = inspected_of(opened, text)
     return subject, {view.title: view for view in views_of(opened, subject)}

@@ -15,18 +15,18 @@ from weft.inspect.views.picture import PictureView, lit, strip
 from weft.inspect.views.view import View
 from weft.run import LoadedRun
 from weft.tasks.caption.predictor import Captioner
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 from weft.tasks.seq2seq.inspection import plain_beam
 
 
 @pytest.fixture
-def captioned(runs: Callable[[str], LoadedRun]) -> tuple[LoadedRun, Inspected, dict[str, View]]:
+def captioned(runs: Callable[[str], LoadedRun]) -> tuple[LoadedRun, Inspection, dict[str, View]]:
     opened = runs("caption")
     return opened, *looked_at(opened)
 
 
 def test_a_caption_is_the_one_that_predict_gives_and_looks_where_the_model_looked(
-    captioned: tuple[LoadedRun, Inspected, dict[str, View]],
+    captioned: tuple[LoadedRun, Inspection, dict[str, View]],
 ) -> None:
     opened, subject, views = captioned
     captioner = opened.pipeline.predictor(opened.model)

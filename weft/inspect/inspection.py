@@ -17,13 +17,13 @@ from weft.inspect.page.html import PageHead, page
 from weft.inspect.views.view import View
 from weft.run import LoadedRun
 from weft.store import files, jsonfile
-from weft.tasks.inspection import LONGEST, Examples, Inspected
+from weft.tasks.inspection import LONGEST, Examples, Inspection
 from weft.version import __version__
 
 Format = Literal["svg", "png", "csv", "json"]
 
 
-def inspected_of(opened: LoadedRun, text: str | None, options: Mapping[str, Any] = {}) -> Inspected:
+def inspected_of(opened: LoadedRun, text: str | None, options: Mapping[str, Any] = {}) -> Inspection:
     """Run the model on a text, or on an example of the run if it is None.
 
     Args:
@@ -64,7 +64,7 @@ def kinds() -> dict[str, type[View]]:
 
 
 def views_of(
-    opened: LoadedRun, inspected: Inspected, only: Collection[str] = (), more: Sequence[type[View]] = ()
+    opened: LoadedRun, inspected: Inspection, only: Collection[str] = (), more: Sequence[type[View]] = ()
 ) -> list[View]:
     """Every view that applies, in the order of the page.
 
@@ -80,7 +80,7 @@ def views_of(
     return [view for view in found if view is not None]
 
 
-def page_of(opened: LoadedRun, inspected: Inspected, views: Sequence[View]) -> str:
+def page_of(opened: LoadedRun, inspected: Inspection, views: Sequence[View]) -> str:
     """The page as HTML."""
     parameters = sum(parameter.numel() for parameter in opened.model.parameters())
     facts = [

@@ -45,7 +45,7 @@ Score = Callable[[Sequence[str]], tuple[str, float]]
 """From answers to the name and the value of a score."""
 
 
-class Exported(NamedTuple):
+class ModelExport(NamedTuple):
     """A model as graphs, and how to use them.
 
     Args:

@@ -1,6 +1,6 @@
 """What a task shows of one input: the model's output, and everything that the views draw.
 
-A task fills `Inspected` in `Pipeline.inspected`; fields that do not apply stay empty. `Around` has words in
+A task fills `Inspection` in `Pipeline.inspected`; fields that do not apply stay empty. `WordsAround` has words in
 other sentences of the validation data, because the neighbours of a vector in context are words in their
 sentences.
 Read next: ../inspect/views/view.py, which draws from it.
@@ -34,7 +34,7 @@ Words = tuple[list[str], np.ndarray]
 """The pieces of a sentence and their vectors [S, D] in it."""
 
 
-class Around(NamedTuple):
+class WordsAround(NamedTuple):
     """Words in their sentences."""
 
     words: list[str]  # [N] pieces
@@ -43,7 +43,7 @@ class Around(NamedTuple):
     vectors: np.ndarray  # [N, D]
 
 
-def around(some: Iterable[str], context: Callable[[str], Words | None]) -> Around | None:
+def around(some: Iterable[str], context: Callable[[str], Words | None]) -> WordsAround | None:
     """The vectors of all words of some sentences; None if there are none.
 
     Args:
@@ -57,7 +57,7 @@ def around(some: Iterable[str], context: Callable[[str], Words | None]) -> Aroun
     return gathered((sentence, context(sentence)) for sentence in some)
 
 
-def gathered(read: Iterable[tuple[str, Words | None]]) -> Around | None:
+def gathered(read: Iterable[tuple[str, Words | None]]) -> WordsAround | None:
     """The same for sentences that have been read before, for example in a batch."""
     words: list[str] = []
     where: list[int] = []
@@ -71,7 +71,7 @@ def gathered(read: Iterable[tuple[str, Words | None]]) -> Around | None:
         where += [len(said)] * len(pieces)
         said.append(sentence)
         vectors.append(states)
-    return Around(words, where, said, np.concatenate(vectors)) if vectors else None
+    return WordsAround(words, where, said, np.concatenate(vectors)) if vectors else None
 
 
 def sentences(read: Callable[[], Iterable[str]], count: int = SENTENCES) -> list[str]:
@@ -137,10 +137,10 @@ class ShownVectors(NamedTuple):
     chosen: list[int]  # rows of the input's pieces
     pieces: list[str]
     context: np.ndarray | None  # [S, D] the encoder's states
-    around: Around | None = None  # words in other sentences, in the same form
+    around: WordsAround | None = None  # words in other sentences, in the same form
 
 
-class Pictured(NamedTuple):
+class PictureWeights(NamedTuple):
     """A picture that was read or drawn, with the weights of its places."""
 
     pixels: np.ndarray  # [height, width, 3] uint8, or the frames of a clip [time, height, width, 3]
@@ -152,7 +152,7 @@ class Pictured(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inspected:
+class Inspection:
     """One input and the model's output; fields that do not apply to a task stay empty.
 
     Args:
@@ -185,7 +185,7 @@ class Inspected:
     vectors: ShownVectors | None = None
     weights: tuple[list[str], np.ndarray, str] | None = None
     forecast: Forecasted | None = None
-    picture: Pictured | None = None
+    picture: PictureWeights | None = None
     heard: Heard | None = None
     copied: np.ndarray | None = None
 
@@ -312,7 +312,7 @@ def places(grid: Sequence[int]) -> list[str]:
 
 def pictured(
     picture: np.ndarray, pieces: Sequence[str], looks: Sequence[AttentionMap], grid: Sequence[int], what: str
-) -> Pictured:
+) -> PictureWeights:
     """A picture with the attention of each piece.
 
     Args:
@@ -327,4 +327,4 @@ def pictured(
         picture = np.full((*wide, 3), 255, np.uint8)
     rows = looks[0].weights if looks else np.zeros((0, 1))
     over = [(piece, row.reshape(wide)) for piece, row in zip(pieces, rows, strict=False)]
-    return Pictured(picture, over, what)
+    return PictureWeights(picture, over, what)

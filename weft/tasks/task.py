@@ -19,8 +19,8 @@ from weft.errors import ConfigError
 from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.exported import Exported
-from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.exported import ModelExport
+from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.predictor import Predictor
 from weft.tasks.space import Recipe, Space, usual
 from weft.tasks.validation import Validation
@@ -233,14 +233,14 @@ class Pipeline(ABC):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         """What `weft inspect` shows of one input; heavy imports belong inside.
 
         If `text` is None, the input is one of `examples`, from the run's validation data.
         """
-        return Inspected(text="" if text is None else checked(text), answer="")
+        return Inspection(text="" if text is None else checked(text), answer="")
 
-    def exported(self, model: nn.Module) -> Exported | None:
+    def exported(self, model: nn.Module) -> ModelExport | None:
         """The model as graphs that other programs run; None if the task has none.
 
         Raises:

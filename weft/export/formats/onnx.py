@@ -14,7 +14,7 @@ from weft.export.format import Format, Options
 from weft.export.programs import assemble
 from weft.run import LoadedRun
 from weft.store import files
-from weft.tasks.exported import Exported
+from weft.tasks.exported import ModelExport
 from weft.tasks.predictor import Answer, Place
 
 COMPARED = 20
@@ -79,7 +79,7 @@ class Onnx(Format):
         return [f"next: python {shlex.quote(str(output / PROGRAM))} < FILE"]
 
 
-def compared(opened: LoadedRun, form: Exported, folder: Path) -> str:
+def compared(opened: LoadedRun, form: ModelExport, folder: Path) -> str:
     """Answer a few inputs with the program and with Weft; a line that says how many answers are equal.
 
     Raises:
@@ -103,7 +103,7 @@ def compared(opened: LoadedRun, form: Exported, folder: Path) -> str:
     return f"answers equal to Weft's: {equal} of {len(ours)}"
 
 
-def beside(form: Exported, whole: Model, small: Model, before: int, after: int) -> list[str]:
+def beside(form: ModelExport, whole: Model, small: Model, before: int, after: int) -> list[str]:
     """Size, speed and score of 8-bit weights beside float32."""
     inputs, score = form.scored() if form.scored is not None else (form.examples(TIMED), None)
     seconds = {whole: list[float](), small: list[float]()}

@@ -24,7 +24,7 @@ from weft.metrics.bylength import LengthRow
 from weft.metrics.scored import as_json
 from weft.run import LoadedRun
 from weft.store import files, jsonfile
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 
 VERSION = 4
 """Version of the stored facts; older ones are measured again."""
@@ -79,7 +79,7 @@ def measured(opened: LoadedRun, name: str, kept: Path, text: str | None) -> RunF
     return found
 
 
-def saved_bytes(opened: LoadedRun, subject: Inspected) -> int | None:
+def saved_bytes(opened: LoadedRun, subject: Inspection) -> int | None:
     """Bytes that autograd stores for the loss of one example, without parameters."""
     if subject.batch is None:
         return None

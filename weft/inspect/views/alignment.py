@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import LoadedRun
-from weft.tasks.inspection import Hypothesis, Inspected
+from weft.tasks.inspection import Hypothesis, Inspection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,7 +59,7 @@ class AlignmentView(View):
         self.column, self.row = column, row
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "AlignmentView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "AlignmentView | None":
         """The view, if any hypothesis has attention."""
         attended = [one for one in subject.hypotheses if one.looks]
         if not attended:

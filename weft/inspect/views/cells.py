@@ -19,7 +19,7 @@ from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.probe import probe
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,7 +63,7 @@ def steps_of(run: RecordedRun) -> int:
     return sum(call.x.shape[1] for call in run.calls)
 
 
-def labels_of(run: CellPlace, steps: int, subject: Inspected) -> list[str]:
+def labels_of(run: CellPlace, steps: int, subject: Inspection) -> list[str]:
     """The labels of the positions that a cell read, in order."""
     sides = [subject.source, subject.target]
     if "decoder" in run.name:
@@ -105,7 +105,7 @@ class CellsView(View):
         self.layers = layers
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "CellsView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "CellsView | None":
         """The view, if the model has recurrent cells."""
         if subject.batch is None:
             return None

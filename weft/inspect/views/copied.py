@@ -7,7 +7,7 @@ import numpy as np
 
 from weft.inspect.views.view import Block, View, said
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +31,7 @@ class CopiedView(View):
         self.pieces, self.shares, self.text = pieces, shares, text
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "CopiedView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "CopiedView | None":
         """The view, if the model can copy."""
         if subject.copied is None:
             return None

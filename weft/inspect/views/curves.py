@@ -12,7 +12,7 @@ from weft.diagnose.recorded import places, titles_of
 from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, series
 from weft.run import LoadedRun
 from weft.store import jsonfile
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +62,7 @@ class CurvesView(View):
         self.charts = charts
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "CurvesView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "CurvesView | None":
         """The view, if the run logged anything."""
         events, titles = read(opened.path / "metrics.jsonl"), titles_of(places(opened.model))
         charts = charts_of(events, unit=opened.task.loss_unit, titles=titles)

@@ -9,7 +9,7 @@ from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected, ShownVectors
+from weft.tasks.inspection import Inspection, ShownVectors
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class EmbeddingView(View):
             self.within = nearest_within(vectors.context[:SHOWN], vectors.around.vectors, WITHIN)
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "EmbeddingView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "EmbeddingView | None":
         """The view, if the model has a table of word embeddings."""
         vectors = subject.vectors
         if vectors is None or len(vectors.table) < 3 or not vectors.chosen:

@@ -8,7 +8,7 @@ import numpy as np
 from weft.figures.records import Forecasted
 from weft.inspect.views.view import Block, View, chart, series
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ class ForecastView(View):
         self.forecast = forecast
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "ForecastView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "ForecastView | None":
         """None where nothing was forecast."""
         return None if subject.forecast is None else cls(subject.forecast)
 

@@ -29,7 +29,7 @@ from weft.inspect.views.view import (
     series,
 )
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +108,7 @@ class ForgettingView(View):
         self.layers = layers
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "ForgettingView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "ForgettingView | None":
         """The view, if the model has cells with decays that read two positions or more."""
         if subject.batch is None:
             return None

@@ -22,7 +22,7 @@ from weft.inspect.views.view import Block, View, capital, chart, picture_of_line
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.lstm import LSTM
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +52,7 @@ class GradientsView(View):
         self.charts, self.words = charts, words
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "GradientsView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "GradientsView | None":
         """The view, if the model has recurrent cells that read two positions or more."""
         if subject.batch is None:
             return None
@@ -87,7 +87,7 @@ class GradientsView(View):
         return picture_of_lines(self.charts)
 
 
-def _chart(run: RecordedRun, subject: Inspected, budget: float, name: str) -> tuple[Block, list[str]]:
+def _chart(run: RecordedRun, subject: Inspection, budget: float, name: str) -> tuple[Block, list[str]]:
     place, whole = run.place, steps_of(run)
     numbers = sum(parameter.numel() for parameter in place.cell.parameters())
     most = max(LEAST, int(budget / (6.0 * place.cell.size * numbers + 20.0 * place.cell.size**3)))

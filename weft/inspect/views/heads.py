@@ -9,7 +9,7 @@ from weft.figures.colours import GRID, INK, weight_colours
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.run import LoadedRun
-from weft.tasks.inspection import AttentionMap, Inspected, self_attention
+from weft.tasks.inspection import AttentionMap, Inspection, self_attention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ class HeadsView(View):
         self.heads, self.labels = heads, labels
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "HeadsView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "HeadsView | None":
         """The view, if the model has self-attention."""
         if subject.batch is None:
             return None

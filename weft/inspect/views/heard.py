@@ -7,7 +7,7 @@ from weft.figures.colours import INK, weight_colours
 from weft.figures.records import Heard
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ class HeardView(View):
         self.heard, self.text = heard, text
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "HeardView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "HeardView | None":
         """None where no recording was read."""
         return None if subject.heard is None else cls(subject.heard, subject.answer)
 

@@ -13,7 +13,7 @@ from weft.figures.colours import INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected, Pictured
+from weft.tasks.inspection import Inspection, PictureWeights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,13 +36,13 @@ class PictureView(View):
     title = "Picture"
     order = 8
 
-    def __init__(self, picture: Pictured) -> None:
+    def __init__(self, picture: PictureWeights) -> None:
         self.picture = picture
         self.flat = strip(picture.pixels)
         self.looks = [(name, strip(weights[..., None])[..., 0]) for name, weights in picture.looks]
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "PictureView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "PictureView | None":
         """The view, if the input or the output is a picture."""
         return None if subject.picture is None else cls(subject.picture)
 

@@ -14,7 +14,7 @@ from weft.inspect.views.view import Block, Matrix, View, chart, matrix, picture_
 from weft.nn.distances import Alibi, Relative, Rotary
 from weft.nn.positions import Concatenated, Learned, Sinusoidal, sinusoid
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ class PositionsView(View):
         self.own, self.others = list(own), list(others)
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "PositionsView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "PositionsView | None":
         """The view, if the model has a position encoding."""
         own: dict[str, Matrix] = {}
         for name, module in opened.model.named_modules():

@@ -9,7 +9,7 @@ from weft.errors import ConfigError
 from weft.inspect.views.view import Block, View, chart, said, series
 from weft.metrics.bylength import LengthRow
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ class QualityView(View):
         self.name, self.tested, self.length, self.rows = name, title, length, rows
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "QualityView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "QualityView | None":
         """Never by itself; see `score`."""
         return None
 

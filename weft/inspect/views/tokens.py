@@ -9,7 +9,7 @@ from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected, TokenChoice
+from weft.tasks.inspection import Inspection, TokenChoice
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ class TokensView(View):
         self.choices, self.what = choices, what
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "TokensView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "TokensView | None":
         """The view, if there were choices."""
         return cls(subject.choices, subject.chosen_what) if subject.choices else None
 

@@ -8,7 +8,7 @@ from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
 from weft.run import LoadedRun
 from weft.search.trace import FATES, Candidate
-from weft.tasks.inspection import Inspected, SearchTree
+from weft.tasks.inspection import Inspection, SearchTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ class TreeView(View):
         self.candidates: list[Candidate] = searched.trace.candidates
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "TreeView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "TreeView | None":
         """The view, if there was a beam search."""
         if subject.searched is None or not subject.searched.trace.candidates:
             return None

@@ -14,7 +14,7 @@ import numpy as np
 from weft.figures.colours import BARS, FAINT, GRID, INK, signed_colours, weight_colours
 from weft.figures.letters import printable
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,7 @@ class View(ABC):
 
     @classmethod
     @abstractmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "View | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "View | None":
         """Make the view of an input; None if it does not apply to the run."""
 
     @abstractmethod

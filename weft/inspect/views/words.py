@@ -7,7 +7,7 @@ import numpy as np
 
 from weft.inspect.views.view import Block, View, said
 from weft.run import LoadedRun
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +29,7 @@ class WordsView(View):
         self.words, self.weights, self.shown, self.answer = words, weights, shown, answer
 
     @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspected) -> "WordsView | None":
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "WordsView | None":
         """The view, if the task provides weights of words."""
         if subject.weights is None or not subject.weights[0]:
             return None

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from weft.errors import DataError
 from weft.metrics.cider import cider_d
 from weft.models import Generator
-from weft.tasks.exported import SCORED, Exported, Score
+from weft.tasks.exported import SCORED, ModelExport, Score
 from weft.tasks.pictures.pictures import content, encoded, noise, readable
 from weft.tasks.seq2seq.graphs import written
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from weft.tasks.caption.ready import CaptionPipeline
 
 
-def exported(pipeline: "CaptionPipeline", model: nn.Module) -> Exported:
+def exported(pipeline: "CaptionPipeline", model: nn.Module) -> ModelExport:
     """What `weft export` writes for this task."""
     assert isinstance(model, Generator)
     captioner = pipeline.predictor(model)

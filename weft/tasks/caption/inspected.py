@@ -7,7 +7,7 @@ import numpy as np
 
 from weft.search.trace import Trace
 from weft.tasks.caption.predictor import Captioner, captioned
-from weft.tasks.inspection import Examples, Inspected, asked, pictured, places
+from weft.tasks.inspection import Examples, Inspection, asked, pictured, places
 from weft.tasks.pictures.pictures import source
 from weft.tasks.seq2seq.batch import PairBatch
 from weft.tasks.seq2seq.inspection import decoded, plain_beam
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def inspected(
     pipeline: "CaptionPipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
-) -> Inspected:
+) -> Inspection:
     """See Pipeline.inspected.
 
     The text is the name of a picture; without one, a validation picture is used.
@@ -30,7 +30,7 @@ def inspected(
     return of(captioner, picture, name)
 
 
-def of(captioner: Captioner, picture: np.ndarray, name: str) -> Inspected:
+def of(captioner: Captioner, picture: np.ndarray, name: str) -> Inspection:
     """The captions of a picture and their search.
 
     Args:
@@ -49,7 +49,7 @@ def of(captioner: Captioner, picture: np.ndarray, name: str) -> Inspected:
 
     shown = decoded(captioner.model, captioner.vocabulary, found, trace, batch_of, width=front.places)
     best = shown.hypotheses[0]
-    return Inspected(
+    return Inspection(
         text=name,
         answer=best.text,
         source=places(front.grid),

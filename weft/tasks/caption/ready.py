@@ -19,8 +19,8 @@ from weft.metrics.compared import ComparedOutputs
 from weft.models import Generator
 from weft.tasks.caption.evaluation import CaptionEvaluation, evaluate, exact
 from weft.tasks.caption.predictor import Captioner, captioned
-from weft.tasks.exported import Exported
-from weft.tasks.inspection import Examples, Inspected
+from weft.tasks.exported import ModelExport
+from weft.tasks.inspection import Examples, Inspection
 from weft.tasks.pictures.data import Captions
 from weft.tasks.pictures.model import places_of
 from weft.tasks.pictures.pictures import parts
@@ -184,12 +184,12 @@ class CaptionPipeline(Pipeline):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         from weft.tasks.caption.inspected import inspected
 
         return inspected(self, model, text, examples, options)
 
-    def exported(self, model: nn.Module) -> Exported:
+    def exported(self, model: nn.Module) -> ModelExport:
         from weft.tasks.caption.exported import exported
 
         return exported(self, model)

@@ -31,9 +31,9 @@ from weft.tasks.classify.explanation import Explanation, explain
 from weft.tasks.classify.reader import LabelDecision, LabelReader
 from weft.tasks.contextual import not_in_a_graph
 from weft.tasks.each import Failure, windows
-from weft.tasks.exported import Exported, Graph, ragged_mask, some_of
+from weft.tasks.exported import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import (
-    Inspected,
+    Inspection,
     ShownVectors,
     TokenChoice,
     around,
@@ -340,7 +340,7 @@ def _is_header(asked: ClassifyInput) -> bool:
     return asked.row is not None and asked.row.number == 0
 
 
-def inspect_text(classifier: TextClassifier, text: str, valid: Callable[[], Iterable[str]]) -> Inspected:
+def inspect_text(classifier: TextClassifier, text: str, valid: Callable[[], Iterable[str]]) -> Inspection:
     """A text and its class: the weights of its words, and the probabilities of the classes.
 
     Args:
@@ -375,7 +375,7 @@ def inspect_text(classifier: TextClassifier, text: str, valid: Callable[[], Iter
         if own is not None:
             beside = around(sentences(valid), context)
         vectors = ShownVectors(names, table, rows[0], pieces, None if own is None else own[1], beside)
-    return Inspected(
+    return Inspection(
         text=text,
         answer=f"{decided.label} ({decided.prob:.1%})",
         source=pieces if ordered else (),
@@ -416,7 +416,7 @@ class BagClasses(nn.Module):
         return calibrated(self.model(Grams(tokens, weights), mask)[:, 0], self.temperature)
 
 
-def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[str]]) -> Exported:
+def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[str]]) -> ModelExport:
     """A classifier as one graph: tokens, or the weighted items of a bag, to log-probabilities of classes.
 
     Args:
@@ -460,7 +460,7 @@ def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[s
     def examples(count: int) -> Sequence[str]:
         return some_of(valid, count, lambda: drawn(count))
 
-    return Exported([graph], settings, contents, examples, program="labels")
+    return ModelExport([graph], settings, contents, examples, program="labels")
 
 
 def _inputs(items: int, rows: int, steps: int) -> Mapping[str, Tensor]:

@@ -37,8 +37,8 @@ from weft.tasks.classify.model import LabelModel, TextEmbedding
 from weft.tasks.classify.predictor import TextClassifier, export_classifier, inspect_text, order
 from weft.tasks.classify.reader import LabelDecision, LabelReader
 from weft.tasks.contextual import PretrainedContext, whole_words
-from weft.tasks.exported import Exported
-from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.exported import ModelExport
+from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.labels.base import LabelBatch, TextLabelTask
 from weft.tasks.labels.calibration import LabelCalibration, outdated
 from weft.tasks.labels.splits import small_validation
@@ -335,11 +335,11 @@ class ClassifyPipeline(Pipeline):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         text = checked(examples.middle() if text is None else text)
         return inspect_text(self.predictor(model), text, self.valid_texts)
 
-    def exported(self, model: nn.Module) -> Exported:
+    def exported(self, model: nn.Module) -> ModelExport:
         return export_classifier(self.predictor(model), self.valid_texts)
 
 

@@ -7,7 +7,15 @@ import numpy as np
 
 from weft.search.trace import Trace
 from weft.tasks.draw.tiles import FIRST, Tiles
-from weft.tasks.inspection import Examples, Inspected, Pictured, ShownVectors, checked, places, table_of
+from weft.tasks.inspection import (
+    Examples,
+    Inspection,
+    PictureWeights,
+    ShownVectors,
+    checked,
+    places,
+    table_of,
+)
 from weft.tasks.seq2seq.batch import PairBatch, collate_pairs, pad
 from weft.tasks.seq2seq.inspection import decoded
 from weft.text.vocabulary import EOS, UNK
@@ -23,7 +31,7 @@ BEYOND = "(not drawn)"
 
 def inspected(
     pipeline: "DrawPipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
-) -> Inspected:
+) -> Inspection:
     """See Pipeline.inspected.
 
     The picture is drawn as `weft predict` draws it; a beam search shows its tree.
@@ -54,7 +62,7 @@ def inspected(
     looks.append(("(how sure each tile was)", sure.reshape(grid)))
     table = table_of(painter.model.source_embed, len(painter.vocabulary))
     names = painter.vocabulary.pieces(range(len(painter.vocabulary)))
-    return Inspected(
+    return Inspection(
         text=text,
         answer=f"{grid[0]} x {grid[1]} tiles, log-probability {shown.hypotheses[0].logp:.2f}",
         source=pieces,
@@ -67,7 +75,7 @@ def inspected(
         ],
         chosen_what="each tile in reading order, given those before it",
         vectors=None if table is None else ShownVectors(names, table, words, pieces, None),
-        picture=Pictured(picture, looks, "the tiles that looked at each word", drawn=True),
+        picture=PictureWeights(picture, looks, "the tiles that looked at each word", drawn=True),
     )
 
 

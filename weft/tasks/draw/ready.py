@@ -17,7 +17,7 @@ from weft.models import Generator
 from weft.tasks.draw.evaluation import DrawEvaluation, evaluate, judged
 from weft.tasks.draw.predictor import Painter
 from weft.tasks.draw.tiles import Tiles
-from weft.tasks.inspection import Examples, Inspected
+from weft.tasks.inspection import Examples, Inspection
 from weft.tasks.pictures.data import Captions
 from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
 from weft.tasks.seq2seq.evaluation import loss_of_pairs
@@ -153,7 +153,7 @@ class DrawPipeline(Pipeline):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         from weft.tasks.draw.inspected import inspected
 
         return inspected(self, model, text, examples, options)

@@ -17,8 +17,8 @@ from weft.errors import DataError
 from weft.nn.embed.contextual import BOUNDARY, BothWays, Sentences
 from weft.nn.embed.words import Spelled
 from weft.tasks import predictor
-from weft.tasks.exported import Exported, Graph, ragged_mask, some_of
-from weft.tasks.inspection import Inspected, ShownVectors, around, choices_of, sentences
+from weft.tasks.exported import Graph, ModelExport, ragged_mask, some_of
+from weft.tasks.inspection import Inspection, ShownVectors, around, choices_of, sentences
 from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import Answer, Given, Json, Place, Raw
 from weft.tasks.running_text.data import ProseData
@@ -193,7 +193,7 @@ FREQUENT = 5000
 """Words of the training text among which neighbours are searched."""
 
 
-def inspect_sentences(comparer: ContextComparer, text: str, valid: Callable[[], Iterable[str]]) -> Inspected:
+def inspect_sentences(comparer: ContextComparer, text: str, valid: Callable[[], Iterable[str]]) -> Inspection:
     """Sentences under ELMo, a line each: the vectors of each word without its sentence, and in it.
 
     Args:
@@ -212,7 +212,7 @@ def inspect_sentences(comparer: ContextComparer, text: str, valid: Callable[[], 
     logp = comparer.ahead(first)
     targets = [*spelled.words[0].tolist(), BOUNDARY]
     nats = -float(logp[torch.arange(len(targets)), targets].mean())
-    return Inspected(
+    return Inspection(
         text=text,
         answer=f"forward perplexity {math.exp(nats):.1f} per word, including the end",
         source=["<start>", *first, END],
@@ -276,7 +276,7 @@ class ContextLayers(nn.Module):
         return torch.stack(self.model(Spelled(which, letters, which), mask), 1)
 
 
-def export_contexts(comparer: ContextComparer, valid: Callable[[], Iterable[str]]) -> Exported:
+def export_contexts(comparer: ContextComparer, valid: Callable[[], Iterable[str]]) -> ModelExport:
     """ELMo as one graph: the letters of words to the layers of their vectors in context.
 
     Args:
@@ -292,7 +292,7 @@ def export_contexts(comparer: ContextComparer, valid: Callable[[], Iterable[str]
         "most": WORDS,
     }
     both = _inputs(lexicon.num_letters, 3, 7, 11), _inputs(lexicon.num_letters, 2, 10, 6)
-    return Exported(
+    return ModelExport(
         [Graph("layers", ContextLayers(comparer.model), both, ["layers"])],
         settings,
         {"tokenizer.json": portable_cutter(how.kind, form=how.form, lowercase=how.lowercase)},

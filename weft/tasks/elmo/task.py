@@ -18,8 +18,8 @@ from weft.nn.heads.head import Loss
 from weft.tasks.elmo.evaluation import collate, evaluate, nats
 from weft.tasks.elmo.model import SIZES, Elmo, ElmoModel
 from weft.tasks.elmo.predictor import ContextComparer, export_contexts, inspect_sentences
-from weft.tasks.exported import Exported
-from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.exported import ModelExport
+from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask
 from weft.tasks.running_text.data import ProseData
@@ -121,11 +121,11 @@ class ElmoPipeline(RunningTextPipeline):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         text = checked(examples.middle() if text is None else text)
         return inspect_sentences(self.predictor(model), text, self.valid_texts)
 
-    def exported(self, model: nn.Module) -> Exported:
+    def exported(self, model: nn.Module) -> ModelExport:
         return export_contexts(self.predictor(model), self.valid_texts)
 
 

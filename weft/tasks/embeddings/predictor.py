@@ -17,7 +17,7 @@ from weft.nn.embed.neighbours import Neighbours
 from weft.tasks import predictor
 from weft.tasks.embeddings.corpus import WordList
 from weft.tasks.embeddings.data import WordsData
-from weft.tasks.inspection import Inspected, ShownVectors
+from weft.tasks.inspection import Inspection, ShownVectors
 from weft.tasks.predictor import Answer, Json, Place, Raw
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.where(length > 0, length, 1)  # type: ignore[no-any-return]
 
 
-def inspect_words(vectors: WordVectors, text: str) -> Inspected:
+def inspect_words(vectors: WordVectors, text: str) -> Inspection:
     """Words and their nearest neighbours among the word vectors.
 
     Args:
@@ -224,7 +224,7 @@ def inspect_words(vectors: WordVectors, text: str) -> Inspected:
     near = " ".join(one.word for one in vectors.nearest(known[0], NEAREST))
     unknown = [word for word in asked if word not in vectors]
     left = f" (without a vector: {' '.join(unknown)[:200]})" if unknown else ""
-    return Inspected(
+    return Inspection(
         text=text,
         answer=f"near {known[0]}: {near}{left}",
         vectors=ShownVectors(vectors.words, vectors.matrix, rows, known, None),

@@ -24,7 +24,7 @@ from weft.tasks.embeddings.data import WordsData
 from weft.tasks.embeddings.evaluation import WordsEvaluation, evaluate
 from weft.tasks.embeddings.model import WordsModel
 from weft.tasks.embeddings.predictor import NEAREST, WordVectors, inspect_words
-from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.task import Pipeline, Progress, Split, Task, Training
 from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
 
@@ -155,7 +155,7 @@ class EmbeddingsPipeline(Pipeline):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         return inspect_words(self.predictor(model), checked(examples.middle() if text is None else text))
 
 

@@ -26,13 +26,13 @@ from weft.errors import ConfigError, DataError
 from weft.figures.records import Forecasted
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks import predictor
-from weft.tasks.exported import Exported, Graph
+from weft.tasks.exported import Graph, ModelExport
 from weft.tasks.forecast.calibration import CalibratedForecast
 from weft.tasks.forecast.data import SeriesData, received, scales_of
 from weft.tasks.forecast.ensemble import ForecastEnsemble
 from weft.tasks.forecast.forecaster import SeriesColumn, SeriesForecaster
 from weft.tasks.forecast.model import ForecastNetwork, SeriesBatch, tensors
-from weft.tasks.inspection import Inspected
+from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Reads, name_of
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         return [float(value) for value in found.best]
 
 
-def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str | None) -> Inspected:
+def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str | None) -> Inspection:
     """The newest rows of a series and their forecast.
 
     The rows after the last one are forecast. If the table lacks the covariates for that, its last rows are
@@ -304,7 +304,7 @@ def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str |
         best = model.best(past)
     found = _forecast(forecaster, table, windows.names[number])
     mask = torch.ones_like(best, dtype=torch.bool)
-    return Inspected(
+    return Inspection(
         text=text or f"the newest rows of {data.name}",
         answer=" ".join(f"{value:.4g}" for value in found.best),
         source=[str(n) for n in range(-past.values.shape[1] + 1, 1)],
@@ -356,7 +356,7 @@ class BestForecast(nn.Module):
         return self.model.best(Past(values, known, which, seen))
 
 
-def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[str, Any]) -> Exported:
+def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[str, Any]) -> ModelExport:
     """A forecaster as one graph: the newest values of series to the next ones.
 
     Args:
@@ -383,10 +383,10 @@ def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[s
     }
     if not about["known"] and not channels:
         waves = partial(_examples, data, about)
-        return Exported([graph], settings, {}, waves, program="series", shown=_shown, same=_close)
+        return ModelExport([graph], settings, {}, waves, program="series", shown=_shown, same=_close)
     settings |= {"kind": "tables", **_of_tables(data, about)}
     examples = partial(tables, data, about)
-    return Exported([graph], settings, {}, examples, program="tables", shown=_rows, same=_same_rows)
+    return ModelExport([graph], settings, {}, examples, program="tables", shown=_rows, same=_same_rows)
 
 
 def _inputs(data: SeriesData, series: int, known: int, channels: int, *, rows: int) -> dict[str, Tensor]:

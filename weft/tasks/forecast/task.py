@@ -21,7 +21,7 @@ from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.store import jsonfile
-from weft.tasks.exported import Exported
+from weft.tasks.exported import ModelExport
 from weft.tasks.forecast.baseline import Baseline, fit
 from weft.tasks.forecast.calibration import CalibratedForecast
 from weft.tasks.forecast.check import check
@@ -31,7 +31,7 @@ from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate, mean_sq
 from weft.tasks.forecast.forecaster import check_columns
 from weft.tasks.forecast.model import ForecastModel, ForecastNetwork, SeriesBatch, tensors
 from weft.tasks.forecast.predictor import ForecastPredictor, Horizon, export_forecaster, inspect_series
-from weft.tasks.inspection import Examples, Inspected
+from weft.tasks.inspection import Examples, Inspection
 from weft.tasks.space import Range, Recipe, Space, usual, whole
 from weft.tasks.task import Pipeline, Progress, Split, Task, Training
 from weft.tasks.validation import Sample, Validation, samples_of
@@ -214,10 +214,10 @@ class ForecastPipeline(Pipeline):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         return inspect_series(self.predictor(model).forecaster, text, options.get("series"))
 
-    def exported(self, model: nn.Module) -> Exported:
+    def exported(self, model: nn.Module) -> ModelExport:
         assert isinstance(model, ForecastNetwork)
         return export_forecaster(model, self.data, self.about)
 

@@ -18,9 +18,9 @@ from weft.models import Predictor
 from weft.nn.pictures.front import Front
 from weft.probe import probe
 from weft.tasks import predictor
-from weft.tasks.exported import Exported, Graph
+from weft.tasks.exported import Graph, ModelExport
 from weft.tasks.images.data import ClassData
-from weft.tasks.inspection import Inspected, Pictured, TokenChoice, asked, places
+from weft.tasks.inspection import Inspection, PictureWeights, TokenChoice, asked, places
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.pictures.pictures import (
     check_shape,
@@ -141,7 +141,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         return np.concatenate(found)
 
 
-def inspect_picture(classifier: ImageClassifier, data: ClassData, text: str | None) -> Inspected:
+def inspect_picture(classifier: ImageClassifier, data: ClassData, text: str | None) -> Inspection:
     """A picture or a clip and its class: the probability of each class, and the places that decided it.
 
     Args:
@@ -158,7 +158,7 @@ def inspect_picture(classifier: ImageClassifier, data: ClassData, text: str | No
     x, mask = source(picture[None], front.places)
     device = next(classifier.model.parameters()).device
     label = f"{classifier.names[number]} ({probs[number]:.1%})"
-    return Inspected(
+    return Inspection(
         text=name,
         answer=label,
         source=places(front.grid),
@@ -169,7 +169,7 @@ def inspect_picture(classifier: ImageClassifier, data: ClassData, text: str | No
     )
 
 
-def weighed(classifier: ImageClassifier, picture: np.ndarray, number: int) -> Pictured:
+def weighed(classifier: ImageClassifier, picture: np.ndarray, number: int) -> PictureWeights:
     """The weight of each pixel for a class, and that of each place if the pool attends.
 
     A pixel's weight is its share of |dL/dx . x|, summed over colours, where L is the class's log-probability
@@ -188,7 +188,7 @@ def weighed(classifier: ImageClassifier, picture: np.ndarray, number: int) -> Pi
     if own:
         weights = own[-1][0].mean(0).detach().float().cpu().numpy()
         looks.insert(0, ("attention of the pool", weights.reshape(front.grid)))
-    return Pictured(picture, looks, f"what weighed for {classifier.names[number]}")
+    return PictureWeights(picture, looks, f"what weighed for {classifier.names[number]}")
 
 
 class PictureClasses(nn.Module):
@@ -208,7 +208,7 @@ class PictureClasses(nn.Module):
         return logp
 
 
-def export_pictures(classifier: ImageClassifier, data: ClassData) -> Exported:
+def export_pictures(classifier: ImageClassifier, data: ClassData) -> ModelExport:
     """A classifier of pictures or clips as one graph: pixels to the log-probability of each class.
 
     Args:
@@ -229,7 +229,7 @@ def export_pictures(classifier: ImageClassifier, data: ClassData) -> Exported:
     def examples(count: int) -> Sequence[bytes]:
         return readable(classifier, shape, _files(data), count)
 
-    return Exported([graph], settings, {}, examples, program="pictures")
+    return ModelExport([graph], settings, {}, examples, program="pictures")
 
 
 def _files(data: ClassData) -> Iterator[bytes]:

@@ -20,11 +20,11 @@ from weft.errors import DataError
 from weft.metrics.f1 import by_class
 from weft.models import Predictor
 from weft.nn.heads.head import Loss
-from weft.tasks.exported import Exported
+from weft.tasks.exported import ModelExport
 from weft.tasks.images.data import ClassData, LabelledPictures
 from weft.tasks.images.evaluation import ImageEvaluation, evaluate
 from weft.tasks.images.predictor import ImageClassifier, export_pictures, inspect_picture
-from weft.tasks.inspection import Examples, Inspected
+from weft.tasks.inspection import Examples, Inspection
 from weft.tasks.labels.base import LabelBatch, LabelTask
 from weft.tasks.pictures.check import check_classes
 from weft.tasks.pictures.model import ImageModel, places_of
@@ -139,10 +139,10 @@ class ImagesPipeline(Pipeline):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         return inspect_picture(self.predictor(model), self.task.data, text)
 
-    def exported(self, model: nn.Module) -> Exported:
+    def exported(self, model: nn.Module) -> ModelExport:
         return export_pictures(self.predictor(model), self.task.data)
 
 

@@ -24,9 +24,9 @@ from weft.search.hypotheses import Hypotheses
 from weft.search.settings import search
 from weft.search.trace import Trace
 from weft.tasks.each import Failure, each
-from weft.tasks.exported import Exported, some_of
+from weft.tasks.exported import ModelExport, some_of
 from weft.tasks.inspection import (
-    Inspected,
+    Inspection,
     SearchTree,
     ShownVectors,
     around,
@@ -340,7 +340,7 @@ WRITTEN = 16
 WIDTH = 5
 
 
-def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str]]) -> Inspected:
+def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str]]) -> Inspection:
     """A text under a language model: the probability of each token, and a continuation that is searched.
 
     Args:
@@ -390,7 +390,7 @@ def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str
         vectors = ShownVectors(
             vocabulary.pieces(range(len(vocabulary))), table, tokens, pieces[1:], own, beside
         )
-    return Inspected(
+    return Inspection(
         text=text,
         answer="… " + vocabulary.decode([token for token in paths[0] if token != EOS]),
         target=pieces,
@@ -405,7 +405,7 @@ def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str
 SEED = 1
 
 
-def export_writer(writer: TextWriter, valid: Callable[[], Iterable[str]]) -> Exported:
+def export_writer(writer: TextWriter, valid: Callable[[], Iterable[str]]) -> ModelExport:
     """A language model as one graph, `step`, which reads and writes one token.
 
     Args:
@@ -441,7 +441,7 @@ def export_writer(writer: TextWriter, valid: Callable[[], Iterable[str]]) -> Exp
     }
     files = {"tokenizer.json": portable(vocabulary)}
     examples = partial(_examples, vocabulary, valid)
-    return Exported([step], settings, files, examples, program="continuing", options={"beam": 1})
+    return ModelExport([step], settings, files, examples, program="continuing", options={"beam": 1})
 
 
 def _value(leaf: Tensor) -> dict[str, Json]:

@@ -22,8 +22,8 @@ from weft.errors import ConfigError, DataError, within
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
-from weft.tasks.exported import Exported
-from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.exported import ModelExport
+from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.language.cache import Cache
 from weft.tasks.language.decoding import ProseDecoding
 from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate
@@ -217,11 +217,11 @@ class LanguagePipeline(RunningTextPipeline):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         text = checked(examples.middle() if text is None else text)
         return inspect_text(self.predictor(model), text, self.valid_texts)
 
-    def exported(self, model: nn.Module) -> Exported:
+    def exported(self, model: nn.Module) -> ModelExport:
         return export_writer(self.predictor(model), self.valid_texts)
 
 

@@ -15,9 +15,9 @@ from torch import Tensor
 from weft.errors import DataError
 from weft.nn.positions import most_positions
 from weft.tasks import predictor
-from weft.tasks.exported import Exported, Graph, ragged_mask, some_of
+from weft.tasks.exported import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import (
-    Inspected,
+    Inspection,
     ShownVectors,
     TokenChoice,
     around,
@@ -155,7 +155,7 @@ class GapFiller(predictor.Predictor[list[int]]):
 ROWS = 32
 
 
-def inspect_gaps(filler: GapFiller, text: str, most: int, valid: Callable[[], Iterable[str]]) -> Inspected:
+def inspect_gaps(filler: GapFiller, text: str, most: int, valid: Callable[[], Iterable[str]]) -> Inspection:
     """A text under a masked language model: its gaps filled, or each token predicted from all others.
 
     Args:
@@ -194,7 +194,7 @@ def inspect_gaps(filler: GapFiller, text: str, most: int, valid: Callable[[], It
         chosen[:, [0, -1]] = False
         what = "each token of the text, hidden by itself, given all others"
     mask = torch.ones_like(source, dtype=torch.bool)
-    return Inspected(
+    return Inspection(
         text=text,
         answer=answer,
         source=pieces,
@@ -263,7 +263,7 @@ SEED = 1
 STEPS = 10  # of the longer example
 
 
-def export_filler(filler: GapFiller, length: int, valid: Callable[[], Iterable[str]]) -> Exported:
+def export_filler(filler: GapFiller, length: int, valid: Callable[[], Iterable[str]]) -> ModelExport:
     """A masked language model as one graph: the tokens of a text to the log-probabilities at each position.
 
     Args:
@@ -288,7 +288,7 @@ def export_filler(filler: GapFiller, length: int, valid: Callable[[], Iterable[s
         "max_length": most,
     }
     graph = Graph("pieces", model, (_inputs(size, 3, steps - 3), _inputs(size, 2, steps)), ["logp"])
-    return Exported(
+    return ModelExport(
         [graph],
         settings,
         {"tokenizer.json": portable(vocabulary)},

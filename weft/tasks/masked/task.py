@@ -16,8 +16,8 @@ from weft.data.plain import PlainText, no_words
 from weft.errors import ConfigError, within
 from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.heads.head import Loss
-from weft.tasks.exported import Exported
-from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.exported import ModelExport
+from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.masked.evaluation import evaluate, score
 from weft.tasks.masked.model import Masked, MaskedBatch, MaskedModel, hide, words_in_pieces
 from weft.tasks.masked.predictor import MASK, GapFiller, export_filler, inspect_gaps
@@ -166,12 +166,12 @@ class MaskedPipeline(RunningTextPipeline):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         text = checked(examples.middle() if text is None else text)
         most = self.task.data.length
         return inspect_gaps(self.predictor(model), text, most, self.valid_texts)
 
-    def exported(self, model: nn.Module) -> Exported:
+    def exported(self, model: nn.Module) -> ModelExport:
         return export_filler(self.predictor(model), self.task.data.length, self.valid_texts)
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from weft.data.memory import SYMBOLS
 from weft.models import Predictor
 from weft.tasks import predictor
-from weft.tasks.inspection import Inspected, checked, choices_of
+from weft.tasks.inspection import Inspection, checked, choices_of
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.memory.data import MemoryData
 from weft.tasks.memory.problems import LETTERS, NAMES, PROBLEMS
@@ -100,7 +100,7 @@ def _numbers(words: Sequence[str], place: Place) -> Tensor:
     return torch.tensor([list(zip(values, map(float, marks), strict=True))])
 
 
-def inspect_problem(rememberer: Rememberer, text: str | None) -> Inspected:
+def inspect_problem(rememberer: Rememberer, text: str | None) -> Inspection:
     """A sequence to remember, and what the model answers.
 
     Args:
@@ -133,7 +133,7 @@ def inspect_problem(rememberer: Rememberer, text: str | None) -> Inspected:
         asked = source[:last] if data.problem == "copying" else source[-last:]
         choices = choices_of(logp[-last:], best[0, -last:].tolist(), NAMES, asked)
     shown = ("" if max(map(len, source)) == 1 else " ").join(source)
-    return Inspected(
+    return Inspection(
         text=shown if text is None else text,
         answer=answer,
         source=source,

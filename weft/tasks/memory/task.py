@@ -15,7 +15,7 @@ from torch import nn
 from weft.errors import ConfigError
 from weft.models import Predictor
 from weft.nn.heads.head import Loss
-from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.labels.base import LabelBatch, LabelTask
 from weft.tasks.memory.data import EndlessBatches, MemoryData
 from weft.tasks.memory.evaluation import MemoryEvaluation, evaluate, measure
@@ -99,7 +99,7 @@ class MemoryPipeline(Pipeline):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         return inspect_problem(self.predictor(model), None if text is None else checked(text))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from weft.errors import DataError
-from weft.tasks.exported import Exported
+from weft.tasks.exported import ModelExport
 from weft.tasks.predictor import Json
 from weft.tasks.seq2seq.graphs import rewriting
 from weft.text.vocabulary import EOS
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from weft.tasks.multilingual.ready import ManyPipeline
 
 
-def exported(pipeline: "ManyPipeline", model: nn.Module) -> Exported:
+def exported(pipeline: "ManyPipeline", model: nn.Module) -> ModelExport:
     """What `weft export` writes for this task."""
     data, vocabulary = pipeline.task.data, pipeline.source
     directions: dict[str, Json] = {}

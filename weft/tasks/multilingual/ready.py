@@ -18,8 +18,8 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.metrics.compared import of_lines
 from weft.models import Generator
-from weft.tasks.exported import Exported
-from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.exported import ModelExport
+from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation, together
 from weft.tasks.multilingual.predictor import ManyTranslator
@@ -172,7 +172,7 @@ class ManyPipeline(Pipeline):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         """A text may begin with its direction ("en-de: Click."); by default the first pair is used."""
         from weft.tasks.seq2seq.inspection import of
 
@@ -248,7 +248,7 @@ class ManyPipeline(Pipeline):
             kept=kept,
         )
 
-    def exported(self, model: nn.Module) -> Exported:
+    def exported(self, model: nn.Module) -> ModelExport:
         from weft.tasks.multilingual.exported import exported
 
         return exported(self, model)

@@ -15,7 +15,7 @@ from weft.errors import ConfigError
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.probe import probe
-from weft.tasks.exported import Exported, Graph
+from weft.tasks.exported import Graph, ModelExport
 from weft.tasks.predictor import Json
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.searching import looked
@@ -152,7 +152,7 @@ def rewriting(
     cut: int | None = None,
     symbols: int = 0,
     more: Mapping[str, Json] = {},
-) -> Exported:
+) -> ModelExport:
     """The graphs of a model that writes a text for a text, without examples.
 
     Args:
@@ -191,7 +191,7 @@ def written(
     more: Mapping[str, Json],
     read: Read = as_given,
     banned: Sequence[int] = (),
-) -> Exported:
+) -> ModelExport:
     """The graphs of a model that writes a text for any source, without examples.
 
     Args:
@@ -229,7 +229,7 @@ def written(
         **more,
     }
     files = {settings["target"]: portable(target)}
-    return Exported(found, settings, files, lambda count: (), program=program)
+    return ModelExport(found, settings, files, lambda count: (), program=program)
 
 
 def _decoding(decoding: Decoding) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from weft.search.trace import Trace
 from weft.tasks.inspection import (
     AttentionMap,
     Hypothesis,
-    Inspected,
+    Inspection,
     SearchTree,
     ShownVectors,
     TokenChoice,
@@ -51,7 +51,7 @@ class Names(Protocol):
 
 
 class Decoded(NamedTuple):
-    """The fields of Inspected that a search fills."""
+    """The fields of Inspection that a search fills."""
 
     tokens: list[int]  # of the best hypothesis, without the end symbol
     target: list[str]  # the decoder's input
@@ -174,7 +174,7 @@ def attention_maps(model: Generator, batch: Any, width: int) -> tuple[list[Atten
     return looks, logp
 
 
-def of(translator: Translator, text: str, data: PairData) -> Inspected:
+def of(translator: Translator, text: str, data: PairData) -> Inspection:
     """The translations of a text and their search.
 
     Args:
@@ -207,7 +207,7 @@ def of(translator: Translator, text: str, data: PairData) -> Inspected:
         width=batch_of([]).source.shape[1],
         pharaoh=lambda looks, tokens: _pharaoh(translator, looks, source, tokens),
     )
-    return Inspected(
+    return Inspection(
         text=text,
         answer=shown.hypotheses[0].text,
         source=translator.source.pieces(source) or ["<pad>"],

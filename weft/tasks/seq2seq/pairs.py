@@ -25,8 +25,8 @@ from weft.metrics.compared import of_lines
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.tasks.abilities import Direction
-from weft.tasks.exported import SCORED, SEED, Exported, Score
-from weft.tasks.inspection import Examples, Inspected
+from weft.tasks.exported import SCORED, SEED, ModelExport, Score
+from weft.tasks.inspection import Examples, Inspection
 from weft.tasks.predictor import Predictor
 from weft.tasks.seq2seq.batch import AugmentedPairs, PairBatch, collate_pairs
 from weft.tasks.seq2seq.data import PairData, moved
@@ -248,12 +248,12 @@ class PairPipeline(Pipeline, ABC):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         from weft.tasks.seq2seq.inspection import of
 
         return of(self.searcher(model), examples.middle() if text is None else text, self.task.data)
 
-    def exported(self, model: nn.Module) -> Exported:
+    def exported(self, model: nn.Module) -> ModelExport:
         from weft.tasks.seq2seq.graphs import rewriting
 
         form = rewriting(model, self.source, self.target, self.decoding, cut=self.reading.cut)

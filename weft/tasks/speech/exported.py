@@ -16,7 +16,7 @@ from weft.errors import DataError
 from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.nn.embed.audio import LEAST, mel_filters, points_of
-from weft.tasks.exported import SCORED, Exported, Score
+from weft.tasks.exported import SCORED, ModelExport, Score
 from weft.tasks.predictor import Json
 from weft.tasks.seq2seq.graphs import written
 from weft.tasks.speech.data import FrameSettings
@@ -29,7 +29,7 @@ FILTERS = "filters.npy"
 SEED = 1
 
 
-def exported(pipeline: "SpeechPipeline", model: nn.Module) -> Exported:
+def exported(pipeline: "SpeechPipeline", model: nn.Module) -> ModelExport:
     """What `weft export` writes for this task."""
     assert isinstance(model, Generator)
     assert model.encoder is not None

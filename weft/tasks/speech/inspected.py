@@ -10,7 +10,7 @@ from weft.data.audio import read_spoken
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Heard
 from weft.search.trace import Trace
-from weft.tasks.inspection import Examples, Inspected
+from weft.tasks.inspection import Examples, Inspection
 from weft.tasks.seq2seq.inspection import decoded, plain_beam
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings, pad_frames
 from weft.tasks.speech.predictor import Transcriber
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def inspected(
     pipeline: "SpeechPipeline", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
-) -> Inspected:
+) -> Inspection:
     """See Pipeline.inspected.
 
     The text is the name of a wav file; without one, a validation recording is used.
@@ -37,7 +37,7 @@ def inspected(
     return of(transcriber, transcriber.read(path), path.name)
 
 
-def of(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspected:
+def of(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspection:
     """The transcripts of a recording and their search.
 
     Args:
@@ -62,7 +62,7 @@ def of(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspected:
     except ConfigError:  # a model without attention: only the frames are shown
         nothing = np.zeros((0, width), np.float32)
         heard = Heard(frames.astype(np.float32), nothing, [], encoder.stride, transcriber.sound.hop)
-    return Inspected(
+    return Inspection(
         text=name,
         answer=shown.hypotheses[0].text,
         source=[f"{n * hop:.2f} s" for n in range(width)],

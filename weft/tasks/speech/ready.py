@@ -16,8 +16,8 @@ from weft.metrics.cer import Cer
 from weft.metrics.compared import of_lines
 from weft.metrics.wer import Wer
 from weft.models import Generator
-from weft.tasks.exported import Exported
-from weft.tasks.inspection import Examples, Inspected
+from weft.tasks.exported import ModelExport
+from weft.tasks.inspection import Examples, Inspection
 from weft.tasks.seq2seq.pairs import joined, pieces
 from weft.tasks.seq2seq.scoring import GivenScores, score_file
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings
@@ -158,12 +158,12 @@ class SpeechPipeline(Pipeline):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         from weft.tasks.speech.inspected import inspected
 
         return inspected(self, model, text, examples, options)
 
-    def exported(self, model: nn.Module) -> Exported:
+    def exported(self, model: nn.Module) -> ModelExport:
         from weft.tasks.speech.exported import exported
 
         return exported(self, model)

@@ -27,9 +27,9 @@ from weft.store import files
 from weft.tasks import predictor
 from weft.tasks.contextual import not_in_a_graph
 from weft.tasks.each import Failure, windows
-from weft.tasks.exported import Exported, Graph, ragged_mask, some_of
+from weft.tasks.exported import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import (
-    Inspected,
+    Inspection,
     ShownVectors,
     around,
     choices_of,
@@ -202,7 +202,7 @@ def _with_prob(line: str, prob: float) -> str:
     return "\t".join(cells)
 
 
-def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[str]]) -> Inspected:
+def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[str]]) -> Inspection:
     """A sentence and a tag for each of its words, which stand between spaces.
 
     Args:
@@ -237,7 +237,7 @@ def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[st
         )
         context = h[0].float().cpu().numpy()
         vectors = ShownVectors(names, table, own.words[0].tolist(), words, context, beside)
-    return Inspected(
+    return Inspection(
         text=text,
         answer=" ".join(tags),
         source=words,
@@ -266,7 +266,7 @@ class TagScores(nn.Module):
         return scores
 
 
-def export_tagger(tagger: WordTagger, valid: Callable[[], Iterable[str]]) -> Exported:
+def export_tagger(tagger: WordTagger, valid: Callable[[], Iterable[str]]) -> ModelExport:
     """A tagger as one graph: words and letters to the scores of all tags.
 
     Args:
@@ -290,7 +290,7 @@ def export_tagger(tagger: WordTagger, valid: Callable[[], Iterable[str]]) -> Exp
         draw, words = random.Random(SEED), lexicon.words or ["a"]
         return [" ".join(draw.choices(words, k=draw.randint(1, 12))) for _ in range(count)]
 
-    return Exported(
+    return ModelExport(
         [Graph("scores", TagScores(model), inputs, ["scores"])],
         settings,
         {"lexicon.json": files.to_json(content)},

@@ -27,8 +27,8 @@ from weft.nn.embed.words import Words
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
 from weft.tasks.contextual import PretrainedContext
-from weft.tasks.exported import Exported
-from weft.tasks.inspection import Examples, Inspected, checked
+from weft.tasks.exported import ModelExport
+from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.labels.base import LabelBatch, TextLabelTask
 from weft.tasks.labels.calibration import LabelCalibration, outdated
 from weft.tasks.labels.weights import weights_of
@@ -234,11 +234,11 @@ class TagPipeline(Pipeline):
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
-    ) -> Inspected:
+    ) -> Inspection:
         text = checked(examples.middle() if text is None else text)
         return inspect_words(self.predictor(model), text, self.valid_texts)
 
-    def exported(self, model: nn.Module) -> Exported:
+    def exported(self, model: nn.Module) -> ModelExport:
         return export_tagger(self.predictor(model), self.valid_texts)
 
 
