@@ -1,8 +1,8 @@
 """What a task shows of one input: the model's output, and everything that the views draw.
 
-A task fills `Inspection` in `Pipeline.inspected`; fields that do not apply stay empty. `WordsAround` has words
-in other sentences of the validation data, because the neighbours of a vector in context are words in their
-sentences. Read next: ../inspect/views/view.py, which draws from it.
+A task fills `Inspection` in `Pipeline.inspected`; fields that do not apply stay empty. `WordsAround` has
+words in other sentences of the validation data, because the neighbours of a vector in context are words in
+their sentences. Read next: ../inspect/views/view.py, which draws from it.
 """
 
 from collections import Counter
