@@ -37,8 +37,8 @@ class Classify(Init):
 
     about: ClassVar[str] = "A classifier for texts."
     examples: ClassVar = (
-        "--train reviews.tsv --label stars",
-        "--train train_5500.label --labels coarse --encoding latin-1",
+        "reviews.tsv --label stars",
+        "train_5500.label --labels coarse --encoding latin-1",
     )
     options: ClassVar = (
         TRAIN._replace(help="Training file: lines __label__CLASS TEXT, or a .tsv or .csv table."),

@@ -15,7 +15,7 @@ class Embeddings(Init):
     """A recipe for a text and, optionally, questions about its words."""
 
     about: ClassVar[str] = "Vectors for the words of a text."
-    examples: ClassVar = ("--train text.txt",)
+    examples: ClassVar = ("text.txt",)
     options: ClassVar = (
         TRAIN._replace(help="Plain text; may be compressed."),
         TEST._replace(help="Word pairs with their similarity, or analogies."),

@@ -26,9 +26,9 @@ class Forecast(Init):
 
     about: ClassVar[str] = "A forecaster for series in CSV or Parquet."
     examples: ClassVar = (
-        "--file sales.csv --horizon 28",
-        "--file sales.csv --horizon 28 --known holiday,promotion --past temperature",
-        "--file shops.csv --horizon 28 --id shop --time date --target sales",
+        "sales.csv --horizon 28",
+        "sales.csv --horizon 28 --known holiday,promotion --past temperature",
+        "shops.csv --horizon 28 --id shop --time date --target sales",
     )
     options: ClassVar = (
         Option("file", "Table: a column for each series, or unique_id, ds and y.", Path),

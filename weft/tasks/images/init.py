@@ -22,7 +22,7 @@ class Images(Init):
     """A recipe for pictures or clips in a folder for each class."""
 
     about: ClassVar[str] = "A classifier for pictures or clips."
-    examples: ClassVar = ("--train photos/train",)
+    examples: ClassVar = ("photos/train",)
     options: ClassVar = (
         TRAIN._replace(
             help="Training folder with a folder for each class: pictures, or clips as .gif or .npy."

@@ -24,7 +24,7 @@ class Language(Init):
     """A recipe for a text, with a choice of tokens and model."""
 
     about: ClassVar[str] = "A language model for plain text."
-    examples: ClassVar = ("--train plays.txt --kind character --model gpt",)
+    examples: ClassVar = ("plays.txt --kind character --model gpt",)
     options: ClassVar = (
         TRAIN._replace(help="Training text; may be compressed."),
         VALID,

@@ -26,7 +26,7 @@ class CaptionsInit(Init):
         VALID._replace(help="Validation captions. Default: those next to the training captions, if any."),
         TEST._replace(help="Test captions. Default: those next to the training captions, if any."),
     )
-    examples: ClassVar = ("--train photos/train.tsv --images photos",)
+    examples: ClassVar = ("photos/train.tsv --images photos",)
     largest: ClassVar[int]
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:

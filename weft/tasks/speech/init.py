@@ -16,7 +16,7 @@ class Speech(Init):
 
     about: ClassVar[str] = "A transcriber for recordings."
     details: ClassVar[str] = "Recordings are wav files (PCM), listed with their transcripts."
-    examples: ClassVar = ("--train recordings/train.tsv",)
+    examples: ClassVar = ("recordings/train.tsv",)
     options: ClassVar = (TRAIN._replace(help="Training list: lines FILE TAB TRANSCRIPT."), VALID, TEST)
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:

@@ -19,7 +19,7 @@ class Summarise(Init):
 
     about: ClassVar[str] = "A summariser for texts."
     details: ClassVar[str] = "Texts and summaries are two columns of a .tsv file, or two files."
-    examples: ClassVar = ("--train data/train.tsv --text article --summary headline",)
+    examples: ClassVar = ("data/train.tsv --text article --summary headline",)
     options: ClassVar = (
         TRAIN._replace(help="Training data: a .tsv, or PREFIX of two files."),
         Option("text", "Column, or file ending, of the texts.", default="text"),

@@ -14,7 +14,7 @@ class Tag(Init):
     """Reads tagged sentences, in one file or three."""
 
     about: ClassVar[str] = "A tagger for words in sentences."
-    examples: ClassVar = ("--train en_ewt-ud-train.conllu",)
+    examples: ClassVar = ("en_ewt-ud-train.conllu",)
     options: ClassVar = (
         TRAIN._replace(help="Training file: CoNLL-U, or lines WORD TAB TAG."),
         VALID,
