@@ -170,3 +170,24 @@ class Init(ABC):
         """The arguments that name a plugin's package; empty for a task of Weft."""
         package = type(self).__module__.partition(".")[0]
         return () if package == "weft" else ("--plugin", package)
+
+
+class TemplateInit(Init):
+    """A recipe that is the template recipes/templates/TASK.yaml, filled with numbers and names."""
+
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
+        """Fill the template; the training file is checked before `weft train`."""
+        return NewRecipe(filled(self.folder, self.values(given, say)), [self.check(given["train"])])
+
+    @abstractmethod
+    def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
+        """Read the user's files once, and choose the values of the template's placeholders.
+
+        Args:
+            given: value of each option by name; None for an option that was not given.
+            say: prints what was guessed.
+
+        Raises:
+            ConfigError: the options do not fit together.
+            DataError: files are missing, damaged or too small.
+        """

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from weft.data.parallel import ParallelText, both
 from weft.errors import DataError
@@ -126,6 +126,12 @@ def sibling(train: Path, names: tuple[str, ...]) -> Path | None:
         if candidate != train and candidate.is_file():
             return candidate
     return None
+
+
+def files_of(given: Mapping[str, Any]) -> tuple[Path, Path | None, Path | None]:
+    """The files for training, validation and test: as given, or found next to the training file."""
+    train: Path = given["train"]
+    return train, given["valid"] or sibling(train, VALID_NAMES), given["test"] or sibling(train, ("test",))
 
 
 def sibling_pairs(train: Path, names: tuple[str, ...], source: str, target: str) -> Path | None:

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 from weft.data.plain import no_words
 from weft.data.questions import read_questions
-from weft.tasks.init import TEST, TRAIN, Init, NewRecipe, filled, splits
+from weft.tasks.init import TEST, TRAIN, TemplateInit, splits
 from weft.tasks.survey import survey
 from weft.wording import plural
 
 
-class Embeddings(Init):
+class Embeddings(TemplateInit):
     """A recipe for a text and, optionally, questions about its words."""
 
     about: ClassVar[str] = "Vectors for the words of a text."
@@ -21,33 +21,19 @@ class Embeddings(Init):
         TEST._replace(help="Word pairs with their similarity, or analogies."),
     )
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        steps = [("data", "check", "--task", self.task, str(given["train"]))]
-        return NewRecipe(recipe(given["train"], given["test"]), steps)
+    def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
+        from weft.tasks.embeddings.data import WordsData  # loads torch
 
-
-def recipe(train: Path, test: Path | None) -> str:
-    """A commented recipe.
-
-    Args:
-        train: plain text.
-        test: word pairs or analogies.
-
-    Raises:
-        DataError: files are missing or damaged, or the text has no words.
-    """
-    from weft.tasks.embeddings.data import WordsData  # loads torch
-
-    seen = survey((" ".join(words),) for words in WordsData(train=str(train)).lines()).seen
-    total = seen.total()
-    if not total:
-        raise no_words(train)
-    least = 5 if total >= 500_000 else 2 if total >= 20_000 else 1
-    if test is not None:
-        read_questions(test)
-    return filled(
-        "embeddings",
-        {
+        train: Path = given["train"]
+        test: Path | None = given["test"]
+        seen = survey((" ".join(words),) for words in WordsData(train=str(train)).lines()).seen
+        total = seen.total()
+        if not total:
+            raise no_words(train)
+        least = 5 if total >= 500_000 else 2 if total >= 20_000 else 1
+        if test is not None:
+            read_questions(test)
+        return {
             "words": f"{total:,}",
             "kept": f"{sum(count >= least for count in seen.values()):,}",
             "different": f"{len(seen):,}",
@@ -55,5 +41,4 @@ def recipe(train: Path, test: Path | None) -> str:
             **splits(train, None, test),
             "least": least,
             "epochs": max(2, min(30, 10_000_000 // total)),
-        },
-    )
+        }

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from weft.data.images import is_clip, read_clip, read_folders
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, filled, splits
+from weft.tasks.init import TEST, TRAIN, VALID, TemplateInit, splits
 from weft.tasks.pictures.recipe import rounded
 from weft.tasks.survey import VALID_NAMES
 from weft.wording import plural
@@ -18,7 +18,7 @@ LARGEST = 64
 """Largest side in pixels at which a small convolutional net is fast on a CPU."""
 
 
-class Images(Init):
+class Images(TemplateInit):
     """A recipe for pictures or clips in a folder for each class."""
 
     about: ClassVar[str] = "A classifier for pictures or clips."
@@ -31,33 +31,26 @@ class Images(Init):
         TEST._replace(help="Test folder. Default: test next to the training folder."),
     )
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        text = recipe(given["train"], given["valid"], given["test"])
-        return NewRecipe(text, [self.check(given["train"])])
+    def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
+        from weft.tasks.pictures.data import read  # loads torch
 
-
-def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
-    """A commented recipe for pictures or clips in a folder for each class.
-
-    Raises:
-        DataError: folders are missing, or hold one class only.
-    """
-    from weft.tasks.pictures.data import read  # loads torch
-
-    valid = valid or _folder_beside(train, VALID_NAMES)
-    test = test or _folder_beside(train, ("test",))
-    found = read_folders(train)
-    counts = Counter(one.label for one in found)
-    if len(counts) < 2:
-        raise DataError(f"expected at least 2 classes, got {len(counts)}; see weft data check", path=train)
-    clips = is_clip(found[0].path)
-    shapes = [(read_clip if clips else lambda path: read(path, None))(one.path).shape for one in found[:20]]
-    side = rounded(median(max(shape[-3:-1]) for shape in shapes), LARGEST)
-    sizes = [32, 64, *[128] * (1 if clips else _halvings(side) - 2)]
-    classes = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(6))
-    return filled(
-        "images",
-        {
+        train: Path = given["train"]
+        valid = given["valid"] or _folder_beside(train, VALID_NAMES)
+        test = given["test"] or _folder_beside(train, ("test",))
+        found = read_folders(train)
+        counts = Counter(one.label for one in found)
+        if len(counts) < 2:
+            raise DataError(
+                f"expected at least 2 classes, got {len(counts)}; see weft data check", path=train
+            )
+        clips = is_clip(found[0].path)
+        shapes = [
+            (read_clip if clips else lambda path: read(path, None))(one.path).shape for one in found[:20]
+        ]
+        side = rounded(median(max(shape[-3:-1]) for shape in shapes), LARGEST)
+        sizes = [32, 64, *[128] * (1 if clips else _halvings(side) - 2)]
+        classes = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(6))
+        return {
             "counted": f"{plural(len(counts), 'class')}, {len(found):,} {'clips' if clips else 'pictures'}",
             "classes": classes,
             **splits(train, valid, test),
@@ -65,8 +58,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
             "frames": min(shape[0] for shape in shapes) if clips else None,
             "sizes": sizes,
             "epochs": max(4, min(60, 40_000 // len(found))),
-        },
-    )
+        }
 
 
 def _halvings(side: int) -> int:

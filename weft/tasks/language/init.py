@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 
 from weft.data.plain import PlainText, no_words
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option, filled, only, splits
-from weft.tasks.survey import VALID_NAMES, Survey, planned, sibling, survey
+from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, only, splits
+from weft.tasks.survey import Survey, files_of, planned, survey
 from weft.wording import plural
 
 Kind = Literal["space", "word", "character", "bpe"]
@@ -20,7 +20,7 @@ _LOOSE = re.compile(r"(?<=\S) [.,;:?!](?= |$)", re.MULTILINE)
 _TIGHT = re.compile(r"(?<=\w)[.,;:?!](?= |$)", re.MULTILINE)
 
 
-class Language(Init):
+class Language(TemplateInit):
     """A recipe for a text, with a choice of tokens and model."""
 
     about: ClassVar[str] = "A language model for plain text."
@@ -37,10 +37,38 @@ class Language(Init):
         Option("model", "Model to train.", choices=("lstm", "gpt"), default="lstm"),
     )
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        files = given["train"], given["valid"], given["test"]
-        text = recipe(*files, kind=given["kind"], model=given["model"])
-        return NewRecipe(text, [self.check(given["train"])])
+    def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
+        train, valid, test = files_of(given)
+        kind: Kind | None = given["kind"]
+        lines = _Lines(train)
+        seen = lines.survey()
+        for path in (valid, test):
+            if path is not None:
+                _Lines(path).survey()
+        if valid is None and seen.texts < FEWEST:
+            raise DataError(
+                f"expected {FEWEST} lines or more, got {seen.texts}; add text, or --valid", path=train
+            )
+        kind = kind or lines.kind(seen)
+        gpt = given["model"] == "gpt"
+        width, epochs = (200, 10) if seen.characters < 10 * SMALL else (512, 4)
+        length = (128 if gpt else 64) if kind == "character" else (64 if gpt else 35)
+        tokens = seen.characters if kind == "character" else seen.words
+        plan = planned(tokens / (20 * length), epochs=epochs, warmup=200)
+        return {
+            "name": train.name,
+            "counted": plural(seen.texts, "line"),
+            "words": f"{seen.words:,}",
+            "different": f"{len(seen.seen):,}",
+            **splits(train, valid, test),
+            "kind": f"bpe, size: {lines.pieces(seen)}" if kind == "bpe" else kind,
+            "lstm": only(not gpt),
+            "gpt": only(gpt),
+            "length": length,
+            "width": width + width % 8,
+            "warmup": plan.warmup,
+            "epochs": plan.epochs,
+        }
 
 
 class _Lines:
@@ -80,53 +108,3 @@ class _Lines:
         least = len(self.marks) + 5
         usual = 2000 if seen.characters < SMALL else 8000
         return max(least, min(usual, least + seen.repeated // 2))
-
-
-def recipe(
-    train: Path, valid: Path | None, test: Path | None, *, kind: Kind | None = None, model: Model = "lstm"
-) -> str:
-    """A commented recipe.
-
-    Args:
-        train, valid, test: text files; if None, the last two are looked for next to the first; without a
-            validation file, the last tenth of the first one is for validation.
-        kind: of the vocabulary; None chooses it by the text.
-        model: a recurrent network, or a Transformer.
-
-    Raises:
-        DataError: a file is missing, or holds no word.
-    """
-    lines = _Lines(train)
-    seen = lines.survey()
-    valid = valid or sibling(train, VALID_NAMES)
-    test = test or sibling(train, ("test",))
-    for path in (valid, test):
-        if path is not None:
-            _Lines(path).survey()
-    if valid is None and seen.texts < FEWEST:
-        raise DataError(
-            f"expected {FEWEST} lines or more, got {seen.texts}; add text, or --valid", path=train
-        )
-    kind = kind or lines.kind(seen)
-    gpt = model == "gpt"
-    width, epochs = (200, 10) if seen.characters < 10 * SMALL else (512, 4)
-    length = (128 if gpt else 64) if kind == "character" else (64 if gpt else 35)
-    tokens = seen.characters if kind == "character" else seen.words
-    plan = planned(tokens / (20 * length), epochs=epochs, warmup=200)
-    return filled(
-        "language",
-        {
-            "name": train.name,
-            "counted": plural(seen.texts, "line"),
-            "words": f"{seen.words:,}",
-            "different": f"{len(seen.seen):,}",
-            **splits(train, valid, test),
-            "kind": f"bpe, size: {lines.pieces(seen)}" if kind == "bpe" else kind,
-            "lstm": only(not gpt),
-            "gpt": only(gpt),
-            "length": length,
-            "width": width + width % 8,
-            "warmup": plan.warmup,
-            "epochs": plan.epochs,
-        },
-    )

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 from weft.data.captions import SPLITS, ImageCaptions, read_captions
 from weft.data.lines import read_lines
 from weft.errors import ConfigError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option, filled, only, splits
-from weft.tasks.survey import VALID_NAMES, sibling, survey
+from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, only, splits
+from weft.tasks.survey import files_of, survey
 from weft.wording import plural
 
 
-class CaptionsInit(Init):
+class CaptionsInit(TemplateInit):
     """A recipe for pictures with captions.
 
     Attributes:
@@ -29,43 +29,26 @@ class CaptionsInit(Init):
     examples: ClassVar = ("photos/train.tsv --images photos",)
     largest: ClassVar[int]
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        text = self.recipe(given["train"], given["valid"], given["test"], given["images"])
-        return NewRecipe(text, [self.check(given["train"])])
-
-    def recipe(self, train: Path, valid: Path | None, test: Path | None, images: Path | None) -> str:
-        """A commented recipe.
-
-        Args:
-            train, valid, test: captions files; if None, the last two are looked for next to the first, or are
-                the first if its records have a split.
-            images: folder of the pictures.
-
-        Raises:
-            ConfigError: there are no validation captions.
-            DataError: files are missing or damaged.
-        """
-        valid = valid or sibling(train, VALID_NAMES) or _itself(train, "valid")
-        test = test or sibling(train, ("test",)) or _itself(train, "test")
+    def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
+        train, valid, test = files_of(given)
+        images: Path | None = given["images"]
+        valid, test = valid or _itself(train, "valid"), test or _itself(train, "test")
         if valid is None:
             raise ConfigError(f"no validation captions next to {train}; name them with --valid")
         found = read_captions(train, images, split="train")
         seen = survey((caption,) for one in found for caption in one.captions)
         side = _side(found, self.largest)
-        return filled(
-            self.folder,
-            {
-                "counted": f"{plural(len(found), 'picture')} with {plural(seen.texts, 'caption')}",
-                "longest": seen.longest,
-                **splits(train, valid, test),
-                "images": images,
-                "side": side,
-                "pictures": only(side is not None),
-                "features": only(side is None),
-                "max_length": max(10, seen.longest + 4),
-                "epochs": max(4, min(60, 80_000 // seen.texts)),
-            },
-        )
+        return {
+            "counted": f"{plural(len(found), 'picture')} with {plural(seen.texts, 'caption')}",
+            "longest": seen.longest,
+            **splits(train, valid, test),
+            "images": images,
+            "side": side,
+            "pictures": only(side is not None),
+            "features": only(side is None),
+            "max_length": max(10, seen.longest + 4),
+            "epochs": max(4, min(60, 80_000 // seen.texts)),
+        }
 
 
 def _itself(train: Path, split: str) -> Path | None:

@@ -1,13 +1,12 @@
 """What `weft init` writes for a task that learns words in context from lines of text."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 from weft.data.plain import PlainText, no_words
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, filled, splits
-from weft.tasks.survey import VALID_NAMES, planned, sibling, survey
+from weft.tasks.init import TEST, TRAIN, VALID, TemplateInit, splits
+from weft.tasks.survey import files_of, planned, survey
 from weft.wording import plural
 
 FEWEST = 10
@@ -17,7 +16,7 @@ MANY = 100_000
 """Words of a text whose rare words are left out."""
 
 
-class ContextInit(Init):
+class ContextInit(TemplateInit):
     """A recipe for a text, a line at a time.
 
     Attributes:
@@ -28,10 +27,8 @@ class ContextInit(Init):
     options: ClassVar = (TRAIN._replace(help="Training text; may be compressed."), VALID, TEST)
     epochs: ClassVar[int]
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        train: Path = given["train"]
-        valid = given["valid"] or sibling(train, VALID_NAMES)
-        test = given["test"] or sibling(train, ("test",))
+    def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
+        train, valid, test = files_of(given)
         seen = survey((line,) for line in PlainText(train))
         if not seen.words:
             raise no_words(train)
@@ -39,7 +36,7 @@ class ContextInit(Init):
             why = f"expected {FEWEST} lines or more, got {seen.texts}; add text, or --valid"
             raise DataError(why, path=train)
         plan = planned(seen.words / 1000, epochs=self.epochs, warmup=100)
-        values = {
+        return {
             "name": train.name,
             "counted": plural(seen.texts, "line"),
             "words": f"{seen.words:,}",
@@ -49,4 +46,3 @@ class ContextInit(Init):
             "warmup": plan.warmup,
             "epochs": plan.epochs,
         }
-        return NewRecipe(filled(self.folder, values), [self.check(train)])

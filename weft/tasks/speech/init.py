@@ -6,12 +6,12 @@ from typing import Any, ClassVar, NamedTuple
 
 from weft.data.audio import read_spoken
 from weft.errors import ConfigError, DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, filled, splits
-from weft.tasks.survey import VALID_NAMES, planned, sibling
+from weft.tasks.init import TEST, TRAIN, VALID, TemplateInit, splits
+from weft.tasks.survey import files_of, planned
 from weft.wording import plural
 
 
-class Speech(Init):
+class Speech(TemplateInit):
     """A recipe for recordings that a list names with their transcripts."""
 
     about: ClassVar[str] = "A transcriber for recordings."
@@ -19,44 +19,18 @@ class Speech(Init):
     examples: ClassVar = ("recordings/train.tsv",)
     options: ClassVar = (TRAIN._replace(help="Training list: lines FILE TAB TRANSCRIPT."), VALID, TEST)
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        text = recipe(given["train"], given["valid"], given["test"])
-        return NewRecipe(text, [("data", "check", "--task", self.task, str(given["train"]))])
-
-
-class _Measured(NamedTuple):
-    """The recordings of a list."""
-
-    recordings: int
-    seconds: float  # in total
-    longest: float  # seconds
-    letters: int  # in total transcripts
-    rates: list[int]  # Hz, ascending
-
-
-def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
-    """A commented recipe.
-
-    Args:
-        train, valid, test: lists FILE TAB TRANSCRIPT; if None, the last two are looked for next to the first.
-
-    Raises:
-        ConfigError: there is no validation list.
-        DataError: files are missing or damaged.
-    """
-    valid, test = valid or sibling(train, VALID_NAMES), test or sibling(train, ("test",))
-    if valid is None:
-        raise ConfigError(
-            f"no validation list next to {train} (such as {train.with_name('valid.tsv')}); name it "
-            "with --valid, or move some lines into one"
-        )
-    found = _measured(train)
-    seconds = found.seconds
-    plan = planned(100 * seconds / 4000, epochs=30 if seconds < 3600 else 10, warmup=100)
-    size = 96 if seconds < 2 * 3600 else 192 if seconds < 50 * 3600 else 320
-    return filled(
-        "speech",
-        {
+    def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
+        train, valid, test = files_of(given)
+        if valid is None:
+            raise ConfigError(
+                f"no validation list next to {train} (such as {train.with_name('valid.tsv')}); name it "
+                "with --valid, or move some lines into one"
+            )
+        found = _measured(train)
+        seconds = found.seconds
+        plan = planned(100 * seconds / 4000, epochs=30 if seconds < 3600 else 10, warmup=100)
+        size = 96 if seconds < 2 * 3600 else 192 if seconds < 50 * 3600 else 320
+        return {
             "counted": f"{plural(found.recordings, 'recording')}, {seconds / 60:.1f} minutes",
             "longest": f"{found.longest:.1f}",
             "letters": f"{found.letters / found.recordings:.0f}",
@@ -68,8 +42,17 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
             "wide": max(128, size),
             "warmup": plan.warmup,
             "epochs": plan.epochs,
-        },
-    )
+        }
+
+
+class _Measured(NamedTuple):
+    """The recordings of a list."""
+
+    recordings: int
+    seconds: float  # in total
+    longest: float  # seconds
+    letters: int  # in total transcripts
+    rates: list[int]  # Hz, ascending
 
 
 def _measured(train: Path) -> _Measured:

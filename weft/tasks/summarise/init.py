@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from weft.data.parallel import ParallelText, is_table
 from weft.errors import ConfigError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option, filled, quoted, splits
+from weft.tasks.init import TEST, TRAIN, VALID, NewRecipe, Option, TemplateInit, quoted, splits
 from weft.tasks.survey import SMALL, VALID_NAMES, planned, sibling_pairs, survey_pairs
 from weft.wording import plural
 
@@ -14,7 +14,7 @@ WORDS = 15  # typical length of a summary; Survey counts the longer side
 USUAL = 10_000  # words of the vocabulary
 
 
-class Summarise(Init):
+class Summarise(TemplateInit):
     """A recipe for texts and their summaries, in two columns or two files."""
 
     about: ClassVar[str] = "A summariser for texts."
@@ -35,33 +35,20 @@ class Summarise(Init):
         return super().with_files(given, files)
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        files = given["train"], given["valid"], given["test"]
-        columns = given["text"], given["summary"]
-        text = recipe(*files, *columns)
-        return NewRecipe(text, [self.check(*dict.fromkeys(ParallelText(given["train"], *columns).files))])
+        files = ParallelText(given["train"], given["text"], given["summary"]).files
+        return super().write(given, say)._replace(steps=[self.check(*dict.fromkeys(files))])
 
-
-def recipe(train: Path, valid: Path | None, test: Path | None, source: str, target: str) -> str:
-    """A commented recipe.
-
-    Args:
-        train, valid, test: prefixes or .tsv files; if None, the last two are looked for next to the first.
-        source, target: the columns, or file endings, of text and summary.
-
-    Raises:
-        ConfigError: there are no validation files.
-        DataError: files are missing or damaged.
-    """
-    valid = valid or sibling_pairs(train, VALID_NAMES, source, target)
-    test = test or sibling_pairs(train, ("test",), source, target)
-    if valid is None:
-        raise ConfigError(f"no validation files next to {train}; name them with --valid")
-    seen, repeated = survey_pairs(train, source, target)
-    plan = planned(seen.texts * WORDS / 600, epochs=10, warmup=200)
-    width = 128 if seen.texts < SMALL else 256
-    return filled(
-        "summarise",
-        {
+    def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
+        train: Path = given["train"]
+        source, target = given["text"], given["summary"]
+        valid = given["valid"] or sibling_pairs(train, VALID_NAMES, source, target)
+        test = given["test"] or sibling_pairs(train, ("test",), source, target)
+        if valid is None:
+            raise ConfigError(f"no validation files next to {train}; name them with --valid")
+        seen, repeated = survey_pairs(train, source, target)
+        plan = planned(seen.texts * WORDS / 600, epochs=10, warmup=200)
+        width = 128 if seen.texts < SMALL else 256
+        return {
             "counted": plural(seen.texts, "text"),
             "longest": plural(seen.longest, "word"),
             "source": quoted(source),
@@ -72,5 +59,4 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
             "wide": width * 3 // 2,
             "warmup": plan.warmup,
             "epochs": plan.epochs,
-        },
-    )
+        }

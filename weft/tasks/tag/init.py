@@ -1,16 +1,15 @@
 """`weft init tag`: a recipe for a user's tagged sentences."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 from weft.data.conllu import Column, read_sentences
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option, filled, only, splits
-from weft.tasks.survey import VALID_NAMES, planned, sibling
+from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, only, splits
+from weft.tasks.survey import files_of, planned
 
 
-class Tag(Init):
+class Tag(TemplateInit):
     """Reads tagged sentences, in one file or three."""
 
     about: ClassVar[str] = "A tagger for words in sentences."
@@ -24,32 +23,21 @@ class Tag(Init):
         ),
     )
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        text = recipe(given["train"], given["valid"], given["test"], column=given["column"])
-        return NewRecipe(text, [self.check(given["train"])])
-
-
-def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column) -> str:
-    """A commented recipe.
-
-    Raises:
-        DataError: files are missing or damaged, or without tags.
-    """
-    valid, test = valid or sibling(train, VALID_NAMES), test or sibling(train, ("test",))
-    sentences = words = documents = 0
-    tags: set[str] = set()
-    for one in read_sentences(train, column=column):
-        if one.forms and one.tags is None:
-            raise DataError("expected word TAB tag, got words without tags", path=train, line=one.first)
-        sentences, words = sentences + bool(one.forms), words + len(one.forms)
-        tags.update(one.tags or [])
-        documents += any(line.startswith("# newdoc") for line in one.lines)
-    if not words or tags == {"_"}:
-        raise DataError(f"expected tags in column {column}, got none; give tagged sentences", path=train)
-    plan = planned(words / 800, epochs=12, warmup=100)
-    return filled(
-        "tag",
-        {
+    def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
+        train, valid, test = files_of(given)
+        column: Column = given["column"]
+        sentences = words = documents = 0
+        tags: set[str] = set()
+        for one in read_sentences(train, column=column):
+            if one.forms and one.tags is None:
+                raise DataError("expected word TAB tag, got words without tags", path=train, line=one.first)
+            sentences, words = sentences + bool(one.forms), words + len(one.forms)
+            tags.update(one.tags or [])
+            documents += any(line.startswith("# newdoc") for line in one.lines)
+        if not words or tags == {"_"}:
+            raise DataError(f"expected tags in column {column}, got none; give tagged sentences", path=train)
+        plan = planned(words / 800, epochs=12, warmup=100)
+        return {
             "tags": len(tags),
             "sentences": f"{sentences:,}",
             "words": f"{words:,}",
@@ -59,5 +47,4 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column
             "dropout": 0.4 if words < 500_000 else 0.25,
             "warmup": plan.warmup,
             "epochs": plan.epochs,
-        },
-    )
+        }
