@@ -1,6 +1,6 @@
 """A trained captioner: writes captions of pictures, and shows where it attended for each word.
 
-Read next: answer_figure.py, which draws the attention over the picture.
+Read next: ../seq2seq/searching.py; ../../figures/sheets.py, which draws the attention over the picture.
 """
 
 import json
@@ -19,13 +19,16 @@ from weft.models import Generator
 from weft.nn.pictures.front import Front
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
+from weft.search.trace import Trace
 from weft.tasks import predictor
 from weft.tasks.each import Failure
+from weft.tasks.inspection import Inspection, asked, pictured, places
 from weft.tasks.pictures.data import CaptionData, read
 from weft.tasks.pictures.pictures import check_shape, parts, pictures_in, source
 from weft.tasks.predictor import Answer, Given, Place, Raw, Reads, Unanswered
 from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
 from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.inspection import decoded, plain_beam
 from weft.tasks.seq2seq.searching import Searching
 from weft.tasks.seq2seq.translator import Best
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
@@ -78,9 +81,12 @@ class Captioned(Best):
 
     def figure(self) -> "Figure":
         """The picture, once for each word, light where the word attended."""
-        from weft.tasks.caption.answer_figure import draw
+        from weft.figures.sheets import attended_picture  # imports matplotlib
 
-        return draw(self._captioner, self._picture.pixels, self.found[0])
+        captioner, best = self._captioner, self.found[0]
+        weights = captioner.look(self._picture.pixels, best.tokens) if best.tokens else np.zeros((0, 1, 1))
+        words = captioner.vocabulary.pieces(best.tokens)
+        return attended_picture(self._picture.pixels, words, weights, best.text)
 
 
 class Uncaptioned(Unanswered):
@@ -252,3 +258,49 @@ def captioned(pixels: np.ndarray, tokens: list[list[int]], places: int) -> PairB
     """A batch of pictures and the tokens of their captions."""
     x, mask = source(pixels, places)
     return collate_pairs([[1]] * len(tokens), tokens)._replace(source=x, source_mask=mask)
+
+
+def inspected(plain: Captioner, text: str | None) -> Inspection:
+    """What `weft inspect` shows of a picture.
+
+    Args:
+        plain: its search is replaced by a plain beam search, which has a tree.
+        text: name of the picture; None takes a validation picture.
+    """
+    how = plain_beam(plain.decoding)
+    captioner = Captioner(plain.model, plain.vocabulary, how, plain.shape, plain.data)
+    picture, name = asked(plain.data, captioner.read, text)
+    return inspected_picture(captioner, picture, name)
+
+
+def inspected_picture(captioner: Captioner, picture: np.ndarray, name: str) -> Inspection:
+    """The captions of a picture and their search.
+
+    Args:
+        captioner: searches with a plain beam.
+        picture: of the model's shape.
+        name: of the picture.
+    """
+    front = captioner.front
+    device = next(captioner.model.parameters()).device
+    x, mask = source(picture[None], front.places)
+    trace = Trace()
+    found = captioner.search(x.to(device), mask.to(device), trace, None)
+
+    def batch_of(tokens: list[int]) -> PairBatch:
+        return captioned(picture[None], [tokens], front.places).to(device)
+
+    shown = decoded(captioner.model, captioner.vocabulary, found, trace, batch_of, width=front.places)
+    best = shown.hypotheses[0]
+    return Inspection(
+        text=name,
+        answer=best.text,
+        source=places(front.grid),
+        target=shown.target,
+        batch=shown.batch,
+        hypotheses=shown.hypotheses,
+        searched=shown.searched,
+        choices=shown.choices,
+        chosen_what="each word of the best caption, given those before it",
+        picture=pictured(picture, best.pieces, best.looks, front.grid, "where each word looked"),
+    )

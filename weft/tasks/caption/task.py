@@ -1,32 +1,189 @@
 """Captioning: describes a picture in a sentence; each word attends to the picture.
 
-Read next: ../pictures/data.py, ../pictures/model.py, predictor.py, evaluation.py.
+Read next: ../pictures/data.py, ../pictures/model.py; predictor.py, evaluation.py; ../seq2seq/base.py.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from torch import nn
 
+from weft.data.batching import ShuffledBatches
 from weft.data.report import Report
-from weft.errors import DataError, within
-from weft.nn.heads.head import Loss
+from weft.errors import DataError
+from weft.metrics.bleu_n import bleu_n
+from weft.metrics.cider import cider_d
+from weft.metrics.compared import ComparedOutputs
+from weft.models import Generator
 from weft.nn.pictures.front import Front
-from weft.tasks.caption.evaluation import CaptionEvaluation
-from weft.tasks.caption.predictor import captioned
-from weft.tasks.caption.ready import CaptionPipeline, CaptionTraining
+from weft.tasks.caption.evaluation import CaptionEvaluation, evaluate, exact
+from weft.tasks.caption.predictor import Captioner, captioned, inspected
+from weft.tasks.exported import ModelExport
+from weft.tasks.inspection import Examples, Inspection
 from weft.tasks.pictures.check import check_captions
-from weft.tasks.pictures.data import SIDE, CaptionData
-from weft.tasks.pictures.model import CaptionModel
-from weft.tasks.pictures.pictures import read_shape, write_shape
+from weft.tasks.pictures.data import SIDE, CaptionData, Captions, Pictures, read_pictures
+from weft.tasks.pictures.model import CaptionModel, places_of
+from weft.tasks.pictures.pictures import parts, read_shape, write_shape
+from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
+from weft.tasks.seq2seq.batch import PairBatch
 from weft.tasks.seq2seq.decoding import EVALUATED, PREDICTED, Decoding
-from weft.tasks.task import SPLITS, Progress, Split, Task
+from weft.tasks.seq2seq.scoring import GivenScores, score_file
+from weft.tasks.task import Progress, Split, Training
+from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
 
-class Caption(Task):
+class CaptionTraining(Training):
+    """The training pictures with their captions.
+
+    Args:
+        task: the recipe.
+        vocabulary: of the captions.
+        train, valid: pictures of one shape.
+
+    Attributes:
+        count: number of training captions.
+        cut: how many of them are cut to data.max_length.
+    """
+
+    def __init__(self, task: "CaptionTask", vocabulary: Vocabulary, train: Captions, valid: Captions) -> None:
+        self._data = task.data
+        self._vocabulary = vocabulary
+        self._train = train
+        self._valid = valid
+        self._shape = train.pixels.shape[1:]
+        self._places = places_of(task.model_config.front, self._shape)
+        longest = task.data.max_length
+        whole = [
+            (number, vocabulary.encode(caption))
+            for number, captions in enumerate(train.captions)
+            for caption in captions
+        ]
+        self.count = len(whole)
+        self.cut = sum(len(tokens) > longest for _, tokens in whole)
+        self._pairs = [(number, tokens[:longest]) for number, tokens in whole]
+
+    def plan(self, seed: int) -> ShuffledBatches:
+        """Batches of captions in a new order each epoch."""
+        return ShuffledBatches(len(self._pairs), self._data.batch_rows, seed)
+
+    def collate(self, numbers: np.ndarray) -> PairBatch:
+        chosen = [self._pairs[int(number)] for number in numbers]
+        pixels = self._train.pixels[[number for number, _ in chosen]]
+        return captioned(pixels, [row for _, row in chosen], self._places)
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss, and scores of greedy captions."""
+        assert isinstance(model, Generator)
+        texts, references = self._valid, self._valid.captions
+        rows = [self._vocabulary.encode(captions[0]) for captions in references]
+        every = parts(len(references), self._data.batch_rows)
+        loss = mean_loss(model, (captioned(texts.pixels[n], rows[n], self._places) for n in every))
+        greedy = Captioner(model, self._vocabulary, Decoding(search="greedy"), self._shape, self._data)
+        outputs = [best[0].text for best in greedy.captions(texts.pixels)]
+        scores = {
+            "loss": loss,
+            "exact": exact(outputs, references).value,
+            "bleu4": bleu_n(outputs, references)[3].value,
+            "cider": cider_d(outputs, references).value,
+        }
+        shown = samples_of(len(outputs))
+        samples = [Sample(texts.names[n], references[n][0], outputs[n]) for n in shown]
+        return Validation(scores, samples, [ComparedOutputs(outputs, references)])
+
+
+class CaptionPipeline(Seq2SeqPipeline[Captions]):
+    """Vocabulary and shape of a run.
+
+    Args:
+        task: the recipe.
+        vocabulary: of the captions.
+        shape: of a picture.
+    """
+
+    task: "CaptionTask"
+
+    def __init__(self, task: "CaptionTask", vocabulary: Vocabulary, shape: tuple[int, ...]) -> None:
+        super().__init__(task, vocabulary)
+        self.vocabulary = vocabulary
+        self.shape = shape
+
+    def model(self) -> Generator:
+        return self.task.model_config.build(self.shape, len(self.vocabulary))
+
+    def common(self) -> Mapping[str, Any]:
+        return {**super().common(), "shape of pictures": self.shape}
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Captioner:
+        """The trained model; `predict(file or array)` returns a caption."""
+        assert isinstance(model, Generator)
+        return Captioner(
+            model,
+            self.vocabulary,
+            self.decoding.with_options(options),
+            self.shape,
+            self.task.data,
+            others=self.members(options),
+            scores=bool(options.get("scores")),
+            coco=bool(options.get("coco")),
+        )
+
+    def examples_of(self, split: Split, data: Path | None) -> Captions:
+        """The pictures of a split, or of the user's captions file."""
+        own = self.task.data
+        found = own.load(split) if data is None else own.read(own.at(data))
+        if found.pixels.shape[1:] != self.shape:
+            raise DataError(
+                f"{data or split}: expected pictures of {self.shape}, as the model was trained on, "
+                f"got {found.pixels.shape[1:]}; rescale them"
+            )
+        return found
+
+    def score(
+        self,
+        model: Generator,
+        examples: Captions,
+        split: Split,
+        data: Path | None,
+        options: Mapping[str, Any],
+    ) -> CaptionEvaluation:
+        """BLEU-1 to 4, ROUGE-L, CIDEr-D and exact captions."""
+        own = self.task.data
+        train: list[list[str]] = []
+        with suppress(DataError):
+            train = (
+                own.load("train").captions if own.generated else [one.captions for one in own.find("train")]
+            )
+        title = own.describe(split) if data is None else data.name
+        return evaluate(self.predictor(model, options), examples, title=title, train=train)
+
+    def given_scores(self, model: Generator, examples: Captions, options: Mapping[str, Any]) -> GivenScores:
+        places = places_of(self.task.model_config.front, self.shape)
+        return score_file(
+            model,
+            len(examples.pixels),
+            self.vocabulary.encode_batch,
+            lambda numbers, rows: captioned(examples.pixels[numbers], rows, places),
+            options,
+        )
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspection:
+        """The text is the name of a picture."""
+        return inspected(self.predictor(model), text)
+
+    def exported(self, model: nn.Module) -> ModelExport:
+        from weft.tasks.caption.graphs import exported
+
+        return exported(self.predictor(model))
+
+
+class CaptionTask(Seq2SeqTask[Pictures]):
     """Pictures to captions.
 
     Args:
@@ -57,61 +214,47 @@ class Caption(Task):
         "cider": "higher",
     }
 
-    def __init__(self, *, data: CaptionData, model: CaptionModel, decoding: Decoding) -> None:
-        self.data = data
-        self.model_config = model
-        self.decoding = decoding
+    data: CaptionData
+    model_config: CaptionModel
 
     def about(self) -> str:
-        """The pictures."""
         return f"captions of {self.data.describe('train')}"
 
-    def has(self, split: Split) -> bool:
-        return self.data.has(split)
+    def check_files(self, split: Split) -> None:
+        """Check that every picture named by a caption exists."""
+        self.data.find(split)
 
-    def check_ready(self) -> None:
-        """Check that the parts fit together, and that every picture named by a caption exists."""
-        with within("model"):
-            self.model_config.build(self._likely(), 5)
-        for split in SPLITS:
-            if self.data.has(split):
-                self.data.find(split)
+    def small_model(self) -> Generator:
+        return self.model_config.build(self._likely(), 11)
 
-    def rehearse(self) -> Loss:
-        """Two pictures, with captions of three words and one word."""
-        shape = self._likely()
-        model = self.model_config.build(shape, 11)
+    def small_batch(self, model: Generator) -> PairBatch:
         assert isinstance(model.source_embed, Front)
-        pixels = np.zeros((2, *shape), np.float32)
-        return model.loss(captioned(pixels, [[5, 6, 7], [8]], model.source_embed.places))
+        pixels = np.zeros((2, *self._likely()), np.float32)
+        return captioned(pixels, [[5, 6, 7], [8]], model.source_embed.places)
 
-    def prepare(self, run: Path, progress: Progress) -> CaptionPipeline:
-        """Read the pictures; learn the vocabulary unless the run has it."""
-        progress("reading pictures", 0, None)
-        train, valid = self.data.load("train"), self.data.load("valid")
-        shape, other = train.pixels.shape[1:], valid.pixels.shape[1:]
-        if shape != other:
-            raise DataError(
-                f"{self.data.describe('valid')}: expected pictures of {shape}, as in training, got {other}; "
-                "rescale them all, for example with data.size: 32"
-            )
-        if not (run / "tokenizer.json").exists():
-            write_shape(run, shape)
-            texts = [caption for captions in train.captions for caption in captions]
-            self.data.vocabulary.learn(texts).save(run / "tokenizer.json")
-        vocabulary, shape = _kept(run)
-        training = CaptionTraining(self, vocabulary, train, valid)
+    def read(self, progress: Progress) -> Pictures:
+        return read_pictures(self.data, progress)
+
+    def learn(self, source: Pictures, run: Path, progress: Progress) -> None:
+        write_shape(run, source.train.pixels.shape[1:])
+        texts = [caption for captions in source.train.captions for caption in captions]
+        self.data.vocabulary.learn(texts).save(self.saved(run))
+
+    def open(self, run: Path) -> CaptionPipeline:
+        return CaptionPipeline(self, load_vocabulary(self.saved(run)), read_shape(run)[0])
+
+    def training(
+        self, source: Pictures, pipeline: CaptionPipeline, run: Path, progress: Progress
+    ) -> CaptionTraining:
+        vocabulary = pipeline.vocabulary
+        training = CaptionTraining(self, vocabulary, *source)
         progress(
-            f"training captions: {training.count:,} of {len(train.names):,} pictures ({training.cut:,} cut "
-            f"at {self.data.max_length} tokens), {len(vocabulary):,} tokens",
+            f"training captions: {training.count:,} of {len(source.train.names):,} pictures "
+            f"({training.cut:,} cut at {self.data.max_length} tokens), {len(vocabulary):,} tokens",
             0,
             0,
         )
-        return CaptionPipeline(self, vocabulary, shape, training)
-
-    def open(self, run: Path) -> CaptionPipeline:
-        """Read the vocabulary and the shape of pictures."""
-        return CaptionPipeline(self, *_kept(run))
+        return training
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
@@ -122,8 +265,3 @@ class Caption(Task):
         """The shape of pictures before any is read."""
         side = self.data.size or SIDE
         return (side, side, 3)
-
-
-def _kept(run: Path) -> tuple[Vocabulary, tuple[int, ...]]:
-    """Vocabulary and shape of a run."""
-    return load_vocabulary(run / "tokenizer.json"), read_shape(run)[0]

@@ -54,9 +54,9 @@ class DrawEvaluation(Evaluation):
 
     def figure(self, name: str) -> "Figure":
         """A column for each of the first captions: the true picture above, the drawn one below."""
-        from weft.tasks.draw.evaluation_figure import figure
+        from weft.figures.sheets import true_and_drawn  # imports matplotlib
 
-        return figure(self, name)
+        return true_and_drawn(self.truth, self.drawn, self.texts, f"{name}: {self.title}")
 
 
 def evaluate(

@@ -1,33 +1,187 @@
 """Text to picture: a caption becomes a picture, drawn tile by tile in reading order.
 
 The reverse of captioning: the source is words, the target is the numbers of tiles from a palette that is
-learnt from the training pictures. Read next: tiles.py, predictor.py, ../pictures/model.py.
+learnt from the training pictures.
+Read next: tiles.py, predictor.py, ../pictures/model.py; ../seq2seq/base.py.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from torch import nn
 
+from weft.data.batching import ShuffledBatches
 from weft.data.report import Report
-from weft.errors import DataError, within
-from weft.nn.heads.head import Loss
-from weft.tasks.draw.evaluation import DrawEvaluation
-from weft.tasks.draw.ready import DrawPipeline, DrawTraining, drawable
+from weft.errors import DataError
+from weft.models import Generator
+from weft.tasks.draw.evaluation import DrawEvaluation, evaluate, judged
+from weft.tasks.draw.predictor import Painter, inspected
 from weft.tasks.draw.tiles import Tiles
+from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.pictures.check import check_captions
-from weft.tasks.pictures.data import DrawData
+from weft.tasks.pictures.data import Captions, DrawData, Pictures, read_pictures
 from weft.tasks.pictures.model import DrawModel
 from weft.tasks.pictures.pictures import read_shape, write_shape
-from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
+from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
 from weft.tasks.seq2seq.decoding import Decoding
-from weft.tasks.task import SPLITS, Progress, Split, Task
+from weft.tasks.seq2seq.evaluation import loss_of_pairs
+from weft.tasks.task import Progress, Split, Training
+from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
+DRAWN = 64
+"""Number of pictures that a validation draws; its loss is over all of them."""
 
-class Draw(Task):
+
+class DrawTraining(Training):
+    """The training pictures with their captions.
+
+    Args:
+        task: the recipe.
+        vocabulary: of captions.
+        tiles: the palette.
+        train, valid: pictures of one shape.
+
+    Attributes:
+        numbers: [N, S] tile numbers of the training pictures.
+        pairs: a caption's tokens with its picture's tiles.
+    """
+
+    def __init__(
+        self, task: "DrawTask", vocabulary: Vocabulary, tiles: Tiles, train: Captions, valid: Captions
+    ) -> None:
+        self._task = task
+        self._data = task.data
+        self._vocabulary = vocabulary
+        self._tiles = tiles
+        self._valid = valid
+        self.numbers = tiles.encode(train.pixels)
+        self.pairs = [
+            (vocabulary.encode(caption)[: self._data.max_length], row.tolist())
+            for row, captions in zip(self.numbers, train.captions, strict=True)
+            for caption in captions
+        ]
+
+    def plan(self, seed: int) -> ShuffledBatches:
+        """Batches of pairs in a new order each epoch."""
+        return ShuffledBatches(len(self.pairs), self._data.batch_rows, seed)
+
+    def collate(self, numbers: np.ndarray) -> PairBatch:
+        chosen = [self.pairs[int(number)] for number in numbers]
+        return collate_pairs([source for source, _ in chosen], [target for _, target in chosen])
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss over all pictures; error and share right over the first ones."""
+        assert isinstance(model, Generator)
+        texts = [captions[0] for captions in self._valid.captions]
+        tiles, shape = self._tiles.encode(self._valid.pixels), self._valid.pixels.shape[1:]
+        painter = Painter(model, self._vocabulary, self._tiles, shape, self._task.decoding)
+        sources = [row[: self._data.max_length] for row in self._vocabulary.encode_batch(texts)]
+        drawn = np.stack(list(painter.draw(sources[:DRAWN])))
+        truth = self._valid.pixels[:DRAWN]
+        scores = {
+            "loss": loss_of_pairs(model, sources, [row.tolist() for row in tiles]),
+            "error": float(np.square(drawn / 255.0 - truth / 255.0).mean()),
+        }
+        right = judged(drawn, texts[:DRAWN])
+        if right:
+            scores["right"] = right["all"]
+        shown = [
+            Sample(texts[n], self._valid.names[n], "see weft predict RUN --plot DIR")
+            for n in samples_of(len(drawn))
+        ]
+        return Validation(scores, shown)
+
+
+class DrawPipeline(Seq2SeqPipeline[Captions]):
+    """Vocabulary, palette and shape of a run.
+
+    Args:
+        task: the recipe.
+        vocabulary: of captions.
+        tiles: the palette.
+        shape: of a picture.
+    """
+
+    task: "DrawTask"
+
+    def __init__(
+        self, task: "DrawTask", vocabulary: Vocabulary, tiles: Tiles, shape: tuple[int, ...]
+    ) -> None:
+        super().__init__(task, vocabulary)
+        self.vocabulary = vocabulary
+        self.tiles = tiles
+        self.shape = shape
+
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        return {}
+
+    def writes(self) -> None:
+        """It writes tiles, no text."""
+
+    def common(self) -> Mapping[str, Any]:
+        return {}
+
+    def model(self) -> Generator:
+        return self.task.model_config.build(len(self.vocabulary), len(self.tiles))
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Painter:
+        """The trained model; `predict(text)` returns a picture, [height, width, 3] uint8."""
+        assert isinstance(model, Generator)
+        decoding = self.decoding.with_options(options)
+        return Painter(model, self.vocabulary, self.tiles, self.shape, decoding)
+
+    def examples_of(self, split: Split, data: Path | None) -> Captions:
+        """The pictures of a split, or of the user's captions file."""
+        own = self.task.data
+        found = drawable(own.load(split) if data is None else own.read(own.at(data)))
+        if found.pixels.shape[1:] != self.shape:
+            raise DataError(
+                f"{data or split}: expected pictures of {self.shape}, as the model draws them, "
+                f"got {found.pixels.shape[1:]}; rescale them"
+            )
+        return found
+
+    def score(
+        self,
+        model: Generator,
+        examples: Captions,
+        split: Split,
+        data: Path | None,
+        options: Mapping[str, Any],
+    ) -> DrawEvaluation:
+        """Likelihood, error and share right."""
+        own, train = self.task.data, None
+        with suppress(DataError):
+            train = drawable(own.load("train"))
+        title = own.describe(split) if data is None else data.name
+        painter = self.predictor(model, options)
+        return evaluate(painter, examples, train, max_length=own.max_length, title=title)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspection:
+        text = checked(examples.middle() if text is None else text)
+        return inspected(self.predictor(model), text)
+
+
+def drawable(found: Captions) -> Captions:
+    """`found`, if its pictures are pixels.
+
+    Raises:
+        DataError: the pictures are features.
+    """
+    if found.pixels.dtype != np.uint8:
+        raise DataError(f"{found.names[0]}: expected pictures to draw, got features")
+    return found
+
+
+class DrawTask(Seq2SeqTask[Pictures]):
     """Captions to pictures.
 
     Args:
@@ -54,70 +208,56 @@ class Draw(Task):
         "right": "higher",
     }
 
-    def __init__(self, *, data: DrawData, model: DrawModel, decoding: Decoding) -> None:
-        self.data = data
-        self.model_config = model
-        self.decoding = decoding
+    data: DrawData
+    model_config: DrawModel
 
     def about(self) -> str:
-        """The pictures."""
         return f"pictures for captions of {self.data.describe('train')}"
 
-    def has(self, split: Split) -> bool:
-        return self.data.has(split)
+    def check_files(self, split: Split) -> None:
+        """Check that every picture named by a caption exists."""
+        self.data.find(split)
 
-    def check_ready(self) -> None:
-        """Check that the parts fit together, and that every picture named by a caption exists."""
-        with within("model"):
-            self.model_config.build(5, 7)
-        for split in SPLITS:
-            if self.data.has(split):
-                self.data.find(split)
+    def small_model(self) -> Generator:
+        return self.model_config.build(11, 13)
 
-    def rehearse(self) -> Loss:
+    def small_batch(self, model: Generator) -> PairBatch:
         """Two captions, of three words and one word, with pictures of four tiles."""
-        return self.model_config.build(11, 13).loss(
-            collate_pairs([[5, 6, 7], [8]], [[5, 6, 7, 8], [9, 10, 11, 12]])
-        )
+        return collate_pairs([[5, 6, 7], [8]], [[5, 6, 7, 8], [9, 10, 11, 12]])
 
-    def prepare(self, run: Path, progress: Progress) -> DrawPipeline:
-        """Read the pictures; learn the vocabulary and the palette unless the run has them."""
-        progress("reading pictures", 0, None)
-        train, valid = drawable(self.data.load("train")), drawable(self.data.load("valid"))
-        if train.pixels.shape[1:] != valid.pixels.shape[1:]:
-            raise DataError(
-                f"{self.data.describe('valid')}: expected pictures of {train.pixels.shape[1:]}, as in "
-                f"training, got {valid.pixels.shape[1:]}; rescale them all, for example with data.size: 24"
-            )
-        if not (run / "tokenizer.json").exists():
-            progress("learning the palette", 0, None)
-            write_shape(run, train.pixels.shape[1:])
-            Tiles.learn(train.pixels, self.data.tile, self.data.tiles).save(run)
-            texts = [caption for captions in train.captions for caption in captions]
-            self.data.vocabulary.learn(texts).save(run / "tokenizer.json")
-        vocabulary, tiles, shape = _kept(run)
-        training = DrawTraining(self, vocabulary, tiles, train, valid)
+    def read(self, progress: Progress) -> Pictures:
+        found = read_pictures(self.data, progress)
+        return Pictures(drawable(found.train), drawable(found.valid))
+
+    def learn(self, source: Pictures, run: Path, progress: Progress) -> None:
+        """Learn the palette and the vocabulary."""
+        train = source.train
+        progress("learning the palette", 0, None)
+        write_shape(run, train.pixels.shape[1:])
+        Tiles.learn(train.pixels, self.data.tile, self.data.tiles).save(run)
+        texts = [caption for captions in train.captions for caption in captions]
+        self.data.vocabulary.learn(texts).save(self.saved(run))
+
+    def open(self, run: Path) -> DrawPipeline:
+        shape, _ = read_shape(run)
+        return DrawPipeline(self, load_vocabulary(self.saved(run)), Tiles.load(run), shape)
+
+    def training(
+        self, source: Pictures, pipeline: DrawPipeline, run: Path, progress: Progress
+    ) -> DrawTraining:
+        tiles, shape = pipeline.tiles, pipeline.shape
+        training = DrawTraining(self, pipeline.vocabulary, tiles, *source)
         numbers = training.numbers
-        lost = np.square(tiles.decode(numbers, shape) / 255.0 - train.pixels / 255.0).mean()
+        lost = np.square(tiles.decode(numbers, shape) / 255.0 - source.train.pixels / 255.0).mean()
         progress(
             f"training pairs: {len(training.pairs):,} of {len(numbers):,} pictures, {numbers.shape[1]} tiles "
             f"each of {len(tiles.patterns):,} (squared error of the palette alone {lost:.5f})",
             0,
             0,
         )
-        return DrawPipeline(self, vocabulary, tiles, shape, training)
-
-    def open(self, run: Path) -> DrawPipeline:
-        """Read vocabulary, palette and shape."""
-        return DrawPipeline(self, *_kept(run))
+        return training
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
         """Check captions and the pictures they name; see ../pictures/check.py."""
         return check_captions(files)
-
-
-def _kept(run: Path) -> tuple[Vocabulary, Tiles, tuple[int, ...]]:
-    """Vocabulary, palette and shape of a run."""
-    shape, _ = read_shape(run)
-    return load_vocabulary(run / "tokenizer.json"), Tiles.load(run), shape

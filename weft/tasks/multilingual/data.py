@@ -6,6 +6,7 @@ from pathlib import Path
 
 from weft.errors import ConfigError
 from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
+from weft.tasks.task import Split
 from weft.text.languages import NAMES
 from weft.text.vocabulary import Vocabulary, Word
 
@@ -73,6 +74,10 @@ class ManyData:
             raise ConfigError("vocabulary: expected shared: true, as all languages have one vocabulary here")
         for pair in every:
             self.of(pair)
+
+    def has(self, split: Split) -> bool:
+        """Whether the recipe has the split."""
+        return self.of(self.pairs[0]).has(split)
 
     @property
     def targets(self) -> list[str]:

@@ -2,44 +2,288 @@
 
 An encoder-decoder reads the symbol before the source; a decoder alone (`encoder: null`) reads source or
 prompt itself and continues it, as a language model does. It can also translate pairs that were not trained.
-Read next: data.py, the data; ready.py; ../translate/task.py, the same for one pair.
+Read next: data.py, the data; predictor.py; ../seq2seq/base.py; ../translate/task.py, the same for one pair.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+from torch import nn
+
 from weft.data.check import check
 from weft.data.joined import JoinedStores
+from weft.data.mixture import Mixture
+from weft.data.parallel import complete
 from weft.data.report import Report
 from weft.data.store import TokenStore, content_key
-from weft.errors import CheckpointError, ConfigError, within
-from weft.nn.heads.head import Loss
+from weft.errors import CheckpointError, ConfigError, DataError
+from weft.metrics.bleu import Bleu
+from weft.metrics.chrf import Chrf
+from weft.metrics.compared import of_lines
+from weft.models import Generator
 from weft.store.cache import cache_directory
 from weft.tasks.abilities import Direction
+from weft.tasks.exported import ModelExport
+from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.multilingual.data import ManyData
-from weft.tasks.multilingual.evaluation import ManyEvaluation
-from weft.tasks.multilingual.ready import ManyPipeline, ManyTraining
-from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.multilingual.evaluation import ManyEvaluation, together
+from weft.tasks.multilingual.predictor import ManyTranslator
+from weft.tasks.predictor import Json, Predictor
+from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
+from weft.tasks.seq2seq.batch import AugmentedPairs, PairBatch, collate_pairs
 from weft.tasks.seq2seq.data import moved
-from weft.tasks.seq2seq.decoding import ALIGNED, EVALUATED, Decoding
-from weft.tasks.seq2seq.evaluation import BETTER
-from weft.tasks.seq2seq.glossary import read_glossary
+from weft.tasks.seq2seq.decoding import ALIGNED, EVALUATED, Decoding, decoding_space, search_space
+from weft.tasks.seq2seq.documents import Splitting
+from weft.tasks.seq2seq.evaluation import BETTER, evaluate, loss_of_fitting, written
 from weft.tasks.seq2seq.model import PairModel
+from weft.tasks.seq2seq.pairs import Pairs, read_pairs
 from weft.tasks.seq2seq.reading import encode_pairs
-from weft.tasks.seq2seq.space import decoding_space, space
+from weft.tasks.seq2seq.scoring import GivenScores, perplexity, score_file
+from weft.tasks.seq2seq.translator import Translator
 from weft.tasks.space import Recipe, Space
-from weft.tasks.task import SPLITS, Progress, Split, Task
+from weft.tasks.task import Progress, Split, Training, named_rows
+from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.loading import load_vocabulary
-from weft.text.vocabulary import Vocabulary
+from weft.text.vocabulary import EOS, Vocabulary
 
-VOCABULARY = "tokenizer.json"
 REPEATED = 100
 """Copies of each prompt in the vocabulary's training text, so that it is split into few pieces."""
 
 
-class Multilingual(Task):
+class ManyTraining(Training):
+    """The training pairs.
+
+    Args:
+        data: the recipe's section.
+        vocabulary: of all languages.
+        stores: the tokens of each pair.
+        valid: the validation sources and references of each pair.
+    """
+
+    def __init__(
+        self,
+        data: ManyData,
+        vocabulary: Vocabulary,
+        stores: JoinedStores,
+        valid: Mapping[str, tuple[list[str], list[str]]],
+    ) -> None:
+        self._data = data
+        self._vocabulary = vocabulary
+        self._stores = stores
+        self._valid = valid
+        longest = data.max_length, data.max_length
+        tags = 1 if data.symbols else 0
+        self._pairs = AugmentedPairs(
+            data.vocabulary, data.augment, vocabulary, vocabulary, longest, tags=tags
+        )
+
+    def plan(self, seed: int) -> Mixture:
+        """Batches of all pairs, mixed by temperature."""
+        return Mixture(
+            self._stores.lengths,
+            temperature=self._data.temperature,
+            max_tokens=self._data.batch_tokens,
+            max_rows=self._data.batch_rows or None,
+            seed=seed,
+        )
+
+    def collate(self, numbers: np.ndarray) -> PairBatch:
+        """Training pairs by number over all stores."""
+        return self._pairs.collate([self._stores[number] for number in numbers.tolist()])
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Mean loss and perplexity over the trained pairs, mean BLEU and chrF of greedy translations."""
+        assert isinstance(model, Generator)
+        losses, compared, samples, notes = [], [], [], list[str]()
+        many = ManyTranslator(model, self._data, self._vocabulary, Decoding(search="greedy"))
+        for pair, (sources, references) in self._valid.items():
+            rows = self._data.validate_rows or len(sources)
+            sources, references = sources[:rows], references[:rows]
+            translator = many.of(pair)
+            targets = self._vocabulary.encode_batch(references)
+            loss, left_out = loss_of_fitting(model, translator.source.encode_batch(sources), targets)
+            losses.append(loss)
+            notes += [f"{pair}: {note}" for note in left_out]
+            outputs = written(translator, sources, range(len(sources)), pair).texts
+            compared.append(of_lines(outputs, references, sources))
+            full = [n for n, source in enumerate(sources) if source.strip()] or [0]
+            shown = full[samples_of(len(full), 1)[0]]
+            samples.append(Sample(f"{pair}: {sources[shown]}", references[shown], outputs[shown]))
+        loss = float(np.mean(losses))
+        scores = {"loss": loss, "perplexity": perplexity(loss)}
+        chosen = [samples[n] for n in samples_of(len(samples), 4)]
+        return Validation(scores, chosen, compared, notes).with_metrics([Bleu(), Chrf()])
+
+
+class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
+    """The vocabulary of a run.
+
+    Args:
+        task: the recipe.
+        vocabulary: of all languages.
+    """
+
+    task: "Multilingual"
+
+    def __init__(self, task: "Multilingual", vocabulary: Vocabulary) -> None:
+        super().__init__(task, vocabulary)
+        self.source = vocabulary
+
+    def model(self) -> Generator:
+        """A new model for this vocabulary and its symbols of languages."""
+        size = len(self.source) + self.task.data.symbols
+        return self.task.model_config.build(size, size, one_vocabulary=True)
+
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        data = self.task.data
+        asked = [f"<2{name}>" for name in data.targets] if data.symbols else []
+        return named_rows(self.source, self.source, asked)
+
+    def common(self) -> Mapping[str, Any]:
+        data = self.task.data
+        asked = {"prompt": data.prompt, "languages": (data.targets, data.names)}
+        return {**super().common(), **asked}
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Predictor[str]:
+        """The trained model: `predict(text, "de")`, or `to("de")` for a translator of one direction."""
+        many = self._many(model, options)
+        if "target" not in options:
+            return many
+        found = many.to(options["target"], options.get("source"))
+        if not options.get("split_sentences"):
+            return found
+        return Splitting(found, options.get("source") or "", options["target"])
+
+    def directions(self) -> Sequence[tuple[str, str]]:
+        pairs = (*self.task.data.pairs, *self.task.data.zero_shot)
+        return [(pair.split("-")[0], pair.split("-")[1]) for pair in pairs]
+
+    def translator(self, model: Generator, decoding: Decoding, target: str = "") -> Translator:
+        source = self._source_for(target)
+        return ManyTranslator(model, self.task.data, self.source, decoding).to(target, source)
+
+    def directed(self, text: str, target: str) -> str:
+        source = self._source_for(target)
+        return f"{source}-{target}: {text}" if source and text.strip() else text
+
+    def typed(self, sample: str) -> str:
+        return sample.partition(": ")[2]
+
+    def _source_for(self, target: str) -> str | None:
+        """A source language for this target language, or None."""
+        return next((source for source, to in self.directions() if to == target), None)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspection:
+        """A text may begin with its direction ("en-de: Click."); by default the first pair is used."""
+        from weft.tasks.seq2seq.inspection import of
+
+        data = self.task.data
+        text = checked(examples.middle() if text is None else text)
+        begin, colon, rest = text.partition(":")
+        pair = data.pairs[0]
+        if colon and begin.strip() in (*data.pairs, *data.zero_shot):
+            pair, text = begin.strip(), rest.strip()
+        if not text:
+            raise DataError(f"the text after {pair}: is empty; give one sentence, in quotes")
+        return of(self._many(model, {}).of(pair), text, data.of(pair))
+
+    def examples_of(self, split: Split, data: Path | None) -> Mapping[str, Pairs]:
+        """The pairs of every direction, trained ones first.
+
+        Raises:
+            ConfigError: other data was given.
+        """
+        if data is not None:
+            raise ConfigError("--data: a model of many pairs is scored on its recipe's files; leave it out")
+        own = self.task.data
+        return {pair: read_pairs(own.of(pair).open(split)) for pair in (*own.pairs, *own.zero_shot)}
+
+    def score(
+        self,
+        model: Generator,
+        examples: Mapping[str, Pairs],
+        split: Split,
+        data: Path | None,
+        options: Mapping[str, Any],
+    ) -> ManyEvaluation:
+        """Every trained pair and every unseen one with its scores and baselines."""
+        many, own = self._many(model, options), self.task.data
+        lowercase = options.get("lowercase", False)
+        found = {
+            pair: evaluate(many.of(pair), *pairs, title=own.of(pair).describe(split), lowercase=lowercase)
+            for pair, pairs in examples.items()
+        }
+        return together(found, own.zero_shot)
+
+    def given_scores(
+        self, model: Generator, examples: Mapping[str, Pairs], options: Mapping[str, Any]
+    ) -> GivenScores:
+        """The scores of a file as `--output` writes it (pair TAB translation).
+
+        Raises:
+            DataError: a line of the file does not name its pair.
+        """
+        labels: list[str] = []
+        read: list[list[int]] = []
+        kept: list[int] = []
+        for pair, pairs in examples.items():
+            kept += [len(read) + number for number in complete(*pairs)]
+            read += self.task.data.asking(self.source, *pair.split("-")).encode_batch(pairs.sources)
+            labels += [pair] * len(pairs.sources)
+        return score_file(
+            model,
+            len(read),
+            self.source.encode_batch,
+            lambda numbers, rows: collate_pairs([read[n] for n in numbers], rows),
+            options,
+            labels=labels,
+            kept=kept,
+        )
+
+    def _many(self, model: nn.Module, options: Mapping[str, Any]) -> ManyTranslator:
+        assert isinstance(model, Generator)
+        others = self.members(options)
+        decoding, scores = self.decoding.with_options(options), bool(options.get("scores"))
+        return ManyTranslator(model, self.task.data, self.source, decoding, others=others, scores=scores)
+
+    def exported(self, model: nn.Module) -> ModelExport:
+        """The program takes the target language as an option."""
+        from weft.tasks.seq2seq.graphs import rewriting
+
+        data, vocabulary = self.task.data, self.source
+        directions: dict[str, Json] = {}
+        for source, target in self.directions():
+            asking = data.asking(vocabulary, source, target)
+            directions[f"{source}-{target}"] = {"first": list(asking.first), "prompt": asking.prompt}
+        form = rewriting(
+            model,
+            vocabulary,
+            vocabulary,
+            self.decoding,
+            symbols=data.symbols,
+            more={"directions": directions},
+        )
+        source, target = self.directions()[0]
+        return form._replace(examples=self._examples, options={"target": target, "source": source})
+
+    def _examples(self, count: int) -> Sequence[str]:
+        """Validation sources of the first direction, or single pieces where the data is missing."""
+        with suppress(DataError):
+            rows = self.task.data.of(self.task.data.pairs[0]).open("valid")
+            found = [row.source for row in islice(rows, 10 * count) if row.source.strip()]
+            if found:
+                return found[:count]
+        return [self.source.decode([number]) for number in range(EOS + 1, EOS + 1 + count)]
+
+
+class Multilingual(Seq2SeqTask[None]):
     """Trains one translator on parallel text of several pairs.
 
     Args:
@@ -59,34 +303,36 @@ class Multilingual(Task):
         "BLEU and chrF are means over the trained pairs of sacrebleu's scores on detokenised greedy output."
     )
 
+    data: ManyData
+    model_config: PairModel
+
     def __init__(self, *, data: ManyData, model: PairModel, decoding: Decoding) -> None:
         if decoding.shortlist:
             raise ConfigError("decoding.shortlist: needs a model of one direction; leave it out")
         if decoding.terms == "annotate":
             raise ConfigError("decoding.terms: annotate needs a model of one direction; leave it out")
-        self.data = data
-        self.model_config = model
-        self.decoding = decoding
+        super().__init__(data=data, model=model, decoding=decoding)
 
     def about(self) -> str:
-        """The directions and the corpus."""
         return f"{', '.join(self.data.pairs)}, on {self.data.corpus or self.data.train}"
 
     @classmethod
     def search_space(cls, recipe: Recipe) -> Space:
-        return space(recipe)
+        return search_space(recipe)
 
     @classmethod
     def decoding_space(cls, recipe: Recipe) -> Space:
         return decoding_space(recipe)
 
-    def has(self, split: Split) -> bool:
-        return self.data.of(self.data.pairs[0]).has(split)
+    def small_model(self) -> Generator:
+        return self.model_config.build(19, 19, one_vocabulary=True)
 
-    def rehearse(self) -> Loss:
-        """Two pairs with a vocabulary of 19 tokens."""
-        batch = collate_pairs([[17, 5, 6, 7], [18, 8]], [[9, 10], [11, 12, 13]])
-        return self.model_config.build(19, 19, one_vocabulary=True).loss(batch)
+    def small_batch(self, model: Generator) -> PairBatch:
+        return collate_pairs([[17, 5, 6, 7], [18, 8]], [[9, 10], [11, 12, 13]])
+
+    def check_files(self, split: Split) -> None:
+        for pair in self.data.pairs:
+            self.data.of(pair).open(split)
 
     def corpora(self) -> Sequence[Direction]:
         every = (*self.data.pairs, *self.data.zero_shot)
@@ -95,43 +341,34 @@ class Multilingual(Task):
     def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
         return moved(folder, train, tested=tested, inside="{pair}/")
 
-    def check_ready(self) -> None:
-        """Check that all files exist, and that the parts of the model fit together."""
-        if self.decoding.glossary is not None:
-            read_glossary(self.decoding.glossary)
-        with within("model"):
-            self.model_config.build(5, 5, one_vocabulary=True)
-        for pair in self.data.pairs:
-            for split in SPLITS:
-                if self.data.of(pair).has(split):
-                    self.data.of(pair).open(split)
+    def read(self, progress: Progress) -> None:
+        """The pairs are read when the vocabulary is learnt and when they are stored."""
 
-    def prepare(self, run: Path, progress: Progress) -> ManyPipeline:
-        """Learn the vocabulary unless the run has it, then open or build a token store for each pair."""
-        path = run / VOCABULARY
-        if not path.exists():
-            progress("learning the vocabulary", 0, None)
-            how = self.data.vocabulary
-            Vocabulary.train(
-                _text(self.data),
-                kind=how.kind,
-                size=how.size,
-                min_count=how.min_count,
-                form=how.form,
-                lowercase=how.lowercase,
-            ).save(path)
-        vocabulary = load_vocabulary(path)
-        stores = JoinedStores(
-            [_stored(self.data, pair, path, vocabulary, progress) for pair in self.data.pairs]
-        )
-        valid = {pair: self.data.of(pair).complete("valid") for pair in self.data.pairs}
-        return ManyPipeline(self, vocabulary, ManyTraining(self.data, vocabulary, stores, valid))
+    def learn(self, source: None, run: Path, progress: Progress) -> None:
+        progress("learning the vocabulary", 0, None)
+        how = self.data.vocabulary
+        Vocabulary.train(
+            _text(self.data),
+            kind=how.kind,
+            size=how.size,
+            min_count=how.min_count,
+            form=how.form,
+            lowercase=how.lowercase,
+        ).save(self.saved(run))
 
     def open(self, run: Path) -> ManyPipeline:
-        """Read the vocabulary of the run."""
-        if not (run / VOCABULARY).exists():
-            raise CheckpointError(f"{run / VOCABULARY}: is missing; this is not a trained run")
-        return ManyPipeline(self, load_vocabulary(run / VOCABULARY))
+        path = self.saved(run)
+        if not path.exists():
+            raise CheckpointError(f"{path}: is missing; this is not a trained run")
+        return ManyPipeline(self, load_vocabulary(path))
+
+    def training(self, source: None, pipeline: ManyPipeline, run: Path, progress: Progress) -> ManyTraining:
+        """The pairs, in a token store for each direction that is opened or built."""
+        data, vocabulary = self.data, pipeline.source
+        text = self.saved(run).read_text("utf-8")
+        stores = JoinedStores([_stored(data, pair, text, vocabulary, progress) for pair in data.pairs])
+        valid = {pair: data.of(pair).complete("valid") for pair in data.pairs}
+        return ManyTraining(data, vocabulary, stores, valid)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
@@ -157,12 +394,12 @@ def _text(data: ManyData) -> Iterator[str]:
                 yield data.prompt.replace("{text}", "").format(**names)
 
 
-def _stored(data: ManyData, pair: str, path: Path, vocabulary: Vocabulary, progress: Progress) -> TokenStore:
-    """The token store of a pair; an existing one is opened."""
+def _stored(data: ManyData, pair: str, text: str, vocabulary: Vocabulary, progress: Progress) -> TokenStore:
+    """The token store of a pair, whose vocabulary is saved as this text; an existing one is opened."""
     train, asking = data.of(pair).open("train"), data.asking(vocabulary, *pair.split("-"))
     key = content_key(
         train.files,
-        vocabularies=[path.read_text("utf-8")],
+        vocabularies=[text],
         max_length=data.max_length,
         languages=pair.split("-"),
         asking=[data.prompt, data.names, data.targets],

@@ -15,7 +15,7 @@ from weft.data.images import read_array, read_picture, stack
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError
 from weft.setting_types import Size
-from weft.tasks.task import SPLITS, Split
+from weft.tasks.task import SPLITS, Progress, Split
 from weft.tasks.vocabulary import WordSettings
 
 SIDE = 24
@@ -184,3 +184,27 @@ class DrawData(CaptionData):
             raise ConfigError(
                 f"tile: expected a divisor of {side}, the side of the pictures, got {self.tile}"
             )
+
+
+class Pictures(NamedTuple):
+    """Pictures of one shape with their captions, to train on and to validate with."""
+
+    train: Captions
+    valid: Captions
+
+
+def read_pictures(data: CaptionData, progress: Progress) -> Pictures:
+    """The training and validation pictures.
+
+    Raises:
+        DataError: their shapes differ.
+    """
+    progress("reading pictures", 0, None)
+    found = Pictures(data.load("train"), data.load("valid"))
+    shape, other = (one.pixels.shape[1:] for one in found)
+    if shape != other:
+        raise DataError(
+            f"{data.describe('valid')}: expected pictures of {shape}, as in training, got {other}; "
+            "rescale them all, for example with data.size: 32"
+        )
+    return found

@@ -1,4 +1,4 @@
-"""A recipe's section `decoding` for sequence pairs: the search settings.
+"""A recipe's section `decoding` for sequence pairs: the search settings, and what `weft tune` tries.
 
 Read next: translator.py.
 """
@@ -14,6 +14,7 @@ from weft.search.beam import Stop
 from weft.search.ensemble import Mean
 from weft.search.normalisation import Normalisation
 from weft.search.settings import check
+from weft.tasks.space import Range, Recipe, Space, usual
 
 _LEAST = {
     "beam": 1,
@@ -31,6 +32,7 @@ _LEAST = {
     "coverage": 0,
     "shortlist": 0,
 }
+DROPOUTS = "model.encoder.dropout", "model.decoder.dropout"
 SEARCHED = ("diverse", "prefix", "require", "no_repeat_ngram", "min_length", "coverage", "ensemble")
 """Options of predict and evaluate in addition to the usual ones."""
 
@@ -188,3 +190,22 @@ class Decoding:
         plain = {field.name: field.default for field in fields(self)}
         said = [(name, getattr(self, name)) for name in (*names, "precision")]
         return "".join(f", {name} {value}" for name, value in said if value != plain[name])
+
+
+def search_space(recipe: Recipe) -> Space:
+    """The usual settings, with one dropout for encoder and decoder where the recipe has one."""
+    found = usual(recipe)
+    model = recipe["model"]
+    if set(DROPOUTS) <= found.keys() and model["encoder"]["dropout"] == model["decoder"]["dropout"]:
+        del found[DROPOUTS[1]]
+        found[DROPOUTS[0]] = replace(found[DROPOUTS[0]], also=DROPOUTS[1:])
+    return found
+
+
+def decoding_space(recipe: Recipe) -> Space:
+    """The width of the beam and the length penalty, for a recipe that searches with a beam."""
+    own = recipe["decoding"]
+    if own["search"] != "beam":
+        return {}
+    beam = {"decoding.beam": Range(values=(1, 3, 5, 8))} if own["diverse"] == 1 else {}
+    return {**beam, "decoding.length_penalty": Range(values=(0.6, 0.8, 1.0, 1.2, 1.4))}

@@ -6,10 +6,10 @@ Read next: data.py, model.py, reading.py; translator.py.
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from torch import nn
@@ -19,20 +19,19 @@ from weft.data.joined import JoinedStores
 from weft.data.mixture import Mixture
 from weft.data.parallel import complete
 from weft.data.shortlist import Shortlist
-from weft.errors import ConfigError, DataError, within
+from weft.errors import ConfigError, DataError
 from weft.metrics.bleu import Bleu
 from weft.metrics.compared import of_lines
 from weft.models import Generator
-from weft.nn.heads.head import Loss
 from weft.tasks.abilities import Direction
 from weft.tasks.exported import SCORED, SEED, ModelExport, Score
 from weft.tasks.inspection import Examples, Inspection
 from weft.tasks.predictor import Predictor
+from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask, pieces
 from weft.tasks.seq2seq.batch import AugmentedPairs, PairBatch, collate_pairs
 from weft.tasks.seq2seq.data import PairData, moved
-from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.decoding import Decoding, decoding_space, search_space
 from weft.tasks.seq2seq.evaluation import loss_of_fitting, written
-from weft.tasks.seq2seq.glossary import read_glossary
 from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.reading import (
     Vocabularies,
@@ -45,62 +44,10 @@ from weft.tasks.seq2seq.reading import (
 )
 from weft.tasks.seq2seq.scoring import GivenScores, perplexity, score_file
 from weft.tasks.seq2seq.translator import Translator
-from weft.tasks.task import SPLITS, Pipeline, Progress, Split, Task, Training, named_rows
+from weft.tasks.space import Recipe, Space
+from weft.tasks.task import Progress, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
-from weft.text.vocabulary import EOS, Vocabulary
-
-
-class Member(Protocol):
-    """An opened run (weft.run)."""
-
-    @property
-    def path(self) -> Path:
-        """The run's directory."""
-
-    @property
-    def pipeline(self) -> Pipeline:
-        """The run's Pipeline, with its vocabularies."""
-
-    @property
-    def model(self) -> nn.Module:
-        """The run's model, in evaluation mode."""
-
-
-def joined(member: Member, pipeline: Pipeline) -> Generator:
-    """The member's model, if it reads and writes the same under the same numbers as the first run.
-
-    Args:
-        member: another run.
-        pipeline: of the first run; what both must share is what its `common` gives.
-
-    Raises:
-        ConfigError: the member has another task, other vocabularies or another input.
-    """
-    model, own, its = member.model, pipeline.common(), member.pipeline.common()
-    if not isinstance(model, Generator) or its.keys() != own.keys():
-        raise ConfigError(
-            f"--ensemble {member.path}: is a run of another kind of task than the first; leave it out"
-        )
-    for what, first in own.items():
-        other = its[what]
-        if other == first:
-            continue
-        if isinstance(first, list):
-            raise ConfigError(
-                f"--ensemble {member.path}: its {what} ({len(other):,} pieces) is not that of the "
-                f"first run ({len(first):,} pieces); an ensemble needs runs trained on the same data with "
-                "the same section data.vocabulary"
-            )
-        raise ConfigError(
-            f"--ensemble {member.path}: its {what} is {other}, that of the first run {first}; an ensemble "
-            "needs runs that read and write the same"
-        )
-    return model
-
-
-def pieces(vocabulary: Vocabulary) -> list[str]:
-    """Every piece in the order of its number."""
-    return vocabulary.pieces(range(len(vocabulary)))
+from weft.text.vocabulary import EOS
 
 
 class Pairs(NamedTuple):
@@ -108,6 +55,12 @@ class Pairs(NamedTuple):
 
     sources: Sequence[str]
     references: Sequence[str]
+
+
+def read_pairs(found: Iterable[Any]) -> Pairs:
+    """The text on both sides of (number, source, target)."""
+    rows = list(found)
+    return Pairs([row.source for row in rows], [row.target for row in rows])
 
 
 class PairTraining(Training):
@@ -177,26 +130,22 @@ def _silent(what: str, done: float, total: float | None) -> None:
     """Shows no progress."""
 
 
-class PairPipeline(Pipeline, ABC):
+class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
     """The vocabularies of a run that was trained on sequence pairs.
 
     Args:
         task: the recipe.
         known: the vocabularies.
-        training: the pairs; None unless prepared for training.
     """
 
     task: "PairTask"
 
-    def __init__(self, task: "PairTask", known: Vocabularies, training: PairTraining | None = None) -> None:
-        self.task = task
-        self.decoding = task.decoding
-        self.training = training
-        self._made: Shortlist | None = None
-        self._known = known
+    def __init__(self, task: "PairTask", known: Vocabularies) -> None:
+        super().__init__(task, known.target)
         self.source = known.source
-        self.target = known.target
         self.reading = known.reading
+        self.known = known
+        self._made: Shortlist | None = None
 
     def model(self) -> Generator:
         """A new model for these vocabularies."""
@@ -205,9 +154,6 @@ class PairPipeline(Pipeline, ABC):
 
     def rows(self) -> Mapping[str, Sequence[str]]:
         return named_rows(self.target, self.source)
-
-    def writes(self) -> Vocabulary:
-        return self.target
 
     def common(self) -> Mapping[str, Any]:
         known = {"source vocabulary": pieces(self.source), "target vocabulary": pieces(self.target)}
@@ -220,7 +166,7 @@ class PairPipeline(Pipeline, ABC):
     def searcher(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Translator:
         """The trained model, for one sentence or text at a time."""
         assert isinstance(model, Generator)
-        others = [joined(member, self) for member in options.get("ensemble", ())]
+        others = self.members(options)
         decoding, scores = self.decoding.with_options(options), bool(options.get("scores"))
         short = self._shortlist(options.get("progress", _silent)) if decoding.shortlist else None
         return Translator(
@@ -266,7 +212,7 @@ class PairPipeline(Pipeline, ABC):
             count: number of texts; fewer if the data has fewer.
         """
         with suppress(DataError):
-            found = [text for text in self.pairs("valid", None).sources if text.strip()]
+            found = [text for text in self.examples_of("valid", None).sources if text.strip()]
             if found:
                 return found[:count]
         draw = random.Random(SEED)
@@ -276,7 +222,7 @@ class PairPipeline(Pipeline, ABC):
     def scored_examples(self) -> tuple[Sequence[str], Score | None]:
         """Validation sources, and BLEU of their translations; no score where the data is missing."""
         try:
-            pairs = self.pairs("valid", None)
+            pairs = self.examples_of("valid", None)
         except DataError:
             return self.examples(SCORED), None
         full = [n for n, source in enumerate(pairs.sources) if source.strip()][:SCORED]
@@ -284,38 +230,35 @@ class PairPipeline(Pipeline, ABC):
         sources = [pairs.sources[n] for n in full]
         return sources, lambda answers: ("BLEU", Bleu().score(answers, references).value)
 
-    def pairs(self, split: Split, data: Path | None) -> Pairs:
-        """The pairs to score: a split of the recipe, or the user's files (a prefix or a .tsv)."""
-        found = list(self.task.data.open(split) if data is None else self.task.data.at(data))
-        return Pairs([pair.source for pair in found], [pair.target for pair in found])
+    def examples_of(self, split: Split, data: Path | None) -> Pairs:
+        """The pairs of a split, or of the user's files (a prefix or a .tsv)."""
+        return read_pairs(self.task.data.open(split) if data is None else self.task.data.at(data))
 
     def _shortlist(self, progress: Progress = _silent) -> Shortlist:
         """For searches that ask for it."""
         if self._made is None:
-            self._made = shortlist(self._known, self.task.data, progress)
+            self._made = shortlist(self.known, self.task.data, progress)
         return self._made
 
-    def title(self, split: Split, data: Path | None, pairs: Pairs) -> str:
-        """The data, and how many of its sources are cut, as a title."""
+    def title(self, split: Split, data: Path | None, examples: Pairs) -> str:
+        """The data, and how many of its sources are cut."""
         named = self.task.data.describe(split, data)
-        number = self.reading.num_cut([pairs.sources[n] for n in complete(*pairs)])
+        number = self.reading.num_cut([examples.sources[n] for n in complete(*examples)])
         return f"{named}, {number:,} cut after {self.reading.cut} tokens" if number else named
 
-    def given_scores(self, model: nn.Module, pairs: Pairs, options: Mapping[str, Any]) -> GivenScores:
-        """The log-probability of each line of the file that the option `score` names."""
-        assert isinstance(model, Generator)
-        read = self.reading.encode_batch(pairs.sources)
+    def given_scores(self, model: Generator, examples: Pairs, options: Mapping[str, Any]) -> GivenScores:
+        read = self.reading.encode_batch(examples.sources)
         return score_file(
             model,
             len(read),
-            lambda texts: encode_pairs(self.reading, self.target, pairs.sources, texts).target,
+            lambda texts: encode_pairs(self.reading, self.target, examples.sources, texts).target,
             lambda numbers, rows: collate_pairs([read[n] for n in numbers], rows),
             options,
-            kept=complete(*pairs),
+            kept=complete(*examples),
         )
 
 
-class PairTask(Task, ABC):
+class PairTask(Seq2SeqTask[list[Any]], ABC):
     """Trains a model on sequence pairs to write the target for a source.
 
     Args:
@@ -325,6 +268,8 @@ class PairTask(Task, ABC):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": PairData, "model": PairModel, "decoding": Decoding}
+    data: PairData
+    model_config: PairModel
 
     def __init__(self, *, data: PairData, model: PairModel, decoding: Decoding) -> None:
         if model.copies and (data.augment.noisy or data.augment.concatenate):
@@ -341,71 +286,68 @@ class PairTask(Task, ABC):
                 "decoding.terms: annotate needs a model that was trained on annotated sources; "
                 "train with data.glossary=FILE, or leave terms out"
             )
-        self.data = data
-        self.model_config = model
-        self.decoding = decoding
+        super().__init__(data=data, model=model, decoding=decoding)
 
     @abstractmethod
-    def pipeline(self, known: Vocabularies, training: PairTraining | None) -> PairPipeline:
-        """The task with what it has learnt."""
+    def with_scores(self, found: Validation) -> Validation:
+        """A validation of greedy outputs with the task's own scores."""
 
     @abstractmethod
-    def scored(self, found: Validation) -> Validation:
-        """A validation of greedy outputs with the task's own scores    @classmethod
-        def search_space(cls, recipe: Recipe) -> Space:
-        return space(recipe)
+    def open(self, run: Path) -> PairPipeline: ...
 
-        @classmethod
-        def decoding_space(cls, recipe: Recipe) -> Space:
+    @classmethod
+    def search_space(cls, recipe: Recipe) -> Space:
+        return search_space(recipe)
+
+    @classmethod
+    def decoding_space(cls, recipe: Recipe) -> Space:
         return decoding_space(recipe)
 
-        .
-        """
+    def small_model(self) -> Generator:
+        return self.model_config.build(19, 19, one_vocabulary=self.data.vocabulary.shared)
 
-    def has(self, split: Split) -> bool:
-        return self.data.has(split)
+    def small_batch(self, model: Generator) -> PairBatch:
+        return collate_pairs([[5, 6, 7], [8]], [[9, 10], [11, 12, 13]])
 
-    def rehearse(self) -> Loss:
-        """Two pairs with a vocabulary of 19 tokens."""
-        model = self.model_config.build(19, 19, one_vocabulary=self.data.vocabulary.shared)
-        return model.loss(collate_pairs([[5, 6, 7], [8]], [[9, 10], [11, 12, 13]]))
+    def check_files(self, split: Split) -> None:
+        if split == "train":
+            self.data.texts()
+        else:
+            self.data.open(split)
 
-    def check_ready(self) -> None:
-        """Check that all files exist, and that the parts of the model fit together."""
-        if self.decoding.glossary is not None:
-            read_glossary(self.decoding.glossary)
-        with within("model"):
-            self.model_config.build(5, 5, one_vocabulary=self.data.vocabulary.shared)
-        for split in SPLITS:
-            if self.data.has(split):
-                self.data.open(split)
-        self.data.texts()
+    def read(self, progress: Progress) -> list[Any]:
+        return self.data.texts()
 
-    def prepare(self, run: Path, progress: Progress) -> PairPipeline:
-        """Learn the vocabularies unless the run has them, then open or build the token store."""
-        if not vocabulary_paths(run, self.data)[0].exists():
-            learn(self.data, run, progress)
-        known, texts = self._known(run), self.data.texts()
+    def learn(self, source: list[Any], run: Path, progress: Progress) -> None:
+        learn(self.data, source, run, progress)
+
+    def saved(self, run: Path) -> Path:
+        return vocabulary_paths(run, self.data)[0]
+
+    def vocabularies(self, run: Path) -> Vocabularies:
+        """The vocabularies that a run keeps."""
+        return vocabularies(run, self.data, copies=self.model_config.copies)
+
+    def training(
+        self, source: list[Any], pipeline: PairPipeline, run: Path, progress: Progress
+    ) -> PairTraining:
+        """The pairs, in a token store that is opened or built."""
+        known = pipeline.known
         store = JoinedStores(
-            [stored(text, self.data, known.reading, known.target, run, progress) for text in texts]
+            [stored(text, self.data, known.reading, known.target, known.run, progress) for text in source]
         )
         if self.decoding.shortlist:
             shortlist(known, self.data, progress)
-        training = PairTraining(self.data, known, store, Pairs(*self.data.complete("valid")), self.scored)
+        training = PairTraining(
+            self.data, known, store, Pairs(*self.data.complete("valid")), self.with_scores
+        )
         plan = training.plan(0)
         if isinstance(plan, Mixture):
-            progress(plan.summary([text.name for text in texts]), 0, 0)
-        return self.pipeline(known, training)
-
-    def open(self, run: Path) -> PairPipeline:
-        """Read the vocabularies of the run."""
-        return self.pipeline(self._known(run), None)
+            progress(plan.summary([text.name for text in source]), 0, 0)
+        return training
 
     def corpora(self) -> Sequence[Direction]:
         return [Direction("", self.data)]
 
     def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
         return {**moved(folder, train, tested=tested), "mixed": {}}
-
-    def _known(self, run: Path) -> Vocabularies:
-        return vocabularies(run, self.data, copies=self.model_config.copies)

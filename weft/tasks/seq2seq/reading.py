@@ -231,7 +231,7 @@ def vocabulary_paths(run: Path, data: PairData) -> tuple[Path, Path]:
     return run / "tokenizer.source.json", run / "tokenizer.target.json"
 
 
-def learn(data: PairData, run: Path, progress: Progress) -> None:
+def learn(data: PairData, texts: Sequence[Any], run: Path, progress: Progress) -> None:
     """Learn the vocabularies of all training texts, and write them into the run."""
     settings = data.vocabulary
     how: dict[str, Any] = {
@@ -243,7 +243,6 @@ def learn(data: PairData, run: Path, progress: Progress) -> None:
     }
     source_path, target_path = vocabulary_paths(run, data)
     progress(LEARNING, 0, None)
-    texts = data.texts()
     if settings.shared:
         both = (side for pair in chain.from_iterable(texts) for side in pair[1:])
         Vocabulary.train(_reported(both, progress), **how).save(source_path)

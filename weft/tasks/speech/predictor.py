@@ -1,6 +1,6 @@
 """A trained transcriber: writes the text of recordings, and shows where it attended.
 
-Read next: ../seq2seq/searching.py.
+Read next: batch.py; ../seq2seq/searching.py.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,12 +19,15 @@ from weft.figures.records import Heard
 from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
+from weft.search.trace import Trace
 from weft.tasks import predictor
+from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Given, Place, Raw, Reads, name_of, read_each
 from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.inspection import decoded
 from weft.tasks.seq2seq.searching import Searching
 from weft.tasks.seq2seq.translator import Best, Translation
-from weft.tasks.speech.batch import collate_recordings, pad_frames
+from weft.tasks.speech.batch import RecordingBatch, collate_recordings, pad_frames
 from weft.tasks.speech.data import FrameSettings
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
@@ -193,3 +196,42 @@ class Transcriber(predictor.Predictor[np.ndarray]):
     def device(self) -> torch.device:
         """The model's device."""
         return next(self.model.parameters()).device
+
+
+def inspected(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspection:
+    """The transcripts of a recording and their search.
+
+    Args:
+        transcriber: searches with a plain beam.
+        frames: [S, F].
+        name: of the recording.
+    """
+    device, encoder = transcriber.device, transcriber.model.encoder
+    assert encoder is not None
+    source, mask = pad_frames([frames])
+    trace = Trace()
+    found = transcriber.search(source.to(device), mask.to(device), trace, None)
+
+    def batch_of(tokens: list[int]) -> RecordingBatch:
+        return collate_recordings([frames], [tokens]).to(device)
+
+    width = -(-len(frames) // encoder.stride)
+    shown = decoded(transcriber.model, transcriber.vocabulary, found, trace, batch_of, width=width)
+    hop = encoder.stride * transcriber.sound.hop
+    try:
+        heard = transcriber.align(frames, shown.tokens)
+    except ConfigError:  # a model without attention: only the frames are shown
+        nothing = np.zeros((0, width), np.float32)
+        heard = Heard(frames.astype(np.float32), nothing, [], encoder.stride, transcriber.sound.hop)
+    return Inspection(
+        text=name,
+        answer=shown.hypotheses[0].text,
+        source=[f"{n * hop:.2f} s" for n in range(width)],
+        target=shown.target,
+        batch=shown.batch,
+        hypotheses=shown.hypotheses,
+        searched=shown.searched,
+        choices=shown.choices,
+        chosen_what="each character of the best transcript, given those before it",
+        heard=heard,
+    )

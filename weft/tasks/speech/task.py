@@ -1,32 +1,44 @@
 """Speech: transcribes recordings.
 
-Read next: data.py, model.py, predictor.py; ../nn/encoders/pyramid.py.
+Read next: data.py, model.py, predictor.py; ../seq2seq/base.py; ../../nn/encoders/pyramid.py.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
 import torch
+from torch import nn
 
+from weft.data.audio import read_spoken
+from weft.data.batching import Batches
 from weft.data.report import Report
-from weft.errors import DataError, within
-from weft.nn.heads.head import Loss
+from weft.errors import DataError
+from weft.metrics.cer import Cer
+from weft.metrics.compared import of_lines
+from weft.metrics.wer import Wer
+from weft.models import Generator
 from weft.store import jsonfile
-from weft.tasks.seq2seq.decoding import EVALUATED, PREDICTED
-from weft.tasks.speech.batch import collate_recordings
+from weft.tasks.exported import ModelExport
+from weft.tasks.inspection import Examples, Inspection
+from weft.tasks.seq2seq.base import VOCABULARY, Seq2SeqPipeline, Seq2SeqTask
+from weft.tasks.seq2seq.decoding import EVALUATED, PREDICTED, Decoding
+from weft.tasks.seq2seq.inspection import plain_beam
+from weft.tasks.seq2seq.scoring import GivenScores, score_file
+from weft.tasks.speech.batch import RecordingBatch, collate_recordings
 from weft.tasks.speech.check import check_recordings
-from weft.tasks.speech.data import SpeechData
-from weft.tasks.speech.evaluation import SpeechEvaluation
+from weft.tasks.speech.data import Recording, SpeechData
+from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, loss_of_recordings, spelled
 from weft.tasks.speech.model import SpeechModel
-from weft.tasks.speech.predictor import Listening
-from weft.tasks.speech.ready import SpeechPipeline, SpeechTraining
-from weft.tasks.task import SPLITS, Progress, Split, Task
+from weft.tasks.speech.predictor import Listening, Transcriber, inspected
+from weft.tasks.task import Progress, Split, Training
+from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
-VOCABULARY, KEPT = "tokenizer.json", "speech.json"
+KEPT = "speech.json"
 
 
 class SavedSpeech(jsonfile.Form):
@@ -35,7 +47,152 @@ class SavedSpeech(jsonfile.Form):
     answer: str
 
 
-class Speech(Task):
+class Recordings(NamedTuple):
+    """Recordings to train on and to validate with."""
+
+    train: list[Recording]
+    valid: list[Recording]
+    longer: int  # training recordings that are left out because of their length
+
+
+class SpeechTraining(Training):
+    """The training recordings.
+
+    Args:
+        data: the recipe's section `data`.
+        vocabulary: of the transcripts.
+        train, valid: recordings with their transcripts.
+    """
+
+    def __init__(
+        self,
+        data: SpeechData,
+        vocabulary: Vocabulary,
+        train: Sequence[Recording],
+        valid: Sequence[Recording],
+    ) -> None:
+        self._data = data
+        self._vocabulary = vocabulary
+        self._train = train
+        self._valid = valid
+        self._tokens = vocabulary.encode_batch([one.text for one in train])
+
+    def plan(self, seed: int) -> Batches:
+        """Batches of recordings of similar length."""
+        frames = np.array([len(one.frames) for one in self._train])
+        most, rows = self._data.batch_frames, self._data.batch_rows or None
+        return Batches(np.stack([frames, frames], 1), max_tokens=most, max_rows=rows, seed=seed)
+
+    def collate(self, numbers: np.ndarray) -> RecordingBatch:
+        return collate_recordings(
+            [self._train[n].frames for n in numbers], [self._tokens[n] for n in numbers]
+        )
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss on all validation recordings; error rates of greedy transcripts."""
+        assert isinstance(model, Generator)
+        targets = self._vocabulary.encode_batch([one.text for one in self._valid])
+        loss = loss_of_recordings(model, [one.frames for one in self._valid], targets)
+        chosen = self._valid[: self._data.validate_rows or None]
+        transcriber = Transcriber(model, self._vocabulary, self._data.sound, Listening(search="greedy"))
+        outputs = [found[0].text for found in transcriber.transcribe(one.frames for one in chosen)]
+        references = [spelled(transcriber, one.text) for one in chosen]
+        shown = samples_of(len(chosen))
+        samples = [Sample(chosen[n].file.name, references[n], outputs[n]) for n in shown]
+        found = Validation({"loss": loss}, samples, [of_lines(outputs, references)])
+        return found.with_metrics([Wer(), Cer()])
+
+
+class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
+    """Vocabulary and most frequent answer of a run.
+
+    Args:
+        task: the recipe.
+        vocabulary: of the transcripts.
+        answer: the most frequent transcript of the training list, for the baseline.
+    """
+
+    task: "Speech"
+
+    def __init__(self, task: "Speech", vocabulary: Vocabulary, answer: str) -> None:
+        super().__init__(task, vocabulary)
+        self.vocabulary = vocabulary
+        self.answer = answer
+
+    def model(self) -> Generator:
+        return self.task.model_config.build(self.task.data.sound.bins, len(self.vocabulary))
+
+    def common(self) -> Mapping[str, Any]:
+        return {**super().common(), "sound": self.task.data.sound}
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Transcriber:
+        """The trained model; `predict("x.wav")` returns text.
+
+        Raises:
+            ConfigError: a member of the ensemble reads or writes something else.
+        """
+        assert isinstance(model, Generator)
+        return self._transcriber(model, self.decoding.with_options(options), options)
+
+    def _transcriber(
+        self, model: Generator, decoding: Decoding, options: Mapping[str, Any] = {}
+    ) -> Transcriber:
+        others, scores = self.members(options), bool(options.get("scores"))
+        sound = self.task.data.sound
+        return Transcriber(model, self.vocabulary, sound, decoding, others=others, scores=scores)
+
+    def examples_of(self, split: Split, data: Path | None) -> Sequence[Recording]:
+        """The recordings of a split, or of the user's list."""
+        path = data or self.task.data.path(split)
+        recordings = list(self.task.data.recordings(path))
+        if not recordings:
+            raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=path)
+        return recordings
+
+    def score(
+        self,
+        model: Generator,
+        examples: Sequence[Recording],
+        split: Split,
+        data: Path | None,
+        options: Mapping[str, Any],
+    ) -> SpeechEvaluation:
+        """Error rates, next to the most frequent answer."""
+        title = (data or self.task.data.path(split)).name
+        return evaluate(self.predictor(model, options), examples, title=title, answer=self.answer)
+
+    def given_scores(
+        self, model: Generator, examples: Sequence[Recording], options: Mapping[str, Any]
+    ) -> GivenScores:
+        return score_file(
+            model,
+            len(examples),
+            self.vocabulary.encode_batch,
+            lambda numbers, rows: collate_recordings([examples[n].frames for n in numbers], rows),
+            options,
+        )
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspection:
+        """The text is the name of a wav file; without one, a validation recording is used."""
+        assert isinstance(model, Generator)
+        if text is None:
+            path = next(iter(read_spoken(self.task.data.path("valid")))).file
+        elif not text.strip() or len(text) > 1000 or not Path(text).is_file():
+            raise DataError(f"{text[:60]}: no such file; give a wav file")
+        else:
+            path = Path(text)
+        transcriber = self._transcriber(model, plain_beam(self.decoding))
+        return inspected(transcriber, transcriber.read(path), path.name)
+
+    def exported(self, model: nn.Module) -> ModelExport:
+        from weft.tasks.speech.graphs import exported
+
+        return exported(self.predictor(model), self.task.data)
+
+
+class Speech(Seq2SeqTask[Recordings]):
     """Trains a transcriber of recordings.
 
     Args:
@@ -60,34 +217,24 @@ class Speech(Task):
         "WER and CER are percent of the references' words and characters, with greedy search."
     )
 
-    def __init__(self, *, data: SpeechData, model: SpeechModel, decoding: Listening) -> None:
-        self.data = data
-        self.model_config = model
-        self.decoding = decoding
+    data: SpeechData
+    model_config: SpeechModel
 
     def about(self) -> str:
-        """The list of recordings."""
         return f"speech to text, on {self.data.train}"
 
-    def has(self, split: Split) -> bool:
-        return self.data.has(split)
+    def check_files(self, split: Split) -> None:
+        self.data.path(split)
 
-    def check_ready(self) -> None:
-        """Check that the lists exist, and that the parts of the model fit together."""
-        with within("model"):
-            self.model_config.build(self.data.sound.bins, 7)
-        for split in SPLITS:
-            if self.data.has(split):
-                self.data.path(split)
+    def small_model(self) -> Generator:
+        return self.model_config.build(self.data.sound.bins, 19)
 
-    def rehearse(self) -> Loss:
-        """Two recordings of half a second, with a vocabulary of 19 tokens."""
+    def small_batch(self, model: Generator) -> RecordingBatch:
+        """Two recordings of half a second and less."""
         frames = torch.randn(2, 50, self.data.sound.bins, generator=torch.Generator().manual_seed(1)).numpy()
-        batch = collate_recordings([frames[0], frames[1, :31]], [[5, 6, 7], [8]])
-        return self.model_config.build(self.data.sound.bins, 19).loss(batch)
+        return collate_recordings([frames[0], frames[1, :31]], [[5, 6, 7], [8]])
 
-    def prepare(self, run: Path, progress: Progress) -> SpeechPipeline:
-        """Read every recording; save the vocabulary and the most frequent answer in the run."""
+    def read(self, progress: Progress) -> Recordings:
         data = self.data
         every = list(data.recordings(data.path("train"), progress, data.speeds))
         train = [one for one in every if data.shorter(one)]
@@ -96,31 +243,35 @@ class Speech(Task):
         for name, found in zip(splits, (train, valid), strict=True):
             if not found:
                 raise DataError("expected recordings that can be used, got none", path=data.path(name))
-        if not (run / KEPT).exists():
-            texts = [one.text for one in train]
-            data.vocabulary.learn(texts).save(run / VOCABULARY)
-            jsonfile.save(run / KEPT, {"answer": Counter(texts).most_common(1)[0][0]})
-        vocabulary, answer = _kept(run)
+        return Recordings(train, valid, len(every) - len(train))
+
+    def learn(self, source: Recordings, run: Path, progress: Progress) -> None:
+        """Learn the vocabulary and the most frequent answer."""
+        texts = [one.text for one in source.train]
+        self.data.vocabulary.learn(texts).save(run / VOCABULARY)
+        jsonfile.save(run / KEPT, {"answer": Counter(texts).most_common(1)[0][0]})
+
+    def saved(self, run: Path) -> Path:
+        return run / KEPT
+
+    def open(self, run: Path) -> SpeechPipeline:
+        answer = jsonfile.load(run / KEPT, SavedSpeech, "train the run again").answer
+        return SpeechPipeline(self, load_vocabulary(run / VOCABULARY), answer)
+
+    def training(
+        self, source: Recordings, pipeline: SpeechPipeline, run: Path, progress: Progress
+    ) -> SpeechTraining:
+        data, train = self.data, source.train
         hours = sum(len(one.frames) for one in train) * data.sound.hop / 3600
         progress(
-            f"training recordings: {len(train):,} of {len(every):,} kept, {hours:.2f} hours "
-            f"({len(every) - len(train):,} longer than {data.max_seconds:g} s)",
+            f"training recordings: {len(train):,} of {len(train) + source.longer:,} kept, {hours:.2f} hours "
+            f"({source.longer:,} longer than {data.max_seconds:g} s)",
             0,
             0,
         )
-        return SpeechPipeline(self, vocabulary, answer, SpeechTraining(data, vocabulary, train, valid))
-
-    def open(self, run: Path) -> SpeechPipeline:
-        """Read the run's vocabulary and most frequent answer."""
-        return SpeechPipeline(self, *_kept(run))
+        return SpeechTraining(data, pipeline.vocabulary, train, source.valid)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
         """Check lists of recordings, and the recordings."""
         return check_recordings(files)
-
-
-def _kept(run: Path) -> tuple[Vocabulary, str]:
-    """Vocabulary and most frequent answer of a run."""
-    answer = jsonfile.load(run / KEPT, SavedSpeech, "train the run again").answer
-    return load_vocabulary(run / VOCABULARY), answer

@@ -1,24 +1,39 @@
 """Summarisation: shortens a text.
 
-Read next: ../seq2seq/pairs.py, which reads, trains and searches; evaluation.py, the scores.
+Read next: ../seq2seq/pairs.py, which reads and trains; evaluation.py, the scores.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from weft.data.check import check
 from weft.data.report import Report
 from weft.errors import ConfigError
 from weft.metrics.rouge_n import Rouge
+from weft.models import Generator
 from weft.tasks.seq2seq.data import PairData
 from weft.tasks.seq2seq.decoding import ALIGNED, EVALUATED, Decoding
 from weft.tasks.seq2seq.model import PairModel
-from weft.tasks.seq2seq.pairs import PairTask, PairTraining
-from weft.tasks.seq2seq.reading import Vocabularies
-from weft.tasks.summarise.evaluation import KINDS, SummaryEvaluation
-from weft.tasks.summarise.ready import SummarisePipeline
+from weft.tasks.seq2seq.pairs import PairPipeline, Pairs, PairTask
+from weft.tasks.summarise.evaluation import KINDS, SummaryEvaluation, evaluate
+from weft.tasks.task import Split
 from weft.tasks.validation import Validation
+
+
+class SummarisePipeline(PairPipeline):
+    """The vocabularies of a summariser."""
+
+    def score(
+        self,
+        model: Generator,
+        examples: Pairs,
+        split: Split,
+        data: Path | None,
+        options: Mapping[str, Any],
+    ) -> SummaryEvaluation:
+        """ROUGE, next to the lead sentence and the first words."""
+        return evaluate(self.searcher(model, options), *examples, title=self.title(split, data, examples))
 
 
 class Summarise(PairTask):
@@ -46,15 +61,14 @@ class Summarise(PairTask):
         super().__init__(data=data, model=model, decoding=decoding)
 
     def about(self) -> str:
-        """The corpus."""
         return (
             f"summaries ({self.data.source} to {self.data.target}), on {self.data.corpus or self.data.train}"
         )
 
-    def pipeline(self, known: Vocabularies, training: PairTraining | None) -> SummarisePipeline:
-        return SummarisePipeline(self, known, training)
+    def open(self, run: Path) -> SummarisePipeline:
+        return SummarisePipeline(self, self.vocabularies(run))
 
-    def scored(self, found: Validation) -> Validation:
+    def with_scores(self, found: Validation) -> Validation:
         (compared,) = found.compared
         scores = {f"rouge_{kind.lower()}": compared.value(Rouge(kind=kind)) for kind in KINDS}
         return found._replace(scores=found.scores | scores)

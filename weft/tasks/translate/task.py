@@ -1,22 +1,64 @@
 """Translation: translates a sequence into another language.
 
-Read next: ../seq2seq/pairs.py, which reads, trains and searches; ready.py.
+Read next: ../seq2seq/pairs.py, which reads and trains; ../seq2seq/translator.py, which searches.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+from torch import nn
 
 from weft.data.check import check
 from weft.data.report import Report
+from weft.errors import DataError
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
+from weft.models import Generator
+from weft.tasks.predictor import Predictor
 from weft.tasks.seq2seq.decoding import ALIGNED, EVALUATED
-from weft.tasks.seq2seq.evaluation import BETTER, PairEvaluation
-from weft.tasks.seq2seq.pairs import PairTask, PairTraining
-from weft.tasks.seq2seq.reading import Vocabularies
-from weft.tasks.translate.ready import TranslatePipeline
+from weft.tasks.seq2seq.documents import Splitting
+from weft.tasks.seq2seq.evaluation import BETTER, PairEvaluation, evaluate
+from weft.tasks.seq2seq.pairs import PairPipeline, Pairs, PairTask
+from weft.tasks.task import Split
 from weft.tasks.validation import Validation
+
+
+class TranslatePipeline(PairPipeline):
+    """The vocabularies of a translator."""
+
+    def directions(self) -> Sequence[tuple[str, str]]:
+        return [(self.task.data.source, self.task.data.target)]
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Predictor[str]:
+        """The trained model; with the option `split_sentences` for lines of several sentences."""
+        found = self.searcher(model, options)
+        return Splitting(found, *self.directions()[0]) if options.get("split_sentences") else found
+
+    def score(
+        self,
+        model: Generator,
+        examples: Pairs,
+        split: Split,
+        data: Path | None,
+        options: Mapping[str, Any],
+    ) -> PairEvaluation:
+        """BLEU, chrF, METEOR and perplexity.
+
+        The baseline "nearest training sentence" is left out if the training data is missing.
+        """
+        train = None
+        with suppress(DataError):
+            train = self.task.data.complete("train")
+        lowercase = options.get("lowercase", False)
+        return evaluate(
+            self.searcher(model, options),
+            *examples,
+            title=self.title(split, data, examples),
+            train=train,
+            lowercase=lowercase,
+        )
 
 
 class Translate(PairTask):
@@ -34,13 +76,12 @@ class Translate(PairTask):
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = BETTER
 
     def about(self) -> str:
-        """The languages and the corpus."""
         return f"{self.data.source} to {self.data.target}, on {self.data.corpus or self.data.train}"
 
-    def pipeline(self, known: Vocabularies, training: PairTraining | None) -> TranslatePipeline:
-        return TranslatePipeline(self, known, training)
+    def open(self, run: Path) -> TranslatePipeline:
+        return TranslatePipeline(self, self.vocabularies(run))
 
-    def scored(self, found: Validation) -> Validation:
+    def with_scores(self, found: Validation) -> Validation:
         return found.with_metrics([Bleu(), Chrf()])
 
     @classmethod

@@ -3,52 +3,47 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from weft.errors import DataError
 from weft.metrics.cider import cider_d
-from weft.models import Generator
+from weft.tasks.caption.predictor import Captioner
 from weft.tasks.exported import SCORED, ModelExport, Score
+from weft.tasks.pictures.data import CaptionData
 from weft.tasks.pictures.pictures import content, encoded, noise, readable
 from weft.tasks.seq2seq.graphs import written
 
-if TYPE_CHECKING:
-    from weft.tasks.caption.ready import CaptionPipeline
 
-
-def exported(pipeline: "CaptionPipeline", model: nn.Module) -> ModelExport:
-    """What `weft export` writes for this task."""
-    assert isinstance(model, Generator)
-    captioner = pipeline.predictor(model)
+def exported(captioner: Captioner) -> ModelExport:
+    """What `weft export` writes for a captioner."""
+    data, shape = captioner.data, captioner.shape
     places = captioner.front.places
 
     def read(picture: Tensor) -> tuple[Tensor, Tensor]:
         return picture, torch.ones(picture.shape[0], places, dtype=torch.bool, device=picture.device)
 
-    two, three = ({"picture": noise(pipeline.shape, rows).float() / 127.5 - 1} for rows in (2, 3))
-    data = pipeline.task.data
+    two, three = ({"picture": noise(shape, rows).float() / 127.5 - 1} for rows in (2, 3))
     form = written(
-        model,
+        captioner.model,
         (two, three),
-        pipeline.vocabulary,
+        captioner.vocabulary,
         captioner.decoding,
         program="captions",
         more={
             "kind": "captions",
-            "shape": list(pipeline.shape),
-            "size": pipeline.shape[0] if data.generated else data.size,
+            "shape": list(shape),
+            "size": shape[0] if data.generated else data.size,
         },
         read=read,
     )
 
     def examples(count: int) -> Sequence[bytes]:
-        return readable(captioner, pipeline.shape, (one for one, _ in _pairs(pipeline)), count)
+        return readable(captioner, shape, (one for one, _ in _pairs(data)), count)
 
     def scored() -> tuple[Sequence[bytes], Score | None]:
-        pairs = list(islice(_pairs(pipeline), SCORED))
+        pairs = list(islice(_pairs(data), SCORED))
         if not pairs:
             return examples(SCORED), None
         references = [captions for _, captions in pairs]
@@ -57,9 +52,8 @@ def exported(pipeline: "CaptionPipeline", model: nn.Module) -> ModelExport:
     return form._replace(examples=examples, scored=scored)
 
 
-def _pairs(pipeline: "CaptionPipeline") -> Iterator[tuple[bytes, list[str]]]:
+def _pairs(data: CaptionData) -> Iterator[tuple[bytes, list[str]]]:
     """The files of the validation pictures and their captions; nothing where the data is missing."""
-    data = pipeline.task.data
     with suppress(DataError, OSError):
         if data.generated is not None:
             found = data.load("valid")

@@ -5,35 +5,30 @@ import wave
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from weft.data.audio import read_spoken
 from weft.errors import DataError
 from weft.metrics.wer import Wer
-from weft.models import Generator
 from weft.nn.embed.audio import LEAST, mel_filters, points_of
 from weft.tasks.exported import SCORED, ModelExport, Score
 from weft.tasks.predictor import Json
 from weft.tasks.seq2seq.graphs import written
-from weft.tasks.speech.data import FrameSettings
+from weft.tasks.speech.data import FrameSettings, SpeechData
 from weft.tasks.speech.evaluation import spelled
-
-if TYPE_CHECKING:
-    from weft.tasks.speech.ready import SpeechPipeline
+from weft.tasks.speech.predictor import Transcriber
 
 FILTERS = "filters.npy"
 SEED = 1
 
 
-def exported(pipeline: "SpeechPipeline", model: nn.Module) -> ModelExport:
-    """What `weft export` writes for this task."""
-    assert isinstance(model, Generator)
+def exported(transcriber: Transcriber, data: SpeechData) -> ModelExport:
+    """What `weft export` writes for a transcriber; validation recordings are of `data`."""
+    model, sound = transcriber.model, transcriber.sound
     assert model.encoder is not None
-    sound, transcriber = pipeline.task.data.sound, pipeline.predictor(model)
     stride = model.encoder.stride
     examples = _frames(3, 5 * stride - 1, sound.bins), _frames(2, 8 * stride, sound.bins)
     length = round(sound.window * sound.rate)
@@ -48,7 +43,7 @@ def exported(pipeline: "SpeechPipeline", model: nn.Module) -> ModelExport:
     form = written(
         model,
         examples,
-        pipeline.vocabulary,
+        transcriber.vocabulary,
         transcriber.decoding,
         program="recordings",
         more={"kind": "recordings", "sound": settings},
@@ -57,7 +52,7 @@ def exported(pipeline: "SpeechPipeline", model: nn.Module) -> ModelExport:
     np.save(filters, mel_filters(sound.rate, points_of(length), sound.bins).numpy())
 
     def scored() -> tuple[Sequence[bytes], Score | None]:
-        pairs = _pairs(pipeline, SCORED)
+        pairs = _pairs(data, SCORED)
         if not pairs:
             return _noise(sound, SCORED), None
         references = [spelled(transcriber, text) for _, text in pairs]
@@ -65,7 +60,7 @@ def exported(pipeline: "SpeechPipeline", model: nn.Module) -> ModelExport:
 
     return form._replace(
         files={**form.files, FILTERS: filters.getvalue()},
-        examples=lambda count: [one for one, _ in _pairs(pipeline, count)] or _noise(sound, count),
+        examples=lambda count: [one for one, _ in _pairs(data, count)] or _noise(sound, count),
         scored=scored,
     )
 
@@ -76,11 +71,11 @@ def _frames(rows: int, length: int, bins: int) -> dict[str, Tensor]:
     return {"frames": torch.randn(rows, length, bins, generator=draw) * mask[..., None], "mask": mask}
 
 
-def _pairs(pipeline: "SpeechPipeline", count: int) -> list[tuple[bytes, str]]:
+def _pairs(data: SpeechData, count: int) -> list[tuple[bytes, str]]:
     """Validation recordings and their transcripts; nothing where the data is missing."""
     found: list[tuple[bytes, str]] = []
     with suppress(DataError, OSError):
-        for one in read_spoken(pipeline.task.data.path("valid")):
+        for one in read_spoken(data.path("valid")):
             found.append((Path(one.file).read_bytes(), one.text))
             if len(found) == count:
                 break

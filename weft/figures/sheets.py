@@ -1,0 +1,98 @@
+"""Pictures side by side: attended by each word, drawn for captions, true beside drawn."""
+
+import textwrap
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from weft.figures.colours import FAINT, INK
+from weft.figures.letters import printable
+
+COLUMNS = 6
+SHEET_COLUMNS = 8
+SHOWN = 10
+DARKEST = 0.75
+"""Opacity of the shade over places without attention; below 1 to keep the picture visible."""
+
+
+def attended_picture(picture: np.ndarray, words: Sequence[str], weights: np.ndarray, title: str) -> Figure:
+    """The picture, followed by one copy per word that is light where the word attended.
+
+    Args:
+        picture: [height, width, 3] uint8; of features, only the attention is shown.
+        words: [T] of the caption.
+        weights: [T, rows, columns] the attention of each.
+        title: of the figure.
+    """
+    if picture.dtype != np.uint8:  # features: only the attention is shown
+        picture = np.full(
+            (*weights.shape[1:3], 3) if weights.ndim > 2 else (1, *weights.shape[1:], 3), 255, np.uint8
+        )
+    count = 1 + len(words)
+    columns = min(COLUMNS, count)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(1.7 * columns, 1.95 * rows + 0.4), facecolor="white", layout="constrained")
+    axes = np.ravel(figure.subplots(rows, columns, squeeze=False))
+    for place in axes:
+        place.set_axis_off()
+    axes[0].imshow(picture, interpolation="nearest")
+    axes[0].set_title("the picture", fontsize=9, color=INK)
+    for place, word, weight in zip(axes[1:], words, weights, strict=False):
+        grid = weight if weight.ndim == 2 else np.atleast_2d(weight)
+        light = grid / max(float(grid.max()), 1e-12)
+        tall, wide = picture.shape[:2]
+        rows_of = np.arange(tall) * grid.shape[0] // tall
+        columns_of = np.arange(wide) * grid.shape[1] // wide
+        shade = 1 - DARKEST * (1 - light[rows_of][:, columns_of])
+        place.imshow((picture * shade[..., None]).astype(np.uint8), interpolation="nearest")
+        place.set_title(
+            f"{word.removeprefix('▁')}  {grid.max():.2f}", fontsize=9, color=INK, parse_math=False
+        )
+    figure.suptitle(title, fontsize=11, color=INK, parse_math=False)
+    return figure
+
+
+def picture_sheet(drawn: Sequence[tuple[str, np.ndarray]]) -> Figure:
+    """Pictures in rows, each below its caption."""
+    columns = min(SHEET_COLUMNS, len(drawn))
+    rows = -(-len(drawn) // columns)
+    figure = Figure(figsize=(1.5 * columns, 1.85 * rows), facecolor="white", layout="constrained")
+    places = np.ravel(figure.subplots(rows, columns, squeeze=False))
+    for place in places:
+        place.set(xticks=[], yticks=[])
+        place.spines[:].set_visible(False)
+    for place, (text, picture) in zip(places, drawn, strict=False):
+        place.imshow(picture, interpolation="nearest")
+        place.spines[:].set_visible(True)
+        place.spines[:].set_color("#dfe4ec")
+        shown = "\n".join(textwrap.wrap(text, 20)[:3])
+        place.set_title(shown, fontsize=7, color=INK, parse_math=False)
+    return figure
+
+
+def true_and_drawn(truth: np.ndarray, drawn: np.ndarray, texts: Sequence[str], title: str) -> Figure:
+    """A column for each of some captions: the true picture above, the drawn one below.
+
+    Args:
+        truth, drawn: [N, height, width, 3] uint8.
+        texts: the captions.
+        title: of the figure.
+    """
+    count = min(SHOWN, len(texts))
+    chosen = np.linspace(0, len(texts) - 1, count).round().astype(int)
+    size = (1.2 + 1.15 * count, 3.6)
+    figure = Figure(figsize=size, facecolor="white", dpi=110, layout="constrained")
+    rows = figure.subplots(2, count, squeeze=False)
+    for place, number in enumerate(chosen):
+        for axes, pictures in zip(rows[:, place], (truth, drawn), strict=True):
+            axes.imshow(pictures[number], interpolation="nearest")
+            axes.set_xticks([])
+            axes.set_yticks([])
+            axes.spines[:].set_color(FAINT)
+        words = "\n".join(textwrap.wrap(printable(texts[number]), 16)[:4])
+        rows[0, place].set_title(words, fontsize=7, color=INK, parse_math=False)
+    rows[0, 0].set_ylabel("true", color=INK)
+    rows[1, 0].set_ylabel("drawn", color=INK)
+    figure.suptitle(printable(title), fontsize=10, color=INK, parse_math=False)
+    return figure
