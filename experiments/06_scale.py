@@ -18,10 +18,10 @@ from typing import Any
 import torch
 
 from study import Part, begin, curves, picture
-from weft.nn.scores import Dot, Scaled
+from weft.nn.scores import Dot, ScaledScore
 
 WIDTHS = (4, 16, 64, 256, 1024)
-KINDS = {"dot product": Dot, "scaled": Scaled}
+KINDS = {"dot product": Dot, "scaled": ScaledScore}
 PARTS = {
     "variance": Part(
         "Independent entries of mean 0 and variance 1 give dot products of variance d, scaled ones of variance 1.",

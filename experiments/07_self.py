@@ -31,7 +31,7 @@ from weft.nn.encoders.self_attention import SelfAttentionEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.pools import Mean, Queries
-from weft.nn.scores import Scaled
+from weft.nn.scores import ScaledScore
 from weft.probe import probe
 
 WIDTH, SIDE, PATCH, TEST = 32, 24, 4, 200
@@ -85,7 +85,7 @@ def model_of(data: str, kind: str) -> Predictor:
     if kind == "learned queries":
         pool = Queries(WIDTH, num_queries=2)
         return Predictor(embed, BagEncoder(WIDTH), Categorical(pool.size, classes), pool=pool)
-    encoder: nn.Module = SelfAttentionEncoder(WIDTH, score=Scaled)
+    encoder: nn.Module = SelfAttentionEncoder(WIDTH, score=ScaledScore)
     if kind == "with W_q, W_k":
         encoder = TransformerEncoder(WIDTH, size=WIDTH, num_layers=1, num_heads=1, dropout=0.0)
     return Predictor(embed, encoder, Categorical(WIDTH, classes), pool=Mean(WIDTH))

@@ -19,7 +19,7 @@ from weft.nn.decoders.recurrent import Enters, RecurrentDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.scores import Scaled
+from weft.nn.scores import ScaledScore
 
 SOS, EOS, FIRST, WORDS = 0, 1, 2, 12
 """The invented language's two signs, its first word, and the number of its words without synonyms."""
@@ -71,7 +71,7 @@ def translator(size: int, *, attention: bool = True) -> Generator:
     enters: Enters = "late" if attention else "never"
     encoder = RecurrentEncoder(size, sizes=(size,), cell=GRU, bidirectional=True)
     decoder = RecurrentDecoder(
-        size, encoder, sizes=(size,), cell=GRU, score=Scaled, key_size=size, enters=enters
+        size, encoder, sizes=(size,), cell=GRU, score=ScaledScore, key_size=size, enters=enters
     )
     target, source = Tokens(2 * WORDS + FIRST, size), Tokens(WORDS + FIRST, size)
     head = Categorical(decoder.size, 2 * WORDS + FIRST)

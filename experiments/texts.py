@@ -31,7 +31,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.scores import Scaled
+from weft.nn.scores import ScaledScore
 
 RUNS = FOLDER / "texts.jsonl"
 PLAIN = "lstm, no block"
@@ -58,7 +58,7 @@ def decoder(name: str, encoder: Encoder | None, width: int) -> Decoder:
             encoder,
             sizes=(width,) * LAYERS,
             cell=LSTM,
-            score=Scaled,
+            score=ScaledScore,
             key_size=width,
             bridge="summary",
         )

@@ -39,15 +39,15 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels import choice
-from weft.nn.scores import Additive, Scaled
+from weft.nn.scores import Additive, ScaledScore
 from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import to_lists
 from weft.tasks.seq2seq.graphs import EXAMPLES, graphs, tokens
 from weft.tasks.seq2seq.searching import rounded
 from weft.train.optimisers import Adam
-from weft.train.position import Group, Position
-from weft.train.settings import Settings
+from weft.train.position import BatchGroup, Position
+from weft.train.settings import TrainingSettings
 from weft.train.update import update
 
 
@@ -104,7 +104,7 @@ class Weft(Engine):
         keep_memory()  # as the command line settles it
         self.model = {"transformer": _transformer, "rnn": _rnn, "hybrid": _hybrid}[sizes.model](sizes)
         adam = Adam(lr=PEAK_RATE, betas=BETAS)
-        self.settings = Settings(
+        self.settings = TrainingSettings(
             optimiser=adam,
             clip_norm=CLIP_NORM,
             precision="bfloat16" if dtype == "bfloat16" else "float32",
@@ -132,7 +132,7 @@ class Weft(Engine):
 
     def update(self, batch: Batch) -> float:
         self.model.train()
-        group = Group(0, self.updates, [np.arange(len(batch.source))], 1, 1, 0)
+        group = BatchGroup(0, self.updates, [np.arange(len(batch.source))], 1, 1, 0)
         position = Position(update=self.updates)
         self.updates += 1
         factor = learning_rate(self.updates) / PEAK_RATE
@@ -214,7 +214,7 @@ def _hybrid(sizes: Sizes) -> Generator:
         encoder,
         sizes=(sizes.width,) * 2,
         cell=SSRU,
-        score=Scaled,
+        score=ScaledScore,
         enters="late",
         dropout=sizes.dropout,
     )

@@ -1,7 +1,7 @@
 """Directives for the settings of recipes, from the signatures and docstrings of the classes that read them.
 
     .. task-settings:: translate                    the sections of a task's recipe
-    .. class-settings:: training weft.train.settings.Settings    one section, its name and its class
+    .. class-settings:: training weft.train.settings.TrainingSettings    one section, its name and its class
     .. part-settings:: weft.nn.cells.cell.Cell      every part that keeps this contract, with its settings
 
 Each setting is an object: {setting}`training.clip_norm` links to it. What a recipe may set is asked of

@@ -10,7 +10,7 @@ from tests import toys
 from tests.commands.shell import content, refused, stops, untouched, weft
 from weft.commands import bulk
 from weft.config import read_recipe
-from weft.store.claim import claim
+from weft.store.locks import lock
 
 TEXTS = ["alpha beta", "gamma", "iota theta eta zeta", "delta delta", "beta"] * 3
 
@@ -146,7 +146,7 @@ def test_what_a_killed_process_left_goes_and_pairs_have_one_writer(
         assert weft(*command).code == 130
     assert (out / "scored.txt.parts").is_dir()
     (out / ".writing-texts.xx-1").write_text("half")
-    with claim(out):
+    with lock(out):
         assert "another process is writing these pairs" in untouched(out, lambda: weft(*command))
     made = weft(*command)
     assert made.code == 0 and "lines answered" not in made.err
@@ -185,7 +185,7 @@ def test_a_model_of_the_other_direction_does_not_take_over_its_translations(
 
 def test_what_cannot_translate_back_is_refused(trained: Path, mono: Path, tmp_path: Path) -> None:
     out = ["--output", tmp_path / "out"]
-    with claim(trained):
+    with lock(trained):
         assert "is still being trained" in refused(weft("backtranslate", trained, mono, *out))
     said = refused(weft("backtranslate", trained, mono, *out, "--target", "yy"))
     assert "has one direction (xx to yy); leave them out" in said

@@ -142,10 +142,10 @@ def test_weights_of_another_model_are_refused(run: Path, trained: Path) -> None:
 
 
 def test_two_trainings_of_one_run_are_refused(run: Path) -> None:
-    from weft.store import claim
+    from weft.store import locks
 
     before = content(run)
-    with claim.claim(run):
+    with locks.lock(run):
         said = refused(
             weft("train", run.parent / "toy" / "toy.yaml", "--run", run, "training.max_updates=99")
         )

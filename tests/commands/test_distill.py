@@ -10,7 +10,7 @@ from tests.commands.shell import content, refused, stops, untouched, weft
 from weft.commands import bulk
 from weft.config import read_recipe
 from weft.run.teacher import digest, teacher_of
-from weft.store.claim import claim
+from weft.store.locks import lock
 
 SHORT = ("training.max_updates=7", "training.validate_every=7", "training.precision=float32")
 
@@ -112,7 +112,7 @@ def test_what_a_killed_process_left_goes_and_a_corpus_has_one_writer(
         assert weft(*command).code == 130
     assert (texts / "train.yy.parts").is_dir()
     (texts / ".writing-mixed.xx-1").write_text("half")
-    with claim(texts):
+    with lock(texts):
         assert "another process is writing this corpus" in untouched(texts, lambda: weft(*command))
     assert weft(*command).code == 0
     assert not (texts / "train.yy.parts").exists() and not list(texts.glob(".writing-*"))
@@ -120,7 +120,7 @@ def test_what_a_killed_process_left_goes_and_a_corpus_has_one_writer(
 
 def test_what_cannot_be_distilled_is_refused(blind: Path, toy: Path, tmp_path: Path) -> None:
     command = ["distill", blind, "--student", toy, "--run", tmp_path / "run", *SHORT]
-    with claim(blind):
+    with lock(blind):
         assert "is still being trained" in refused(weft(*command))
     assert "expected languages of the teacher (xx to yy), got xx to zz" in refused(
         weft(*command, "data.target=zz")

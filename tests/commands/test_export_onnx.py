@@ -23,7 +23,7 @@ from weft.export.formats.huggingface import HuggingFace
 from weft.export.formats.onnx import Onnx
 from weft.export.formats.tokenizer import TokenizerOnly
 from weft.export.shared import share
-from weft.store.claim import claim
+from weft.store.locks import lock
 
 LINES = ["the cat sat", "", "  one dog ran home .", "the <eos> sat", "zebra é\u0301 ﬁ", "on\u00a0a mat", "."]
 
@@ -124,7 +124,7 @@ def test_the_files_that_are_compared_are_those_that_are_written(
 
 def test_a_run_that_is_being_trained_is_refused(trained: Path, tmp_path: Path) -> None:
     run = shutil.copytree(trained, tmp_path / "run")
-    with claim(run):
+    with lock(run):
         said = refused(weft("export", run, "--to", "onnx", "--output", tmp_path / "out"))
     assert "is still being trained" in said and [path.name for path in tmp_path.iterdir()] == ["run"]
 

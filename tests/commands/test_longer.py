@@ -11,7 +11,7 @@ from tests.commands.shell import weft
 from weft import cli
 from weft.commands import longer, program
 from weft.tasks.validation import Sample
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 SHORT = """task: translate
 data: {train: text, valid: text, source: en, target: de, vocabulary: {kind: character, size: 8},
@@ -51,17 +51,17 @@ def test_one_such_output_of_three_is_no_sign() -> None:
 @pytest.mark.parametrize(
     ("updates", "settings", "ends"),
     [
-        (23, Settings(max_updates=23), ["training.max_updates=1012"]),  # 44 times
-        (4000, Settings(max_epochs=2), ["training.max_epochs=10"]),
+        (23, TrainingSettings(max_updates=23), ["training.max_updates=1012"]),  # 44 times
+        (4000, TrainingSettings(max_epochs=2), ["training.max_epochs=10"]),
         (
             400,
-            Settings(max_epochs=2, max_cpu_minutes=1.5),
+            TrainingSettings(max_epochs=2, max_cpu_minutes=1.5),
             ["training.max_epochs=10", "training.max_cpu_minutes=7.5"],
         ),
     ],
 )
 def test_the_command_goes_five_times_as_far_and_to_a_thousand_updates(
-    updates: int, settings: Settings, ends: list[str]
+    updates: int, settings: TrainingSettings, ends: list[str]
 ) -> None:
     run = Path("my runs/a")
     words = shlex.split(longer.longer(run, settings, updates, ["mine"]))
@@ -70,7 +70,7 @@ def test_the_command_goes_five_times_as_far_and_to_a_thousand_updates(
 
 
 def test_patience_is_no_end_that_can_be_moved() -> None:
-    command = longer.longer(Path("a"), Settings(patience=3), 500)
+    command = longer.longer(Path("a"), TrainingSettings(patience=3), 500)
     assert command == "" and "learning rate" in longer.hint("why", 500, command)
 
 

@@ -222,10 +222,10 @@ def test_an_override_is_the_place_of_its_mistake(recipe) -> None:
 
 
 def test_a_setting_of_an_inner_part_is_found_there() -> None:
-    from weft.train.settings import Settings
+    from weft.train.settings import TrainingSettings
 
     with pytest.raises(ConfigError, match=r"lr: .*did you mean 'optimiser\.lr'\?"):
-        build(parse("lr: 1e-3", "x.yaml", name="training"), Settings)
+        build(parse("lr: 1e-3", "x.yaml", name="training"), TrainingSettings)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from weft import rooms
 from weft.config import kinds
 from weft.config.build import described
 from weft.tasks.task import Task
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference"
 INTERNAL = {
@@ -39,7 +39,7 @@ def test_every_kind_of_part_that_a_recipe_names_has_a_page() -> None:
     pages = "".join(path.read_text("utf-8") for path in (DOCS / "settings").glob("*.rst"))
     named = set(re.findall(r"^\.\. part-settings:: (\S+)$", pages, re.MULTILINE))
     tasks = [rooms.find(weft.tasks, Task, name) for name in rooms.folders(weft.tasks, Task)]
-    todo = [Settings, *(kind for task in tasks for kind in task.sections.values())]
+    todo = [TrainingSettings, *(kind for task in tasks for kind in task.sections.values())]
     found = set()
     for kind in todo:
         for annotation, _ in described(kind).values():

@@ -13,7 +13,7 @@ from tests.train.test_update import fresh, step
 from tests.train.toy import Batch, Task
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
-from weft.train.position import Group
+from weft.train.position import BatchGroup
 from weft.train.processes import Processes
 
 SIZE = 6
@@ -89,7 +89,7 @@ def dealt_out(parts: list[np.ndarray], processes: int) -> list[np.ndarray]:
     for rank in range(processes):
         one = Processes(torch.device("cpu"))
         one.rank, one.count = rank, processes
-        found += [share.numbers for share in one.part(Group(0, 0, parts, len(parts), 1, 0), len(parts))]
+        found += [share.numbers for share in one.part(BatchGroup(0, 0, parts, len(parts), 1, 0), len(parts))]
     return [numbers for numbers in found if len(numbers)]
 
 

@@ -11,7 +11,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.positions import Learned
 from weft.nn.recurrent import Stack
-from weft.nn.scores import Cosine, Dot, Scaled
+from weft.nn.scores import Cosine, Dot, ScaledScore
 
 
 def test_heads_must_divide_the_width() -> None:
@@ -21,7 +21,7 @@ def test_heads_must_divide_the_width() -> None:
         TransformerEncoder(12, size=12, num_heads=5)
 
 
-@pytest.mark.parametrize(("score", "name"), [(Dot, "dot"), (Scaled, "scaled"), (Cosine, "cosine")])
+@pytest.mark.parametrize(("score", "name"), [(Dot, "dot"), (ScaledScore, "scaled"), (Cosine, "cosine")])
 def test_a_product_needs_equal_sizes(score: type, name: str) -> None:
     sentence = (
         rf"^score {name}: the query has 13 features, the key 10; make them equal, set key_size: 13, "

@@ -11,12 +11,12 @@ from weft import masks, probe
 from weft.nn.attention import Attention, MultiHead
 from weft.nn.encoders.encoder import Memory
 from weft.nn.positions import Learned, Sinusoidal, sinusoid
-from weft.nn.scores import Additive, Bilinear, Cosine, Dot, Scaled, Score, Uniform
+from weft.nn.scores import Additive, Bilinear, Cosine, Dot, ScaledScore, Score, Uniform
 
 OTHER = 11
 SCORES: dict[str, tuple[type[Score], int]] = {
     "dot": (Dot, SIZE),
-    "scaled": (Scaled, SIZE),
+    "scaled": (ScaledScore, SIZE),
     "cosine": (Cosine, SIZE),
     "uniform": (Uniform, OTHER),
     "bilinear": (Bilinear, OTHER),
@@ -36,7 +36,7 @@ def equation(score: Score) -> oracle.Score:
     if isinstance(score, Additive):
         joint = np.hstack([numpy(score.query.weight), numpy(score.key.weight)])
         return oracle.additive(numpy(score.weight.weight)[0], joint, numpy(score.query.bias))
-    plain = {Dot: oracle.dot, Scaled: oracle.scaled, Cosine: oracle.cosine, Uniform: oracle.uniform}
+    plain = {Dot: oracle.dot, ScaledScore: oracle.scaled, Cosine: oracle.cosine, Uniform: oracle.uniform}
     return plain[type(score)]
 
 
@@ -92,7 +92,7 @@ def test_scaling_keeps_the_variance_at_one() -> None:
     # q^T k of independent features has variance d; d_k = 256, 20,000 pairs: its standard error is 1 %
     q, k = normal(200, 100, 256), normal(200, 100, 256, seed=2)
     assert Dot(256, 256)(q, k).var().item() == pytest.approx(256, rel=0.05)
-    assert Scaled(256, 256)(q, k).var().item() == pytest.approx(1, rel=0.05)
+    assert ScaledScore(256, 256)(q, k).var().item() == pytest.approx(1, rel=0.05)
 
 
 def test_a_query_of_a_source_without_any_real_position_never_gives_nan() -> None:

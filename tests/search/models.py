@@ -14,7 +14,7 @@ from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.scores import Bilinear, Dot, Scaled
+from weft.nn.scores import Bilinear, Dot, ScaledScore
 from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import Hypotheses
@@ -25,7 +25,7 @@ WORDS, SOS, EOS, SOURCES, LONGEST = 37, 1, 2, 7, 13
 RECURRENT: dict[str, dict[str, Any]] = {
     "lstm": {"sizes": (23, 29)},
     "gru": {"cell": GRU, "sizes": (31,), "score": Dot, "key_size": 31, "input_feeding": True},
-    "ssru": {"cell": SSRU, "sizes": (24, 24), "score": Scaled, "residual": True},
+    "ssru": {"cell": SSRU, "sizes": (24, 24), "score": ScaledScore, "residual": True},
     "fed": {"sizes": (29,), "input_feeding": True, "readout_activation": "none"},
     "input": {"cell": GRU, "sizes": (23, 29), "enters": "input"},
     "both": {"sizes": (17,), "enters": "both", "input_feeding": True, "score": Bilinear, "readout": 0},

@@ -4,7 +4,7 @@ import pytest
 
 from weft.tasks.survey import EPOCHS, UPDATES, planned
 from weft.train.schedules import CosineRestarts, LinearSchedule, unreached
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 
 @pytest.mark.parametrize("batches", [0.2, 1, 4, 9, 37, 1e5])
@@ -18,7 +18,7 @@ def test_the_warm_up_is_a_tenth_at_most_and_large_sets_stay_as_usual(batches: fl
 
 
 def test_a_warm_up_longer_than_the_training_is_said() -> None:
-    settings = Settings(max_epochs=30, accumulate=2)
+    settings = TrainingSettings(max_epochs=30, accumulate=2)
     assert settings.planned(17) == 30 * 9
     said = unreached(LinearSchedule(warmup=400), settings.planned(17))
     assert "270 planned updates, got 400" in said and "warmup: 27" in said
@@ -27,5 +27,5 @@ def test_a_warm_up_longer_than_the_training_is_said() -> None:
         CosineRestarts(cycles=400), 104
     )
     assert unreached(CosineRestarts(cycles=4), 104) == unreached(CosineRestarts(cycles=4), 0) == ""
-    assert Settings(max_updates=50, max_epochs=30).planned(17) == 50
-    assert Settings(max_minutes=1, max_updates=0, max_epochs=0).planned(17) == 0
+    assert TrainingSettings(max_updates=50, max_epochs=30).planned(17) == 50
+    assert TrainingSettings(max_minutes=1, max_updates=0, max_epochs=0).planned(17) == 0

@@ -21,7 +21,7 @@ from tests.train.toy import ROWS
 from weft.errors import ConfigError
 from weft.nn.regions import Region, compile_regions, plainly
 from weft.probe import probe
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 # torch's own, when it loads its compiler
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
@@ -67,7 +67,7 @@ def test_with_computing_again_too(tmp_path: Path) -> None:
 
 def test_with_sharded_parameters_it_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"training\.compile: "):
-        Settings(max_updates=1, compile=True, sharding="full")
+        TrainingSettings(max_updates=1, compile=True, sharding="full")
 
 
 def blocks(dropout: float = 0.0) -> tuple[Pairs, torch.nn.Module]:

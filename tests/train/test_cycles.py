@@ -10,7 +10,7 @@ from tests.train.toy import Task, quiet, settings
 from tests.train.traces import Crash, crash, same, terminate
 from weft.store import weights
 from weft.train.loop import train
-from weft.train.schedules import Cosine, CosineRestarts
+from weft.train.schedules import CosineRestarts, CosineSchedule
 
 CYCLES = settings(max_updates=11, max_epochs=0, validate_every=100, schedule=CosineRestarts(cycles=3))
 
@@ -27,7 +27,9 @@ def test_a_cycle_begins_near_1_and_ends_at_the_floor() -> None:
     ended = [part.cycles_ended(update, update / 14) for update in range(1, 15)]
     assert ended == [0] * 5 + [1] * 4 + [2] * 4 + [3]
     one = CosineRestarts(cycles=1)
-    assert [one.factor(n, n / 7, {}) for n in range(8)] == [Cosine().factor(n, n / 7, {}) for n in range(8)]
+    assert [one.factor(n, n / 7, {}) for n in range(8)] == [
+        CosineSchedule().factor(n, n / 7, {}) for n in range(8)
+    ]
     assert [part.cycles_ended(n, 0.0) for n in (0, 50)] == [0, 0]  # no planned end
 
 

@@ -16,9 +16,9 @@ from weft.nn import devices
 from weft.store import jsonfile, weights
 from weft.train import averaging
 from weft.train.checkpoints import Checkpoints
-from weft.train.history import History, Validated
+from weft.train.history import History, SavedValidation
 from weft.train.loop import train
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 NAN = float("nan")
 
@@ -54,7 +54,7 @@ def test_the_best_and_the_wait_for_it(
 def test_scores_go_through_a_file_as_they_are() -> None:
     made = history(0.1 + 0.2, NAN, math.inf)
     text = json.dumps(made.to_json(), allow_nan=False)
-    read = History("score", True).with_saved(jsonfile.decode(text, list[Validated]))
+    read = History("score", True).with_saved(jsonfile.decode(text, list[SavedValidation]))
     assert read.score(read.entries[0]) == 0.1 + 0.2
     assert math.isnan(read.score(read.entries[1])) and math.isnan(read.score(read.entries[2]))
     assert [entry.update for entry in read.until(2).entries] == [1, 2]
@@ -123,7 +123,7 @@ def test_settings_that_cannot_be_are_refused(changes: dict[str, Any], sentence: 
 
 
 def test_defaults_need_only_an_end() -> None:
-    assert Settings(max_updates=1).loss == "per_token"
+    assert TrainingSettings(max_updates=1).loss == "per_token"
 
 
 def test_a_device_that_is_not_there_is_refused() -> None:

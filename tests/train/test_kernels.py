@@ -13,7 +13,7 @@ from tests.commands.shell import weft
 from tests.train.toy import Notes, Task, quiet
 from tests.train.traces import BUSY, terminate
 from weft.nn import devices
-from weft.train import course, kernels
+from weft.train import kernels, training_state
 from weft.train.checkpoints import Checkpoints
 from weft.train.loop import train
 from weft.train.precision import decide
@@ -81,7 +81,7 @@ def test_a_checkpoint_with_kernels_of_an_earlier_version_resumes(
 ) -> None:
     with monkeypatch.context() as patch:
         older = {"kernels": {"linear large float32 threads=1": "onednn"}}
-        patch.setattr(course, "about", lambda optimiser, settings: about(optimiser, settings) | older)
+        patch.setattr(training_state, "about", lambda optimiser, settings: about(optimiser, settings) | older)
         train(Task(on_batch=terminate(8)), tmp_path, BUSY, quiet(tmp_path))
     saved = Checkpoints(tmp_path, print).newest()
     assert saved is not None and saved.state.about.kernels == older["kernels"]

@@ -19,7 +19,7 @@ from weft.train.feeding import ConstantFeeding
 from weft.train.objectives.minimum_risk import MinimumRisk
 from weft.train.objectives.objective import Objective, mirror
 from weft.train.objectives.professor_forcing import ProfessorForcing
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 OBJECTIVES = rooms.parts(weft.train.objectives, Objective)
 every_objective = pytest.mark.parametrize("name", sorted(OBJECTIVES))
@@ -104,7 +104,7 @@ def test_a_mirror_follows_and_is_never_trained() -> None:
             "professor_forcing needs a model",
         ),
         (
-            lambda: Settings(max_updates=1, objective=MinimumRisk(), feeding=ConstantFeeding(p=0.5)),
+            lambda: TrainingSettings(max_updates=1, objective=MinimumRisk(), feeding=ConstantFeeding(p=0.5)),
             "training.feeding: .*MinimumRisk",
         ),
     ],

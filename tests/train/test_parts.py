@@ -12,11 +12,18 @@ import weft.train.optimisers
 import weft.train.schedules
 from weft import rooms
 from weft.errors import ConfigError
-from weft.train.feeding import ConstantFeeding, Exponential, Feeding, InverseSigmoid, LinearFeeding, Step
+from weft.train.feeding import (
+    ConstantFeeding,
+    Exponential,
+    Feeding,
+    InverseSigmoid,
+    LinearFeeding,
+    StepFeeding,
+)
 from weft.train.optimisers import SGD, Adam, AdamW, Optimiser, can_fuse
 from weft.train.schedules import (
     ConstantSchedule,
-    Cosine,
+    CosineSchedule,
     InverseSquareRoot,
     LinearSchedule,
     Noam,
@@ -112,10 +119,10 @@ def test_what_cannot_be_fused_is_stepped_on_plainly() -> None:
         (LinearSchedule(warmup=10), 55, 0.55, 0.5),  # of 100 planned updates half of those after the warm-up
         (LinearSchedule(warmup=10, floor=0.2), 100, 1.0, 0.2),
         (LinearSchedule(warmup=10), 500, 0.0, 1.0),  # no planned end
-        (Cosine(), 25, 0.25, (1 + math.sqrt(0.5)) / 2),
-        (Cosine(warmup=10), 55, 0.55, 0.5),
-        (Cosine(floor=0.1), 100, 1.0, 0.1),
-        (Cosine(warmup=200), 100, 1.0, 0.5),  # ends within its warm-up
+        (CosineSchedule(), 25, 0.25, (1 + math.sqrt(0.5)) / 2),
+        (CosineSchedule(warmup=10), 55, 0.55, 0.5),
+        (CosineSchedule(floor=0.1), 100, 1.0, 0.1),
+        (CosineSchedule(warmup=200), 100, 1.0, 0.5),  # ends within its warm-up
     ],
 )
 def test_a_schedule_equals_its_formula(part: Schedule, update: int, done: float, factor: float) -> None:
@@ -137,8 +144,8 @@ def test_plateau_waits_and_falls() -> None:
     [
         (ConstantFeeding(), 1000, 9, 1.0),
         (ConstantFeeding(p=0.3), 0, 0, 0.3),
-        (Step(after_epochs=2, after=0.25), 10, 1, 1.0),
-        (Step(after_epochs=2, after=0.25), 11, 2, 0.25),
+        (StepFeeding(after_epochs=2, after=0.25), 10, 1, 1.0),
+        (StepFeeding(after_epochs=2, after=0.25), 11, 2, 0.25),
         (LinearFeeding(updates=10, floor=0.5), 0, 0, 1.0),
         (LinearFeeding(updates=10, floor=0.5), 4, 0, 0.8),
         (LinearFeeding(updates=10, floor=0.5), 99, 0, 0.5),

@@ -21,7 +21,7 @@ from torch import distributed
 
 from tests.commands import corpus
 from tests.train.several import train_toy
-from weft.train.position import Group
+from weft.train.position import BatchGroup
 from weft.train.processes import Processes, fresh
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,7 +97,7 @@ def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
 
 def test_every_example_is_in_one_part() -> None:
     numbers = [np.arange(at, at + 3) for at in (0, 3, 6)]
-    group = Group(0, 0, numbers, 9, 0, 3)
+    group = BatchGroup(0, 0, numbers, 9, 0, 3)
     for accumulate in (1, 3):
         parts = []
         for rank in range(2):

@@ -38,7 +38,7 @@ LINE = Line(
 
 def test_lines_in_a_pipe() -> None:
     stream = io.StringIO()
-    lines = screen.Lines(stream)
+    lines = screen.LineReporter(stream)
     lines.logged(LINE)
     lines.logged(LINE._replace(feeding=0.75, skipped=2, seconds_left=0.0))
     lines.validated(1200, {"loss": 2.0, "bleu": 30.25}, [Sample("ein Haus", "a house"), "plain"], True)
@@ -60,7 +60,7 @@ def test_lines_in_a_pipe() -> None:
 
 def test_progress_of_reading_is_told_now_and_then_and_at_the_end() -> None:
     stream = io.StringIO()
-    lines = screen.Lines(stream)
+    lines = screen.LineReporter(stream)
     for done in range(1, 1001):
         lines.progress("pairs", done, 1000)
     assert stream.getvalue() == "pairs: 1 of 1,000\npairs: 1,000 of 1,000\n"

@@ -14,7 +14,7 @@ from weft.train import seeds
 from weft.train.loop import train
 from weft.train.optimisers import SGD
 from weft.train.position import Position
-from weft.train.schedules import Cosine
+from weft.train.schedules import CosineSchedule
 
 BATCHES = 21  # 3 epochs of 7, in 9 updates
 
@@ -87,7 +87,7 @@ def test_stopped_at_every_update_in_turn(tmp_path: Path, whole: Trace) -> None:
 def test_patience_is_remembered(tmp_path: Path, at: int) -> None:
     chosen = settings(
         optimiser=SGD(lr=0.1, momentum=0.9),
-        schedule=Cosine(),
+        schedule=CosineSchedule(),
         validate_every=1,
         metric="score",
         patience=3,
@@ -168,7 +168,7 @@ def test_a_damaged_newest_checkpoint_is_named_and_the_one_before_it_used(
 
 def test_an_end_by_time_saves_validates_and_finishes(tmp_path: Path) -> None:
     task = Task()
-    chosen = settings(max_epochs=0, max_minutes=0.005, schedule=Cosine(), validate_every=1000)
+    chosen = settings(max_epochs=0, max_minutes=0.005, schedule=CosineSchedule(), validate_every=1000)
     outcome = train(task, tmp_path, chosen, quiet(tmp_path))
     assert (outcome.reason, outcome.best, task.validations) == ("max_minutes", outcome.update, 1)
     assert weights.load(tmp_path / "model.safetensors").keys() == task.built.state_dict().keys()

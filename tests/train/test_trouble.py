@@ -27,7 +27,7 @@ from weft.train.feeding import ConstantFeeding
 from weft.train.guard import NonFinite, explain
 from weft.train.loop import train
 from weft.train.optimisers import SGD, AdamW
-from weft.train.position import Group, Position
+from weft.train.position import BatchGroup, Position
 from weft.train.saving import Saving
 from weft.train.update import Taken, update
 
@@ -90,7 +90,7 @@ def test_its_parts_draw_the_dropout_and_the_true_words_of_the_whole(
             optimiser=SGD(lr=1.0), clip_norm=0.0, accumulate=1, checkpoint_activations=again, **feeding
         )
         before = [p.detach().clone() for p in model.parameters()]
-        group = Group(0, 0, [ROWS], 1, 1, 0)
+        group = BatchGroup(0, 0, [ROWS], 1, 1, 0)
         taken = update(task, model, chosen.optimiser.build(model), group, Position(), 1.0, chosen)
         moved = [p.detach() - old for p, old in zip(model.parameters(), before, strict=True)]
         found.append((taken.split, taken.total, taken.tokens, moved))

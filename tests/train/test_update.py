@@ -11,7 +11,7 @@ from weft.nn.heads.head import Loss
 from weft.train.feeding import ConstantFeeding
 from weft.train.guard import NonFinite
 from weft.train.optimisers import SGD
-from weft.train.position import Group, Position
+from weft.train.position import BatchGroup, Position
 from weft.train.update import Taken, update
 
 ROWS = np.array([3, 14, 15, 9, 2, 6, 5])
@@ -22,7 +22,7 @@ def step(parts: list[np.ndarray], model: Model, **changes: Any) -> tuple[Taken, 
     chosen = settings(**{"optimiser": SGD(lr=1.0), "clip_norm": 0.0, **changes})
     before = [p.detach().clone() for p in model.parameters()]
     optimiser = chosen.optimiser.build(model)
-    group = Group(0, 0, parts, len(parts), 1, 0)
+    group = BatchGroup(0, 0, parts, len(parts), 1, 0)
     taken = update(Task(dropout=0.0), model, optimiser, group, Position(), 1.0, chosen)
     return taken, [p.detach() - old for p, old in zip(model.parameters(), before, strict=True)]
 
@@ -95,7 +95,7 @@ def test_the_rate_is_lr_times_the_factor() -> None:
     model = fresh()
     chosen = settings(optimiser=SGD(lr=0.5))
     optimiser = chosen.optimiser.build(model)
-    group = Group(0, 0, [ROWS], 1, 1, 0)
+    group = BatchGroup(0, 0, [ROWS], 1, 1, 0)
     taken = update(Task(), model, optimiser, group, Position(), 0.25, chosen)
     assert taken.rate == 0.125
     assert optimiser.param_groups[0]["lr"] == 0.125

@@ -13,10 +13,10 @@ from weft.nn.heads.head import Loss
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.train.optimisers import AdamW
-from weft.train.position import Group, Position
-from weft.train.settings import Settings
+from weft.train.position import BatchGroup, Position
+from weft.train.settings import TrainingSettings
 from weft.train.update import update
-from weft.train.workers import Workers
+from weft.train.workers import BatchWorkers
 
 
 class Batch(NamedTuple):
@@ -52,12 +52,12 @@ def two_threads() -> Iterator[None]:
     torch.set_num_threads(1)
 
 
-def updates(workers: Workers) -> list[torch.Tensor]:
+def updates(workers: BatchWorkers) -> list[torch.Tensor]:
     torch.manual_seed(3)
     model = Model()
-    settings = Settings(optimiser=AdamW(lr=0.1), max_updates=3, accumulate=3)
+    settings = TrainingSettings(optimiser=AdamW(lr=0.1), max_updates=3, accumulate=3)
     optimiser = settings.optimiser.build(model)
-    group = Group(
+    group = BatchGroup(
         epoch=0,
         index=0,
         numbers=[np.array([1, 2]), np.array([3]), np.array([5, 8, 13])],
@@ -74,9 +74,9 @@ def updates(workers: Workers) -> list[torch.Tensor]:
 @pytest.mark.usefixtures("two_threads")
 def test_side_by_side_equals_one_after_the_other() -> None:
     cpu = torch.device("cpu")
-    side_by_side = Workers(0, 3, cpu)
+    side_by_side = BatchWorkers(0, 3, cpu)
     assert side_by_side.count == 2
-    for got, want in zip(updates(side_by_side), updates(Workers(1, 3, cpu)), strict=True):
+    for got, want in zip(updates(side_by_side), updates(BatchWorkers(1, 3, cpu)), strict=True):
         assert torch.equal(got, want)
     assert torch.get_num_threads() == 2
 
@@ -114,10 +114,10 @@ def test_in_bfloat16_a_batch_does_not_see_that_another_ends_within_it() -> None:
     for within, at_a_time in ((True, 2), (False, 1)):
         torch.manual_seed(3)
         model = Recurrent(within=within)
-        settings = Settings(max_updates=1, accumulate=2, clip_norm=0.0, precision="bfloat16")
+        settings = TrainingSettings(max_updates=1, accumulate=2, clip_norm=0.0, precision="bfloat16")
         numbers = [np.array([1]), np.array([3, 5])]
-        group = Group(epoch=0, index=0, numbers=numbers, next_epoch=0, next_index=2, batches=2)
-        with Workers(at_a_time, 2, torch.device("cpu")) as workers:
+        group = BatchGroup(epoch=0, index=0, numbers=numbers, next_epoch=0, next_index=2, batches=2)
+        with BatchWorkers(at_a_time, 2, torch.device("cpu")) as workers:
             optimiser = settings.optimiser.build(model)
             update(Task(), model, optimiser, group, Position(), 0.0, settings, workers)
         found.append([parameter.grad for parameter in model.parameters()])
@@ -126,8 +126,8 @@ def test_in_bfloat16_a_batch_does_not_see_that_another_ends_within_it() -> None:
 
 
 def test_there_are_no_more_workers_than_threads_or_batches_and_one_on_a_gpu() -> None:
-    assert Workers(8, 4, torch.device("cpu")).count == 1  # one thread in tests
-    assert Workers(0, 4, torch.device("cuda")).count == 1
+    assert BatchWorkers(8, 4, torch.device("cpu")).count == 1  # one thread in tests
+    assert BatchWorkers(0, 4, torch.device("cuda")).count == 1
 
 
 def test_one_tensor_as_the_gradient_of_two_parameters_is_scaled_once() -> None:
@@ -140,7 +140,7 @@ def test_one_tensor_as_the_gradient_of_two_parameters_is_scaled_once() -> None:
             return Loss((self.a + self.b).sum(), torch.tensor(4))
 
     model = Twins()
-    settings = Settings(max_updates=1, clip_norm=0.0)
-    group = Group(epoch=0, index=0, numbers=[np.array([1])], next_epoch=0, next_index=1, batches=1)
+    settings = TrainingSettings(max_updates=1, clip_norm=0.0)
+    group = BatchGroup(epoch=0, index=0, numbers=[np.array([1])], next_epoch=0, next_index=1, batches=1)
     update(Task(), model, settings.optimiser.build(model), group, Position(), 0.0, settings)
     assert model.a.grad.tolist() == model.b.grad.tolist() == [0.25, 0.25]

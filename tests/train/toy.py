@@ -15,7 +15,7 @@ from weft.nn.heads.head import Loss
 from weft.tasks.validation import Validation
 from weft.train.optimisers import AdamW
 from weft.train.reporting import MetricsFile, Reporter, Several
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 WORDS = 11
 ROWS = 27
@@ -153,7 +153,7 @@ class Notes(Reporter):
         self.warnings.append(text)
 
 
-def settings(**changes: Any) -> Settings:
+def settings(**changes: Any) -> TrainingSettings:
     usual: dict[str, Any] = {
         "optimiser": AdamW(lr=0.01),
         "accumulate": 3,  # 7 batches an epoch: groups of 3, 3 and 1
@@ -164,7 +164,7 @@ def settings(**changes: Any) -> Settings:
         "tensorboard": False,
         "monitors": False,
     }
-    return Settings(**{**usual, **changes})
+    return TrainingSettings(**{**usual, **changes})
 
 
 def quiet(run: Path, notes: Notes | None = None) -> Reporter:

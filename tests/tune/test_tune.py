@@ -18,7 +18,7 @@ from weft.commands.program import typed
 from weft.config import read_recipe
 from weft.errors import ConfigError, DataError
 from weft.run.training import check_recipe
-from weft.store.claim import claim
+from weft.store.locks import lock
 from weft.train.loop import train
 from weft.train.outcome import Outcome
 from weft.tune import trial as trials
@@ -111,7 +111,7 @@ def test_a_real_trial_that_is_pruned_can_be_trained_on(recipe: Path, monkeypatch
     assert study.trials()[0].state.name == "PRUNED"
     assert [one.name for one in threading.enumerate() if one.name == "weft-saving"] == []
     run = study.plan.trial(0)
-    with claim(run):
+    with lock(run):
         pass
     checked = check_recipe(read_recipe(run / "recipe.yaml"))
     assert train(checked.task, run, checked.settings).update == 6

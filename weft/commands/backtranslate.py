@@ -127,7 +127,7 @@ def command(**given: Any) -> int:
     from weft.commands import asked, bulk, predict
     from weft.run import open_run
     from weft.store import files
-    from weft.store.claim import check_idle, claim
+    from weft.store.locks import check_idle, lock
 
     run, out = given["run"], given["out"]
     check_idle(run)
@@ -139,7 +139,7 @@ def command(**given: Any) -> int:
     texts, lines = out / f"texts.{source}", out / "scored.txt"
     _check(given["mono"])
     _begin(out, opened, search, given["mono"])
-    with claim(out, "writing these pairs", "--output"):
+    with lock(out, "writing these pairs", "--output"):
         files.remove_leftovers(out)
         _copy(given["mono"], texts)
         if not lines.exists() and (

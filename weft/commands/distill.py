@@ -95,7 +95,7 @@ def command(**given: Any) -> int:
     from weft.config import dump, read_recipe
     from weft.run.training import begin_run, check_recipe
     from weft.store import files
-    from weft.store.claim import claim
+    from weft.store.locks import lock
 
     run: Path = given["run"] or Path("runs") / f"{given['student'].stem}-distilled"
     corpus: Path = given["corpus"] or run.with_name(f"{run.name}.corpus")
@@ -107,7 +107,7 @@ def command(**given: Any) -> int:
     rewritten.begin(corpus, teacher)
     others = f" with {', '.join(teacher.ensemble)}" if teacher.ensemble else ""
     click.echo(f"teacher: {teacher.run}{others}, {teacher.decoding}; its texts go to {corpus}", err=True)
-    with claim(corpus, "writing this corpus", "--corpus"):
+    with lock(corpus, "writing this corpus", "--corpus"):
         files.remove_leftovers(corpus)
         for job in jobs:
             job.copy()
@@ -165,7 +165,7 @@ def _check(teacher: Path, run: Path, corpus: Path, sources: Sequence[Path]) -> N
     from weft.data.lines import read_lines
     from weft.errors import ConfigError, DataError
     from weft.run.training import foreign
-    from weft.store.claim import check_idle
+    from weft.store.locks import check_idle
 
     check_idle(teacher)
     for file in sources:

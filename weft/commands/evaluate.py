@@ -100,7 +100,7 @@ def command(**given: Any) -> int:
     from weft.errors import ConfigError
     from weft.metrics.baseline import WORSE
     from weft.run import open_run
-    from weft.train.settings import Settings
+    from weft.train.settings import TrainingSettings
 
     run, output, plot, json_path = given["run"], given["output"], given["plot"], given["json_path"]
     outputs.check(output, json_path, plot, reads=(given["data"], given["score"]))
@@ -115,7 +115,7 @@ def command(**given: Any) -> int:
     if plot and not opened.task.evaluation.shows:
         raise ConfigError(f"--plot: an evaluation of the task {opened.name} has no picture; leave it out")
     training = opened.recipe.section("training", optional=True)
-    own = build(training, Settings, plugins=given["plugins"]).metrics
+    own = build(training, TrainingSettings, plugins=given["plugins"]).metrics
     metrics = {one.key: one for one in own} | named(given["metrics"], given["plugins"])
     if given["metrics"] and (given["score"] or not opened.task.evaluation.compares):
         raise ConfigError("--metric: needs outputs that are compared with references; leave it out")

@@ -12,7 +12,7 @@ from weft.commands.program import typed
 from weft.wording import plural
 
 if TYPE_CHECKING:
-    from weft.train.settings import Settings
+    from weft.train.settings import TrainingSettings
 
 ENDS = ("max_updates", "max_epochs", "max_minutes", "max_cpu_minutes")
 TIMES = 5
@@ -41,7 +41,7 @@ def degenerate(samples: Sequence[Any]) -> str:
     return f"the model repeats itself ({again[0] if len(again[0]) <= SHOWN else again[0][:SHOWN] + '…'})"
 
 
-def longer(run: Path, settings: "Settings", updates: int, plugins: Sequence[str] = ()) -> str:
+def longer(run: Path, settings: "TrainingSettings", updates: int, plugins: Sequence[str] = ()) -> str:
     """The command that trains a run for longer: five times its limits, at least a thousand updates.
 
     Args:

@@ -39,7 +39,7 @@ JOURNAL = 2**20
 """Lines between two records in done.json; a killed build loses at most this many."""
 
 
-class Note(jsonfile.Form):
+class Note(jsonfile.Schema):
     """done.json: the progress of a build."""
 
     key: str

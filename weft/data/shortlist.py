@@ -22,7 +22,7 @@ LARGEST = 2**29
 """Maximum bytes of a file."""
 
 
-class _Saved(jsonfile.Form):
+class _Saved(jsonfile.Schema):
     key: str
     partners: list[list[jsonfile.Count]]
     frequent: list[jsonfile.Count]

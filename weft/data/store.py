@@ -46,7 +46,7 @@ def content_key(files: Iterable[str | Path], **settings: Any) -> str:
     return total.hexdigest()
 
 
-class SavedStore(jsonfile.Form):
+class SavedStore(jsonfile.Schema):
     """The contents of store.json."""
 
     version: int

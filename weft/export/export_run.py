@@ -12,8 +12,8 @@ from weft.errors import ConfigError
 from weft.export import formats
 from weft.export.format import Format, Options
 from weft.run import open_run
-from weft.store.claim import check_idle
 from weft.store.files import flush_directory
+from weft.store.locks import check_idle
 
 
 def export_run(

@@ -16,7 +16,7 @@ from weft.errors import ConfigError
 from weft.nn.attention import Attention, Weights
 from weft.nn.encoders.encoder import Memory
 from weft.nn.ops import Linear
-from weft.nn.scores import Scaled, Score
+from weft.nn.scores import ScaledScore, Score
 from weft.setting_types import Count, Size
 from weft.shapes import check_choice
 
@@ -163,7 +163,7 @@ class Queries(Pool):
         memory_size: int,
         *,
         num_queries: Count = 1,
-        score: Callable[[int, int], Score] = Scaled,
+        score: Callable[[int, int], Score] = ScaledScore,
         query_size: Size | None = None,
         key_size: Size | None = None,
         value_size: Size | None = None,

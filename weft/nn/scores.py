@@ -40,7 +40,7 @@ class Score(nn.Module, ABC):
 
 
 class Dot(Score):
-    """score(q, k) = q^T k. Its variance grows with the size; see Scaled.
+    """score(q, k) = q^T k. Its variance grows with the size; see ScaledScore.
 
     Raises:
         ShapeError: query and key differ in size.
@@ -73,7 +73,7 @@ def need_equal(name: str, query_size: int, key_size: int) -> None:
         )
 
 
-class Scaled(Score):
+class ScaledScore(Score):
     """score(q, k) = q^T k / sqrt(d_k): variance 1 for independent features of variance 1.
 
     Raises:

@@ -11,6 +11,6 @@ Read next: loading.py, a trained run; training.py, one before its training.
 """
 
 from weft.run.loading import LoadedRun, load, open_run
-from weft.store.form import FORMAT
+from weft.store.run_format import FORMAT
 
 __all__ = ["FORMAT", "LoadedRun", "load", "open_run"]

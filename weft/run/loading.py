@@ -10,7 +10,7 @@ from weft.config import Table, build, named, read_recipe
 from weft.config.plugins import find
 from weft.errors import CheckpointError
 from weft.nn import devices
-from weft.store import blueprint, claim, form, weights
+from weft.store import blueprint, locks, run_format, weights
 from weft.store.files import is_file
 from weft.tasks.predictor import Predictor
 from weft.tasks.task import Pipeline, Task
@@ -87,8 +87,8 @@ def open_run(
         raise CheckpointError(
             f"{path}: not a run directory (it has no recipe.yaml); make one with weft train RECIPE --run DIR"
         )
-    claim.alone(path)
-    form.check(path)
+    locks.check_links(path)
+    run_format.check_format(path)
     recipe = read_recipe(path / "recipe.yaml", changes)
     task = make_task(recipe, plugins=plugins)
     if not is_trained:
@@ -114,7 +114,7 @@ def _untrained(path: Path, plugins: Collection[str]) -> LoadedRun:
     """A run whose weights are not there: recipe and vocabularies alone, and a new model."""
     if not is_file(path / "recipe.yaml"):
         raise CheckpointError(f"{path}: is missing or damaged; train the run again")
-    form.check(path)
+    run_format.check_format(path)
     recipe = read_recipe(path / "recipe.yaml")
     task = make_task(recipe, plugins=plugins)
     pipeline = task.open(path)

@@ -13,7 +13,7 @@ from weft.store.files import is_file
 FILE = "teacher.json"
 
 
-class Teacher(jsonfile.Form):
+class Teacher(jsonfile.Schema):
     """The run that wrote the targets of a corpus, and how."""
 
     run: str  # absolute path

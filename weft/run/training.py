@@ -14,11 +14,11 @@ from weft.config.shipped import data_source, shipped
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.nn import devices
 from weft.run.loading import make_task
-from weft.store import claim, files, form, weights
+from weft.store import files, locks, run_format, weights
 from weft.tasks.task import Task
 from weft.train import transfer
 from weft.train.checkpoints import Checkpoints
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 FREE = ("training", "decoding")
 """Sections that may change when a run is resumed; data and model may not."""
@@ -34,7 +34,7 @@ class CheckedRecipe(NamedTuple):
     """A recipe that was checked, made into objects."""
 
     task: Task
-    settings: Settings
+    settings: TrainingSettings
     plain: dict[str, Any]  # the recipe with every default
     note: str = ""  # what the user should know before training
 
@@ -47,9 +47,9 @@ def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedReci
     """
     task = make_task(recipe, plugins=plugins)
     table, name = recipe.section("training", optional=True), recipe.value["task"].value
-    settings = build(table, Settings, plugins=plugins)
+    settings = build(table, TrainingSettings, plugins=plugins)
     plain: dict[str, Any] = {"task": name}
-    for section, target in {**task.sections, "training": Settings}.items():
+    for section, target in {**task.sections, "training": TrainingSettings}.items():
         plain[section] = resolved(recipe.section(section, optional=True), target, plugins=plugins)
     if "loss" not in task.better and "metric" not in (table.value or {}):
         settings = replace(settings, metric=next(iter(task.better)))
@@ -60,7 +60,7 @@ def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedReci
         )
     better = settings.better(task.better)
     if settings.metric not in better:
-        metric = table.value["metric"] if settings.metric != Settings.metric else recipe
+        metric = table.value["metric"] if settings.metric != TrainingSettings.metric else recipe
         raise metric.refuse(f"expected one of {', '.join(better)}, got {settings.metric!r}")
     return CheckedRecipe(task, settings, plain)
 
@@ -99,16 +99,16 @@ def begin_run(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Ch
         unknown = files.is_dir(path) and not files.is_file(path / "recipe.yaml")
         if unknown and any(map(foreign, path.iterdir())):
             raise ConfigError(f"{path}: is not empty and not a run directory; choose another one with --run")
-        claim.alone(path)
-        with claim.claim(path):
+        locks.check_links(path)
+        with locks.lock(path):
             resumed = bool(Checkpoints(path, print).updates())
             if (path / "recipe.yaml").exists():
-                form.check(path)
+                run_format.check_format(path)
                 old = completed(read_recipe(path / "recipe.yaml"), plugins)
                 _check_same(path, checked, old)
                 checked = _with_start_of(path, checked, old) if resumed else checked
             else:
-                form.write(path)
+                run_format.write_format(path)
             for name, content in taken.items() if not resumed else ():
                 files.replace(path / name, content)
             files.replace(path / "recipe.yaml", dump(checked.plain).encode())
@@ -143,7 +143,7 @@ def _start_of(checked: CheckedRecipe) -> dict[str, bytes]:
         raise CheckpointError(
             f"training.start: expected a trained run, got {old}; train it first, or leave start out"
         )
-    claim.alone(old)
+    locks.check_links(old)
     try:
         if checked.settings.start_parts:
             return _parts_of(old, checked)

@@ -39,7 +39,7 @@ class Candidate(NamedTuple):
     fate: str
 
 
-class _Columns(jsonfile.Form):
+class _Columns(jsonfile.Schema):
     source: list[jsonfile.Count]
     time: list[jsonfile.Count]
     parent: list[jsonfile.Count]
@@ -52,7 +52,7 @@ class _Columns(jsonfile.Form):
     fate: list[str]
 
 
-class _Settings(jsonfile.Form):
+class _Settings(jsonfile.Schema):
     eos: jsonfile.Count
     width: jsonfile.Positive
     nbest: jsonfile.Positive
@@ -62,7 +62,7 @@ class _Settings(jsonfile.Form):
     limits: list[Annotated[int, jsonfile.Meta(ge=0, le=1_000_000)]]
 
 
-class _Saved(jsonfile.Form):
+class _Saved(jsonfile.Schema):
     settings: _Settings
     candidates: _Columns
 

@@ -1,14 +1,14 @@
 """Read untrusted JSON with size limits, types and clear errors.
 
-The code that owns a file declares its contents as a `Form`, next to the code that writes it:
+The code that owns a file declares its contents as a `Schema`, next to the code that writes it:
 
-    class About(jsonfile.Form):
+    class About(jsonfile.Schema):
         format: jsonfile.Count
         weft: str = ""
 
 and reads it with `load`. Unknown keys are skipped, so that runs of newer versions still open; keys with a
 default may be missing, so that runs of older versions do too.
-Read next: form.py.
+Read next: run_format.py.
 """
 
 import json
@@ -54,11 +54,11 @@ _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 _EXPLAINED = 2**20  # maximum bytes of a file that is parsed again to show a wrong value
 
 
-class Form(msgspec.Struct):
+class Schema(msgspec.Struct):
     """The contents of a file: a field for each key, with its type and bounds."""
 
 
-def plain(form: Form) -> dict[str, Any]:
+def plain(form: Schema) -> dict[str, Any]:
     """A form as dicts, lists, strings and numbers."""
     found: dict[str, Any] = msgspec.to_builtins(form)
     return found

@@ -24,11 +24,11 @@ START = "start.safetensors"
 """File in a run with weights to start training from, such as those of an imported model."""
 
 
-class _Header(jsonfile.Form, rename={"about": "__metadata__"}):
+class _Header(jsonfile.Schema, rename={"about": "__metadata__"}):
     about: dict[str, str] = jsonfile.field(default_factory=dict)
 
 
-class _About(jsonfile.Form):
+class _About(jsonfile.Schema):
     ties: dict[str, str] = jsonfile.field(default_factory=dict)
     crc32: int | None = None
 

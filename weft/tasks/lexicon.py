@@ -23,7 +23,7 @@ LETTERS = 30
 """Maximum number of letters of a word; only the first and last 15 letters of a longer word are read."""
 
 
-class SavedLexicon(jsonfile.Form):
+class SavedLexicon(jsonfile.Schema):
     """A tokenizer.tags.json, or the lexicon of words in context, which has no tags."""
 
     words: list[str]

@@ -17,9 +17,9 @@ from weft.nn.recompute import recomputing
 from weft.tasks.task import Training
 from weft.train import seeds
 from weft.train.objectives.objective import Criterion
-from weft.train.position import Group
+from weft.train.position import BatchGroup
 from weft.train.processes import Share
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 from weft.tree import State
 
 
@@ -53,9 +53,9 @@ class Pass:
     training: Training
     criterion: Criterion
     parameters: list[nn.Parameter]
-    group: Group
+    group: BatchGroup
     feeding: float
-    settings: Settings
+    settings: TrainingSettings
     carried: State
     alone: bool
     sharded: bool

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from weft.errors import CheckpointError, ConfigError
 from weft.tasks.task import Task, Training
 from weft.train.feeding import always_true
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 from weft.tree import State, leaves, tree_map
 
 
-def check(task: Task, settings: Settings) -> None:
+def check(task: Task, settings: TrainingSettings) -> None:
     """Check that the settings allow a carried state, if the task has one.
 
     Raises:

@@ -26,14 +26,14 @@ from weft.train import parts
 from weft.train.history import History, plain
 from weft.train.parts import Shard
 from weft.train.position import Position
-from weft.train.saved import FORMAT, Index, Made, SavedState, Written, WrongFormat, read_state
+from weft.train.saved import FORMAT, FormatVersion, Index, ModelOrigin, SavedState, WrongFormat, read_state
 from weft.train.snapshot import CARRIED, MODEL, OBJECTIVE, OPTIMISER, STATE, Snapshot
 
 NEWEST = 2
 """Number of newest checkpoints kept: the last, and one to fall back on if it is damaged."""
 
 
-class Saved(NamedTuple):
+class LoadedCheckpoint(NamedTuple):
     """A checkpoint in memory."""
 
     weights: dict[str, Tensor]
@@ -92,7 +92,7 @@ class Checkpoints:
                 "free some space and run the same command again"
             ) from error
 
-    def load(self, update: int) -> Saved:
+    def load(self, update: int) -> LoadedCheckpoint:
         """Load and verify a checkpoint.
 
         Raises:
@@ -123,11 +123,11 @@ class Checkpoints:
                 for stem, stored in ((MODEL, models), (OPTIMISER, optimisers))
             )
             rest = [None if data is None else weights.unpack(data) for data in others]
-            return Saved(model, optimiser, state, *rest)
+            return LoadedCheckpoint(model, optimiser, state, *rest)
         except (ValueError, KeyError, RuntimeError) as error:  # sharded parts that do not match
             raise CheckpointError(f"{path}: is damaged ({error})") from error
 
-    def newest(self) -> Saved | None:
+    def newest(self) -> LoadedCheckpoint | None:
         """The newest checkpoint that can be loaded, or None; warns about damaged ones.
 
         Raises:
@@ -155,7 +155,7 @@ class Checkpoints:
         """The contents of checkpoints.json; empty if missing or damaged, since it can be rebuilt."""
         try:
             text = jsonfile.read_bytes(self.run / "checkpoints.json")
-            known = jsonfile.decode(text, Written).format == FORMAT
+            known = jsonfile.decode(text, FormatVersion).format == FORMAT
             return jsonfile.decode(text, Index) if known else Index()
         except FileNotFoundError:
             return Index()
@@ -249,5 +249,5 @@ class Checkpoints:
             ) from error
 
 
-def _until(last: int, record: Made | None) -> dict[str, Any] | None:
+def _until(last: int, record: ModelOrigin | None) -> dict[str, Any] | None:
     return jsonfile.plain(record) if record is not None and max(record.of) <= last else None

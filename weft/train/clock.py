@@ -1,11 +1,11 @@
-"""Measure the time of updates, for the position and the progress lines. Read next: course.py."""
+"""Measure the time of updates, for the position and the progress lines. Read next: training_state.py."""
 
 import time
 from typing import NamedTuple
 
-from weft.train.position import Group, Position
+from weft.train.position import BatchGroup, Position
 from weft.train.reporting import Line
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 from weft.train.update import Taken
 
 
@@ -21,7 +21,7 @@ def now() -> Moment:
     return Moment(time.perf_counter(), time.process_time())
 
 
-class Clock:
+class TrainingClock:
     """Counts time, continuing from what a resumed position has already spent.
 
     Args:
@@ -30,7 +30,7 @@ class Clock:
         first: whether this is the first process, whose wall-clock time counts.
     """
 
-    def __init__(self, position: Position, settings: Settings, *, first: bool = True) -> None:
+    def __init__(self, position: Position, settings: TrainingSettings, *, first: bool = True) -> None:
         self._settings = settings
         self._begin = position
         self._started = now()
@@ -45,7 +45,7 @@ class Clock:
         return Moment(self._begin.seconds + end.wall - self._started.wall, self._begin.cpu_seconds + cpu)
 
     def after(
-        self, before: Moment, position: Position, group: Group, taken: Taken, spent: Moment
+        self, before: Moment, position: Position, group: BatchGroup, taken: Taken, spent: Moment
     ) -> Position:
         """The position after an update that started at `before`; `spent` is summed over all processes."""
         end = now()

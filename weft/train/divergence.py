@@ -3,7 +3,7 @@
 import math
 
 from weft.train.guard import advice
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 from weft.train.update import Taken
 
 AT_ONCE = 100.0
@@ -32,7 +32,7 @@ class Divergence:
         'update 2: the loss is 4e+30, and was 3'
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TrainingSettings) -> None:
         self._settings = settings
         self._lowest = math.inf
         self._high = 0

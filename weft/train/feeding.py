@@ -83,7 +83,7 @@ class ConstantFeeding(Feeding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step(Feeding):
+class StepFeeding(Feeding):
     """`before` until `after_epochs` epochs are complete, then `after`.
 
     Args:

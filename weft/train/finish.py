@@ -12,10 +12,10 @@ from weft.errors import CheckpointError
 from weft.store import weights
 from weft.train import averaging
 from weft.train.checkpoints import Checkpoints
-from weft.train.history import History, Scored, finite, plain
+from weft.train.history import History, ValidationScores, finite, plain
 from weft.train.reporting import Reporter
 from weft.train.screen import score_text
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 
 def finish(
@@ -24,7 +24,7 @@ def finish(
     checkpoints: Checkpoints,
     history: History,
     update: int,
-    settings: Settings,
+    settings: TrainingSettings,
     report: Reporter,
 ) -> dict[str, Any]:
     """Average checkpoints, unless already done at this update, and keep the better model.
@@ -72,14 +72,14 @@ def finish(
     return dict(checkpoints.write_index(history, tried)["model"])
 
 
-def candidates(history: History, settings: Settings) -> list[Scored]:
+def candidates(history: History, settings: TrainingSettings) -> list[ValidationScores]:
     """The validations whose checkpoints are averaged."""
     if settings.average_of == "best":
         return history.ranked()[: settings.average]
     return list(history.entries[-settings.average :])
 
 
-def wanted(history: History, settings: Settings) -> set[int]:
+def wanted(history: History, settings: TrainingSettings) -> set[int]:
     """The updates whose checkpoints are kept: the best ones, and those to average."""
     chosen = history.ranked()[: settings.keep_best]
     if settings.average:
@@ -92,7 +92,7 @@ def _name(updates: list[int]) -> str:
     return f"update {numbers}" if len(updates) == 1 else f"the mean of updates {numbers}"
 
 
-def _loads(checkpoints: Checkpoints, entry: Scored, report: Reporter) -> bool:
+def _loads(checkpoints: Checkpoints, entry: ValidationScores, report: Reporter) -> bool:
     try:
         checkpoints.load(entry.update)
     except CheckpointError as error:

@@ -14,14 +14,14 @@ from torch import Tensor, nn
 from weft import tree
 from weft.errors import WeftError
 from weft.nn.heads.head import Loss
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 
 class NonFinite(WeftError):
     """A loss or a gradient is infinite or not a number."""
 
 
-def advice(settings: Settings) -> str:
+def advice(settings: TrainingSettings) -> str:
     """What to change if updates are too large."""
     clip = settings.clip_norm
     return f"lower training.optimiser.lr (now {settings.optimiser.lr:g}), lengthen the warm-up, or " + (

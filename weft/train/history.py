@@ -12,14 +12,14 @@ from weft.store import jsonfile
 from weft.train.schedules import Schedule, ScheduleState
 
 
-class Validated(jsonfile.Form):
+class SavedValidation(jsonfile.Schema):
     """One validation, as stored in a file."""
 
     update: jsonfile.Count
     scores: dict[str, jsonfile.Real | None]
 
 
-class Scored(NamedTuple):
+class ValidationScores(NamedTuple):
     """One validation."""
 
     update: int
@@ -35,11 +35,11 @@ class History(NamedTuple):
 
     metric: str
     higher: bool
-    entries: tuple[Scored, ...] = ()
+    entries: tuple[ValidationScores, ...] = ()
 
     def add(self, update: int, scores: Mapping[str, float]) -> "History":
         """A history with one more validation."""
-        return self._replace(entries=(*self.entries, Scored(update, dict(scores))))
+        return self._replace(entries=(*self.entries, ValidationScores(update, dict(scores))))
 
     def has(self, update: int) -> bool:
         """Whether this update was validated."""
@@ -49,7 +49,7 @@ class History(NamedTuple):
         """A history without the validations after an update."""
         return self._replace(entries=tuple(entry for entry in self.entries if entry.update <= update))
 
-    def score(self, entry: Scored) -> float:
+    def score(self, entry: ValidationScores) -> float:
         """The score of an entry by the metric; NaN if it has none."""
         return entry.scores.get(self.metric, math.nan)
 
@@ -63,11 +63,11 @@ class History(NamedTuple):
         """Whether a set of scores beats another by the metric; null counts as NaN."""
         return self.better(_number(one.get(self.metric)), _number(other.get(self.metric)))
 
-    def ranked(self) -> list[Scored]:
+    def ranked(self) -> list[ValidationScores]:
         """The entries, best first; ties in order of time."""
         return sorted(self.entries, key=self._rank)
 
-    def best(self) -> Scored | None:
+    def best(self) -> ValidationScores | None:
         """The best entry, or None."""
         return min(self.entries, key=self._rank, default=None)
 
@@ -87,15 +87,15 @@ class History(NamedTuple):
         """The entries as JSON; non-finite scores become null."""
         return [{"update": entry.update, "scores": plain(entry.scores)} for entry in self.entries]
 
-    def with_saved(self, entries: Iterable[Validated]) -> "History":
+    def with_saved(self, entries: Iterable[SavedValidation]) -> "History":
         """A history with entries from a file."""
         read = [
-            Scored(entry.update, {key: _number(value) for key, value in entry.scores.items()})
+            ValidationScores(entry.update, {key: _number(value) for key, value in entry.scores.items()})
             for entry in entries
         ]
         return self._replace(entries=tuple(read))
 
-    def _rank(self, entry: Scored) -> tuple[bool, float, int]:
+    def _rank(self, entry: ValidationScores) -> tuple[bool, float, int]:
         score = self.score(entry)
         if math.isnan(score):
             return (True, 0.0, entry.update)

@@ -2,7 +2,7 @@
 
 During an update a signal is only recorded, and training stops at the next `at_once` block. Long phases that
 can be cut without loss (reading data; validation, which follows a save) run inside `at_once`, where a signal
-raises an exception. Exit codes: 130 for Ctrl-C, 143 for SIGTERM. Read next: loop.py, course.py.
+raises an exception. Exit codes: 130 for Ctrl-C, 143 for SIGTERM. Read next: loop.py, training_state.py.
 """
 
 import os

@@ -1,7 +1,7 @@
 """The training loop, the same for every model and task.
 
 Before each update it checks whether to save, validate or end. A save precedes its validation, so a validation
-can be interrupted at any time and is simply repeated. Read next: session.py, ready.py, course.py.
+can be interrupted at any time and is simply repeated. Read next: session.py, ready.py, training_state.py.
 """
 
 from pathlib import Path
@@ -13,10 +13,10 @@ from weft.train.position import groups
 from weft.train.ready import check, make_ready
 from weft.train.reporting import Reporter
 from weft.train.session import session
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 
-def train(task: Task, run: Path, settings: Settings, report: Reporter | None = None) -> Outcome:
+def train(task: Task, run: Path, settings: TrainingSettings, report: Reporter | None = None) -> Outcome:
     """Train a task, or resume where the run stopped.
 
     Args:
@@ -34,21 +34,21 @@ def train(task: Task, run: Path, settings: Settings, report: Reporter | None = N
     with session(run, settings, device, report) as s:
         try:
             with s.interrupts.at_once():
-                course = make_ready(s, task, history)
+                state = make_ready(s, task, history)
         except Interrupted:
             s.report.said("stopped before the first update; the same command starts again")
             return Outcome("interrupted", 0, exit_code=s.interrupts.exit_code)
-        for group in groups(course.plan, course.position, settings.accumulate):
-            end = course.end()
-            if course.saves():
-                course.save()
+        for group in groups(state.plan, state.position, settings.accumulate):
+            end = state.end()
+            if state.saves():
+                state.save()
             try:
                 with s.interrupts.at_once():
-                    if course.validates():
-                        course.validate()
-                    if end := end or course.end():
-                        return course.finish(end)
+                    if state.validates():
+                        state.validate()
+                    if end := end or state.end():
+                        return state.finish(end)
             except Interrupted:
-                return course.stop()
-            course.step(group)
+                return state.stop()
+            state.step(group)
     raise AssertionError("groups never ends")

@@ -2,7 +2,7 @@
 
 Each measurement uses one example of the latest batch, in evaluation mode and float32, with its own random
 numbers. Weights, gradients and torch's generators are not touched, so a run with monitors is bit-identical to
-one without. Read next: ../diagnose/reach.py; course.py, which calls `after` at each update.
+one without. Read next: ../diagnose/reach.py; training_state.py, which calls `after` at each update.
 """
 
 import math
@@ -21,9 +21,9 @@ from weft.diagnose.spectrum import recurrent_matrices, sigma_max, spectral_radiu
 from weft.diagnose.verdict import verdict, worst
 from weft.nn.randomness import drawing
 from weft.tasks.task import Training
-from weft.train.position import Group, Position
+from weft.train.position import BatchGroup, Position
 from weft.train.reporting import Reporter
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 from weft.train.sharding import local
 from weft.train.update import Taken
 from weft.tree import take
@@ -45,7 +45,9 @@ class Monitors:
         report: receives measurements and warnings.
     """
 
-    def __init__(self, training: Training, model: nn.Module, settings: Settings, report: Reporter) -> None:
+    def __init__(
+        self, training: Training, model: nn.Module, settings: TrainingSettings, report: Reporter
+    ) -> None:
         self._training, self._model, self._settings, self._report = training, model, settings, report
         self._every = int(settings.monitors)
         self._budget = settings.monitors is True
@@ -53,7 +55,7 @@ class Monitors:
         self._expected = 0.005 + sum(map(_operations, places(model))) / SLOWEST
         self._reaches: dict[str, list[Mapping[int, float]]] = {}
 
-    def after(self, position: Position, group: Group, taken: Taken) -> None:
+    def after(self, position: Position, group: BatchGroup, taken: Taken) -> None:
         """Measure after an update, if due; an error ends the measurements, not the training.
 
         Args:
@@ -92,7 +94,7 @@ class Monitors:
         self._trained += position.wall
         return self._every > 0 and self._spent + self._expected <= SHARE * self._trained
 
-    def _measure(self, group: Group, taken: Taken) -> dict[str, float]:
+    def _measure(self, group: BatchGroup, taken: Taken) -> dict[str, float]:
         values = {f"gradient_norm/{name}": norm for name, norm in self._norms(taken).items()}
         if not places(self._model):
             return values

@@ -22,7 +22,7 @@ _NEEDED = {
 """Entries that torch's optimisers expect in their state, by class."""
 
 
-class Remembered(NamedTuple):
+class OptimiserState(NamedTuple):
     """The state of an optimiser.
 
     tensors: by entry and parameter, such as `exp_avg/encoder.weight`.
@@ -33,14 +33,14 @@ class Remembered(NamedTuple):
     numbers: dict[str, Any]
 
 
-def collect(model: nn.Module, optimiser: torch.optim.Optimizer) -> Remembered:
+def collect(model: nn.Module, optimiser: torch.optim.Optimizer) -> OptimiserState:
     """The state of an optimiser, by parameter name."""
     tensors: dict[str, Tensor] = {}
     numbers: dict[str, Any] = {}
     for name, parameter in model.named_parameters():
         for key, value in optimiser.state.get(parameter, {}).items():
             (tensors if isinstance(value, Tensor) else numbers)[f"{key}/{name}"] = value
-    return Remembered(tensors, numbers)
+    return OptimiserState(tensors, numbers)
 
 
 def restore(

@@ -45,7 +45,7 @@ def name(stem: str, part: Shard) -> str:
     return f"{stem}{f'-{part.rank + 1:05}-of-{part.of:05}' if part.of > 1 else ''}.safetensors"
 
 
-class Seal(jsonfile.Form):
+class Seal(jsonfile.Schema):
     """The expected size and hash of a file."""
 
     size: jsonfile.Count

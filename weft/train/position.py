@@ -1,4 +1,4 @@
-"""The exact position of a training, and whether it ends there. Read next: course.py.
+"""The exact position of a training, and whether it ends there. Read next: training_state.py.
 
 Apart from parameters, optimiser and past validations, this is the whole state of the loop: the order of the
 data depends on (seed, epoch), dropout on (seed, epoch, index), the learning rate on (update, done). So a run
@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.errors import DataError
 from weft.store.jsonfile import Amount, Count, Real
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Position:
     cpu: Amount = 0.0  # CPU seconds of updates only
     cycles: Count = 0  # of the learning rate whose last weights are kept
 
-    def done(self, settings: Settings) -> float:
+    def done(self, settings: TrainingSettings) -> float:
         """The finished share of the planned training, 0 to 1, by the nearest limit; 0 without limits."""
         epochs = self.epoch + (self.index / self.batches if self.batches else 0.0)
         parts = [
@@ -49,7 +49,7 @@ class Position:
         ]
         return min(1.0, max(parts))
 
-    def end(self, settings: Settings) -> str:
+    def end(self, settings: TrainingSettings) -> str:
         """The setting that ends training here, or ""."""
         if self.update and settings.max_updates and self.update >= settings.max_updates:
             return "max_updates"
@@ -61,7 +61,7 @@ class Position:
             return "max_cpu_minutes"
         return ""
 
-    def validates(self, settings: Settings) -> bool:
+    def validates(self, settings: TrainingSettings) -> bool:
         """Whether a validation is due here."""
         if not self.update:
             return settings.validate_start
@@ -69,11 +69,11 @@ class Position:
             return self.update > 0 and self.update % settings.validate_every == 0
         return self.epoch > 0 and self.index == 0
 
-    def saves(self, settings: Settings) -> bool:
+    def saves(self, settings: TrainingSettings) -> bool:
         """Whether a save is due here."""
         return self.update > 0 and self.update % settings.save_every == 0
 
-    def logs(self, settings: Settings) -> bool:
+    def logs(self, settings: TrainingSettings) -> bool:
         """Whether a progress line is due here."""
         return self.update > 0 and self.update % settings.log_every == 0
 
@@ -82,7 +82,7 @@ class Position:
         return replace(self, total=0.0, count=0.0, recent_tokens=0, wall=0.0, cpu=0.0)
 
 
-class Plan(Protocol):
+class BatchOrder(Protocol):
     """The order of the data: for each epoch, batches as arrays of example numbers."""
 
     def epoch(self, number: int, /) -> Any:
@@ -90,7 +90,7 @@ class Plan(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class BatchGroup:
     """The batches of one update, and where the next one starts."""
 
     epoch: int
@@ -101,7 +101,7 @@ class Group:
     next_index: int
 
 
-def groups(plan: Plan, position: Position, size: int) -> Iterator[Group]:
+def groups(plan: BatchOrder, position: Position, size: int) -> Iterator[BatchGroup]:
     """Yield groups endlessly, starting at a position; the last group of an epoch may be smaller.
 
     Args:
@@ -120,6 +120,6 @@ def groups(plan: Plan, position: Position, size: int) -> Iterator[Group]:
             stop = min(index + size, len(batches))
             over = stop == len(batches)
             after = (epoch + 1, 0) if over else (epoch, stop)
-            yield Group(epoch, index, [batches[i] for i in range(index, stop)], len(batches), *after)
+            yield BatchGroup(epoch, index, [batches[i] for i in range(index, stop)], len(batches), *after)
             index = stop
         epoch, index = epoch + 1, 0

@@ -11,12 +11,12 @@ import torch
 
 from weft.nn import devices
 from weft.train.saved import About
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 Precision = Literal["float32", "bfloat16"]
 
 
-def decide(settings: Settings, device: torch.device, before: About | None) -> Precision:
+def decide(settings: TrainingSettings, device: torch.device, before: About | None) -> Precision:
     """The precision of a training.
 
     Args:

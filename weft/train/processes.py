@@ -5,7 +5,7 @@ has an effect. The sum is the gradient of the summed loss, and the division by t
 comes afterwards, so the number of processes only changes the order of a sum. The first process reads,
 validates, saves and reports. It shares every decision that depends on a clock or a signal, so all processes
 stay at the same update. Nothing is sent as pickle: numbers are sent as tensors, the rest as JSON. Read next:
-update.py, course.py.
+update.py, training_state.py.
 """
 
 import datetime
@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, distributed, nn
 
 from weft.errors import ConfigError, WeftError
-from weft.train.position import Group
+from weft.train.position import BatchGroup
 
 PATIENCE = datetime.timedelta(hours=12)  # how long the others wait while the first one reads or validates
 BUCKET = 2**23  # numbers per message
@@ -153,7 +153,7 @@ class Processes:
         distributed.broadcast(sent, 0)
         return json.loads(bytes(sent.cpu().tolist()))
 
-    def part(self, group: Group, accumulate: int, *, even: bool = False) -> list[Share]:
+    def part(self, group: BatchGroup, accumulate: int, *, even: bool = False) -> list[Share]:
         """This process's share of a group.
 
         Whole batches if an update has at least one per process, else some rows of every batch.

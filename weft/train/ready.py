@@ -1,6 +1,6 @@
 """Before the first update: read the data, build the model and optimiser, and find the position of the run.
 
-Read next: resume.py; course.py, the result.
+Read next: resume.py; training_state.py, the result.
 """
 
 from dataclasses import replace
@@ -14,8 +14,7 @@ from weft.nn.regions import compile_regions
 from weft.store import blueprint, weights
 from weft.tasks.task import Pipeline, Task, training_of
 from weft.train import carry, compiling, precision, seeds, sharding, transfer
-from weft.train.clock import Clock
-from weft.train.course import Course
+from weft.train.clock import TrainingClock
 from weft.train.divergence import Divergence
 from weft.train.feeding import check_fits
 from weft.train.history import History
@@ -25,12 +24,13 @@ from weft.train.position import Position
 from weft.train.resume import resume
 from weft.train.saved import About
 from weft.train.session import Session
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
+from weft.train.training_state import TrainingState
 from weft.train.tuned import Frozen, apply, scales
 from weft.wording import plural
 
 
-def check(task: Task, settings: Settings) -> tuple[torch.device, History]:
+def check(task: Task, settings: TrainingSettings) -> tuple[torch.device, History]:
     """Check the settings before anything is read or built.
 
     Args:
@@ -56,7 +56,7 @@ def check(task: Task, settings: Settings) -> tuple[torch.device, History]:
     return device, History(settings.metric, better[settings.metric] == "higher")
 
 
-def make_ready(session: Session, task: Task, history: History) -> Course:
+def make_ready(session: Session, task: Task, history: History) -> TrainingState:
     """Read the data, build the model, and resume from the newest checkpoint if there is one.
 
     Args:
@@ -97,7 +97,7 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
     first = session.processes.first
     # With sharding, all processes would have to measure together.
     watched = settings if first and not session.sharded else replace(settings, monitors=False)
-    return Course(
+    return TrainingState(
         session,
         pipeline,
         training,
@@ -108,7 +108,7 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
         position,
         history,
         carried,
-        Clock(position, settings, first=first),
+        TrainingClock(position, settings, first=first),
         Monitors(training, model, watched, report),
         Divergence(settings),
         frozen,
@@ -145,7 +145,7 @@ def _model(session: Session, pipeline: Pipeline) -> nn.Module:
 
 
 def _optimiser(
-    settings: Settings, model: nn.Module, criterion: Criterion
+    settings: TrainingSettings, model: nn.Module, criterion: Criterion
 ) -> tuple[Frozen, torch.optim.Optimizer]:
     """The frozen parts, and the optimiser over everything that is trained at some time."""
     frozen = Frozen(model, settings.freeze, settings.freeze_updates)

@@ -8,16 +8,16 @@ from torch import nn
 from weft.errors import CheckpointError
 from weft.store import weights
 from weft.train import kernels, optimiser_state, sharding
-from weft.train.checkpoints import Checkpoints, Saved
+from weft.train.checkpoints import Checkpoints, LoadedCheckpoint
 from weft.train.guard import NonFinite
 from weft.train.history import History
 from weft.train.objectives.objective import together
-from weft.train.position import Plan, Position
+from weft.train.position import BatchOrder, Position
 from weft.train.saved import About
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 
-def about(optimiser: torch.optim.Optimizer, settings: Settings) -> dict[str, Any]:
+def about(optimiser: torch.optim.Optimizer, settings: TrainingSettings) -> dict[str, Any]:
     """Settings that must not change when a run resumes; learning rate, limits and accumulation may."""
     return {"seed": settings.seed, "optimiser": type(optimiser).__name__}
 
@@ -26,9 +26,9 @@ def resume(
     checkpoints: Checkpoints,
     model: nn.Module,
     optimiser: torch.optim.Optimizer,
-    plan: Plan,
+    plan: BatchOrder,
     history: History,
-    settings: Settings,
+    settings: TrainingSettings,
     own: nn.Module | None = None,
 ) -> tuple[Position, History, About | None]:
     """Load model and optimiser from the newest checkpoint; without one, start at the beginning.
@@ -102,7 +102,11 @@ def roll_back(
 
 
 def _fill(
-    saved: Saved, model: nn.Module, optimiser: torch.optim.Optimizer, own: nn.Module | None, place: str
+    saved: LoadedCheckpoint,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    own: nn.Module | None,
+    place: str,
 ) -> None:
     if (own is None) != (saved.objective is None):
         with_, now = ("with", "without") if own is None else ("without", "with")

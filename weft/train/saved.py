@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from weft.errors import CheckpointError
 from weft.store import jsonfile
-from weft.train.history import Validated
+from weft.train.history import SavedValidation
 from weft.train.position import Position
 from weft.version import __version__
 
@@ -19,14 +19,14 @@ class WrongFormat(CheckpointError):
     """A checkpoint from an incompatible version; older checkpoints would not help."""
 
 
-class Written(jsonfile.Form):
+class FormatVersion(jsonfile.Schema):
     """The part of state.json that every version has: which version wrote it."""
 
     format: int
     weft: str = "of unknown version"
 
 
-class About(jsonfile.Form):
+class About(jsonfile.Schema):
     """Settings that a resumed run must share, and where it was trained.
 
     seed, optimiser: of the settings.
@@ -42,25 +42,25 @@ class About(jsonfile.Form):
     kernels: dict[str, str] = jsonfile.field(default_factory=dict)
 
 
-class SavedState(jsonfile.Form):
+class SavedState(jsonfile.Schema):
     """The contents of a state.json."""
 
     position: Position
-    validations: list[Validated]
+    validations: list[SavedValidation]
     optimiser: dict[str, bool | int | float | str | None]
     about: About
     parts: Annotated[int, jsonfile.Meta(ge=1, le=100_000)] = 1
     cut: dict[str, list[str]] = jsonfile.field(default_factory=dict)
 
 
-class Made(jsonfile.Form):
+class ModelOrigin(jsonfile.Schema):
     """The updates whose mean model.safetensors is, and its scores."""
 
     of: Annotated[list[jsonfile.Count], jsonfile.Meta(min_length=1)]
     scores: dict[str, jsonfile.Real | None]
 
 
-class Tried(Made):
+class TriedMean(ModelOrigin):
     """A mean that was tried: at which update, of how many checkpoints, and whether it was better."""
 
     update: jsonfile.Count
@@ -68,7 +68,7 @@ class Tried(Made):
     taken: bool
 
 
-class Index(jsonfile.Form):
+class Index(jsonfile.Schema):
     """The contents of checkpoints.json."""
 
     format: int = FORMAT
@@ -76,9 +76,9 @@ class Index(jsonfile.Form):
     best: jsonfile.Count | None = None
     metric: str = ""
     better: Literal["higher", "lower", ""] = ""
-    model: Made | None = None
-    mean: Tried | None = None
-    validations: list[Validated] = jsonfile.field(default_factory=list)
+    model: ModelOrigin | None = None
+    mean: TriedMean | None = None
+    validations: list[SavedValidation] = jsonfile.field(default_factory=list)
 
 
 def read_state(data: bytes, path: Path) -> SavedState:
@@ -93,7 +93,7 @@ def read_state(data: bytes, path: Path) -> SavedState:
         WrongFormat: an incompatible version wrote it.
     """
     try:
-        written = jsonfile.decode(data, Written)
+        written = jsonfile.decode(data, FormatVersion)
         if written.format != FORMAT:
             raise WrongFormat(
                 f"{path}: expected format {FORMAT}, which weft {__version__} reads, got {written.format}, "

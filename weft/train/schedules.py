@@ -133,7 +133,7 @@ class LinearSchedule(Schedule):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cosine(Schedule):
+class CosineSchedule(Schedule):
     """floor + (1 - floor) (1 + cos π p) / 2, with p the finished share of the training after the warm-up.
 
     Args:

@@ -13,7 +13,7 @@ SECONDS_BETWEEN_DRAWINGS = 0.5
 SECONDS_BETWEEN_LINES = 10.0
 
 
-class Lines(Reporter):
+class LineReporter(Reporter):
     """Progress as plain lines.
 
     Args:
@@ -146,7 +146,7 @@ def open_report(run: Path, *, tensorboard: bool = True) -> Reporter:
         run: run directory.
         tensorboard: whether to write TensorBoard events.
     """
-    screen: Reporter = Bar() if sys.stderr.isatty() else Lines(sys.stderr)
+    screen: Reporter = Bar() if sys.stderr.isatty() else LineReporter(sys.stderr)
     reports = [screen, MetricsFile(run / "metrics.jsonl")]
     return Several(*reports, *([TensorBoard(run / "tensorboard", screen)] if tensorboard else []))
 

@@ -1,6 +1,6 @@
 """Everything that lives as long as a training: processes, report, signals, worker threads, saving.
 
-Read next: course.py, what changes during training; loop.py.
+Read next: training_state.py, what changes during training; loop.py.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from weft.store import claim
+from weft.store import locks
 from weft.train import seeds
 from weft.train.checkpoints import Checkpoints
 from weft.train.interrupts import Interrupts
@@ -19,8 +19,8 @@ from weft.train.processes import Processes
 from weft.train.reporting import Reporter
 from weft.train.saving import Saving
 from weft.train.screen import open_report
-from weft.train.settings import Settings
-from weft.train.workers import Workers
+from weft.train.settings import TrainingSettings
+from weft.train.workers import BatchWorkers
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Session:
     """
 
     run: Path
-    settings: Settings
+    settings: TrainingSettings
     device: torch.device
     processes: Processes
     report: Reporter
     interrupts: Interrupts
-    workers: Workers
+    workers: BatchWorkers
     saving: Saving
 
     @property
@@ -74,7 +74,7 @@ class Session:
 
 @contextmanager
 def session(
-    run: Path, settings: Settings, device: torch.device, report: Reporter | None
+    run: Path, settings: TrainingSettings, device: torch.device, report: Reporter | None
 ) -> Iterator[Session]:
     """Open the resources of a training, and close them in reverse order.
 
@@ -92,12 +92,12 @@ def session(
         enter(seeds.deterministic(settings.deterministic))
         processes = enter(Processes(device))
         if processes.first:
-            enter(claim.claim(run))
+            enter(locks.lock(run))
             reporting = enter(report or open_report(run, tensorboard=settings.tensorboard))
         else:
             reporting = enter(Reporter())
         interrupts = enter(Interrupts(together=processes.count > 1))
-        workers = enter(Workers(at_a_time, -(-settings.accumulate // processes.count), device))
+        workers = enter(BatchWorkers(at_a_time, -(-settings.accumulate // processes.count), device))
         checkpoints = Checkpoints(run, reporting.warned)
         background = settings.save_in_background
         saving = enter(Saving(checkpoints, background=background, first=processes.first))

@@ -9,14 +9,14 @@ from weft.errors import ConfigError
 from weft.metrics.metric import Metric
 from weft.setting_types import AtLeastOne, Bounds, NonNegative, Whole, check_fields
 from weft.train.feeding import ConstantFeeding, Feeding, always_true
-from weft.train.objectives.likelihood import Likelihood
+from weft.train.objectives.likelihood import MaximumLikelihood
 from weft.train.objectives.objective import Objective
 from weft.train.optimisers import AdamW, Optimiser
 from weft.train.schedules import ConstantSchedule, Schedule
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class TrainingSettings:
     """Training settings. An update is one step of the optimiser; an epoch reads every example once.
 
     Args:
@@ -86,7 +86,7 @@ class Settings:
 
     optimiser: Optimiser = field(default_factory=AdamW)
     schedule: Schedule = field(default_factory=ConstantSchedule)
-    objective: Objective = field(default_factory=Likelihood)
+    objective: Objective = field(default_factory=MaximumLikelihood)
     feeding: Feeding = field(default_factory=ConstantFeeding)
     loss: Literal["per_token", "per_sequence"] = "per_token"
     start: Path | None = None

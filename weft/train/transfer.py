@@ -24,7 +24,7 @@ VOCABULARY = "vocabulary"
 """The name, among the parts, of the file tokenizer.json."""
 
 
-class Origin(jsonfile.Form):
+class PartsOrigin(jsonfile.Schema):
     """Where the parts of a start.safetensors come from; in its metadata.
 
     parts: path of each part in the new model, as the recipe names it, by its key in the file.
@@ -81,7 +81,7 @@ def pack(model: nn.Module, rows: Mapping[str, Sequence[str]], parts: Mapping[str
                     named[key] = lists.index(own) if own in lists else len(lists)
                     lists += [own] if named[key] == len(lists) else []
     by_key = {str(number): own for number, own in enumerate(parts)}
-    origin = Origin(run=str(run), parts=by_key, rows=lists, named=named, scales=scales)
+    origin = PartsOrigin(run=str(run), parts=by_key, rows=lists, named=named, scales=scales)
     return weights.pack(kept, **{SETTING: json.dumps(jsonfile.plain(origin))})
 
 
@@ -103,7 +103,7 @@ def take(model: nn.Module, rows: Mapping[str, Sequence[str]], file: Path) -> str
     if known is None:
         return ""
     try:
-        origin = jsonfile.decode(known, Origin)
+        origin = jsonfile.decode(known, PartsOrigin)
         if max(origin.named.values(), default=0) >= max(1, len(origin.rows)):
             raise ValueError("it names rows that it does not have")
     except (TypeError, ValueError) as error:

@@ -3,7 +3,7 @@
     g = Σ over the group's batches of d total / dθ,   divided by Σ count
 
 so a group of small batches has the gradient of one big batch, however it is padded or split.
-Read next: batch.py, one batch; guard.py, losses that are not finite; course.py.
+Read next: batch.py, one batch; guard.py, losses that are not finite; training_state.py.
 """
 
 import math
@@ -20,11 +20,11 @@ from weft.train.batch import Pass, add
 from weft.train.guard import NonFinite, advice, explain
 from weft.train.objectives.likelihood import OwnLoss
 from weft.train.objectives.objective import Criterion
-from weft.train.position import Group, Position
+from weft.train.position import BatchGroup, Position
 from weft.train.processes import Processes, Share
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 from weft.train.sharding import is_sharded, local
-from weft.train.workers import Workers
+from weft.train.workers import BatchWorkers
 from weft.tree import State
 from weft.wording import plural
 
@@ -60,11 +60,11 @@ def update(
     training: Training,
     model: nn.Module,
     optimiser: torch.optim.Optimizer,
-    group: Group,
+    group: BatchGroup,
     position: Position,
     factor: float,
-    settings: Settings,
-    workers: Workers | None = None,
+    settings: TrainingSettings,
+    workers: BatchWorkers | None = None,
     carried: State = None,
     processes: Processes | None = None,
     criterion: Criterion | None = None,
@@ -88,7 +88,7 @@ def update(
         NonFinite: the loss or the gradient is not finite; the optimiser took no step.
     """
     device = next(model.parameters()).device
-    workers = workers or Workers(1, 1, device)
+    workers = workers or BatchWorkers(1, 1, device)
     processes = processes or Processes(device)
     criterion = criterion or OwnLoss(model)
     parameters = [parameter for parameter in criterion.learner.parameters() if parameter.requires_grad]
@@ -140,7 +140,7 @@ class _Passed(NamedTuple):
     split: int
 
 
-def _pass_over(run: Pass, mine: list[Share], workers: Workers, device: torch.device) -> _Passed:
+def _pass_over(run: Pass, mine: list[Share], workers: BatchWorkers, device: torch.device) -> _Passed:
     losses = [torch.zeros(2, dtype=torch.float64, device=device)]
     tokens, examples, split, after = 0, 0, 0, None
     for part in workers.map(run, mine):
@@ -176,7 +176,7 @@ def _summed(run: Pass, passed: _Passed, processes: Processes) -> _Summed:
     return _Summed(total, count, int(tokens), divisor, norm)
 
 
-def _check_skips(sentence: str, position: Position, settings: Settings) -> None:
+def _check_skips(sentence: str, position: Position, settings: TrainingSettings) -> None:
     """Raise NonFinite unless this update may be skipped."""
     if settings.non_finite == "raise":
         raise NonFinite(
@@ -213,7 +213,7 @@ def _trouble(run: Pass, model: nn.Module, mine: list[Share], losses: Tensor, pos
     return _sentence(run.group, position, (mine[where].offset if mine else 0, what))
 
 
-def _sentence(group: Group, position: Position, why: tuple[int, str]) -> str:
+def _sentence(group: BatchGroup, position: Position, why: tuple[int, str]) -> str:
     offset, what = why
     numbers = [int(number) for number in group.numbers[offset]]
     shown = ", ".join(str(number) for number in numbers[:8]) + (", ..." if len(numbers) > 8 else "")

@@ -1,7 +1,7 @@
 """Validate in the first process and send the scores to the others.
 
 The whole model is validated in evaluation mode and float32. A repeated validation uses the same random
-numbers. Read next: course.py.
+numbers. Read next: training_state.py.
 """
 
 import torch
@@ -12,13 +12,13 @@ from weft.tasks.validation import Validation
 from weft.train import seeds, sharding
 from weft.train.interrupts import Interrupted, Interrupts
 from weft.train.processes import Processes
-from weft.train.settings import Settings
+from weft.train.settings import TrainingSettings
 
 
 def validate(
     pipeline: Pipeline,
     model: nn.Module,
-    settings: Settings,
+    settings: TrainingSettings,
     processes: Processes,
     interrupts: Interrupts,
     number: int,
@@ -57,7 +57,7 @@ def validate(
     return validation
 
 
-def scored(training: Training, model: nn.Module, settings: Settings, number: int) -> Validation:
+def scored(training: Training, model: nn.Module, settings: TrainingSettings, number: int) -> Validation:
     """The scores and samples of a model, computed in this process.
 
     Args:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Workers:
+class BatchWorkers:
     """Runs a function over the batches of a group.
 
     Args:
@@ -34,7 +34,7 @@ class Workers:
         self.count = max(1, min(wanted or most, most, accumulate))
         self._pool: ThreadPoolExecutor | None = None
 
-    def __enter__(self) -> "Workers":
+    def __enter__(self) -> "BatchWorkers":
         if self.count > 1:
             self._pool = ThreadPoolExecutor(self.count, thread_name_prefix="weft-batch")
         return self

@@ -16,7 +16,7 @@ from weft.tune.study import Study
 from weft.tune.trial import Say
 
 
-class DecodingTrials(jsonfile.Form):
+class DecodingTrials(jsonfile.Schema):
     """The scores of search settings on the validation part, by the settings as overrides."""
 
     metric: str = ""

@@ -56,7 +56,7 @@ class Folds(NamedTuple):
         return found
 
 
-class _Tested(jsonfile.Form):
+class _Tested(jsonfile.Schema):
     scores: dict[str, float]
     baselines: dict[str, dict[str, float]]
 

@@ -131,7 +131,7 @@ def plan(
     return ready
 
 
-class _Kept(jsonfile.Form):
+class _Kept(jsonfile.Schema):
     text: str
     given: list[str]
     plain: dict[str, Any]

@@ -11,7 +11,7 @@ from weft.metrics.trainings import MeanOfTrainings, mean_of
 from weft.run.card import write_card
 from weft.run.training import CheckedRecipe, begin_run, check_recipe, completed
 from weft.store import files, jsonfile
-from weft.store.claim import claim
+from weft.store.locks import lock
 from weft.train.loop import train
 from weft.train.reporting import MetricsFile
 from weft.tune.plan import QUIET
@@ -19,7 +19,7 @@ from weft.tune.study import Study
 from weft.tune.trial import Say
 
 
-class _Result(jsonfile.Form):
+class _Result(jsonfile.Schema):
     score: float
 
 
@@ -32,7 +32,7 @@ def retrain(study: Study, seeds: int, say: Say) -> int:
     for number, seed in _jobs(study, seeds):
         run = study.plan.retrained(number, seed)
         try:
-            with claim(run.parent / f"lock-{seed}"):
+            with lock(run.parent / f"lock-{seed}"):
                 _remove_other(study, number, seed)
                 done = files.is_file(run.with_suffix(".json"))
                 code = 0 if done else _train(study, number, seed, say)

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from weft.errors import CheckpointError, ConfigError, DataError
-from weft.store.claim import claim
+from weft.store.locks import lock
 from weft.tune import space as spaces
 from weft.tune.plan import SearchPlan
 
@@ -201,7 +201,7 @@ class Study:
     def _lock(self, name: str, held: ExitStack) -> bool:
         """Lock something of the study until `held` closes; False if another process holds it."""
         try:
-            held.enter_context(claim(self.plan.folder / "locks" / name))
+            held.enter_context(lock(self.plan.folder / "locks" / name))
         except CheckpointError as error:
             if "another process" not in str(error):
                 raise

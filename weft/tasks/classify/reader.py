@@ -144,7 +144,7 @@ def _frequent(counts: Counter[Item], least: int, most: int) -> list[tuple[Item, 
     return found[: most or None]
 
 
-class SavedReader(jsonfile.Form):
+class SavedReader(jsonfile.Schema):
     """A tokenizer.classes.json: an item is an n-gram of tokens, or of letters."""
 
     classes: Annotated[list[str], jsonfile.Meta(min_length=1)]

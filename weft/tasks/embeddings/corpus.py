@@ -20,7 +20,7 @@ POWER = 0.75
 """Exponent of a word's count in the noise distribution (Mikolov et al. 2013)."""
 
 
-class SavedWords(jsonfile.Form):
+class SavedWords(jsonfile.Schema):
     """A tokenizer.words.json."""
 
     words: list[str]

@@ -191,7 +191,7 @@ def received(text: bytes, data: SeriesData, name: str = "standard input") -> Ser
 _SCALE = ("mean", "std")
 
 
-class SavedScale(jsonfile.Form):
+class SavedScale(jsonfile.Schema):
     """Means and deviations of columns, and their names unless series.json has them elsewhere."""
 
     mean: list[jsonfile.Real]
@@ -199,7 +199,7 @@ class SavedScale(jsonfile.Form):
     names: list[str] = jsonfile.field(default_factory=list)
 
 
-class SavedSeries(jsonfile.Form):
+class SavedSeries(jsonfile.Schema):
     """A series.json."""
 
     names: Annotated[list[str], jsonfile.Meta(min_length=1)]

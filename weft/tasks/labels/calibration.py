@@ -21,7 +21,7 @@ from weft.store import files, jsonfile
 FILE = "calibration.json"
 
 
-class SavedCalibration(jsonfile.Form):
+class SavedCalibration(jsonfile.Schema):
     """A calibration.json."""
 
     temperature: Annotated[float, jsonfile.Meta(ge=COLDEST, le=HOTTEST)]

@@ -83,7 +83,7 @@ def check_shape(found: tuple[int, ...], wanted: tuple[int, ...], path: Path) -> 
 NAME = "pictures.json"
 
 
-class SavedShape(jsonfile.Form):
+class SavedShape(jsonfile.Schema):
     """A pictures.json."""
 
     shape: Annotated[

@@ -41,7 +41,7 @@ from weft.text.vocabulary import Vocabulary
 KEPT = "speech.json"
 
 
-class SavedSpeech(jsonfile.Form):
+class SavedSpeech(jsonfile.Schema):
     """A speech.json."""
 
     answer: str

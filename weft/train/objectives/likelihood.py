@@ -19,7 +19,7 @@ class OwnLoss(Criterion):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Likelihood(Objective):
+class MaximumLikelihood(Objective):
     """-Σ_t log P(y_t | y_<t, x), or any other loss that the model's head defines."""
 
     plain: ClassVar[bool] = True

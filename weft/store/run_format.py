@@ -12,19 +12,19 @@ from weft.version import __version__
 FORMAT = 1
 
 
-class _Written(jsonfile.Form):
+class _Written(jsonfile.Schema):
     format: int
     weft: str = "of unknown version"
 
 
-def write(path: Path) -> None:
+def write_format(path: Path) -> None:
     """Write format and versions into a new run directory."""
     versions = {"format": FORMAT, "weft": __version__, "torch": torch.__version__}
     about = {**versions, "python": platform.python_version(), "threads": torch.get_num_threads()}
     files.replace(path / "run.json", files.to_json(about))
 
 
-def check(path: Path) -> None:
+def check_format(path: Path) -> None:
     """See that this version of Weft reads a run.
 
     Raises:

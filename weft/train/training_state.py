@@ -14,7 +14,7 @@ from torch import nn
 from weft.errors import ConfigError
 from weft.tasks.task import Pipeline, Training
 from weft.train import kernels
-from weft.train.clock import Clock, Moment, now
+from weft.train.clock import Moment, TrainingClock, now
 from weft.train.divergence import Divergence
 from weft.train.finish import finish, wanted
 from weft.train.guard import NonFinite
@@ -22,7 +22,7 @@ from weft.train.history import History, finite
 from weft.train.monitors import Monitors
 from weft.train.objectives.objective import Criterion
 from weft.train.outcome import Outcome, outcome
-from weft.train.position import Group, Plan, Position
+from weft.train.position import BatchGroup, BatchOrder, Position
 from weft.train.resume import about, roll_back
 from weft.train.schedules import unreached
 from weft.train.session import Session
@@ -34,7 +34,7 @@ from weft.tree import State
 
 
 @dataclass
-class Course:
+class TrainingState:
     """The part of a training that changes from update to update.
 
     session: what stays the same during the training.
@@ -63,11 +63,11 @@ class Course:
     model: nn.Module
     criterion: Criterion
     optimiser: torch.optim.Optimizer
-    plan: Plan
+    plan: BatchOrder
     position: Position
     history: History
     carried: State
-    clock: Clock
+    clock: TrainingClock
     monitors: Monitors
     divergence: Divergence
     frozen: Frozen
@@ -185,7 +185,7 @@ class Course:
         left = outcome("interrupted", self.history, self.position, session.checkpoints.model())
         return left._replace(exit_code=session.interrupts.exit_code)
 
-    def step(self, group: Group) -> None:
+    def step(self, group: BatchGroup) -> None:
         """Take one update.
 
         Raises:
@@ -223,7 +223,7 @@ class Course:
             session.report.logged(self.clock.line(self.position, taken))
             self.position = self.position.after_log()
 
-    def _factor(self, group: Group) -> float:
+    def _factor(self, group: BatchGroup) -> float:
         """The factor of the learning rate for the update over this group."""
         settings = self.session.settings
         after = replace(
@@ -243,7 +243,7 @@ class Course:
         interrupts.agree((interrupts.asked or signal.SIGTERM) if asked else 0)
         return Moment(*spent)
 
-    def _warn(self, group: Group, taken: Taken) -> None:
+    def _warn(self, group: BatchGroup, taken: Taken) -> None:
         report, settings, number = self.session.report, self.session.settings, self.position.update
         if number == 1 and (said := unreached(settings.schedule, settings.planned(group.batches))):
             report.warned(said)

@@ -1,6 +1,6 @@
 """Lock a run directory for one process, and check that no link in it leads outside.
 
-Read next: ../train/session.py, which claims the run that it trains.
+Read next: ../train/session.py, which locks the run that it trains.
 """
 
 import errno
@@ -13,7 +13,7 @@ from pathlib import Path
 from weft.errors import CheckpointError
 
 
-def alone(path: Path) -> None:
+def check_links(path: Path) -> None:
     """Check that nothing in a run leads out of it: a file behind a link would be read or overwritten.
 
     Raises:
@@ -69,7 +69,7 @@ def check_idle(run: Path) -> None:
 
 
 @contextmanager
-def claim(run: Path, doing: str = "training this run", option: str = "--run") -> Iterator[None]:
+def lock(run: Path, doing: str = "training this run", option: str = "--run") -> Iterator[None]:
     """Lock a directory for this process; the lock ends with the process, even if it is killed.
 
     Args:
