@@ -14,8 +14,10 @@ from tests import toys
 from tests.commands.exporting import answers, exported, odd_pictures
 from tests.commands.shell import refused, unanswered, weft
 from tests.commands.test_caption import train
-from tests.shared import quick_first, shared_run
+from tests.shared import shared_run
 from weft.export.formats.onnx import program
+
+pytestmark = pytest.mark.slow  # each export takes seconds; test_export_pictures.py has the leading one
 
 MODELS = {
     "gru": [],
@@ -31,7 +33,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("changes", quick_first(MODELS, 0))
+@pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
 def test_a_captioner(changes: list[str], tmp_path: Path) -> None:
     recipe = toys.captions(tmp_path / "toy")
     faster = ("data.size=12", "training.max_updates=400", "training.validate_every=400")
@@ -51,7 +53,6 @@ def test_a_captioner(changes: list[str], tmp_path: Path) -> None:
     assert model(files[-1].read_bytes()) == model(files[-1]) == package.load(run).predict(files[-1])
 
 
-@pytest.mark.slow
 def test_given_features(tmp_path: Path) -> None:
     recipe = toys.captions(tmp_path / "toy")
     draw = np.random.default_rng(1)
@@ -73,7 +74,6 @@ def test_given_features(tmp_path: Path) -> None:
     assert model(files[0].read_bytes()) == model(files[0])
 
 
-@pytest.mark.slow
 def test_generated_pictures_are_scored_and_int8_says_what_it_costs(tmp_path: Path) -> None:
     recipe = toys.captions(tmp_path / "toy")
     text = recipe.read_text()

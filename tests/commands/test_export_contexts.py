@@ -15,6 +15,8 @@ from tests.commands.shell import weft
 from tests.shared import shared_run
 from weft.export.formats.onnx import program
 
+pytestmark = pytest.mark.slow  # an export takes seconds
+
 SENTENCES = [
     "go the bank now",
     "bank",

@@ -93,7 +93,7 @@ TAGGERS = {
 }
 
 
-@pytest.mark.parametrize("changes", quick_first(TAGGERS))
+@pytest.mark.parametrize("changes", quick_first(TAGGERS, 0))
 def test_a_tagger(changes: tuple[str, str], tmp_path: Path) -> None:
     recipe = labelled.make_sentences(tmp_path / "toy")
     run = shared_run("tag") if changes == TAGGERS["crf"] else trained(recipe, tmp_path / "run", *changes)

@@ -67,7 +67,7 @@ def test_a_transformer_with_random_weights(settings: dict[str, Any], tmp_path: P
 @pytest.mark.parametrize(
     ("kind", "decoder", "batches"),
     [
-        pytest.param("word", RECURRENT, "stream", id="recurrent"),
+        pytest.param("word", RECURRENT, "stream", id="recurrent", marks=pytest.mark.slow),
         pytest.param("character", GPT, "windows", id="gpt", marks=pytest.mark.slow),
     ],
 )

@@ -17,6 +17,8 @@ from weft.data.audio import Sound, read_wav
 from weft.export.formats.onnx import program
 from weft.export.programs.recordings import samples_of
 
+pytestmark = pytest.mark.slow  # each export takes seconds; test_export_onnx.py has the leading one
+
 STRIDED = "{use: strided, size: 12, num_layers: 1, num_heads: 2"
 MODELS = {
     "recurrent": ["model.encoder={use: recurrent, sizes: [11], bidirectional: true}"],
@@ -80,13 +82,11 @@ def test_a_transcriber(run: Path, out: Path, tmp_path: Path) -> None:
     assert "--to web: the page cannot run" in refused(weft("export", run, "--to", "web", "--output", "x"))
 
 
-@pytest.mark.slow
 def test_int8_says_what_it_costs(run: Path, tmp_path: Path) -> None:
     said = exported(run, tmp_path / "out", "--int8").out
     assert "answers equal to Weft's: 11 of 11" in said and "WER of 11 validation inputs: " in said, said
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
 def test_other_encoders(changes: list[str], tmp_path: Path) -> None:
     recipe = toys.songs(tmp_path / "toy")
@@ -123,7 +123,6 @@ def test_a_bad_file_does_not_stop_the_others(run: Path, out: Path, tmp_path: Pat
     assert "line 8: " in found.stderr and "Traceback" not in found.stderr
 
 
-@pytest.mark.slow
 def test_a_recording_longer_than_the_positions_is_refused(tmp_path: Path) -> None:
     recipe = toys.songs(tmp_path / "toy")
     encoder = f"model.encoder={STRIDED}, positions: learned, max_length: 10}}"

@@ -14,6 +14,8 @@ from tests.commands.exporting import answers, exported
 from tests.commands.shell import refused, weft
 from tests.shared import quick_first
 
+pytestmark = pytest.mark.slow  # each export takes seconds; test_export_series.py has the leading one
+
 RECIPE = """\
 task: forecast
 data: {{file: {file}, lookback: 12, horizon: 5{more}}}
@@ -113,7 +115,6 @@ def test_a_table(name: str, tmp_path: Path) -> None:
         same(ours.out, theirs.stdout)
 
 
-@pytest.mark.slow
 def test_times_with_an_offset_keep_it(tmp_path: Path) -> None:
     run = run_of(tmp_path / "toy", table("h", "a", 100), ", calendar: true")
     exported(run, tmp_path / "out")
@@ -123,7 +124,6 @@ def test_times_with_an_offset_keep_it(tmp_path: Path) -> None:
     assert "+05:30," in theirs.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "word"),
     [

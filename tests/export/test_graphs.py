@@ -26,7 +26,7 @@ from weft.tree import leaves
 REFUSED = ("orthogonal", "unitary", "size=13, length=1)")
 """A matrix inverse, complex numbers, and a state without numbers."""
 
-QUICK = ("lstm()", "convolution(6)", "bag(mean)")
+QUICK = ("lstm()", "convolution(6)")
 """One or two of a kind, of encoders alone; an export takes seconds, so all others run with the slow tests."""
 NEAR = 2e-5
 VOCABULARY = 17

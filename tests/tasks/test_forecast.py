@@ -72,6 +72,7 @@ def test_a_table_may_come_by_standard_input(run: Path, tmp_path: Path) -> None:
     assert "standard input:2: 'x' in column three" in said
 
 
+@pytest.mark.slow
 def test_what_init_writes_beats_the_baselines_of_a_short_file(tmp_path: Path) -> None:
     """A season of a week over two years, as a user has it: few windows, quantiles, a calendar."""
     chance, days = np.random.default_rng(1), np.arange("2024-01-01", "2025-06-01", dtype="datetime64[D]")
