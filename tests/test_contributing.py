@@ -218,7 +218,8 @@ def test_parts_of_a_recurrent_translator(home: Path) -> None:
     assert len(weft("predict", "run", *PLUGIN, stdin=b"alpha beta\n").lines) == 1
     found = weft("evaluate", "run", "--metric", f"{part('metric')}:tolerance=9", *PLUGIN)
     assert "same length" in found.out and "tolerance:9" in found.out, found.err
-    seen = weft("inspect", "run", "alpha beta", "--view", part("view"), "--views", "shown", *PLUGIN)
+    views = ("--view", part("view"), "--views", "shown", "--format", "json")
+    seen = weft("inspect", "run", "alpha beta", *views, *PLUGIN)
     assert seen.code == 0, seen.err
     assert json.loads(Path("shown/letters.json").read_text("utf-8"))["view"] == "Letters"
     assert "The input has 10 letters." in Path("run/inspect.html").read_text("utf-8")
