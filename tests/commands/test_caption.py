@@ -15,8 +15,8 @@ from tests.commands.given import scored_alike
 from tests.commands.shell import refused, untouched, weft
 from tests.shared import shared_run
 from weft.run import open_run
-from weft.tasks.caption.predictor import Caption
 from weft.tasks.pictures.pictures import source
+from weft.tasks.seq2seq.translator import SearchResult
 
 
 def train(recipe: Path, *changes: str):
@@ -179,7 +179,7 @@ def test_given_captions_are_scored_and_runs_write_together(run: Path, tmp_path: 
         for word in [*tokens, 3]:  # one step after the other, to the end
             after, state = opened.model.step(torch.tensor([token]), state)
             logp, token = logp + float(after[0, word]), word
-        found.append(Caption(text, logp, 0.0, tokens))
+        found.append(SearchResult(text, 0.0, logp, tokens))
     scored_alike(run, found, tmp_path, "--split", "valid")
     valid = run.parent / "toy" / "valid.tsv"
     shutil.copytree(run, copied := tmp_path / "copy")

@@ -13,7 +13,7 @@ from tests.commands.corpus import WORDS, translated
 from tests.commands.shell import refused, weft
 from weft.run import load, open_run
 from weft.search.hypotheses import Hypotheses
-from weft.tasks.seq2seq.searching import Searching
+from weft.tasks.seq2seq.searching import BatchSearch
 
 LINES = ["alpha beta", "gamma", "", "beta gamma delta alpha", "theta zeta eta", "iota iota"]
 TEXT = "".join(f"{line}\n" for line in LINES).encode()
@@ -40,13 +40,13 @@ def answers(run: Path, *options: object) -> list[str]:
 def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Hypotheses]]:
     """What each search found."""
     found: list[Hypotheses] = []
-    real = Searching._search
+    real = BatchSearch._search
 
-    def search(self: Searching, *given: Any) -> Hypotheses:
+    def search(self: BatchSearch, *given: Any) -> Hypotheses:
         found.append(real(self, *given))
         return found[-1]
 
-    monkeypatch.setattr(Searching, "_search", search)
+    monkeypatch.setattr(BatchSearch, "_search", search)
     yield found
 
 

@@ -9,7 +9,7 @@ from weft.errors import ConfigError, DataError
 from weft.figures.answers import Pictures
 from weft.tasks.predictor import Unanswered
 from weft.tasks.seq2seq.decoding import Decoding
-from weft.tasks.seq2seq.translator import Alignment, Translated, Translation
+from weft.tasks.seq2seq.translator import Alignment, SearchResult, TranslationAnswer
 from weft.text.vocabulary import EOS, Vocabulary
 
 WORDS = Vocabulary.train(["il gatto, nero dorme the black cat, sleeps"], kind="word", size=None)
@@ -55,8 +55,8 @@ class Blind(Looking):
         raise ConfigError("this model has no attention")
 
 
-def said(answer: str, source: str = SOURCE, by: type[Looking] = Looking) -> Translated:
-    return Translated(by(), source, [Translation(answer, -0.5, -2.0, WORDS.encode(answer))])  # type: ignore[arg-type]
+def said(answer: str, source: str = SOURCE, by: type[Looking] = Looking) -> TranslationAnswer:
+    return TranslationAnswer(by(), source, [SearchResult(answer, -0.5, -2.0, WORDS.encode(answer))])  # type: ignore[arg-type]
 
 
 def pictures(alignments: Path | None = None, plot: Path | None = None, limit: int = 20) -> Pictures:

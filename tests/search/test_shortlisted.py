@@ -19,7 +19,7 @@ from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import Hypotheses
 from weft.search.sampling import sample
-from weft.tasks.seq2seq.searching import Shortlisted, places, rounded
+from weft.tasks.seq2seq.searching import ShortlistModel, places, rounded
 
 KINDS = ["transformer", "hybrid", "recurrent"]
 KEPT = torch.tensor([0, 1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31])
@@ -36,7 +36,7 @@ SEARCHES: dict[str, Any] = {
 def short(model: Generator, kept: Tensor, search: str, **how: Any) -> Hypotheses:
     """What a search for some tokens finds."""
     first = torch.full((SOURCES,), SOS)
-    few, state = Shortlisted(model, kept), model.start(*sources())
+    few, state = ShortlistModel(model, kept), model.start(*sources())
     result = SEARCHES[search](few.step, state, first, eos=EOS, max_length=LONGEST, **how)
     return result._replace(tokens=kept[result.tokens])
 
@@ -114,7 +114,7 @@ def test_an_output_layer_without_rows_and_a_step_of_its_own_are_refused() -> Non
     model = generator()
     model.__class__ = Few
     with pytest.raises(ConfigError, match="shortlist: not supported by this output layer"):
-        Shortlisted(model, KEPT)
+        ShortlistModel(model, KEPT)
 
 
 def test_tokens_that_are_not_kept_have_no_place() -> None:

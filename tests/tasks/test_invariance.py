@@ -16,7 +16,7 @@ from tests.commands.shell import weft
 from tests.shared import shared_run
 from weft.tasks.seq2seq import translator as module
 from weft.tasks.seq2seq.batch import pad
-from weft.tasks.seq2seq.translator import Translation, Translator
+from weft.tasks.seq2seq.translator import SearchResult, Translator
 
 KINDS = {
     "transformer": [
@@ -53,12 +53,12 @@ LINES = [
 ]
 
 
-def answers(translator: Translator, lines: Sequence[str], **changes: int) -> list[list[Translation]]:
+def answers(translator: Translator, lines: Sequence[str], **changes: int) -> list[list[SearchResult]]:
     how = replace(translator.decoding, **changes)
     return list(Translator(translator.model, translator.source, translator.target, how).translate(lines))
 
 
-def agree(one: list[list[Translation]], other: list[list[Translation]]) -> None:
+def agree(one: list[list[SearchResult]], other: list[list[SearchResult]]) -> None:
     assert len(one) == len(other)
     for mine, theirs in zip(one, other, strict=True):
         assert [each.tokens for each in mine] == [each.tokens for each in theirs]

@@ -13,7 +13,7 @@ from weft.tasks.each import Failure
 from weft.tasks.predictor import Answer
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.documents import written
-from weft.tasks.seq2seq.translator import Best, Translator
+from weft.tasks.seq2seq.translator import BestTexts, Translator
 
 SHOWN = 40
 """Characters of a sentence in an error."""
@@ -57,7 +57,7 @@ def _written(used: Translator, sentence: Sentence, answer: Answer | Failure) -> 
     Raises:
         DataError: it cannot be translated; the error says which sentence it is.
     """
-    if not isinstance(answer, Best):
+    if not isinstance(answer, BestTexts):
         shown = sentence.text if len(sentence.text) <= SHOWN else f"{sentence.text[:SHOWN]}…"
         raise DataError(f"the sentence {shown!r}: {answer}")
     return [written(used, sentence, one) for one in answer.found] or [WrittenSentence("")]

@@ -89,7 +89,7 @@ class Continuer(Protocol):
         """Texts as tokens and back."""
 
     @property
-    def decoding(self) -> "Continued":
+    def decoding(self) -> "ContinuationSettings":
         """The recipe's settings for continuing a text."""
 
     @property
@@ -145,7 +145,7 @@ class Reader(Protocol):
         """Log-probabilities [B, V] of the next token, and the next state."""
 
 
-class Continued(Protocol):
+class ContinuationSettings(Protocol):
     """Settings of a continuation."""
 
     @property

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
 from weft.nn.embed.contextual import Context
-from weft.tasks.task import Contextual, Task
+from weft.tasks.task import ContextSource, Task
 
 FOLDER = "contextual"
 """The folder in a run with the other run's recipe and vocabularies, but not its weights."""
@@ -32,7 +32,7 @@ class PretrainedContext:
         weights: of the other run, when training starts; later they are read with the run's own weights.
     """
 
-    def __init__(self, made: Contextual, weights: dict[str, Tensor] | None = None) -> None:
+    def __init__(self, made: ContextSource, weights: dict[str, Tensor] | None = None) -> None:
         self._made = made
         self._weights = weights
 
@@ -90,7 +90,7 @@ class PretrainedContext:
         return self._made.read(sentences)
 
 
-def _rebuilt(task: Task, run: Path) -> Contextual:
+def _rebuilt(task: Task, run: Path) -> ContextSource:
     other = task.untrained(run / FOLDER)
     return other.pipeline.contextual(other.model)
 

@@ -97,7 +97,7 @@ class Unanswered(Answer):
         return None
 
 
-class Given(NamedTuple, Generic[In]):
+class ParsedInput(NamedTuple, Generic[In]):
     """An input of a source: its value, or the error if it cannot be read."""
 
     place: Place
@@ -145,7 +145,7 @@ class Predictor(ABC, Generic[In]):
         """Like `answers`, but with an error instead of an answer for an input that cannot be answered."""
         return each(inputs, self.answers)
 
-    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[In]]:
+    def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[In]]:
         """The inputs in a user's file or on standard input: one per line.
 
         Raises:
@@ -157,16 +157,16 @@ class Predictor(ABC, Generic[In]):
         for number, line in enumerate(each_line(source), 1):
             yield self.given(line, Place(name, number))
 
-    def given(self, raw: Raw | DataError, place: Place) -> Given[In]:
+    def given(self, raw: Raw | DataError, place: Place) -> ParsedInput[In]:
         """One input, or the error if it cannot be read or decoded."""
         if isinstance(raw, DataError):
-            return Given(place, raw.at(place.name, place.line or None))
+            return ParsedInput(place, raw.at(place.name, place.line or None))
         try:
-            return Given(place, self.parse(raw, place))
+            return ParsedInput(place, self.parse(raw, place))
         except DataError as error:
-            return Given(place, error)
+            return ParsedInput(place, error)
 
-    def unanswered(self, given: Given[In], why: Failure) -> Answer:
+    def unanswered(self, given: ParsedInput[In], why: Failure) -> Answer:
         """The output for an input that cannot be answered."""
         return Unanswered(given.place.why(why), self.lines)
 
@@ -211,7 +211,7 @@ class Predictor(ABC, Generic[In]):
         return next(iter(self.answers([self.parse(raw, Place("input"))]))).json()
 
 
-def answered(predictor: Predictor[In], given: Iterable[Given[In]], window: int = 0) -> Iterator[Answer]:
+def answered(predictor: Predictor[In], given: Iterable[ParsedInput[In]], window: int = 0) -> Iterator[Answer]:
     """An answer for each input, in order; a failed input gives its reason and does not stop the others.
 
     Args:
@@ -261,7 +261,7 @@ def name_of(source: Path | BinaryIO) -> str:
 
 def read_each(
     source: Path | BinaryIO, files: Iterable[tuple[Path, Place]], read: Callable[[Path], In]
-) -> Iterator[Given[In]]:
+) -> Iterator[ParsedInput[In]]:
     """Read each file of a source; a file that cannot be read gives an error instead of its content.
 
     Args:
@@ -274,8 +274,8 @@ def read_each(
     """
     for path, place in files:
         try:
-            yield Given(place, read(path))
+            yield ParsedInput(place, read(path))
         except DataError as error:
             if path == source:
                 raise
-            yield Given(place, error)
+            yield ParsedInput(place, error)

@@ -33,7 +33,7 @@ Progress = Callable[[str, float, float | None], None]
 """Called with the current step of the work, how much of it is done, and the total (None if unknown)."""
 
 
-class Other(Protocol):
+class OtherRun(Protocol):
     """Another run, opened (weft.run)."""
 
     @property
@@ -45,7 +45,7 @@ class Other(Protocol):
         """The run's model, in evaluation mode."""
 
 
-class Contextual(NamedTuple):
+class ContextSource(NamedTuple):
     """Words in context, for models of other tasks."""
 
     read: Callable[[Sequence[Sequence[str]]], Any]  # sentences [B] of one or more words
@@ -86,8 +86,8 @@ class Task(ABC):
     suffixes: ClassVar[Sequence[str]] = ()
     columns: ClassVar[Sequence[str]] = ()
     streams: bool = False
-    trained: Callable[[Path], Other]
-    untrained: Callable[[Path], Other]
+    trained: Callable[[Path], OtherRun]
+    untrained: Callable[[Path], OtherRun]
     samples_readable: ClassVar[bool] = True
 
     @classmethod
@@ -263,7 +263,7 @@ class Pipeline(ABC):
         """What the members of an ensemble must share, by name (seq2seq/pairs.py)."""
         return {}
 
-    def contextual(self, model: nn.Module) -> Contextual:
+    def contextual(self, model: nn.Module) -> ContextSource:
         """A model of this task as a source of words in context.
 
         Raises:

@@ -6,7 +6,7 @@ import pytest
 
 from weft.config import dump, read_recipe
 from weft.run.training import check_recipe
-from weft.tasks.translate.task import Translate
+from weft.tasks.translate.task import TranslateTask
 
 RECIPE = """
 task: translate
@@ -30,7 +30,7 @@ def test_the_files_of_a_folder_are_found_from_anywhere(
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     task = check_recipe(read_recipe(tmp_path / "resolved.yaml")).task
-    assert isinstance(task, Translate)
+    assert isinstance(task, TranslateTask)
     assert [pair.source for pair in task.data.open("train")] == ["train xx"]
 
 

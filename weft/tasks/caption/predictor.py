@@ -25,12 +25,12 @@ from weft.tasks.each import Failure
 from weft.tasks.inspection import Inspection, asked, pictured, places
 from weft.tasks.pictures.data import CaptionData, read
 from weft.tasks.pictures.pictures import check_shape, parts, pictures_in, source
-from weft.tasks.predictor import Answer, Given, Place, Raw, Reads, Unanswered
+from weft.tasks.predictor import Answer, ParsedInput, Place, Raw, Reads, Unanswered
 from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.inspection import decoded, plain_beam
-from weft.tasks.seq2seq.searching import Searching
-from weft.tasks.seq2seq.translator import Best
+from weft.tasks.seq2seq.searching import BatchSearch
+from weft.tasks.seq2seq.translator import BestTexts, SearchResult
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 if TYPE_CHECKING:
@@ -40,15 +40,6 @@ NUMPY = b"\x93NUMPY"
 """First bytes of a .npy file."""
 
 
-class Caption(NamedTuple):
-    """One caption of a picture."""
-
-    text: str
-    logp: float  # nats
-    score: float  # logp normalised by length
-    tokens: list[int]
-
-
 class Picture(NamedTuple):
     """A picture to caption."""
 
@@ -56,7 +47,7 @@ class Picture(NamedTuple):
     number: int | str = ""  # COCO's image_id, or the file name
 
 
-class Unread(DataError):
+class UnreadablePicture(DataError):
     """A picture that cannot be read, with its number."""
 
     def __init__(self, error: DataError, number: int | str) -> None:
@@ -64,7 +55,7 @@ class Unread(DataError):
         self.number = number
 
 
-class Captioned(Best):
+class CaptionAnswer(BestTexts):
     """The captions of a picture.
 
     Args:
@@ -73,7 +64,7 @@ class Captioned(Best):
         found: best first.
     """
 
-    def __init__(self, captioner: "Captioner", picture: Picture, found: Sequence[Caption]) -> None:
+    def __init__(self, captioner: "Captioner", picture: Picture, found: Sequence[SearchResult]) -> None:
         super().__init__(found, captioner.decoding.nbest, scores=captioner.scores)
         self._captioner = captioner
         self._picture = picture
@@ -89,7 +80,7 @@ class Captioned(Best):
         return attended_picture(self._picture.pixels, words, weights, best.text)
 
 
-class Uncaptioned(Unanswered):
+class MissingCaption(Unanswered):
     """The empty answer to a picture that cannot be captioned."""
 
     def __init__(self, wrong: str, lines: int, number: int | str) -> None:
@@ -134,7 +125,7 @@ class Captioner(predictor.Predictor[Picture]):
         self._coco = coco
         assert isinstance(model.source_embed, Front)
         self.front = model.source_embed
-        self.search = Searching([model, *others], vocabulary, self.decoding, (PAD, UNK, SOS))
+        self.search = BatchSearch([model, *others], vocabulary, self.decoding, (PAD, UNK, SOS))
 
     def parse(self, raw: Raw, place: Place) -> Picture:
         """The pixels or features in a file's content, in the shape that the model was trained on."""
@@ -143,26 +134,26 @@ class Captioner(predictor.Predictor[Picture]):
         with held(raw, str(place), ".npy" if raw.startswith(NUMPY) else "") as path:
             return Picture(self.read(path))
 
-    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[Picture]]:
+    def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[Picture]]:
         """A picture, a folder or .zip of them, or a list with the name of one per line.
 
         Of a file of captions (.tsv, .jsonl, .json) only the pictures are read.
         """
         for path, number, place in self._files(source):
             try:
-                yield Given(place, Picture(self.read(path), number))
+                yield ParsedInput(place, Picture(self.read(path), number))
             except DataError as error:
                 if path == source:
                     raise
-                yield Given(place, Unread(error, number))
+                yield ParsedInput(place, UnreadablePicture(error, number))
 
-    def answers(self, inputs: Sequence[Picture]) -> Iterator[Captioned]:
+    def answers(self, inputs: Sequence[Picture]) -> Iterator[CaptionAnswer]:
         for one in inputs:
-            yield Captioned(self, one, next(self.captions(one.pixels[None])))
+            yield CaptionAnswer(self, one, next(self.captions(one.pixels[None])))
 
-    def unanswered(self, given: Given[Picture], why: Failure) -> Answer:
-        number = given.value.number if isinstance(given.value, Picture | Unread) else ""
-        return Uncaptioned(given.place.why(why), self.lines, number)
+    def unanswered(self, given: ParsedInput[Picture], why: Failure) -> Answer:
+        number = given.value.number if isinstance(given.value, Picture | UnreadablePicture) else ""
+        return MissingCaption(given.place.why(why), self.lines, number)
 
     def formatted(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
         """The captions; or COCO's results, a list of records with one on each line."""
@@ -174,7 +165,7 @@ class Captioner(predictor.Predictor[Picture]):
         for answer in answers:
             if before is not None:
                 yield before, line + ","
-            assert isinstance(answer, Captioned | Uncaptioned)
+            assert isinstance(answer, CaptionAnswer | MissingCaption)
             line = ("[" if before is None else " ") + json.dumps(answer.record, ensure_ascii=False)
             before = answer
         if before is not None:
@@ -202,7 +193,7 @@ class Captioner(predictor.Predictor[Picture]):
         check_shape(found.shape, self.shape, path)
         return found
 
-    def captions(self, pixels: np.ndarray) -> Iterator[list[Caption]]:
+    def captions(self, pixels: np.ndarray) -> Iterator[list[SearchResult]]:
         """The n best captions for each of the pictures [N, ..]."""
         device = next(self.model.parameters()).device
         chance = torch.Generator(device).manual_seed(self.decoding.seed)
@@ -211,10 +202,10 @@ class Captioner(predictor.Predictor[Picture]):
             found = self.search(x.to(device), mask.to(device), None, chance)
             for row, texts in enumerate(to_lists(found, EOS)):
                 yield [
-                    Caption(
+                    SearchResult(
                         self.vocabulary.decode(tokens),
-                        float(found.logp[row, k]),
                         float(found.score[row, k]),
+                        float(found.logp[row, k]),
                         tokens,
                     )
                     for k, tokens in enumerate(texts)

@@ -41,7 +41,7 @@ from weft.tasks.inspection import (
     table_of,
 )
 from weft.tasks.labels.calibration import calibrated
-from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Unanswered
+from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Unanswered
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS
 
@@ -230,29 +230,29 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         marked = place.line > 0 and text.startswith(MARK)
         return ClassifyInput(text.partition(" ")[2] if marked else text)
 
-    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[ClassifyInput]]:
+    def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[ClassifyInput]]:
         """The lines of a file, or the header (where there is one) and the rows of a table."""
         if not isinstance(source, Path) or kind_of(source) == "lines":
             yield from super().inputs(source)
             return
         table = self._data.read(source, label=self._data.text, unlabelled=True)
         if table.headed:
-            yield Given(Place(str(source), 1), ClassifyInput("", TableRow(table, table.names, 0)))
+            yield ParsedInput(Place(str(source), 1), ClassifyInput("", TableRow(table, table.names, 0)))
         for number, one in enumerate(table.rows(), 1):
             if isinstance(one, LabelledExample):
                 row = TableRow(table, list(one.cells.values()), number) if table.headed else None
                 empty = "" if one.text.strip() else f"{source}:{one.number}: the text is empty; write one"
                 if empty and row is None:
-                    yield Given(Place(str(source), one.number), DataError(empty))
+                    yield ParsedInput(Place(str(source), one.number), DataError(empty))
                 else:
-                    yield Given(Place(str(source), one.number), ClassifyInput(one.text, row, empty))
+                    yield ParsedInput(Place(str(source), one.number), ClassifyInput(one.text, row, empty))
             elif one.kind == "file":  # the rest cannot be read
                 raise one.error()
             elif table.headed:
                 row = TableRow(table, [""] * len(table.names), number)
-                yield Given(Place(str(source), one.line), ClassifyInput("", row, str(one)))
+                yield ParsedInput(Place(str(source), one.line), ClassifyInput("", row, str(one)))
             else:
-                yield Given(Place(str(source), one.line), one.error())
+                yield ParsedInput(Place(str(source), one.line), one.error())
 
     def answers(self, inputs: Sequence[ClassifyInput]) -> Iterator[Answer]:
         decided = self.classify([one.text for one in inputs if not (one.wrong or _is_header(one))])
@@ -265,7 +265,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
                 classes = self.reader.classes
                 yield LabelAnswer(one, next(decided), classes, scores=self._scores, explain=self.explain)
 
-    def unanswered(self, given: Given[ClassifyInput], why: Failure) -> Answer:
+    def unanswered(self, given: ParsedInput[ClassifyInput], why: Failure) -> Answer:
         if isinstance(given.value, ClassifyInput) and given.value.row is not None:
             return self._unclassified(given.place.why(why), given.value.row)
         return super().unanswered(given, why)

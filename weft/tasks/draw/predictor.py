@@ -21,7 +21,7 @@ from weft.tasks.predictor import Answer, Json, Place, Raw
 from weft.tasks.seq2seq.batch import PairBatch, collate_pairs, pad
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.inspection import decoded
-from weft.tasks.seq2seq.searching import Searching
+from weft.tasks.seq2seq.searching import BatchSearch
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.wording import plural
 
@@ -35,7 +35,7 @@ LARGE = 192
 """A picture is enlarged until each side has at least this many pixels; each of its own pixels is a square."""
 
 
-class Drawn(Answer):
+class DrawnPicture(Answer):
     """A drawn picture.
 
     Args:
@@ -97,7 +97,7 @@ class Painter(predictor.Predictor[str]):
             decoding, max_ratio=0.0, max_extra=self.places + 1, min_length=self.places, no_repeat_ngram=0
         )
         self.window = self.piped = decoding.batch_rows
-        self.search = Searching([model], vocabulary, self.decoding, (PAD, UNK, SOS))
+        self.search = BatchSearch([model], vocabulary, self.decoding, (PAD, UNK, SOS))
         self._random = self.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
@@ -107,7 +107,7 @@ class Painter(predictor.Predictor[str]):
     def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
         rows = self.vocabulary.encode_batch(list(inputs))
         for caption, picture in zip(inputs, self.draw(rows, self._random), strict=True):
-            yield Drawn(caption, picture)
+            yield DrawnPicture(caption, picture)
 
     def check_figures(self, *, alignments: bool) -> None:
         if alignments:

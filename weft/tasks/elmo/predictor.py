@@ -20,7 +20,7 @@ from weft.tasks import predictor
 from weft.tasks.exported import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import Inspection, ShownVectors, around, choices_of, sentences
 from weft.tasks.lexicon import LETTERS, Lexicon
-from weft.tasks.predictor import Answer, Given, Json, Place, Raw
+from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.sentences import sentences as split_sentences
 from weft.tasks.running_text.sentences import words_of
@@ -105,14 +105,14 @@ class ContextComparer(predictor.Predictor[ContextQuery]):
             raise place.refuse(f"expected at most {WORDS} words, got {len(words)}")
         return ContextQuery([words])
 
-    def given(self, raw: Raw | DataError, place: Place) -> Given[ContextQuery]:
+    def given(self, raw: Raw | DataError, place: Place) -> ParsedInput[ContextQuery]:
         """A line of a file: a word in two sentences only."""
         if isinstance(raw, DataError):
             return super().given(raw, place)
         try:
-            return Given(place, self._line(str(raw), place))
+            return ParsedInput(place, self._line(str(raw), place))
         except DataError as error:
-            return Given(place, error)
+            return ParsedInput(place, error)
 
     def answers(self, inputs: Sequence[ContextQuery]) -> Iterator[Answer]:
         return (self._answer(asked) for asked in inputs)

@@ -26,7 +26,7 @@ from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.evaluation import ContextEvaluation, perplexity
 from weft.tasks.running_text.sentences import check_lines, learn_lexicon, sentences_of
 from weft.tasks.running_text.sentences import sentences as split_sentences
-from weft.tasks.task import Contextual, Progress, Split, Training
+from weft.tasks.task import ContextSource, Progress, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.wording import plural
 
@@ -115,9 +115,9 @@ class ElmoPipeline(RunningTextPipeline):
             raise no_words(title)
         return evaluate(model, self.lexicon, some, title=title, length=source.length)
 
-    def contextual(self, model: nn.Module) -> Contextual:
+    def contextual(self, model: nn.Module) -> ContextSource:
         assert isinstance(model, BothWays)
-        return Contextual(lambda sentences: self.lexicon.spell(sentences)[0], model)
+        return ContextSource(lambda sentences: self.lexicon.spell(sentences)[0], model)
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}

@@ -33,7 +33,7 @@ from weft.tasks.forecast.ensemble import ForecastEnsemble
 from weft.tasks.forecast.forecaster import SeriesColumn, SeriesForecaster
 from weft.tasks.forecast.model import ForecastNetwork, SeriesBatch, tensors
 from weft.tasks.inspection import Inspection
-from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Reads, name_of
+from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads, name_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -200,7 +200,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
                 raise place.refuse(why)
         return asked
 
-    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[SeriesInput]]:
+    def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[SeriesInput]]:
         """Each series of a table."""
         forecaster, place = self.forecaster, Place(name_of(source))
         if self._scores and not forecaster.model.has_quantiles:
@@ -217,7 +217,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         if chosen and all(wrong):  # nothing is written then
             raise place.refuse(wrong[0])
         for one, why in zip(chosen, wrong, strict=True):
-            yield Given(place, DataError(why) if why else SeriesInput([one], table.zone))
+            yield ParsedInput(place, DataError(why) if why else SeriesInput([one], table.zone))
 
     def count(self, value: SeriesInput) -> int:
         return len(value.series)

@@ -32,7 +32,7 @@ from weft.tasks.pictures.pictures import (
     readable,
     source,
 )
-from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Reads, read_each
+from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads, read_each
 
 ROWS = 64
 
@@ -101,7 +101,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         with held(raw, str(place)) as path:
             return self.read(path)
 
-    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[np.ndarray]]:
+    def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[np.ndarray]]:
         """A picture or clip, a folder or .zip of them, or a list with the name of one per line."""
         return read_each(source, pictures_in(source), self.read)
 

@@ -41,7 +41,7 @@ from weft.tasks.language.stream import collate_lines
 from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
 from weft.tasks.running_text.data import Batching
 from weft.tasks.seq2seq.graphs import stepping
-from weft.tasks.seq2seq.inspection import Called
+from weft.tasks.seq2seq.inspection import NamesByNumber
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import leaves
@@ -355,7 +355,7 @@ def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str
     batch = collate_lines([tokens]).to(device)
     with torch.no_grad():
         logp = model.head(model.features(batch))[0]
-    names = Called(vocabulary)
+    names = NamesByNumber(vocabulary)
     pieces = ["</s>" if piece == "<eos>" else piece for piece in vocabulary.pieces([EOS, *tokens])]
     trace = Trace()
     with torch.inference_mode():

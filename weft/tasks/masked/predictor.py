@@ -27,7 +27,7 @@ from weft.tasks.inspection import (
 )
 from weft.tasks.masked.model import SPECIALS, Masked, MaskedBatch
 from weft.tasks.predictor import Answer, Json, Place, Raw
-from weft.tasks.seq2seq.inspection import Called
+from weft.tasks.seq2seq.inspection import NamesByNumber
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, SOS, Vocabulary
 
@@ -177,7 +177,7 @@ def inspect_gaps(filler: GapFiller, text: str, most: int, valid: Callable[[], It
     gaps = [place for place, token in enumerate(tokens) if token == size]
     source = torch.tensor([tokens], device=device)
     pieces = ["<sos>", *(_piece(filler, token) for token in tokens[1:-1]), "<eos>"]
-    names = Called(vocabulary)
+    names = NamesByNumber(vocabulary)
     if gaps:
         logp = _logp(filler, source)[0, :, :size]
         logp[:, :SPECIALS] = -torch.inf
@@ -227,7 +227,7 @@ def _in_turn(filler: GapFiller, source: torch.Tensor) -> list[TokenChoice]:
     if not found:
         return []
     logp = torch.cat(found)[:, :size]
-    return choices_of(logp, source[0, 1:-1].tolist(), Called(filler.vocabulary))
+    return choices_of(logp, source[0, 1:-1].tolist(), NamesByNumber(filler.vocabulary))
 
 
 def _vectors(

@@ -25,7 +25,7 @@ from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, v
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.evaluation import ContextEvaluation
 from weft.tasks.running_text.sentences import check_lines
-from weft.tasks.task import Contextual, Progress, Split, Training, named_rows
+from weft.tasks.task import ContextSource, Progress, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
@@ -158,11 +158,11 @@ class MaskedPipeline(RunningTextPipeline):
         unit = source.vocabulary.kind
         return evaluate(model, self.vocabulary, lines, title=title, unit=unit, length=source.length)
 
-    def contextual(self, model: nn.Module) -> Contextual:
+    def contextual(self, model: nn.Module) -> ContextSource:
         assert isinstance(model, Masked)
         embed, encoder = model.predictor.embed, model.predictor.encoder
         reads = partial(words_in_pieces, self.vocabulary, length=self.task.data.length)
-        return Contextual(reads, PiecesInContext(embed, self.task.model_config.size, encoder))
+        return ContextSource(reads, PiecesInContext(embed, self.task.model_config.size, encoder))
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}

@@ -108,12 +108,13 @@ class ManyData:
             batch_rows=self.batch_rows,
         )
 
-    def asking(self, vocabulary: Vocabulary, source: str, target: str) -> "Asking":
+    def asking(self, vocabulary: Vocabulary, source: str, target: str) -> "DirectionReader":
         """The vocabulary of sources in one language, with a given target language."""
         if self.prompt is None:
-            return Asking(vocabulary, tag=len(vocabulary) + self.targets.index(target), target=target)
+            tag = len(vocabulary) + self.targets.index(target)
+            return DirectionReader(vocabulary, tag=tag, target=target)
         words = self.prompt.replace("{source}", self.name(source)).replace("{target}", self.name(target))
-        return Asking(vocabulary, prompt=words, target=target)
+        return DirectionReader(vocabulary, prompt=words, target=target)
 
     def name(self, language: str) -> str:
         """The name of a language in a prompt."""
@@ -125,7 +126,7 @@ class ManyData:
         return 0 if self.prompt is not None else len(self.targets)
 
 
-class Asking:
+class DirectionReader:
     """A vocabulary whose sources name the target language; an empty text stays empty.
 
     Args:
@@ -176,9 +177,10 @@ class Asking:
         """Nothing: no model of many pairs copies unknown words."""
         return ()
 
-    def extended(self, pieces: Sequence[str]) -> "Asking":
+    def extended(self, pieces: Sequence[str]) -> "DirectionReader":
         """The same with further pieces, numbered after the vocabulary's."""
-        return Asking(self.base.extended(pieces), tag=self._tag, prompt=self.prompt, target=self._target)
+        base = self.base.extended(pieces)
+        return DirectionReader(base, tag=self._tag, prompt=self.prompt, target=self._target)
 
     def __len__(self) -> int:
         return len(self.base)

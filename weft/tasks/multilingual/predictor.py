@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, NoReturn
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.tasks.multilingual.data import ManyData
-from weft.tasks.predictor import Answer, Given, Place, Predictor, Raw
+from weft.tasks.predictor import Answer, ParsedInput, Place, Predictor, Raw
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.translator import Alignment, Translator
 from weft.text.vocabulary import Vocabulary
@@ -78,7 +78,7 @@ class ManyTranslator(Predictor[str]):
     def parse(self, raw: Raw, place: Place) -> str:
         return str(raw)
 
-    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[str]]:
+    def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[str]]:
         self._refuse()
 
     def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:

@@ -38,7 +38,7 @@ from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
 from weft.tasks.seq2seq.batch import AugmentedPairs, PairBatch, collate_pairs
 from weft.tasks.seq2seq.data import moved
 from weft.tasks.seq2seq.decoding import ALIGNED, EVALUATED, Decoding, decoding_space, search_space
-from weft.tasks.seq2seq.documents import Splitting
+from weft.tasks.seq2seq.documents import SentenceTranslator
 from weft.tasks.seq2seq.evaluation import BETTER, evaluate, loss_of_fitting, written
 from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.pairs import Pairs, read_pairs
@@ -128,9 +128,9 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         vocabulary: of all languages.
     """
 
-    task: "Multilingual"
+    task: "MultilingualTask"
 
-    def __init__(self, task: "Multilingual", vocabulary: Vocabulary) -> None:
+    def __init__(self, task: "MultilingualTask", vocabulary: Vocabulary) -> None:
         super().__init__(task, vocabulary)
         self.source = vocabulary
 
@@ -157,7 +157,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         found = many.to(options["target"], options.get("source"))
         if not options.get("split_sentences"):
             return found
-        return Splitting(found, options.get("source") or "", options["target"])
+        return SentenceTranslator(found, options.get("source") or "", options["target"])
 
     def directions(self) -> Sequence[tuple[str, str]]:
         pairs = (*self.task.data.pairs, *self.task.data.zero_shot)
@@ -283,7 +283,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         return [self.source.decode([number]) for number in range(EOS + 1, EOS + 1 + count)]
 
 
-class Multilingual(Seq2SeqTask[None]):
+class MultilingualTask(Seq2SeqTask[None]):
     """Trains one translator on parallel text of several pairs.
 
     Args:

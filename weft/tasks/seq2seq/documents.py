@@ -14,10 +14,10 @@ from weft.documents.sentences import SplitText, split, splitter
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.tasks.each import Failure
 from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
-from weft.tasks.seq2seq.translator import NOTHING, Translated, Translation, Translator, formatted
+from weft.tasks.seq2seq.translator import NOTHING, SearchResult, TranslationAnswer, Translator, formatted
 
 
-class Splitting(Predictor[str]):
+class SentenceTranslator(Predictor[str]):
     """Splits lines into sentences.
 
     Args:
@@ -55,7 +55,7 @@ class Splitting(Predictor[str]):
         for one in cut:
             answers = list(islice(found, len(one.texts)))
             failed = [answer for answer in answers if isinstance(answer, DataError | ShapeError)]
-            yield failed[0] if failed else Joined(self, one, answers)  # type: ignore[arg-type]
+            yield failed[0] if failed else LineAnswer(self, one, answers)  # type: ignore[arg-type]
 
     def check_figures(self, *, alignments: bool) -> None:
         """Refuse pictures: each would show one sentence."""
@@ -64,7 +64,7 @@ class Splitting(Predictor[str]):
         self.translator.check_figures(alignments=True)
 
 
-class Joined(Answer):
+class LineAnswer(Answer):
     """The translations of a line; the k-th joins the k-th of each sentence, or its last one.
 
     Args:
@@ -73,7 +73,9 @@ class Joined(Answer):
         answers: one for each sentence.
     """
 
-    def __init__(self, splitting: Splitting, cut: SplitText, answers: Sequence[Translated]) -> None:
+    def __init__(
+        self, splitting: SentenceTranslator, cut: SplitText, answers: Sequence[TranslationAnswer]
+    ) -> None:
         self._splitting = splitting
         self._cut = cut
         self._answers = answers
@@ -125,11 +127,11 @@ def translated(
             wrong.append(f"{sentence.text[:60]!r}: {answer}")
             yield WrittenSentence(sentence.text, proportional(sentence.text, sentence.text))
         else:
-            assert isinstance(answer, Translated)
+            assert isinstance(answer, TranslationAnswer)
             yield written(translator, sentence, answer.found[0])
 
 
-def written(translator: Translator, sentence: Sentence, found: Translation) -> WrittenSentence:
+def written(translator: Translator, sentence: Sentence, found: SearchResult) -> WrittenSentence:
     """A translation as a document needs it.
 
     A model without attention over the source, such as a decoder alone, links words by their position in the

@@ -27,7 +27,7 @@ from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.predictor import Place
 from weft.tasks.seq2seq.batch import collate_pairs
-from weft.tasks.seq2seq.glossary import Kept, read_glossary
+from weft.tasks.seq2seq.glossary import TermCounts, read_glossary
 from weft.tasks.seq2seq.glossary import kept as terms_kept
 from weft.tasks.seq2seq.reading import encode_pairs
 from weft.tasks.seq2seq.scoring import counted, perplexity, scores_of
@@ -63,7 +63,7 @@ class PairEvaluation(Evaluation):
     seconds: float  # of the search
     ratio: float  # words of the outputs divided by words of the references
     compared: ComparedOutputs | None
-    terms: Kept | None = None  # of the glossary
+    terms: TermCounts | None = None  # of the glossary
     shows: ClassVar[str] = "BLEU by source length"
     length: ClassVar[str] = "words in the source sentence"
     compares: ClassVar[bool] = True

@@ -106,7 +106,7 @@ class AnnotatedText:
         return str(self._text.place(number))
 
 
-class Kept(NamedTuple):
+class TermCounts(NamedTuple):
     """How many terms an answer contains."""
 
     terms: int  # in the sources
@@ -116,7 +116,7 @@ class Kept(NamedTuple):
 
 def kept(
     glossary: Glossary, sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]
-) -> Kept:
+) -> TermCounts:
     """Count the terms of the sources whose translations the outputs contain, in any letter case.
 
     Example:
@@ -131,7 +131,7 @@ def kept(
             counts[0] += 1
             counts[1] += key in f" {_key(output)} "
             counts[2] += key in f" {_key(reference)} "
-    return Kept(*counts)
+    return TermCounts(*counts)
 
 
 _READ: dict[Path, Glossary] = {}

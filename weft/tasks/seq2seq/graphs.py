@@ -36,7 +36,7 @@ def as_given(source: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     return source, mask
 
 
-class Start(nn.Module):
+class StartGraph(nn.Module):
     """The inputs to the tensors of the first state.
 
     Args:
@@ -59,7 +59,7 @@ class Start(nn.Module):
             return self.model.start(*self.read(*inputs))
 
 
-class Step(nn.Module):
+class StepGraph(nn.Module):
     """A token and the tensors of a state to log-probabilities and the tensors that changed.
 
     Args:
@@ -99,7 +99,7 @@ def graphs(
         inputs: two examples of a source, of other sizes.
         read: see Read.
     """
-    start = Start(model, read)
+    start = StartGraph(model, read)
     with torch.no_grad():
         states = [start.state(*each.values()) for each in inputs]
     step, state = stepping(model, states)
@@ -130,7 +130,7 @@ def stepping(model: Generator, states: Sequence[State]) -> tuple[Graph, list[dic
     ]
     changed = [name for name, new in zip(names, changes, strict=True) if new]
     looks = _looks(model, later[0], examples[0])
-    module = Step(model, later[0], changes, looks=looks)
+    module = StepGraph(model, later[0], changes, looks=looks)
     outputs = ["logp", *(["attention"] if looks else []), *(f"{name}_out" for name in changed)]
     graph = Graph("step", module, (inputs[0], inputs[1]), outputs)
     return graph, [{"name": name, "changes": name in changed} for name in names]

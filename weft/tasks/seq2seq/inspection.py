@@ -38,7 +38,7 @@ from weft.tasks.seq2seq.translator import Alignment, Translator, between_words
 from weft.text.vocabulary import EOS, UNK, Vocabulary
 
 
-class Names(Protocol):
+class TokenNames(Protocol):
     """Names of tokens: a vocabulary, or the numbers of tiles."""
 
     def __len__(self) -> int: ...
@@ -50,7 +50,7 @@ class Names(Protocol):
         """All tokens as a text."""
 
 
-class Decoded(NamedTuple):
+class SearchFields(NamedTuple):
     """The fields of Inspection that a search fills."""
 
     tokens: list[int]  # of the best hypothesis, without the end symbol
@@ -62,14 +62,14 @@ class Decoded(NamedTuple):
     copied: np.ndarray | None  # [T] copied share of each token of the best hypothesis, with the end symbol
 
 
-class Called:
+class NamesByNumber:
     """Names by indexing; a token without a name is shown as its number.
 
     Args:
         names: of some of the tokens.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: TokenNames) -> None:
         self.names = names
 
     def __getitem__(self, number: int) -> str:
@@ -93,14 +93,14 @@ def plain_beam(how: Decoding) -> Decoding:
 
 def decoded(
     model: Generator,
-    names: Names,
+    names: TokenNames,
     found: Hypotheses,
     trace: Trace | None,
     batch_of: Callable[[list[int]], Any],
     *,
     width: int,
     pharaoh: Callable[[Sequence[AttentionMap], list[int]], str] = lambda looks, tokens: "",
-) -> Decoded:
+) -> SearchFields:
     """Collect what the views show of each hypothesis of one source.
 
     Args:
@@ -119,7 +119,7 @@ def decoded(
         looks, logp = attention_maps(model, batch, width)
         pieces = names.pieces([*one, EOS])
         if place == 0:
-            first, choices = batch, choices_of(logp, [*one, EOS], Called(names), ())
+            first, choices = batch, choices_of(logp, [*one, EOS], NamesByNumber(names), ())
         hypotheses.append(
             Hypothesis(
                 names.decode(one),
@@ -138,7 +138,9 @@ def decoded(
         searched = SearchTree(trace, named, [row[:length] for row, length in rows if length])
     share = copied(model, batch_of(every[0]))
     own = None if share is None else share[0].float().cpu().numpy()
-    return Decoded(every[0], ["<sos>", *names.pieces(every[0])], first, hypotheses, searched, choices, own)
+    return SearchFields(
+        every[0], ["<sos>", *names.pieces(every[0])], first, hypotheses, searched, choices, own
+    )
 
 
 def attention_maps(model: Generator, batch: Any, width: int) -> tuple[list[AttentionMap], Tensor]:

@@ -25,7 +25,7 @@ from weft.text.vocabulary import UNK, Vocabulary, Word
 from weft.wording import plural
 
 
-class Reading(Protocol):
+class SourceVocabulary(Protocol):
     """What a translator requires of its source vocabulary."""
 
     @property
@@ -47,7 +47,7 @@ class Reading(Protocol):
     def copyable(self, text: str, /) -> Sequence[str]:
         """The unknown pieces of a text that the output may copy, in the order of their numbers."""
 
-    def extended(self, pieces: Sequence[str], /) -> "Reading":
+    def extended(self, pieces: Sequence[str], /) -> "SourceVocabulary":
         """The same with more pieces, numbered after those of the vocabulary."""
 
 
@@ -141,7 +141,7 @@ class SourceReader:
         return found, list(numbers)
 
 
-class Annotating:
+class AnnotatingReader:
     """Another reading that also reads the translations of a glossary's terms.
 
     Args:
@@ -149,7 +149,7 @@ class Annotating:
         glossary: writes the translations into them.
     """
 
-    def __init__(self, reading: Reading, glossary: Glossary) -> None:
+    def __init__(self, reading: SourceVocabulary, glossary: Glossary) -> None:
         self._reading, self._glossary = reading, glossary
         self.base, self.pieces, self.words = reading.base, reading.pieces, reading.words
         self.extended = reading.extended
@@ -167,13 +167,13 @@ class Annotating:
         return self._reading.copyable(self._glossary.annotated(text))
 
 
-def annotating(reading: Reading, path: Path | None) -> Reading:
+def annotating(reading: SourceVocabulary, path: Path | None) -> SourceVocabulary:
     """The reading, with the annotations of a glossary's file; None for no file."""
-    return reading if path is None else Annotating(reading, read_glossary(path))
+    return reading if path is None else AnnotatingReader(reading, read_glossary(path))
 
 
 def encode_pairs(
-    source: Reading, target: Vocabulary, sources: Sequence[str], targets: Sequence[str]
+    source: SourceVocabulary, target: Vocabulary, sources: Sequence[str], targets: Sequence[str]
 ) -> EncodedPairs:
     """Sources and targets as tokens; an unknown target word found in the source gets its copy number.
 

@@ -41,7 +41,7 @@ from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
 from weft.tree import State, at_step
 
 
-class Shortlisted(WholeSteps):
+class ShortlistModel(WholeSteps):
     """A Generator whose search can write only some tokens.
 
     Args:
@@ -92,7 +92,7 @@ def places(shortlist: np.ndarray, tokens: Sequence[int]) -> list[int]:
     return found[there].tolist()  # type: ignore[no-any-return]
 
 
-class Searching:
+class BatchSearch:
     """Searches with one model or with several as one.
 
     Args:
@@ -203,13 +203,13 @@ class Searching:
         kept = self._shortlist.tokens(tokens[mask].cpu().numpy(), self._how.shortlist, always)
         with torch.inference_mode(False):
             known = torch.from_numpy(kept).to(tokens.device)
-        models = [Shortlisted(model, known) for model in self._models]
+        models = [ShortlistModel(model, known) for model in self._models]
         found = self._found(models, tokens, mask, limits, None, chance, partial(places, kept))
         return found._replace(tokens=known[found.tokens])
 
     def _found(
         self,
-        models: Sequence[Generator | Shortlisted],
+        models: Sequence[Generator | ShortlistModel],
         tokens: Tensor,
         mask: Tensor,
         limits: Tensor,
@@ -353,15 +353,15 @@ def rounded(model: Generator, precision: Literal["bfloat16", "int8"]) -> Generat
 Words = tuple[str, ...]
 
 
-class Searches:
+class GlossarySearch:
     """Searches with one model or with several as one.
 
     Args:
-        models, target, banned, shortlist: see Searching.
+        models, target, banned, shortlist: see BatchSearch.
         how: the search settings; their glossary is applied here.
 
     Raises:
-        ConfigError: see Searching; or the glossary is damaged.
+        ConfigError: see BatchSearch; or the glossary is damaged.
     """
 
     def __init__(
@@ -377,13 +377,13 @@ class Searches:
         self._models, self._target, self._banned = models, target, banned
         self._shortlist = shortlist
         self._how = replace(how, glossary=None)
-        self._plain = Searching(models, target, self._how, banned, shortlist)
+        self._plain = BatchSearch(models, target, self._how, banned, shortlist)
 
     def required(self, line: str) -> Words:
         """The terms that the glossary requires for a source."""
         return () if self._glossary is None else self._glossary.required(line)
 
-    def of(self, words: Words) -> Searching:
+    def of(self, words: Words) -> BatchSearch:
         """The search for answers that contain these terms; they may be longer by twice the terms' tokens.
 
         Raises:
@@ -394,7 +394,7 @@ class Searches:
         tokens = sum(len(self._target.encode(word)) for word in words)
         how = replace(self._how, require=words, max_extra=self._how.max_extra + 2 * tokens)
         try:
-            return Searching(self._models, self._target, how, self._banned, self._shortlist)
+            return BatchSearch(self._models, self._target, how, self._banned, self._shortlist)
         except ConfigError as error:
             raise DataError(f"glossary: {error}") from error
 

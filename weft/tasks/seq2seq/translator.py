@@ -25,8 +25,8 @@ from weft.tasks.each import Failure, each
 from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
 from weft.tasks.seq2seq.batch import collate_pairs, pad
 from weft.tasks.seq2seq.decoding import Decoding
-from weft.tasks.seq2seq.reading import Annotating, Reading, annotating
-from weft.tasks.seq2seq.searching import Searches, Words, batches
+from weft.tasks.seq2seq.reading import AnnotatingReader, SourceVocabulary, annotating
+from weft.tasks.seq2seq.searching import GlossarySearch, Words, batches
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def align(model: Generator, source: Sequence[int], target: Sequence[int]) -> Ali
     return Alignment(weights[0, :rows].float().cpu().numpy(), list(source), [*target, EOS], shown)
 
 
-class Translation(NamedTuple):
-    """One hypothesis for one line."""
+class SearchResult(NamedTuple):
+    """One hypothesis for one source."""
 
     text: str
     score: float  # log-probability normalised by length; hypotheses are ranked by it
@@ -83,7 +83,7 @@ class Translation(NamedTuple):
     tokens: list[int]
 
 
-NOTHING = Translation("", -math.inf, -math.inf, [])
+NOTHING = SearchResult("", -math.inf, -math.inf, [])
 """Fills up the answers if there are fewer hypotheses than `nbest`."""
 
 
@@ -106,7 +106,7 @@ class Translator(Predictor[str]):
     def __init__(
         self,
         model: Generator,
-        source: Reading,
+        source: SourceVocabulary,
         target: Vocabulary,
         decoding: Decoding,
         *,
@@ -124,7 +124,7 @@ class Translator(Predictor[str]):
         self.scores = scores
         together = f", {1 + len(others)} runs together" if others else ""
         self.described = f"{decoding.describe()}{together}"
-        self._searches = Searches([model, *others], target, decoding, self.banned, shortlist)
+        self._searches = GlossarySearch([model, *others], target, decoding, self.banned, shortlist)
         self._random = self._seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
@@ -141,11 +141,11 @@ class Translator(Predictor[str]):
         """Like Predictor.attempts, but searches only the failed lines again."""
         for line, found in zip(inputs, self._window(inputs, self._random), strict=True):
             failed = isinstance(found, DataError | ShapeError)
-            yield found if failed else Translated(self, line, found)  # type: ignore[arg-type,misc]
+            yield found if failed else TranslationAnswer(self, line, found)  # type: ignore[arg-type,misc]
 
     def check_figures(self, *, alignments: bool) -> None:
         """Raise an error if the model has no attention, or positions would not be those of the source."""
-        if alignments and isinstance(self.source, Annotating):
+        if alignments and isinstance(self.source, AnnotatingReader):
             raise ConfigError("decoding.terms: alignments would count the annotations; leave one of them out")
         self.align([EOS], [])
 
@@ -155,11 +155,13 @@ class Translator(Predictor[str]):
             raise TypeError(f"expected one text, got {type(raw).__name__}; for many use pairs(lines)")
         return next(self.translate([raw]))[0].text
 
-    def translate(self, lines: Iterable[str]) -> Iterator[list[Translation]]:
+    def translate(self, lines: Iterable[str]) -> Iterator[list[SearchResult]]:
         """The n best translations of each line, in order; an empty line has n empty ones."""
         return (found for _, found in self.pairs(lines))
 
-    def pairs(self, lines: Iterable[str], *, window: int = WINDOW) -> Iterator[tuple[str, list[Translation]]]:
+    def pairs(
+        self, lines: Iterable[str], *, window: int = WINDOW
+    ) -> Iterator[tuple[str, list[SearchResult]]]:
         """Each line with its translations.
 
         Args:
@@ -206,9 +208,9 @@ class Translator(Predictor[str]):
     def _seeded(self) -> torch.Generator:
         return torch.Generator(self.device).manual_seed(self.decoding.seed)
 
-    def _window(self, lines: Sequence[str], generator: torch.Generator) -> list[list[Translation] | Failure]:
-        nothing = [Translation("", 0.0, 0.0, [])] * self.decoding.nbest
-        results: list[list[Translation] | Failure] = [nothing for _ in lines]
+    def _window(self, lines: Sequence[str], generator: torch.Generator) -> list[list[SearchResult] | Failure]:
+        nothing = [SearchResult("", 0.0, 0.0, [])] * self.decoding.nbest
+        results: list[list[SearchResult] | Failure] = [nothing for _ in lines]
         sources: dict[int, list[int]] = {}
         for number, source in enumerate(each(lines, self.source.encode_batch)):
             if isinstance(source, DataError | ShapeError):
@@ -231,13 +233,13 @@ class Translator(Predictor[str]):
         lines: Sequence[str],
         generator: torch.Generator,
         terms: Words,
-    ) -> Iterator[list[Translation]]:
+    ) -> Iterator[list[SearchResult]]:
         """The n best translations of the lines of these numbers, which contain the terms."""
         found = self.search([sources[n] for n in numbers], generator=generator, terms=terms)
         for row, texts in enumerate(to_lists(found, EOS)):
             target = self.target.extended(self.source.copyable(lines[numbers[row]]))
             yield [
-                Translation(
+                SearchResult(
                     target.decode(tokens), float(found.score[row, k]), float(found.logp[row, k]), tokens
                 )
                 for k, tokens in enumerate(texts)
@@ -262,7 +264,7 @@ class Translator(Predictor[str]):
         return self._searches.of(terms)(tokens.to(self.device), mask.to(self.device), trace, generator)
 
 
-class Best(Answer):
+class BestTexts(Answer):
     """The n best texts of a search.
 
     Args:
@@ -285,7 +287,7 @@ class Best(Answer):
         return {"text": self.found[0].text, "score": self.found[0].score}
 
 
-class Translated(Best):
+class TranslationAnswer(BestTexts):
     """The translations of a line, and the attention of the best one.
 
     Args:
@@ -294,7 +296,7 @@ class Translated(Best):
         found: best first.
     """
 
-    def __init__(self, translator: Translator, line: str, found: Sequence[Translation]) -> None:
+    def __init__(self, translator: Translator, line: str, found: Sequence[SearchResult]) -> None:
         super().__init__(found, translator.decoding.nbest, scores=translator.scores)
         self._translator = translator
         self._line = line

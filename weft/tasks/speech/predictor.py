@@ -22,11 +22,11 @@ from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
 from weft.tasks import predictor
 from weft.tasks.inspection import Inspection
-from weft.tasks.predictor import Given, Place, Raw, Reads, name_of, read_each
+from weft.tasks.predictor import ParsedInput, Place, Raw, Reads, name_of, read_each
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.inspection import decoded
-from weft.tasks.seq2seq.searching import Searching
-from weft.tasks.seq2seq.translator import Best, Translation
+from weft.tasks.seq2seq.searching import BatchSearch
+from weft.tasks.seq2seq.translator import BestTexts, SearchResult
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings, pad_frames
 from weft.tasks.speech.data import FrameSettings
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
@@ -38,7 +38,7 @@ WINDOW = 256  # recordings per sort by length
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listening(Decoding):
+class SpeechDecoding(Decoding):
     """Search settings for transcripts: `Decoding` with a length limit that suits frames.
 
     Args:
@@ -48,7 +48,7 @@ class Listening(Decoding):
     max_ratio: float = 0.25
 
 
-class Transcribed(Best):
+class TranscriptAnswer(BestTexts):
     """The transcripts of a recording.
 
     Args:
@@ -57,7 +57,7 @@ class Transcribed(Best):
         found: best first.
     """
 
-    def __init__(self, transcriber: "Transcriber", frames: np.ndarray, found: Sequence[Translation]) -> None:
+    def __init__(self, transcriber: "Transcriber", frames: np.ndarray, found: Sequence[SearchResult]) -> None:
         super().__init__(found, transcriber.decoding.nbest, scores=transcriber.scores)
         self._transcriber = transcriber
         self._frames = frames
@@ -102,7 +102,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         self.decoding = decoding
         self.lines = decoding.nbest
         self.scores = scores
-        self.search = Searching([model, *others], vocabulary, decoding, (PAD, UNK, SOS))
+        self.search = BatchSearch([model, *others], vocabulary, decoding, (PAD, UNK, SOS))
 
     def parse(self, raw: Raw, place: Place) -> np.ndarray:
         """The content of a wav file, as frames [S, F]."""
@@ -111,15 +111,15 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         with held(raw, str(place), ".wav") as path:
             return self.read(path)
 
-    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[np.ndarray]]:
+    def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[np.ndarray]]:
         """A wav file, or a list with the name of one per line."""
         name = name_of(source)
         files = ((path, Place(name, number)) for number, path in read_paths(source))
         return read_each(source, files, self.read)
 
-    def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[Transcribed]:
+    def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[TranscriptAnswer]:
         for frames in inputs:
-            yield Transcribed(self, frames, next(self.transcribe([frames])))
+            yield TranscriptAnswer(self, frames, next(self.transcribe([frames])))
 
     def check_figures(self, *, alignments: bool) -> None:
         """Raise an error if the model has no attention."""
@@ -140,12 +140,12 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         """
         return self.sound.of(read_wav(path))
 
-    def transcribe(self, recordings: Iterable[np.ndarray]) -> Iterator[list[Translation]]:
+    def transcribe(self, recordings: Iterable[np.ndarray]) -> Iterator[list[SearchResult]]:
         """The n best transcripts of each recording, from its frames [S, F], in order."""
         recordings = iter(recordings)
         chance = torch.Generator(self.device).manual_seed(self.decoding.seed)
         while window := list(islice(recordings, WINDOW)):
-            results: list[list[Translation]] = [[] for _ in window]
+            results: list[list[SearchResult]] = [[] for _ in window]
             order = sorted(range(len(window)), key=lambda n: -len(window[n]))
             for at in range(0, len(order), self.decoding.batch_rows):
                 numbers = order[at : at + self.decoding.batch_rows]
@@ -153,7 +153,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
                 found = self.search(frames.to(self.device), mask.to(self.device), None, chance)
                 for row, texts in enumerate(to_lists(found, EOS)):
                     results[numbers[row]] = [
-                        Translation(
+                        SearchResult(
                             self.vocabulary.decode(tokens),
                             float(found.score[row, k]),
                             float(found.logp[row, k]),

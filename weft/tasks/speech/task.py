@@ -32,7 +32,7 @@ from weft.tasks.speech.check import check_recordings
 from weft.tasks.speech.data import Recording, SpeechData
 from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, loss_of_recordings, spelled
 from weft.tasks.speech.model import SpeechModel
-from weft.tasks.speech.predictor import Listening, Transcriber, inspected
+from weft.tasks.speech.predictor import SpeechDecoding, Transcriber, inspected
 from weft.tasks.task import Progress, Split, Training
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.loading import load_vocabulary
@@ -94,7 +94,7 @@ class SpeechTraining(Training):
         targets = self._vocabulary.encode_batch([one.text for one in self._valid])
         loss = loss_of_recordings(model, [one.frames for one in self._valid], targets)
         chosen = self._valid[: self._data.validate_rows or None]
-        transcriber = Transcriber(model, self._vocabulary, self._data.sound, Listening(search="greedy"))
+        transcriber = Transcriber(model, self._vocabulary, self._data.sound, SpeechDecoding(search="greedy"))
         outputs = [found[0].text for found in transcriber.transcribe(one.frames for one in chosen)]
         references = [spelled(transcriber, one.text) for one in chosen]
         shown = samples_of(len(chosen))
@@ -112,9 +112,9 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         answer: the most frequent transcript of the training list, for the baseline.
     """
 
-    task: "Speech"
+    task: "SpeechTask"
 
-    def __init__(self, task: "Speech", vocabulary: Vocabulary, answer: str) -> None:
+    def __init__(self, task: "SpeechTask", vocabulary: Vocabulary, answer: str) -> None:
         super().__init__(task, vocabulary)
         self.vocabulary = vocabulary
         self.answer = answer
@@ -192,7 +192,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         return exported(self.predictor(model), self.task.data)
 
 
-class Speech(Seq2SeqTask[Recordings]):
+class SpeechTask(Seq2SeqTask[Recordings]):
     """Trains a transcriber of recordings.
 
     Args:
@@ -201,7 +201,11 @@ class Speech(Seq2SeqTask[Recordings]):
         decoding: search settings for the trained model; validation is greedy.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {"data": SpeechData, "model": SpeechModel, "decoding": Listening}
+    sections: ClassVar[Mapping[str, type]] = {
+        "data": SpeechData,
+        "model": SpeechModel,
+        "decoding": SpeechDecoding,
+    }
     evaluation: ClassVar = SpeechEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",

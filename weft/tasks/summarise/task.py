@@ -36,7 +36,7 @@ class SummarisePipeline(PairPipeline):
         return evaluate(self.searcher(model, options), *examples, title=self.title(split, data, examples))
 
 
-class Summarise(PairTask):
+class SummariseTask(PairTask):
     """Trains a summariser on texts and summaries, from two columns of a TSV file or two aligned files."""
 
     evaluation: ClassVar = SummaryEvaluation

@@ -39,7 +39,7 @@ from weft.tasks.inspection import (
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.labels.calibration import calibrated
 from weft.tasks.lexicon import LETTERS, Lexicon
-from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Unanswered
+from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Unanswered
 
 WINDOW = 1024  # sentences that are sorted by length together
 TOKENS = 4096  # words of a batch, padding counted
@@ -129,19 +129,19 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         words = str(raw).split()
         return ConlluSentence(words, place.line, list(range(len(words))), words, None)
 
-    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[ConlluSentence]]:
+    def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[ConlluSentence]]:
         """CoNLL-U; a word on each line; or a sentence on each line."""
         name = predictor.name_of(source)
         for one in each_sentence(source, column=self._column):
             place = Place(name, (one.line or 0) if isinstance(one, DataError) else one.first)
-            yield self.given(one, place) if isinstance(one, DataError) else Given(place, one)
+            yield self.given(one, place) if isinstance(one, DataError) else ParsedInput(place, one)
 
     def answers(self, inputs: Sequence[ConlluSentence]) -> Iterator[Answer]:
         found = self.tag([one.forms for one in inputs], probs=self._probs)
         for sentence, tagged in zip(inputs, found, strict=True):
             yield TagAnswer(sentence, self._column, tagged)
 
-    def unanswered(self, given: Given[ConlluSentence], why: Failure) -> Answer:
+    def unanswered(self, given: ParsedInput[ConlluSentence], why: Failure) -> Answer:
         if isinstance(given.value, ConlluSentence):
             return UntaggedSentence(given.place.why(why), given.value, self._column)
         return super().unanswered(given, why)

@@ -18,7 +18,7 @@ from weft.metrics.chrf import Chrf
 from weft.models import Generator
 from weft.tasks.predictor import Predictor
 from weft.tasks.seq2seq.decoding import ALIGNED, EVALUATED
-from weft.tasks.seq2seq.documents import Splitting
+from weft.tasks.seq2seq.documents import SentenceTranslator
 from weft.tasks.seq2seq.evaluation import BETTER, PairEvaluation, evaluate
 from weft.tasks.seq2seq.pairs import PairPipeline, Pairs, PairTask
 from weft.tasks.task import Split
@@ -34,7 +34,7 @@ class TranslatePipeline(PairPipeline):
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Predictor[str]:
         """The trained model; with the option `split_sentences` for lines of several sentences."""
         found = self.searcher(model, options)
-        return Splitting(found, *self.directions()[0]) if options.get("split_sentences") else found
+        return SentenceTranslator(found, *self.directions()[0]) if options.get("split_sentences") else found
 
     def score(
         self,
@@ -61,7 +61,7 @@ class TranslatePipeline(PairPipeline):
         )
 
 
-class Translate(PairTask):
+class TranslateTask(PairTask):
     """Trains a translator on parallel text."""
 
     options: ClassVar[Mapping[str, Sequence[str]]] = {
