@@ -17,6 +17,7 @@ from tests.commands.shell import refused, weft
 from weft.config import read_recipe
 from weft.config.shipped import data_source, find, recommended, shipped, variants
 from weft.run.training import CheckedRecipe, check_recipe
+from weft.tune.plan import plan
 
 ROOT = Path(__file__).parent.parent
 COMMAND = re.compile(r"`weft train ([^`]+)`")
@@ -136,6 +137,12 @@ def test_an_old_name_is_the_same_recipe_and_says_what_to_type_now() -> None:
     first, second = answer.err.splitlines()
     assert first == "adding-gru is now: weft train adding-elman model.encoder.cell=gru"
     assert answer.code == 2 and "data.length" in second
+
+
+def test_a_search_takes_an_old_name_too(tmp_path: Path) -> None:
+    found = plan(Path("adding-gru"), ["data.length=9", "data.shortest=5"], tmp_path)
+    assert found.given[0] == "model.encoder.cell=gru" and found.recipe.stem == "adding-elman"
+    assert found.plain["model"]["encoder"]["cell"]["use"] == "gru"
 
 
 def test_every_old_name_builds_and_says_why_it_is_gone() -> None:
