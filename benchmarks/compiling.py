@@ -47,7 +47,7 @@ def _measured(width: int, layers: int, bfloat16: bool, asked: argparse.Namespace
     from weft.train import compiling, seeds
 
     device = torch.device("cpu")
-    compiling.check(device)
+    compiling.check_compiler(device)
     torch._dynamo.reset()
     model = _model(width, layers, asked.dropout)
     regions = compile_regions(model)

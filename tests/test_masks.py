@@ -48,11 +48,11 @@ def test_every_row_as_a_plain_list(rows: list[list[float]]) -> None:
 
 
 def test_a_row_without_a_real_position_is_refused() -> None:
-    masks.check(MASK)
+    masks.check_mask(MASK)
     empty = MASK.clone()
     empty[1] = False
     with pytest.raises(ShapeError, match=r"^source mask: "):
-        masks.check(empty, what="source mask")
+        masks.check_mask(empty, what="source mask")
 
 
 def test_the_oldest_torch_cannot_be_asked_whether_it_exports(monkeypatch: pytest.MonkeyPatch) -> None:

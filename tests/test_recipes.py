@@ -15,7 +15,7 @@ import pytest
 
 from tests.commands.shell import refused, weft
 from weft.config import read_recipe
-from weft.config.shipped import data_source, find, recommended, shipped, variants
+from weft.config.shipped import data_source, find_recipe, recommended, shipped, variants
 from weft.run.training import CheckedRecipe, check_recipe
 from weft.tune.plan import plan
 
@@ -126,7 +126,7 @@ def test_every_system_has_a_command_that_a_recipe_answers() -> None:
     assert len(systems) > 35
     assert [line for line in systems if not re.search("`weft (train|demo|init)", line)] == []
     for one in SYSTEMS:
-        assert not find(one.recipe).note, f"{one.recipe} is an old name"
+        assert not find_recipe(one.recipe).note, f"{one.recipe} is an old name"
         built(one)
 
 
@@ -146,10 +146,10 @@ def test_a_search_takes_an_old_name_too(tmp_path: Path) -> None:
 
 
 def test_every_old_name_builds_and_says_why_it_is_gone() -> None:
-    assert "mr-filters was worse than naive Bayes and is gone" in find("mr-filters").note
+    assert "mr-filters was worse than naive Bayes and is gone" in find_recipe("mr-filters").note
     for name in variants():
         built(Command(name))
-        assert find(name).path in shipped() and "\n" not in find(name).note
+        assert find_recipe(name).path in shipped() and "\n" not in find_recipe(name).note
 
 
 def test_a_recipe_without_its_data_says_which_folder_and_where_the_set_comes_from(

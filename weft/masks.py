@@ -84,7 +84,7 @@ def kept() -> Iterator[None]:
         _kept.reset(before)
 
 
-def check(mask: Tensor, *, what: str = "mask") -> None:
+def check_mask(mask: Tensor, *, what: str = "mask") -> None:
     """Check that each row has a real position; otherwise softmax would give NaN.
 
     Raises:

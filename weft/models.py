@@ -104,7 +104,7 @@ class Generator(WholeSteps, nn.Module):
         """
         if self.encoder is None:
             return self._continued(source, mask)[1]
-        masks.check(mask, what="source mask")
+        masks.check_mask(mask, what="source mask")
         memory = self.encoder(self.source_embed(source), mask)
         return self.decoder.start(memory._replace(read=source), mask.shape[0])
 
@@ -185,7 +185,7 @@ class Generator(WholeSteps, nn.Module):
         state = self.decoder.start(None, mask.shape[0])
         if self.prompt == "ignored":
             return None, state
-        masks.check(mask, what="source mask")
+        masks.check_mask(mask, what="source mask")
         return self.decoder(self.source_embed(source), state, mask)
 
     def _with_prompt(self, batch: SequencePair) -> Loss:
@@ -275,7 +275,7 @@ class Predictor(nn.Module):
         Raises:
             ShapeError: a row of the mask has no real position.
         """
-        masks.check(mask, what="source mask")
+        masks.check_mask(mask, what="source mask")
         return self.encoder(self.embed(source), mask)  # type: ignore[no-any-return]
 
     def features(self, source: Any, mask: Tensor) -> tuple[Tensor, Tensor]:

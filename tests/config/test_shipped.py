@@ -20,20 +20,20 @@ RECIPES = Path(__file__).parents[2] / "recipes"
 )
 def test_a_name_means_a_shipped_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
-    assert shipped.find(name).path == RECIPES / "translate" / "help-gru-attention.yaml"
+    assert shipped.find_recipe(name).path == RECIPES / "translate" / "help-gru-attention.yaml"
     assert config.read_recipe(name, ["training.seed=7"]).section("training").value["seed"].value == 7
 
 
 def test_a_file_goes_before_a_shipped_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "help-gpt").write_text("task: language\n")
-    assert shipped.find("help-gpt").path == Path("help-gpt")
+    assert shipped.find_recipe("help-gpt").path == Path("help-gpt")
 
 
 def test_a_name_in_two_tasks_is_asked_for_in_full() -> None:
     with pytest.raises(ConfigError, match="caption/emoji, draw/emoji"):
-        shipped.find("emoji")
-    assert shipped.find("draw/emoji").path == RECIPES / "draw" / "emoji.yaml"
+        shipped.find_recipe("emoji")
+    assert shipped.find_recipe("draw/emoji").path == RECIPES / "draw" / "emoji.yaml"
 
 
 def test_the_recipes_of_an_installed_package_are_inside_it(
@@ -42,7 +42,7 @@ def test_the_recipes_of_an_installed_package_are_inside_it(
     (tmp_path / "recipes" / "tag").mkdir(parents=True)
     (tmp_path / "recipes" / "tag" / "mine.yaml").write_text("task: tag\n")
     monkeypatch.setattr(recipes, "_PACKAGE", tmp_path)
-    assert shipped.find("mine").path == tmp_path / "recipes" / "tag" / "mine.yaml"
+    assert shipped.find_recipe("mine").path == tmp_path / "recipes" / "tag" / "mine.yaml"
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_recipes_of_an_installed_package_are_inside_it(
 )
 def test_what_is_neither_file_nor_recipe_is_refused(name: str, hint: str) -> None:
     with pytest.raises(ConfigError, match=hint):
-        shipped.find(name)
+        shipped.find_recipe(name)
 
 
 def test_the_command_lists_them_and_prints_one() -> None:
@@ -66,7 +66,7 @@ def test_the_results_at_a_glance_are_of_recommended_recipes() -> None:
     table = results.partition("## At a glance")[2].partition("\n## ")[0]
     rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("|")][2:]
     scored = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
-    assert len(scored) >= 15 and all(shipped.recommended(shipped.find(name).path) for name in scored)
+    assert len(scored) >= 15 and all(shipped.recommended(shipped.find_recipe(name).path) for name in scored)
 
 
 def test_the_recommended_recipes_are_marked_and_the_first_hint_names_one() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from weft.data import check as module
-from weft.data.check import PAIRS, check
+from weft.data.check import PAIRS, check_pairs
 
 
 def write(path: Path, *lines: str | bytes) -> None:
@@ -16,14 +16,14 @@ def write(path: Path, *lines: str | bytes) -> None:
 
 
 def told(tmp_path: Path, *paths: Path) -> list[str]:
-    found = check(*paths).findings
+    found = check_pairs(*paths).findings
     return [str(finding).replace(f"{tmp_path}/", "").partition("; they seem")[0] for finding in found]
 
 
 def test_clean_files_have_no_findings(tmp_path: Path) -> None:
     write(tmp_path / "train.en", "one cat", "two cats")
     write(tmp_path / "train.de", "eine Katze", "zwei Katzen")
-    report = check(tmp_path / "train.en", tmp_path / "train.de")
+    report = check_pairs(tmp_path / "train.en", tmp_path / "train.de")
     assert report.findings == []
     assert report.summary == f"{tmp_path}/train: 2 pairs\nno problems found; ready to train"
 
@@ -95,7 +95,7 @@ def test_files_that_cannot_be_read_are_findings_too(tmp_path: Path) -> None:
 def test_sources_that_training_has_too_are_counted(tmp_path: Path) -> None:
     write(tmp_path / "train.tsv", "cat\tKatze", "dog\tHund")
     write(tmp_path / "valid.tsv", "cat\tKater", "cow\tKuh")
-    report = check(tmp_path / "valid.tsv", tmp_path / "train.tsv")
+    report = check_pairs(tmp_path / "valid.tsv", tmp_path / "train.tsv")
     assert (report.findings, report.shared_sources) == ([], 1)
     assert report.summary.startswith(f"{tmp_path}/train.tsv: 2 pairs\n{tmp_path}/valid.tsv: 2 pairs\n")
     assert "lines whose source also occurs in an earlier text: 1" in report.summary
@@ -104,7 +104,7 @@ def test_sources_that_training_has_too_are_counted(tmp_path: Path) -> None:
 def test_findings_are_bounded_and_counted_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST", 3)
     write(tmp_path / "x.tsv", *["same\tsame"] * 10)
-    report = check(tmp_path / "x.tsv")
+    report = check_pairs(tmp_path / "x.tsv")
     assert len(report.findings) == 6
     assert report.counts == {"same": 10, "duplicate": 9}
     assert set(report.counts) <= set(PAIRS)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import weft
-from weft.data.check import check
+from weft.data.check import check_pairs
 from weft.data.drift import first_skip
 
 WORDS = {"the": "der", "dog": "Hund", "runs": "rennt", "house": "Haus", "old": "alt", "green": "gruen",
@@ -29,7 +29,7 @@ def write(folder: Path, names: tuple[str, str], rows: list[tuple[str, str]]) -> 
 
 
 def told(folder: Path, *files: Path) -> list[str]:
-    return [str(finding).replace(f"{folder}/", "") for finding in check(*files).findings]
+    return [str(finding).replace(f"{folder}/", "") for finding in check_pairs(*files).findings]
 
 
 def test_lines_that_one_file_lacks_are_placed(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_overlap_between_parts_of_any_names_is_found(tmp_path: Path) -> None:
 
 def test_parts_of_one_side_are_no_pair(tmp_path: Path) -> None:
     write(tmp_path, ("train.en", "valid.en"), [("one", "two"), ("one", "one")])
-    report = check(tmp_path / "train.en", tmp_path / "valid.en")
+    report = check_pairs(tmp_path / "train.en", tmp_path / "valid.en")
     assert report.counts == {"again": 1, "leak": 1} and report.item == "lines"
 
 

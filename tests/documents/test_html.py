@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.documents.capitals import translated
 from weft.documents.html import Html
-from weft.documents.html_events import read
+from weft.documents.html_events import read_html_events
 from weft.documents.links import Links, attended, proportional, words
 from weft.documents.plan import DocumentPlan
 from weft.documents.segments import WrittenSentence
@@ -40,7 +40,7 @@ def same(page: Html) -> list[WrittenSentence]:
     st.text(st.sampled_from("<>&/ab!-=' \"\n;#x?[]") | st.characters(codec="utf-8"), max_size=40) | SOURCES
 )
 def test_the_parts_of_a_source_joined_are_the_source(text: str) -> None:
-    assert "".join(one.raw for one in read(text)) == text
+    assert "".join(one.raw for one in read_html_events(text)) == text
 
 
 @given(SOURCES)
@@ -57,8 +57,10 @@ def test_tags_and_their_order_of_nesting_survive_any_translation(text: str) -> N
     for one in page.segments:
         there = "Uno dos, tres cuatro." if len(one.text) % 2 else "A"
         found.append(WrittenSentence(there, proportional(one.text, there)))
-    raw = [one.raw for one in read(text) if one.kind != "text"]
-    assert sorted(one.raw for one in read(page.written(found)) if one.kind != "text") == sorted(raw)
+    raw = [one.raw for one in read_html_events(text) if one.kind != "text"]
+    assert sorted(one.raw for one in read_html_events(page.written(found)) if one.kind != "text") == sorted(
+        raw
+    )
 
 
 def moved(source: str, translation: str, pairs: str) -> str:

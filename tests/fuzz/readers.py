@@ -98,7 +98,7 @@ READERS: dict[str, Reader] = {
     ),
     "vectors": Reader("x.txt", [samples.vectors(".txt"), samples.vectors(".glove")], read_vectors),
     "vectors-binary": Reader("x.bin", [samples.vectors(".bin")], read_vectors),
-    "arpa": Reader("x.arpa", [samples.ARPA], lambda path: arpa.read(read_lines(path))),
+    "arpa": Reader("x.arpa", [samples.ARPA], lambda path: arpa.read_arpa(read_lines(path))),
     "series": Reader("x.csv", [samples.SERIES, samples.LONG, b"1,2\n3,4\n"], read_series),
     "labelled-csv": Reader("x.csv", [b'label,text\na,"some, text"\nb,more\n'], _labelled),
     "labelled-tsv": Reader("x.tsv", [b"label\ttext\na\tsome text\n", b"a\tsome\nb\tmore\n"], _labelled),
@@ -145,5 +145,5 @@ READERS: dict[str, Reader] = {
         [b'{"shape": [5, 7, 3], "names": ["a", "b"]}'],
         lambda path: read_shape(path.parent),
     ),
-    "curves": Reader("metrics.jsonl", [samples.EVENTS], curves.read),
+    "curves": Reader("metrics.jsonl", [samples.EVENTS], curves.read_curves),
 }

@@ -14,7 +14,7 @@ import torch
 from weft.errors import CheckpointError
 from weft.importing.pickled import Name, Record
 from weft.importing.records import content, settings, value_of
-from weft.importing.torchfile import read
+from weft.importing.torchfile import read_torch_file
 
 
 class Node:
@@ -82,7 +82,9 @@ def saved(tmp_path, monkeypatch):
 def test_attributes_are_items_of_a_record(saved, protocol):
     meters = Meters(loss=Node(sum=3.5, count=2))
     meters.round = 3
-    found = read(saved({"m": meters, "s": Slotted(), "c": Choice.SOFT, "k": Node}, protocol=protocol))
+    found = read_torch_file(
+        saved({"m": meters, "s": Slotted(), "c": Choice.SOFT, "k": Node}, protocol=protocol)
+    )
     assert found["m"].kind == "fairseq.logging.Meters" and found["m"]["round"] == 3
     assert found["m"]["loss"] == {"sum": 3.5, "count": 2} and isinstance(found["m"]["loss"], Record)
     assert found["s"] == {"size": 7} and found["c"].args == ("soft",)
@@ -92,7 +94,9 @@ def test_attributes_are_items_of_a_record(saved, protocol):
 
 def test_counts_and_defaults_are_dicts(saved):
     counts = defaultdict(int, a=1)
-    found = read(saved({"counter": Counter("abba"), "default": counts, "nodes": defaultdict(Node, b=2)}))
+    found = read_torch_file(
+        saved({"counter": Counter("abba"), "default": counts, "nodes": defaultdict(Node, b=2)})
+    )
     assert found == {"counter": {"a": 2, "b": 2}, "default": {"a": 1}, "nodes": {"b": 2}}
 
 
@@ -107,11 +111,11 @@ def test_settings_are_read_from_containers_nodes_and_choices(saved):
         "inner": Node(_content={"size": 5}),
     }
     parent.__dict__.update(_content=nodes, _parent=None)
-    found = read(saved({"cfg": parent}, "omegaconf.dictconfig"))["cfg"]
+    found = read_torch_file(saved({"cfg": parent}, "omegaconf.dictconfig"))["cfg"]
     assert settings(found) == {"layers": 6, "kind": "soft"}
     assert settings(content(found)["inner"]) == {"size": 5}
     assert len(str(found)) < 60  # though it contains itself
-    assert value_of(read(saved(Choice.SOFT))) == "soft"
+    assert value_of(read_torch_file(saved(Choice.SOFT))) == "soft"
     assert settings([1, 2]) == {} and settings(None) == {}
 
 
@@ -119,7 +123,7 @@ def test_an_omegaconf_container_gives_its_settings(tmp_path):
     omegaconf = pytest.importorskip("omegaconf", reason="omegaconf is not installed")
     made = omegaconf.OmegaConf.create({"model": {"layers": 6, "path": None, "size": "${model.layers}"}})
     torch.save({"cfg": made}, tmp_path / "a.pt")
-    found = content(read(tmp_path / "a.pt")["cfg"])
+    found = content(read_torch_file(tmp_path / "a.pt")["cfg"])
     assert settings(found["model"]) == {"layers": 6, "path": None}
 
 
@@ -130,7 +134,7 @@ def test_no_class_of_a_toolkit_is_imported_or_made(saved, tmp_path, monkeypatch,
     trap = tmp_path / "trap"
     (tmp_path / "fairseq" / "__init__.py").write_text(f"open({str(trap)!r}, 'w')")
     monkeypatch.syspath_prepend(tmp_path)
-    assert read(path)["x"].kind == "fairseq.logging.Trap"
+    assert read_torch_file(path)["x"].kind == "fairseq.logging.Trap"
     assert "fairseq" not in sys.modules and not trap.exists()
 
 
@@ -163,7 +167,7 @@ def test_a_record_smuggles_in_no_call_and_no_other_name(saved, tmp_path, protoco
         ]
     ):
         with pytest.raises(CheckpointError, match=r"a\.pt") as refused:
-            read(saved({number: value}, protocol=protocol))
+            read_torch_file(saved({number: value}, protocol=protocol))
         assert "\n" not in str(refused.value)
     assert not trap.exists()
 
@@ -175,4 +179,4 @@ def test_objects_of_other_packages_are_refused(tmp_path, package):
         with zipfile.ZipFile(tmp_path / "a.pt", "w") as made:
             made.writestr("archive/data.pkl", program)
         with pytest.raises(CheckpointError, match="nothing was run"):
-            read(tmp_path / "a.pt")
+            read_torch_file(tmp_path / "a.pt")

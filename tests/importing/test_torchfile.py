@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from weft.errors import CheckpointError
-from weft.importing.torchfile import read
+from weft.importing.torchfile import read_torch_file
 
 TYPES = ["float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"]
 
@@ -45,7 +45,7 @@ def test_tensors_equal_those_of_torch_load(tmp_path, kind, protocol, old):
         "none": whole[:0],
     }
     path = saved(tmp_path / "a.pt", value, protocol, old=old)
-    expected, found = torch.load(path, weights_only=False), read(path)
+    expected, found = torch.load(path, weights_only=False), read_torch_file(path)
     assert found.keys() == expected.keys()
     for name, tensor in expected.items():
         assert found[name].dtype == tensor.dtype and torch.equal(found[name], tensor), name
@@ -55,7 +55,9 @@ def test_tensors_equal_those_of_torch_load(tmp_path, kind, protocol, old):
 @pytest.mark.parametrize("old", [False, True])
 def test_shared_memory_stays_shared(tmp_path, old):
     table = torch.nn.Parameter(torch.randn(7, 3))
-    found = read(saved(tmp_path / "a.pt", {"embed": table, "head": table, "row": table.data[2]}, old=old))
+    found = read_torch_file(
+        saved(tmp_path / "a.pt", {"embed": table, "head": table, "row": table.data[2]}, old=old)
+    )
     found["embed"][2, 0] = 5.0
     assert found["head"][2, 0] == 5.0 and found["row"][0] == 5.0
 
@@ -74,13 +76,13 @@ def test_plain_data_of_every_kind(tmp_path, protocol):
         "kind": torch.float16,
         3: {(1, 2): "key"},
     }
-    found = read(saved(tmp_path / "a.pt", value, protocol))
+    found = read_torch_file(saved(tmp_path / "a.pt", value, protocol))
     assert found == value | {"arguments": {"layers": 6, "name": "small"}, "size": (2, 3)}
 
 
 def test_a_state_dict_of_a_module(tmp_path):
     module = torch.nn.Sequential(torch.nn.LSTM(3, 5, bidirectional=True), torch.nn.LayerNorm(5))
-    found = read(saved(tmp_path / "a.pt", {"model": module.state_dict(), "step": 17}))
+    found = read_torch_file(saved(tmp_path / "a.pt", {"model": module.state_dict(), "step": 17}))
     assert found["step"] == 17
     assert all(torch.equal(found["model"][name], one) for name, one in module.state_dict().items())
 
@@ -114,7 +116,7 @@ def test_what_would_run_code_is_refused_and_does_not_run(tmp_path, protocol, old
         ]
     ):
         with pytest.raises(CheckpointError, match=f"{number}.pt"):
-            read(saved(tmp_path / f"{number}.pt", value, protocol, old=old))
+            read_torch_file(saved(tmp_path / f"{number}.pt", value, protocol, old=old))
     assert not trap.exists()
 
 
@@ -164,20 +166,20 @@ HOSTILE = {
 def test_forged_programs_are_refused_in_one_sentence(tmp_path, attack):
     path = archive(tmp_path / "forged.pt", HOSTILE[attack], s0=FOUR)
     with pytest.raises(CheckpointError, match=r"forged\.pt") as refused:
-        read(path)
+        read_torch_file(path)
     assert "\n" not in str(refused.value)
 
 
 def test_the_forgery_is_right_but_for_its_fault(tmp_path):
     path = archive(tmp_path / "fine.pt", SQUARE, s0=FOUR)
-    assert read(path).tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    assert read_torch_file(path).tolist() == [[0.0, 1.0], [2.0, 3.0]]
 
 
 def test_a_tower_of_shared_tuples_is_read_in_linear_time(tmp_path):
     program = (
         b"\x80\x02)" + b"".join(b"q" + bytes([n]) + b"h" + bytes([n]) + b"\x86" for n in range(100)) + b"."
     )
-    found = read(archive(tmp_path / "a.pt", program))
+    found = read_torch_file(archive(tmp_path / "a.pt", program))
     for _ in range(100):
         assert found[0] is found[1]
         found = found[0]
@@ -196,12 +198,12 @@ def test_compressed_or_huge_contents_are_refused_before_they_are_read(tmp_path, 
         content[content.index(f"archive/{name}".encode()) + 20] ^= 255  # a damaged stream must not matter
         path.write_bytes(content)
         with pytest.raises(CheckpointError, match=rf"{method}\.pt: {name}: expected no compression"):
-            read(path)
+            read_torch_file(path)
     with zipfile.ZipFile(tmp_path / "huge.pt", "w") as made:
         made.writestr("archive/data.pkl", SQUARE)
         made.writestr("archive/byteorder", b"little" * 100)
     with pytest.raises(CheckpointError, match="byteorder: expected at most 6 bytes, got 600"):
-        read(tmp_path / "huge.pt")
+        read_torch_file(tmp_path / "huge.pt")
 
 
 def test_every_damage_of_an_old_file_is_refused_or_harmless(tmp_path):
@@ -211,10 +213,10 @@ def test_every_damage_of_an_old_file_is_refused_or_harmless(tmp_path):
     for place in range(len(whole)):
         path.write_bytes(whole[:place])
         with pytest.raises(CheckpointError, match=r"a\.pt"):
-            read(path)
+            read_torch_file(path)
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
         try:
-            read(path)
+            read_torch_file(path)
         except CheckpointError as error:
             assert "\n" not in str(error)
 
@@ -225,7 +227,7 @@ def test_an_old_file_claims_no_more_memory_than_its_size(tmp_path):
     assert whole.count(b"K\x07Ntq") == 1
     path.write_bytes(whole.replace(b"K\x07Ntq", b"\x8a\x06\xff\xff\xff\xff\xff\x00Ntq"))
     with pytest.raises(CheckpointError, match="larger than the file"):
-        read(path)
+        read_torch_file(path)
 
 
 def test_other_files_are_refused(tmp_path):
@@ -238,6 +240,6 @@ def test_other_files_are_refused(tmp_path):
         path = tmp_path / f"{number}.pt"
         path.write_bytes(content)
         with pytest.raises(CheckpointError, match=f"{number}.pt"):
-            read(path)
+            read_torch_file(path)
     with pytest.raises(CheckpointError, match=r"missing\.pt"):
-        read(tmp_path / "missing.pt")
+        read_torch_file(tmp_path / "missing.pt")

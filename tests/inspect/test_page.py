@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from weft.inspect.page.html import LARGEST, PageHead, document, pack
-from weft.inspect.views.curves import charts_of, read
+from weft.inspect.views.curves import charts_of, read_curves
 from weft.inspect.views.embedding import nearest, plane
 from weft.inspect.views.heads import entropy
 from weft.inspect.views.view import chart, matrix, plain, said, series
@@ -71,14 +71,14 @@ def test_a_resumed_training_replaces_what_it_had_logged_later(tmp_path):
     events += [{"event": "update", "update": n, "loss": 100.0 + n, "lr": 0.1} for n in (20, 30)]
     events += [{"event": "monitor", "update": 30, "values": {"enc/reach_1": 0.5, "enc/reach_10": 0.01}}]
     path.write_text("\n".join(map(json.dumps, events)) + '\n{"event": "upd')
-    found = read(path)
+    found = read_curves(path)
     assert found["update"]["loss"] == [(10, 10.0), (20, 120.0), (30, 130.0)]
     assert [chart["title"] for chart in charts_of(found, unit="nats")] == [
         "Loss",
         "Learning rate",
         "Gradient reach of enc",
     ]
-    assert read(tmp_path / "nothing")["update"] == {}
+    assert read_curves(tmp_path / "nothing")["update"] == {}
 
 
 def test_the_seconds_of_a_date_stay_exact_on_the_page():

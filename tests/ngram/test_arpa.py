@@ -8,7 +8,7 @@ import pytest
 
 from tests.ngram.test_kneser_ney import END, PAD, SIZE, START, flat, text
 from weft.errors import DataError
-from weft.ngram.arpa import read, write
+from weft.ngram.arpa import arpa_lines, read_arpa
 from weft.ngram.kneser_ney import kneser_ney
 
 WORDS = ["<s>", "</s>", "", "a", "b", "c", "d", "e", "f", "g", "<unk>"]
@@ -40,16 +40,16 @@ ngram 2=3
 @pytest.mark.parametrize("order", [1, 2, 4])
 def test_a_round_trip_changes_no_probability(order: int) -> None:
     model = kneser_ney(flat(text()), size=SIZE, order=order, start=START, never=[PAD])
-    back = read(write(model, WORDS))
+    back = read_arpa(arpa_lines(model, WORDS))
     assert back.words == tuple(word for word in WORDS if word)
     renamed = np.array([back.words.index(word) if word else -1 for word in WORDS])
     for tokens in (flat(text()), flat(text(13, seed=6)), flat([[10, 3, 10], []])):
         np.testing.assert_allclose(back.model.score(renamed[tokens]), model.score(tokens), atol=2e-7)
-    assert list(write(back.model, back.words))[:2] == list(write(model, WORDS))[:2]
+    assert list(arpa_lines(back.model, back.words))[:2] == list(arpa_lines(model, WORDS))[:2]
 
 
 def test_back_off_is_what_the_format_says() -> None:
-    model, words = read(BY_HAND.split("\n"))
+    model, words = read_arpa(BY_HAND.split("\n"))
     number = {word: place for place, word in enumerate(words)}
     tokens = np.array([number[word] for word in ["<s>", "a", "b", "a", "a", "<unk>", "b", "</s>"]])
     expected = [0.0, -0.2, -0.3, -0.375 - 0.5, -0.125 - 0.5, -0.125 - 1.0, 0.0 - 0.75, -0.4]
@@ -69,15 +69,15 @@ def test_back_off_is_what_the_format_says() -> None:
 )
 def test_a_damaged_file_is_named(change: tuple[str, str], sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
-        read(BY_HAND.replace(*change).split("\n"), "toy")
+        read_arpa(BY_HAND.replace(*change).split("\n"), "toy")
 
 
 def test_words_that_could_not_be_read_back_are_refused() -> None:
     model = kneser_ney(flat(text()), size=SIZE, order=2, start=START, never=[PAD])
     with pytest.raises(DataError, match="contains white space"):
-        list(write(model, [*WORDS[:-1], "new york"]))
+        list(arpa_lines(model, [*WORDS[:-1], "new york"]))
     with pytest.raises(DataError, match="11 words"):
-        list(write(model, WORDS[:3]))
+        list(arpa_lines(model, WORDS[:3]))
     assert END == 1
 
 
@@ -86,7 +86,7 @@ def test_kenlm_reads_what_is_written_and_gives_the_same_scores(order: int, tmp_p
     kenlm = pytest.importorskip("kenlm", reason="kenlm is not installed, so it cannot be asked")
     model = kneser_ney(flat(text()), size=SIZE, order=order, start=START, never=[PAD])
     path = tmp_path / "toy.arpa"
-    path.write_text("".join(f"{line}\n" for line in write(model, WORDS)))
+    path.write_text("".join(f"{line}\n" for line in arpa_lines(model, WORDS)))
     theirs = kenlm.Model(str(path))
     for sentence in (*text(13, seed=6), [10, 3, 10], []):
         tokens = np.array([START, *sentence, END])

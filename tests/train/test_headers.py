@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from weft.errors import CheckpointError
-from weft.importing.checkpoint import read
+from weft.importing.checkpoint import read_checkpoint
 from weft.store import weights
 
 MORE = 512 * 2**20
@@ -75,7 +75,7 @@ def test_weights_of_an_imported_checkpoint(tmp_path: Path, name: str) -> None:
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "model.safetensors").write_bytes(ATTACKS[name])
     with pytest.raises(CheckpointError, match=r"model\.safetensors: cannot be read \(.*\); fetch it again"):
-        read(tmp_path)
+        read_checkpoint(tmp_path)
 
 
 @pytest.mark.parametrize("config", [b"[" * 100_000, b"[]", b"\xff", b"{", b'{"a": ' * 50_000])
@@ -83,4 +83,4 @@ def test_the_configuration_of_an_imported_checkpoint(tmp_path: Path, config: byt
     (tmp_path / "config.json").write_bytes(config)
     (tmp_path / "model.safetensors").write_bytes(packed({}, b""))
     with pytest.raises(CheckpointError, match=r"config\.json: cannot be read \(.*\); fetch it again"):
-        read(tmp_path)
+        read_checkpoint(tmp_path)

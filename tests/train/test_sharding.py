@@ -100,11 +100,11 @@ def test_a_checkpoint_is_there_only_when_all_parts_are(
     path = tmp_path / "step-00000001"
     monkeypatch.setattr(parts, "PATIENCE_SECONDS", 0.05)
     with pytest.raises(CheckpointError, match="process 1 did not write its part"):
-        parts.write(path, {"a": b"1"}, Shard(0, 2))
+        parts.write_part(path, {"a": b"1"}, Shard(0, 2))
     assert not path.exists()
-    parts.write(path, {"b": b"2"}, Shard(1, 2))
+    parts.write_part(path, {"b": b"2"}, Shard(1, 2))
     assert not path.exists()
-    parts.write(path, {"a": b"1"}, Shard(0, 2))
+    parts.write_part(path, {"a": b"1"}, Shard(0, 2))
     seals = json.loads((path / "manifest.json").read_text())
     assert seals == parts.sealed({"a": b"1", "b": b"2"})
     assert sorted(file.name for file in path.iterdir()) == ["a", "b", "manifest.json"]

@@ -97,14 +97,14 @@ def _trained(
     """Train the variants that are not trained yet; return all runs and the exit code."""
     from weft.commands.views import folder_for
     from weft.config import read_recipe
-    from weft.config.shipped import find
+    from weft.config.shipped import find_recipe
     from weft.inspect.comparing.grid import folder_name, variants
     from weft.run.card import write_card
     from weft.run.training import begin_run, check_recipe
     from weft.train.loop import train
 
     recipe, overrides = Path(given[0]), list(given[1:])
-    if note := find(recipe).note:
+    if note := find_recipe(recipe).note:
         click.echo(note, err=True)
     plan = variants(grids)
     for variant in plan:  # report every mistake before training starts

@@ -18,7 +18,7 @@ OTHERS = ("file", "nbest", "scores", "plot", "alignments", "split_sentences", "p
 """Options that do not go together with --document."""
 
 
-def check(given: Mapping[str, Any]) -> None:
+def check_options(given: Mapping[str, Any]) -> None:
     """Check the options that go with --document.
 
     Raises:
@@ -29,7 +29,7 @@ def check(given: Mapping[str, Any]) -> None:
         if given[name]:
             option = "FILE" if name == "file" else f"--{name.replace('_', '-')}"
             raise ConfigError(f"--document: cannot be combined with {option}; leave out one of them")
-    outputs.check(given["output"], reads=(given["document"],))
+    outputs.check_outputs(given["output"], reads=(given["document"],))
 
 
 def translate(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:

@@ -103,7 +103,7 @@ def command(**given: Any) -> int:
     from weft.train.settings import TrainingSettings
 
     run, output, plot, json_path = given["run"], given["output"], given["plot"], given["json_path"]
-    outputs.check(output, json_path, plot, reads=(given["data"], given["score"]))
+    outputs.check_outputs(output, json_path, plot, reads=(given["data"], given["score"]))
     if plot and plot.suffix.lower() not in (".png", ".svg"):
         raise ConfigError(f"--plot {plot}: expected a file that ends in .png or .svg")
     if plot and given["score"]:

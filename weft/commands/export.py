@@ -94,7 +94,7 @@ def _vectors(run: Path, vectors: Path, device: str) -> None:
 
     if vectors.suffix not in (".txt", ".vec", ".bin", ".glove"):
         raise ConfigError(f"--vectors {vectors}: expected a file that ends in .txt, .vec, .bin or .glove")
-    outputs.check(vectors)
+    outputs.check_outputs(vectors)
     opened = open_run(run, device=device)
     found = opened.pipeline.predictor(opened.model)
     if not isinstance(found, HasVectors):

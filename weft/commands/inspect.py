@@ -118,7 +118,7 @@ def command(**given: Any) -> None:
             )
     if forms and folder is None:
         raise ConfigError(f"--format {forms[0]}: applies to --views only; add --views DIR")
-    outputs.check(output)
+    outputs.check_outputs(output)
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
     subject = inspected_of(opened, given["text"], {"series": given["series"]})

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from weft.config.build import build
-from weft.config.plugins import find
+from weft.config.plugins import check_plugins
 from weft.config.table import Entry, Table
 from weft.config.text import parse
 from weft.errors import ConfigError
@@ -24,7 +24,7 @@ def named(texts: Iterable[str], plugins: Collection[str] = ()) -> dict[str, Metr
         >>> [one.key for one in named(["wer", "chrf:word_order=2,lowercase=true"]).values()]
         ['wer', 'chrf']
     """
-    find(plugins)
+    check_plugins(plugins)
     return {text: _metric(text, plugins) for text in texts}
 
 

@@ -46,13 +46,13 @@ def count(file: Path, order: int, kind: str, output: Path) -> None:
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.data.plain import PlainText
-    from weft.ngram.arpa import END, START, counts, write
+    from weft.ngram.arpa import END, START, arpa_lines, counts
     from weft.ngram.kneser_ney import kneser_ney
     from weft.tasks.language.mixture import with_starts
     from weft.tasks.language.stream import encode
     from weft.text.vocabulary import EOS, PAD, SOS, Vocabulary
 
-    outputs.check(output)
+    outputs.check_outputs(output)
     text = PlainText(file)
     vocabulary = Vocabulary.train(text, kind=kind, size=None, form="none")
     tokens = with_starts(encode(text, vocabulary, str(file)).tokens, bound=True)
@@ -61,7 +61,7 @@ def count(file: Path, order: int, kind: str, output: Path) -> None:
     if kind == "space":
         words = [word.removeprefix("▁") for word in words]
     words[PAD], words[SOS], words[EOS] = "", START, END
-    outputs.write(output, "".join(f"{line}\n" for line in write(model, words)))
+    outputs.write(output, "".join(f"{line}\n" for line in arpa_lines(model, words)))
     sizes = ", ".join(f"{count:,}" for count in counts(model, words))
     guessed = "; the text is short, so some discounts are guesses" if model.fallback else ""
     click.echo(f"{output}: n-grams of orders 1 to {order}: {sizes}{guessed}")
@@ -89,9 +89,9 @@ def score(model: Path, file: Path | None, kind: str) -> None:
     import numpy as np
 
     from weft.data.lines import read_lines
-    from weft.ngram.arpa import END, START, UNKNOWN, read
+    from weft.ngram.arpa import END, START, UNKNOWN, read_arpa
 
-    arpa = read(read_lines(model), str(model))
+    arpa = read_arpa(read_lines(model), str(model))
     number: dict[str, int] = {word: place for place, word in enumerate(arpa.words)}
     unknown = number.get(UNKNOWN, -1)
     total, tokens, lost = 0.0, 0, 0

@@ -30,13 +30,13 @@ class RecipeFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """As for every path; a name that nothing has is reported where the recipe is read."""
-        from weft.config.shipped import find
+        from weft.config.shipped import find_recipe
         from weft.errors import ConfigError
 
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if LAUNCHED not in os.environ:  # the launcher has said so
             with suppress(ConfigError):
-                if note := find(path).note:
+                if note := find_recipe(path).note:
                     click.echo(note, err=True)
         return path
 

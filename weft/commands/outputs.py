@@ -24,7 +24,7 @@ def reported(wrong: Sequence[str]) -> int:
     return UNANSWERED if wrong else 0
 
 
-def check(*paths: Path | None, reads: Sequence[Path | None] = ()) -> None:
+def check_outputs(*paths: Path | None, reads: Sequence[Path | None] = ()) -> None:
     """Check that files can be written, before hours of work; a path of None is skipped.
 
     Args:
@@ -92,7 +92,7 @@ def fresh(recipe: Path) -> Path:
     """
     if recipe.exists():
         raise ConfigError(f"{recipe}: already exists; remove it or choose another name with --output")
-    check(recipe)
+    check_outputs(recipe)
     return recipe
 
 

@@ -152,7 +152,7 @@ def command(**given: Any) -> int:
     if plot and plot.suffix.lower() in (".png", ".svg", ".pdf", ".jpg", ".jpeg"):
         raise ConfigError(f"--plot {plot}: expected a directory for one picture per line")
     if given["document"]:
-        documents.check(given)
+        documents.check_options(given)
     elif given["output"] or given["processes"] or given["ray"]:
         _check_bulk(given)
     if (given["processes"] or 1) > 1 and "WORLD_SIZE" not in os.environ and not given["ray"]:
@@ -263,7 +263,7 @@ def _check_bulk(given: Mapping[str, Any]) -> None:
         raise ConfigError("--processes and --ray need a FILE and an --output; standard input is read once")
     if given["plot"] or given["alignments"]:
         raise ConfigError("--output: cannot be combined with --plot or --alignments; leave them out")
-    outputs.check(given["output"], reads=(given["file"],))
+    outputs.check_outputs(given["output"], reads=(given["file"],))
 
 
 def _side_by_side(given: Mapping[str, Any]) -> int:

@@ -22,11 +22,11 @@ def command(name: str | None) -> None:
       weft recipes help-demo > mine.yaml
       weft train mine.yaml
     """  # noqa: D301  click reads the \b
-    from weft.config.shipped import find, recommended, shipped
+    from weft.config.shipped import find_recipe, recommended, shipped
 
     recipes = [one for one in shipped() if name in (None, one.parent.name)]
     if name is not None and not recipes:
-        found = find(name)
+        found = find_recipe(name)
         if found.note:
             click.echo(found.note, err=True)
         click.echo(found.path.read_text("utf-8"), nl=False)

@@ -157,7 +157,7 @@ def _serve(
 ) -> None:
     from weft.commands import outputs
 
-    outputs.check(suggestions)
+    outputs.check_outputs(suggestions)
     with ExitStack() as stack:
         if workers > 1:
             device = _cpu(device)

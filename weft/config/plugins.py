@@ -10,7 +10,7 @@ from weft.config.table import Entry
 from weft.errors import ConfigError
 
 
-def find(plugins: Collection[str]) -> None:
+def check_plugins(plugins: Collection[str]) -> None:
     """Check that the packages can be imported, from the working directory if necessary.
 
     Raises:
@@ -42,5 +42,5 @@ def named_part(option: str, name: str, contract: type, plugins: Collection[str] 
     Raises:
         ConfigError: there is no such part, or its package is not among the plugins.
     """
-    find(plugins)
+    check_plugins(plugins)
     return named(Entry("", option, name), contract, plugins=plugins)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from weft.config.shipped import find
+from weft.config.shipped import find_recipe
 from weft.config.table import Entry, PlacedError, Table, inner
 from weft.config.text import parse
 from weft.errors import ConfigError
@@ -27,7 +27,7 @@ def read_recipe(
     Raises:
         ConfigError: the file cannot be read or is not a recipe, or an override does not fit.
     """
-    found = find(path)
+    found = find_recipe(path)
     entry = parse(_text(found.path), str(found.path))
     if not isinstance(entry, Table):
         got = "nothing" if entry.value is None else entry.shown()

@@ -88,7 +88,7 @@ def data_source(recipe: Path) -> str:
     return found[1].removesuffix(".") if found else ""
 
 
-def find(recipe: str | Path) -> ShippedRecipe:
+def find_recipe(recipe: str | Path) -> ShippedRecipe:
     """The recipe at a path if there is one, otherwise the included recipe of that name.
 
     Args:

@@ -36,7 +36,7 @@ def is_file(path: Path) -> bool:
     return found is not None and found[1] in _open(found[0]).NameToInfo
 
 
-def read(archive: Path, member: str) -> bytes:
+def read_member(archive: Path, member: str) -> bytes:
     """The bytes of a member.
 
     Raises:

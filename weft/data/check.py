@@ -43,7 +43,7 @@ _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LONG = 30  # characters of the longer side; the ratio of shorter pairs varies by chance
 
 
-def check(*paths: str | Path, pairs: bool = True) -> Report:
+def check_pairs(*paths: str | Path, pairs: bool = True) -> Report:
     """Check all files together; memory use is about 300 bytes per pair.
 
     Args:

@@ -149,7 +149,7 @@ def _opened(path: Path) -> Iterator[Image.Image]:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             found = archive.inside(path)
-            with Image.open(path if found is None else io.BytesIO(archive.read(*found))) as file:
+            with Image.open(path if found is None else io.BytesIO(archive.read_member(*found))) as file:
                 yield file
     except DataError:  # a ValueError too, so it must not reach the next clause
         raise

@@ -85,7 +85,7 @@ def side(name: str, language: str, split: str) -> PlainText:
     return PlainText(FOLDER / name / f"{split}.tsv.xz", column=1 + known.index(language))
 
 
-def check(paths: Sequence[Path]) -> Report:
+def check_plain_texts(paths: Sequence[Path]) -> Report:
     """Check text files for anything that would stop or spoil the training of a language model."""
     findings: list[Finding] = []
     counts: Counter[str] = Counter()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from weft.documents.html_events import VOID, Event, names, read
+from weft.documents.html_events import VOID, Event, names, read_html_events
 from weft.documents.moving import Laid, laid
 from weft.documents.segments import Mark, Segment, WrittenSentence
 
@@ -66,7 +66,7 @@ class Html:
         self._parts: list[str | int] = []  # the page: what stays as it is, and numbers of segments
         self._run = _Run()
         self._preformatted = 0
-        events = read(text)
+        events = read_html_events(text)
         place = 0
         while place < len(events):
             place = self._take(events, place)

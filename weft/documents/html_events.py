@@ -37,7 +37,7 @@ class Event(NamedTuple):
     """Whether the element says that it is not to be translated."""
 
 
-def read(text: str) -> list[Event]:
+def read_html_events(text: str) -> list[Event]:
     """All parts of a source.
 
     Example:

@@ -27,7 +27,7 @@ ACTIVATIONS = {
 }
 
 
-def check(network: TransformerNetwork) -> None:
+def check_parts(network: TransformerNetwork) -> None:
     """Check that CTranslate2 has every part.
 
     Raises:

@@ -17,7 +17,7 @@ from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 SPACE = "\u2581"
 
 
-def check(vocabulary: Vocabulary, to: str) -> None:
+def check_vocabulary(vocabulary: Vocabulary, to: str) -> None:
     """Check that SentencePiece can express a vocabulary.
 
     Raises:

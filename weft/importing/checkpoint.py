@@ -83,7 +83,7 @@ class Checkpoint(NamedTuple):
             raise ConfigError(f"{self.path / 'config.json'}: {name}: expected one of {known}, got {found}")
 
 
-def read(path: Path) -> Checkpoint:
+def read_checkpoint(path: Path) -> Checkpoint:
     """Read a directory's configuration and tensors, as float32.
 
     Raises:
@@ -158,7 +158,7 @@ def _tensors(weights: Path) -> dict[str, Tensor]:
     if weights.name.endswith(INDEX):
         return _shards(weights)
     if weights.suffix == ".bin":
-        found = torchfile.read(weights)
+        found = torchfile.read_torch_file(weights)
         if not isinstance(found, dict) or not all(isinstance(one, Tensor) for one in found.values()):
             raise CheckpointError(f"{weights}: expected a state_dict, a table of tensors by name")
         return {str(name): one for name, one in found.items()}

@@ -8,7 +8,7 @@ Read next: kits/kit.py; plans.py, what each family becomes; vocabularies.py, wri
 from pathlib import Path
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.checkpoint import read
+from weft.importing.checkpoint import read_checkpoint
 from weft.importing.families.every import FAMILIES, built, guarded
 from weft.importing.kits.every import KITS
 from weft.importing.kits.kit import CheckpointHints
@@ -75,7 +75,7 @@ def _of_transformers(given: CheckpointHints, run: Path, task: str | None) -> str
             f"{directory}: expected a directory with config.json (transformers), or a checkpoint of "
             f"{_kits()}; weft import --help says what each looks like"
         )
-    foreign = read(directory)
+    foreign = read_checkpoint(directory)
     family = foreign.setting("model_type")
     _check(given, family, task)
     theirs = built(foreign)

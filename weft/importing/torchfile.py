@@ -23,7 +23,7 @@ from weft.importing.pickled import NotPlainData, Storage, interpret
 LARGEST_PICKLE = 256 << 20  # bytes; only tensors may be larger
 
 
-def read(path: Path) -> Any:
+def read_torch_file(path: Path) -> Any:
     """The contents of a file that `torch.save` wrote, of PyTorch 0.4 or later.
 
     Args:

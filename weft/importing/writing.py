@@ -69,7 +69,7 @@ def write_run(run: Path, parts: RunParts, *, kind: str, place: str) -> int:
             checked = check_recipe(read_recipe(folder / "recipe.yaml"))
             pipeline = checked.task.open(folder)
             with torch.device("meta"):  # settings that do not belong to the tensors may ask for terabytes
-                weights.check(pipeline.model().state_dict(), parts.state, place, hint=HINT)
+                weights.check_fits_model(pipeline.model().state_dict(), parts.state, place, hint=HINT)
             model = pipeline.model()
         model.load_state_dict(parts.state)
         packed = weights.pack(model.state_dict())

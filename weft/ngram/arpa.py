@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.errors import DataError
-from weft.ngram.counts import find
+from weft.ngram.counts import find_rows
 from weft.ngram.model import NGram, OrderGrams
 
 TEN = math.log(10)
@@ -32,7 +32,7 @@ class Arpa(NamedTuple):
     words: tuple[str, ...]
 
 
-def write(model: NGram, words: Sequence[str]) -> Iterator[str]:
+def arpa_lines(model: NGram, words: Sequence[str]) -> Iterator[str]:
     """The lines of an ARPA file, without line ends.
 
     Args:
@@ -82,7 +82,7 @@ def counts(model: NGram, words: Sequence[str]) -> list[int]:
     return [sum(map(bool, words)), *(len(grams.keys) for grams in model.orders[1:])]
 
 
-def read(lines: Iterable[str], name: str = "the ARPA file") -> Arpa:
+def read_arpa(lines: Iterable[str], name: str = "the ARPA file") -> Arpa:
     """Read a model from the lines of an ARPA file.
 
     Args:
@@ -125,7 +125,7 @@ def _keys(rows: list[Row], words: dict[str, int], orders: list[OrderGrams], name
     tokens = tokens.reshape(len(rows), len(orders) + 1)
     number = tokens[:, 0]
     for step in range(1, len(orders)):
-        number = find(orders[step].keys, number * len(words) + tokens[:, step])
+        number = find_rows(orders[step].keys, number * len(words) + tokens[:, step])
         if len(number) and number.min() < 0:
             lost = " ".join(rows[int(number.argmin())][1])[:60]
             why = f"{what}: of {lost!r} the shorter n-gram before its last word is not there"

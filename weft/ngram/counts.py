@@ -66,7 +66,7 @@ def count(tokens: np.ndarray, *, size: int, order: int, start: int) -> list[Leve
     return levels
 
 
-def find(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def find_rows(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """The rows of keys in a sorted table; ABSENT for missing keys."""
     if not len(keys):
         return np.full(wanted.shape, ABSENT)

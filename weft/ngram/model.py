@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.errors import ShapeError
-from weft.ngram.counts import ABSENT, find
+from weft.ngram.counts import ABSENT, find_rows
 
 ROWS = 256  # distributions computed at a time
 
@@ -62,7 +62,7 @@ class NGram:
             before = np.concatenate([[ABSENT], numbers[:-1]])
             context = np.where(since >= length - 1, before, ABSENT)
             keys = np.where(context == ABSENT, ABSENT, context * self.size + tokens)
-            numbers = find(grams.keys, keys)
+            numbers = find_rows(grams.keys, keys)
             # ABSENT is -1, so it selects the appended zero.
             away = logp + np.append(shorter.backoff, 0.0)[context]
             logp = np.where(numbers == ABSENT, away, np.append(grams.logp, 0.0)[numbers])
@@ -82,7 +82,7 @@ class NGram:
             for step in range(1, length):
                 token = rows[:, step - length]
                 key = np.where(number == ABSENT, ABSENT, number * self.size + token)
-                number = find(self.orders[step].keys, key)
+                number = find_rows(self.orders[step].keys, key)
             found.append(np.where(real, number, ABSENT))
         return found
 

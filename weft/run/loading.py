@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from weft.config import Table, build, named, read_recipe
-from weft.config.plugins import find
+from weft.config.plugins import check_plugins
 from weft.errors import CheckpointError
 from weft.nn import devices
 from weft.store import blueprint, locks, run_format, weights
@@ -53,7 +53,7 @@ def task_class(recipe: Table, plugins: Collection[str]) -> type[Task]:
     Raises:
         ConfigError: it names none, or a plugin is nowhere to be found.
     """
-    find(plugins)
+    check_plugins(plugins)
     name = recipe.value.get("task")
     if name is None or not isinstance(name.value, str):
         raise recipe.refuse("expected a task, got none; add a line such as task: translate")

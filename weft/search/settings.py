@@ -56,7 +56,7 @@ class SearchSettings(Protocol):
         """Of sampling."""
 
 
-def check(settings: SearchSettings, least: Mapping[str, float]) -> None:
+def check_search(settings: SearchSettings, least: Mapping[str, float]) -> None:
     """See that settings are in their range and fit together.
 
     Args:

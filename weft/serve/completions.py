@@ -25,7 +25,7 @@ from weft.serve.job import Job, Stopped, Work
 from weft.serve.limits import Limits, Refusal
 from weft.serve.requests import Complete
 from weft.serve.responses import Choice, Completion, Logprobs, Model, Models, Usage
-from weft.serve.served import Served, find
+from weft.serve.served import Served, find_run
 from weft.tasks.abilities import Continuer
 
 KIND = "language model"
@@ -53,12 +53,12 @@ class Completions:
 
     async def model(self, request: Request) -> Response:
         """Describe one language model."""
-        return Json(self._model(find(self._fitting(), request.path_params["name"], KIND)))
+        return Json(self._model(find_run(self._fitting(), request.path_params["name"], KIND)))
 
     async def completions(self, request: Request) -> Response:
         """Continue prompts."""
         given = await read(request, self.limits, Complete)
-        run = find(self._fitting(), given.model, KIND)
+        run = find_run(self._fitting(), given.model, KIND)
         writer = writer_of(run)
         asks = self._asks(given, writer)
         about = Completion(f"cmpl-{time.time_ns():x}", int(time.time()), run.name, [])

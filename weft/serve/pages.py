@@ -21,7 +21,7 @@ from weft.serve.predicting import inputs_of, predicting
 from weft.serve.requests import Chosen, InspectFile, Predict, Watch
 from weft.serve.responses import Curves, Loaded, Predicted, Run
 from weft.serve.sentencewise import Text, several
-from weft.serve.served import Served, find
+from weft.serve.served import Served, find_run
 from weft.serve.watching import watch
 
 FILES = {"index.html": "text/html", "page.css": "text/css"}
@@ -66,14 +66,14 @@ class Pages:
 
     async def curves(self, request: Request) -> Response:
         """The training curves of a run so far."""
-        run = find(self.runs, (await read(request, self.limits, Chosen)).run)
+        run = find_run(self.runs, (await read(request, self.limits, Chosen)).run)
         return Json(Curves(run.name, await asyncio.to_thread(run.curves)))
 
     async def predict(self, request: Request) -> Response:
         """Answer one input or a list: classes, tags, forecasts, summaries, captions and others."""
         given = await read(request, self.limits, Predict)
         runs = self.runs if given.run else {name: run for name, run in self.runs.items() if run.predicts}
-        run = find(runs, given.run, "run that answers /predict")
+        run = find_run(runs, given.run, "run that answers /predict")
         _answering(run)
         items = inputs_of(run, given.inputs, self.limits)
         edits = edits_of(run, given.drop)
@@ -85,7 +85,7 @@ class Pages:
     async def watch(self, request: Request) -> Response:
         """Stream an answer as server-sent events for the page."""
         given = await read(request, self.limits, Watch)
-        run = find(self.runs, given.run)
+        run = find_run(self.runs, given.run)
         _answering(run)
         checked = await asyncio.to_thread(self._checked, run, given)
         events: asyncio.Queue[Any] = asyncio.Queue()
@@ -127,7 +127,7 @@ class Pages:
     async def inside(self, request: Request) -> Response:
         """The page of `weft inspect` for a run and an input."""
         given = await read(request, self.limits, InspectFile)
-        run = find(self.runs, given.run)
+        run = find_run(self.runs, given.run)
         _answering(run)
         job = Job(object(), inside(run, given, self.limits), [None], self.limits.deadline_seconds)
         return HTMLResponse((await answered(request, self.streams, job))[0], headers=CLOSED)

@@ -258,7 +258,7 @@ def stoppable(model: Generator, stopped: Stopped) -> Generator:
     return copied
 
 
-def find(runs: Mapping[str, Served], name: Any, what: str = "run") -> Served:
+def find_run(runs: Mapping[str, Served], name: Any, what: str = "run") -> Served:
     """The run with a name, or the first run if no name is given.
 
     Args:

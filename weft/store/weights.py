@@ -140,7 +140,7 @@ def restore(model: nn.Module, weights: Mapping[str, Tensor], place: str, *, hint
     Raises:
         CheckpointError: they belong to another model.
     """
-    check(model.state_dict(), weights, place, hint=hint or OTHER_RUN)
+    check_fits_model(model.state_dict(), weights, place, hint=hint or OTHER_RUN)
     with torch.no_grad():
         model.load_state_dict(weights)
 
@@ -148,7 +148,7 @@ def restore(model: nn.Module, weights: Mapping[str, Tensor], place: str, *, hint
 OTHER_RUN = "use the recipe it was trained with, or another --run"
 
 
-def check(
+def check_fits_model(
     own: Mapping[str, Tensor], weights: Mapping[str, Tensor], place: str, *, hint: str = OTHER_RUN
 ) -> None:
     """Check that weights belong to a model: the same names, shapes and types.

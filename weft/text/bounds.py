@@ -68,7 +68,7 @@ def half_pair(what: str) -> DataError:
     )
 
 
-def check(content: Mapping[str, Any]) -> None:
+def check_tokenizer_json(content: Mapping[str, Any]) -> None:
     """Reject a tokenizer.json that could use unbounded time or memory.
 
     Raises:

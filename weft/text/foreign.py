@@ -97,7 +97,7 @@ def renumbered(
 
 def built(content: dict[str, Any]) -> Tokenizer:
     """The library's tokenizer, built only after its cost has been checked."""
-    bounds.check(content)
+    bounds.check_tokenizer_json(content)
     bounds.Growth(content.get("normalizer")).check(_SAMPLE)
     with bounds.guarded("the tokenizer"):
         tokenizer = Tokenizer.from_str(json.dumps(content))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from weft.errors import CheckpointError
 from weft.text import foreign, imported, sentencepiece
-from weft.text.saved import read
+from weft.text.saved import read_tokenizer
 from weft.text.vocabulary import Vocabulary
 
 
@@ -19,7 +19,7 @@ def load_vocabulary(path: str | Path) -> Vocabulary:
     """
     path = Path(path)
     if not _is_imported(path):
-        model, settings = read(path)
+        model, settings = read_tokenizer(path)
         return Vocabulary(model, **settings)
     content = foreign.content_of(path)
     try:

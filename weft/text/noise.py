@@ -41,7 +41,7 @@ class Noise:
     """
 
     def __init__(self, vocabulary: Vocabulary, *, drop: float, swap: float, typos: float) -> None:
-        check(vocabulary)
+        check_splittable(vocabulary)
         self._vocabulary = vocabulary
         self._spelled = vocabulary.spelled(range(len(vocabulary)))
         self._drop, self._swap, self._typos = drop, swap, typos
@@ -109,7 +109,7 @@ class Noise:
         return word[0] >= len(self._spelled) or (text.startswith("<") and text.endswith(">"))
 
 
-def check(vocabulary: Vocabulary) -> None:
+def check_splittable(vocabulary: Vocabulary) -> None:
     """Check that texts of a vocabulary can be split and joined at their tokens.
 
     Raises:

@@ -41,7 +41,7 @@ class SampledPieces:
     """
 
     def __init__(self, vocabulary: Vocabulary, *, dropout: float = 0.0, alpha: float | None = None) -> None:
-        check(vocabulary.kind, dropout=dropout, alpha=alpha)
+        check_can_sample(vocabulary.kind, dropout=dropout, alpha=alpha)
         self._spelled = vocabulary.spelled(range(len(vocabulary)))
         numbers = {piece: number for number, piece in enumerate(self._spelled)}
         self._cut: Cut = (
@@ -70,7 +70,7 @@ class SampledPieces:
         return found + self._cut(word, chance) if word else found
 
 
-def check(kind: str, *, dropout: float, alpha: float | None) -> None:
+def check_can_sample(kind: str, *, dropout: float, alpha: float | None) -> None:
     """Check that a vocabulary of this kind can be sampled so; see SampledPieces.
 
     Raises:

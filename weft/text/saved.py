@@ -28,7 +28,7 @@ class SavedTokenizer(NamedTuple):
     settings: dict[str, Any]
 
 
-def read(path: Path) -> SavedTokenizer:
+def read_tokenizer(path: Path) -> SavedTokenizer:
     """The model and the settings of a tokenizer.json.
 
     Raises:

@@ -18,7 +18,7 @@ from weft.train.settings import TrainingSettings
 from weft.tree import State, leaves, tree_map
 
 
-def check(task: Task, settings: TrainingSettings) -> None:
+def check_carried_state(task: Task, settings: TrainingSettings) -> None:
     """Check that the settings allow a carried state, if the task has one.
 
     Raises:

@@ -80,7 +80,7 @@ class Checkpoints:
         path = self.path(snapshot.update)
         try:
             if snapshot.part.of > 1:
-                parts.write(path, contents, snapshot.part)
+                parts.write_part(path, contents, snapshot.part)
             else:
                 contents[parts.MANIFEST] = files.to_json(parts.sealed(contents))
                 files.write_directory(path, contents)
@@ -101,14 +101,14 @@ class Checkpoints:
         path = self.path(update)
         try:
             sealed = jsonfile.decode(jsonfile.read_bytes(path / parts.MANIFEST), dict[str, parts.Seal])
-            state = read_state(parts.read(path, STATE, sealed), path)
+            state = read_state(parts.read_part(path, STATE, sealed), path)
             count = state.parts
             models, optimisers = (
-                [parts.read(path, parts.name(stem, Shard(rank, count)), sealed) for rank in range(count)]
+                [parts.read_part(path, parts.name(stem, Shard(rank, count)), sealed) for rank in range(count)]
                 for stem in (MODEL, OPTIMISER)
             )
             others = [
-                parts.read(path, key, sealed) if key in sealed else None for key in (CARRIED, OBJECTIVE)
+                parts.read_part(path, key, sealed) if key in sealed else None for key in (CARRIED, OBJECTIVE)
             ]
         except OSError as error:
             what = Path(error.filename).name if error.filename else "a file"

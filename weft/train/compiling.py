@@ -17,7 +17,7 @@ from weft.store.cache import cache_directory
 from weft.wording import plural
 
 
-def check(device: torch.device) -> None:
+def check_compiler(device: torch.device) -> None:
     """Compile one small function, to fail early if that does not work.
 
     Args:

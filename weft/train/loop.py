@@ -10,7 +10,7 @@ from weft.tasks.task import Task
 from weft.train.interrupts import Interrupted
 from weft.train.outcome import Outcome
 from weft.train.position import groups
-from weft.train.ready import check, make_ready
+from weft.train.ready import check_training, make_ready
 from weft.train.reporting import Reporter
 from weft.train.session import session
 from weft.train.settings import TrainingSettings
@@ -30,7 +30,7 @@ def train(task: Task, run: Path, settings: TrainingSettings, report: Reporter | 
         NonFinite: a loss or gradient is not finite and must not be skipped.
         ConfigError: the task does not have the metric, or the machine does not have the device.
     """
-    device, history = check(task, settings)
+    device, history = check_training(task, settings)
     with session(run, settings, device, report) as s:
         try:
             with s.interrupts.at_once():

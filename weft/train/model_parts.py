@@ -10,7 +10,7 @@ from torch import nn
 from weft.errors import ConfigError
 
 
-def find(model: nn.Module, name: str, setting: str) -> str:
+def find_part(model: nn.Module, name: str, setting: str) -> str:
     """The path of a part in a model: the module of that path, or the outermost one whose path ends with it.
 
     Args:

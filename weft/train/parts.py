@@ -59,7 +59,7 @@ def sealed(contents: dict[str, bytes]) -> dict[str, Any]:
     }
 
 
-def read(path: Path, key: str, seals: dict[str, Seal]) -> bytes:
+def read_part(path: Path, key: str, seals: dict[str, Seal]) -> bytes:
     """Read a file of a checkpoint and verify it.
 
     Raises:
@@ -93,7 +93,7 @@ def joined(found: Sequence[dict[str, Tensor]], cut: Collection[str]) -> dict[str
     return whole
 
 
-def write(path: Path, contents: dict[str, bytes], part: Shard) -> None:
+def write_part(path: Path, contents: dict[str, bytes], part: Shard) -> None:
     """Write this process's files of a checkpoint; the first process returns when all parts are written.
 
     Raises:

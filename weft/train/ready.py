@@ -30,7 +30,7 @@ from weft.train.tuned import Frozen, apply, scales
 from weft.wording import plural
 
 
-def check(task: Task, settings: TrainingSettings) -> tuple[torch.device, History]:
+def check_training(task: Task, settings: TrainingSettings) -> tuple[torch.device, History]:
     """Check the settings before anything is read or built.
 
     Args:
@@ -50,9 +50,9 @@ def check(task: Task, settings: TrainingSettings) -> tuple[torch.device, History
             f"training.metric: expected one of {', '.join(better)}, the scores of this task, got "
             f"{settings.metric!r}"
         )
-    carry.check(task, settings)
+    carry.check_carried_state(task, settings)
     if settings.compile:
-        compiling.check(device)
+        compiling.check_compiler(device)
     return device, History(settings.metric, better[settings.metric] == "higher")
 
 

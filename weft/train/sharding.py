@@ -110,7 +110,7 @@ def restore(model: nn.Module, whole: Mapping[str, Tensor], place: str) -> None:
     if not any(map(is_sharded, own.values())):
         weights.restore(model, whole, place)
         return
-    weights.check(own, whole, place)
+    weights.check_fits_model(own, whole, place)
     with torch.no_grad():
         for name, tensor in own.items():
             local(tensor).copy_(local(rows(whole[name], tensor)))

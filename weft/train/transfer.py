@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from weft.errors import CheckpointError, ConfigError
 from weft.nn.embed.tokens import Tokens
 from weft.store import jsonfile, weights
-from weft.train.model_parts import find
+from weft.train.model_parts import find_part
 from weft.wording import plural
 
 SETTING = "training.start_parts"
@@ -70,7 +70,7 @@ def pack(model: nn.Module, rows: Mapping[str, Sequence[str]], parts: Mapping[str
     named: dict[str, int] = {}
     scales: dict[str, float] = {}
     for number, theirs in enumerate(parts.values()):
-        path = find(model, theirs, f"{SETTING}: the run {run}")
+        path = find_part(model, theirs, f"{SETTING}: the run {run}")
         for name in state:
             if name.startswith(f"{path}."):
                 key = f"{number}.{name.removeprefix(f'{path}.')}"
@@ -111,7 +111,7 @@ def take(model: nn.Module, rows: Mapping[str, Sequence[str]], file: Path) -> str
     state, given = dict(model.named_parameters(remove_duplicate=False)), weights.load(file)
     said = []
     for number, part in origin.parts.items():
-        path = find(model, part, SETTING)
+        path = find_part(model, part, SETTING)
         own = [name for name in state if name.startswith(f"{path}.")]
         theirs = {key.removeprefix(f"{number}."): key for key in given if key.startswith(f"{number}.")}
         _check_names(part, [name.removeprefix(f"{path}.") for name in own], list(theirs), origin.run)

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from weft.errors import ConfigError
-from weft.train.model_parts import find, inside
+from weft.train.model_parts import find_part, inside
 
 LAYER = re.compile(r"^(.*\b(?:blocks|forwards|backwards|layers|stages|convolutions))\.(\d+)\.")
 """A stack of layers in the path of a weight, and the number of the layer."""
@@ -33,7 +33,7 @@ class Frozen:
     """
 
     def __init__(self, model: nn.Module, parts: Sequence[str], updates: int) -> None:
-        paths = [find(model, part, "training.freeze") for part in parts]
+        paths = [find_part(model, part, "training.freeze") for part in parts]
         self._modules = [model.get_submodule(path) for path in paths]
         of_parts = {id(one): one for module in self._modules for one in module.parameters()}
         self._parameters = [one for one in of_parts.values() if one.requires_grad]
@@ -77,7 +77,7 @@ def scales(model: nn.Module, rates: Mapping[str, float], decay: float) -> dict[s
         >>> list(scales(made, {}, 0.5).values())
         [0.25, 0.5, 1.0]
     """
-    by_path = {find(model, part, "training.part_rates"): rate for part, rate in rates.items()}
+    by_path = {find_part(model, part, "training.part_rates"): rate for part, rate in rates.items()}
     every = [name for name, _ in model.named_parameters()]
     heights: dict[str, int] = {}
     for name in every:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from weft.config import Table, dump, parse, read_recipe
 from weft.config.compared import at, difference
-from weft.config.shipped import find
+from weft.config.shipped import find_recipe
 from weft.errors import ConfigError
 from weft.run.training import check_recipe, completed
 from weft.store import files, jsonfile
@@ -106,7 +106,7 @@ def plan(
     Raises:
         ConfigError: a mistake in the recipe or in the space.
     """
-    found = find(recipe)
+    found = find_recipe(recipe)
     given = [*found.overrides, *given]
     bare = SearchPlan(found.path, given, {}, {}, "", False, folder, trial_minutes, plugins)
     checked = check_recipe(bare.table({}), plugins=plugins)

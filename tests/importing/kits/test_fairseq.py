@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
 def changed(folder: Path, change: Change) -> Path:
     """The checkpoint with other settings or tensors, saved with its settings under `args`."""
     path = folder / "checkpoint_best.pt"
-    whole = torchfile.read(path)
+    whole = torchfile.read_torch_file(path)
     found = settings(content(whole["cfg"])["model"])
     change(found, whole["model"])
     torch.save({"args": found, "model": whole["model"]}, path)
@@ -102,7 +102,7 @@ def test_outputs_are_fairseq_s(compared):
 def test_the_three_kinds_of_settings_are_recognised(tmp_path):
     for name, kind in (("transformer-iwslt", "cfg"), ("transformer-t2t", "args"), ("lstm-luong", "cfg")):
         folder = unpacked(name, tmp_path / name)
-        whole = torchfile.read(folder / "checkpoint_best.pt")
+        whole = torchfile.read_torch_file(folder / "checkpoint_best.pt")
         assert whole[kind] and recognises(folder) and recognises(folder / "checkpoint_best.pt")
         KIT.read(CheckpointHints(folder, "en", "es", subwords=tuple(sorted(folder.glob("*.model")))))
     assert not recognises(tmp_path) and not recognises(tmp_path / "none.pt")
@@ -216,7 +216,7 @@ def test_an_adaptive_softmax_and_an_early_version_are_refused(folder, tmp_path):
     changed(folder, lambda _, state: state.update({"decoder.adaptive_softmax.head": torch.ones(2)}))
     refused(folder, ConfigError, "adaptive_softmax_cutoff")
     early = unpacked("transformer-t2t", tmp_path / "early")
-    whole = torchfile.read(early / "checkpoint_best.pt")
+    whole = torchfile.read_torch_file(early / "checkpoint_best.pt")
     whole["model"]["encoder.version"] = torch.ones(1)
     torch.save(whole, early / "checkpoint_best.pt")
     models = tuple(sorted(early.glob("*.model")))

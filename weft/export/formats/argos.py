@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from weft.errors import ConfigError
-from weft.export.ctranslate2_model import check
+from weft.export.ctranslate2_model import check_parts
 from weft.export.format import Format, Options
 from weft.export.formats.ctranslate2 import measured, write_model
 from weft.export.network import network
 from weft.export.sentence_splitter import sentence_splitter
-from weft.export.sentencepiece_model import check as check_vocabulary
 from weft.export.sentencepiece_model import check_numbers, pieces, sentencepiece_model
+from weft.export.sentencepiece_model import check_vocabulary as check_vocabulary
 from weft.export.sources import sources
 from weft.models import Generator
 from weft.run import LoadedRun
@@ -46,7 +46,7 @@ class Argos(Format):
                 f"data.vocabulary: --to {TO} expects one vocabulary for both sides, got two; train with "
                 "data.vocabulary.shared=true, or use --to ctranslate2"
             )
-        check(found)
+        check_parts(found)
         check_vocabulary(found.target, TO)
 
     def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from weft.export.agreement import compare
-from weft.export.ctranslate2_model import check, save
+from weft.export.ctranslate2_model import check_parts, save
 from weft.export.format import Format, Options
 from weft.export.network import TransformerNetwork, network
 from weft.export.sources import sources
@@ -32,7 +32,7 @@ class CTranslate2(Format):
     def check(self, opened: LoadedRun, options: Options) -> None:
         """See Format."""
         found = network(opened, "ctranslate2")
-        check(found)
+        check_parts(found)
         for vocabulary in (found.source, found.target):
             tokenizer_json(vocabulary, "ctranslate2", symbols=False)
 

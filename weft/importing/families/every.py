@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from weft.errors import CheckpointError, ConfigError, WeftError
-from weft.importing.checkpoint import Checkpoint, read
+from weft.importing.checkpoint import Checkpoint, read_checkpoint
 from weft.importing.families.bert import bert
 from weft.importing.families.gpt2 import gpt2
 from weft.importing.families.gpt_neox import gpt_neox
@@ -42,7 +42,7 @@ def import_model(path: str | Path) -> Generator | Predictor:
         CheckpointError: files or tensors are missing, extra or of another shape.
         ConfigError: the family or one of its settings is not supported.
     """
-    foreign = read(Path(path))
+    foreign = read_checkpoint(Path(path))
     name = foreign.setting("model_type")
     if not isinstance(name, str) or name not in FAMILIES:
         raise ConfigError(

@@ -14,7 +14,7 @@ from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
 from weft.importing.kits import fairseq_lstm, fairseq_transformer, vocabularies
 from weft.importing.kits.assembling import ToolkitTranslator, assembled
-from weft.importing.kits.fairseq_parts import Checkpoint, OurParts, Settings, check, renamed
+from weft.importing.kits.fairseq_parts import Checkpoint, OurParts, Settings, check_fairseq, renamed
 from weft.importing.kits.kit import CheckpointHints, Kit, beside, languages, sides
 from weft.importing.kits.reading import lines, tensors
 from weft.importing.kits.vocabularies import RunVocabulary, Special
@@ -57,7 +57,7 @@ def read(given: CheckpointHints) -> RunParts:
     """
     file = _checkpoint(given.path)
     assert file is not None
-    whole = torchfile.read(file)
+    whole = torchfile.read_torch_file(file)
     checkpoint = Checkpoint(_settings(whole, file), tensors(whole, "model", str(file)), str(file))
     del whole
     ours = _parts(checkpoint)
@@ -111,7 +111,7 @@ def _parts(found: Checkpoint) -> OurParts:
             f"{found.place}: arch: expected one of {', '.join(MODELS)}, got {str(name)[:60]}; "
             "only Transformers and LSTMs for translation can be imported"
         )
-    check(found)
+    check_fairseq(found)
     ours = MODELS[name](found._replace(state=renamed(found.state)))
     return ours._replace(model=ours.model | {"smoothing": found.number("label_smoothing", 0.0)})
 

@@ -86,7 +86,7 @@ class OurParts(NamedTuple):
     state: dict[str, Tensor]  # the checkpoint's, with today's names
 
 
-def check(found: Checkpoint) -> None:
+def check_fairseq(found: Checkpoint) -> None:
     """Refuse settings that Weft's parts cannot express.
 
     Raises:

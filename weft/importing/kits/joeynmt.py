@@ -52,7 +52,7 @@ def read(given: CheckpointHints) -> RunParts:
     assert weights is not None
     place = str(folder / "config.yaml")
     config = yaml(folder / "config.yaml")
-    state = tensors(torchfile.read(weights), "model_state", str(weights))
+    state = tensors(torchfile.read_torch_file(weights), "model_state", str(weights))
     model = JoeyModel(config, state, place, str(weights))
     table(config, "model", place)
     data = table(config, "data", place)

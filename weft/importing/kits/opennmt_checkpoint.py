@@ -46,7 +46,7 @@ def checkpoint(path: Path) -> OpenNMTModel:
         ConfigError: words have features.
     """
     place = str(path)
-    content = torchfile.read(path)
+    content = torchfile.read_torch_file(path)
     options = table(content, "opt", place)
     vocabulary = table(content, "vocab", place)
     if "model" in content:

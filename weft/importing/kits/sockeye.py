@@ -53,7 +53,10 @@ def read(given: CheckpointHints) -> RunParts:
             "params.best.float32 and config.float32, so put these back"
         )
     model = SockeyeModel(
-        config, tensors(torchfile.read(weights), "", str(weights)), str(folder / SETTINGS), str(weights)
+        config,
+        tensors(torchfile.read_torch_file(weights), "", str(weights)),
+        str(folder / SETTINGS),
+        str(weights),
     )
     _check(model)
     found = [_vocabulary(given, folder, model, one) for one in (0, 1)]

@@ -17,7 +17,7 @@ import torch
 from weft.errors import WeftError
 from weft.inspect.comparing.evidence import Evidence, evidence
 from weft.inspect.inspection import inspected_of
-from weft.inspect.views.curves import read
+from weft.inspect.views.curves import read_curves
 from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.view import plain
 from weft.metrics.bylength import LengthRow
@@ -108,7 +108,7 @@ def saved_bytes(opened: LoadedRun, subject: Inspection) -> int | None:
 
 
 def _measure(opened: LoadedRun, name: str, text: str | None) -> RunFacts:
-    model, events = opened.model, read(opened.path / "metrics.jsonl")
+    model, events = opened.model, read_curves(opened.path / "metrics.jsonl")
     tested, proof = "no test split", None
     scores: list[dict[str, Any]] = []
     lengths: Sequence[LengthRow] = ()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Points = dict[str, list[tuple[float, float]]]
 
 
-def read(path: Path) -> dict[str, Points]:
+def read_curves(path: Path) -> dict[str, Points]:
     """The events of a run: for each kind (update, validation, monitor), values by name as (update, value).
 
     A truncated line, for example after a full disk, is skipped. A training that resumed at an earlier update
@@ -64,7 +64,7 @@ class CurvesView(View):
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "CurvesView | None":
         """The view, if the run logged anything."""
-        events, titles = read(opened.path / "metrics.jsonl"), titles_of(places(opened.model))
+        events, titles = read_curves(opened.path / "metrics.jsonl"), titles_of(places(opened.model))
         charts = charts_of(events, unit=opened.task.loss_unit, titles=titles)
         return cls(charts) if charts else None
 

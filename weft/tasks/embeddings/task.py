@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from weft.data.check import check
+from weft.data.check import check_pairs
 from weft.data.questions import read_questions
 from weft.data.report import Report
 from weft.errors import ConfigError, DataError
@@ -232,7 +232,7 @@ class EmbeddingsTask(Task):
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
         """Check plain text; see weft/data/check.py."""
-        return check(*files, pairs=False)
+        return check_pairs(*files, pairs=False)
 
 
 def _saved(run: Path) -> Path:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from weft.errors import ConfigError
-from weft.search.settings import check
+from weft.search.settings import check_search
 
 _LEAST = {
     "beam": 1,
@@ -63,7 +63,7 @@ class ProseDecoding:
     stride: int = 0
 
     def __post_init__(self) -> None:
-        check(self, _LEAST)
+        check_search(self, _LEAST)
         if self.mixture != "tuned" and not 0 <= self.mixture <= 1:
             raise ConfigError(f"mixture: expected a weight from 0 to 1 or tuned, got {self.mixture}")
 

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.plain import check
+from weft.data.plain import check_plain_texts
 from weft.data.report import Report
 from weft.errors import ConfigError, DataError, within
 from weft.models import Generator
@@ -324,4 +324,4 @@ class LanguageTask(RunningTextTask[ProseModel]):
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
         """Check plain text; see weft/data/plain.py."""
-        return check(files)
+        return check_plain_texts(files)

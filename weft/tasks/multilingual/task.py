@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from torch import nn
 
-from weft.data.check import check
+from weft.data.check import check_pairs
 from weft.data.joined import JoinedStores
 from weft.data.mixture import Mixture
 from weft.data.parallel import complete
@@ -373,7 +373,7 @@ class MultilingualTask(Seq2SeqTask[None]):
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
         """Check parallel text; see weft/data/check.py."""
-        return check(*files)
+        return check_pairs(*files)
 
 
 def _text(data: ManyData) -> Iterator[str]:

@@ -143,7 +143,7 @@ def readable(
 def content(path: Path) -> bytes:
     """The content of a file, also inside a .zip."""
     inside = archive.inside(path)
-    return path.read_bytes() if inside is None else archive.read(*inside)
+    return path.read_bytes() if inside is None else archive.read_member(*inside)
 
 
 def encoded(pixels: np.ndarray) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from weft.data.check import check
+from weft.data.check import check_pairs
 from weft.data.plain import PlainText
 from weft.data.report import Report
 from weft.errors import CheckpointError
@@ -62,7 +62,7 @@ class RunningTextTask(Task, Generic[M]):
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
         """Check plain text; see weft/data/check.py."""
-        return check(*files, pairs=False)
+        return check_pairs(*files, pairs=False)
 
 
 class RunningTextPipeline(Pipeline):

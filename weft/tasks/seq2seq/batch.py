@@ -122,7 +122,7 @@ class AugmentedPairs:
             drop, swap, typos = augment.drop_words, augment.swap_words, augment.typos
             self._noise = Noise(source, drop=drop, swap=swap, typos=typos)
         if augment.concatenate:
-            noise.check(source)
+            noise.check_splittable(source)
             self._between = noise.space(source), noise.space(target)
         if vocabulary.sampled:
             make = partial(SampledPieces, dropout=vocabulary.dropout, alpha=vocabulary.alpha)

@@ -44,7 +44,7 @@ class VocabularySettings:
     alpha: float | None = None
 
     def __post_init__(self) -> None:
-        sampling.check(self.kind, dropout=self.dropout, alpha=self.alpha)
+        sampling.check_can_sample(self.kind, dropout=self.dropout, alpha=self.alpha)
 
     @property
     def sampled(self) -> bool:

@@ -13,7 +13,7 @@ from weft.errors import ConfigError
 from weft.search.beam import Stop
 from weft.search.ensemble import Mean
 from weft.search.normalisation import Normalisation
-from weft.search.settings import check
+from weft.search.settings import check_search
 from weft.tasks.space import Range, Recipe, Space, usual
 
 _LEAST = {
@@ -115,7 +115,7 @@ class Decoding:
     precision: Literal["float32", "bfloat16", "int8"] = "float32"
 
     def __post_init__(self) -> None:
-        check(self, _LEAST)
+        check_search(self, _LEAST)
         self._check_beams()
 
     def _check_beams(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from weft.data.check import check
+from weft.data.check import check_pairs
 from weft.data.report import Report
 from weft.errors import ConfigError
 from weft.metrics.rouge_n import Rouge
@@ -76,7 +76,7 @@ class SummariseTask(PairTask):
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
         """Check pairs as for translation, but in one language and of unequal length."""
-        report = check(*files)
+        report = check_pairs(*files)
         left = ("ratio", "swapped")
         words = {
             **report.words,

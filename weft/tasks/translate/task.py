@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from torch import nn
 
-from weft.data.check import check
+from weft.data.check import check_pairs
 from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.bleu import Bleu
@@ -87,4 +87,4 @@ class TranslateTask(PairTask):
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
         """Check parallel text; see weft/data/check.py."""
-        return check(*files)
+        return check_pairs(*files)
