@@ -169,7 +169,8 @@ def test_a_text_that_stays_short_enough_is_encoded_whatever_the_worst_case_is(tm
 
 
 def test_a_panic_while_a_text_is_encoded_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "check_tokenizer_json", lambda content: None)  # a slow pattern that no check detects
+    # a slow pattern that no check detects
+    monkeypatch.setattr(bounds, "check_tokenizer_json", lambda content: None)
     words = Imported(forged(pre_tokenizer=split(r"(a+)+$")), [1, 3, 0, 2, 4, 5, 6], framed=False)
     with pytest.raises(DataError, match=r"the tokenizer failed .*retry-limit"):
         words.encode("a" * 99 + "b")

@@ -24,7 +24,7 @@ class Divergence:
     Example:
         >>> from dataclasses import replace
         >>> from weft.train.optimisers import SGD
-        >>> watch = Divergence(Settings(optimiser=SGD(lr=10.0), max_epochs=1))
+        >>> watch = Divergence(TrainingSettings(optimiser=SGD(lr=10.0), max_epochs=1))
         >>> good = Taken(3.0, 1.0, 1, 0.1, 10.0, 1.0, True)
         >>> watch.after(1, good)
         ''

@@ -23,7 +23,7 @@ def find_part(model: nn.Module, name: str, setting: str) -> str:
 
     Example:
         >>> wrapped = nn.Sequential(nn.ModuleDict({"encoder": nn.Linear(2, 3)}))
-        >>> find(wrapped, "encoder", "training.freeze")
+        >>> find_part(wrapped, "encoder", "training.freeze")
         '0.encoder'
     """
     paths = [path for path, module in model.named_modules(remove_duplicate=False) if path]
