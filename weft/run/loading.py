@@ -27,8 +27,22 @@ class LoadedRun(NamedTuple):
     name: str  # of the task, as recipes call it
 
 
+class Runs(NamedTuple):
+    """Opens other runs for a task that depends on them, on the CPU."""
+
+    plugins: Collection[str]
+
+    def trained(self, run: Path) -> LoadedRun:
+        """A trained run."""
+        return open_run(run, device="cpu", plugins=self.plugins)
+
+    def untrained(self, folder: Path) -> LoadedRun:
+        """A run of which only the recipe and the vocabularies are there, with a new model."""
+        return _untrained(folder, self.plugins)
+
+
 def make_task(recipe: Table, *, plugins: Collection[str] = ()) -> Task:
-    """The task that a recipe describes, without its section `training`; it can open other runs.
+    """The task that a recipe describes, without its section `training`.
 
     Raises:
         ConfigError: a mistake in the recipe, or a plugin that cannot be found.
@@ -41,10 +55,9 @@ def make_task(recipe: Table, *, plugins: Collection[str] = ()) -> Task:
         name: build(recipe.section(name, optional=True), target, plugins=plugins)
         for name, target in kind.sections.items()
     }
-    task = kind(**sections)
-    task.trained = lambda run: open_run(run, device="cpu", plugins=plugins)
-    task.untrained = lambda run: _untrained(run, plugins)
-    return task
+    if kind.reads_runs:
+        sections["runs"] = Runs(plugins)
+    return kind(**sections)
 
 
 def task_class(recipe: Table, plugins: Collection[str]) -> type[Task]:

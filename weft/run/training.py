@@ -13,7 +13,7 @@ from weft.config.compared import at, difference
 from weft.config.shipped import data_source, shipped
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.nn import devices
-from weft.run.loading import make_task
+from weft.run.loading import make_task, open_run
 from weft.store import files, locks, run_format, weights
 from weft.tasks.task import Task
 from weft.train import transfer
@@ -95,7 +95,7 @@ def begin_run(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Ch
             raise DataError(why, path=error.path) from error
         raise
     try:
-        taken = {} if Checkpoints(path, print).updates() else _start_of(checked)
+        taken = {} if Checkpoints(path, print).updates() else _start_of(checked, plugins)
         unknown = files.is_dir(path) and not files.is_file(path / "recipe.yaml")
         if unknown and any(map(foreign, path.iterdir())):
             raise ConfigError(f"{path}: is not empty and not a run directory; choose another one with --run")
@@ -126,7 +126,7 @@ def _unnamed_source(recipe: Table) -> str:
     return data_source(file) if file in shipped() else ""
 
 
-def _start_of(checked: CheckedRecipe) -> dict[str, bytes]:
+def _start_of(checked: CheckedRecipe, plugins: Collection[str]) -> dict[str, bytes]:
     """Files that a new run takes from another one: its weights, and what the task keeps (vocabularies).
 
     They are read before anything is written, so that a refusal leaves nothing.
@@ -146,7 +146,7 @@ def _start_of(checked: CheckedRecipe) -> dict[str, bytes]:
     locks.check_links(old)
     try:
         if checked.settings.start_parts:
-            return _parts_of(old, checked)
+            return _parts_of(old, checked, plugins)
         kept = {one.name: one.read_bytes() for one in _kept(old, checked.task)}
         return kept | {weights.START: model.read_bytes()}
     except OSError as error:
@@ -166,11 +166,11 @@ def _with_start_of(path: Path, checked: CheckedRecipe, old: dict[str, Any]) -> C
     return checked._replace(plain={**checked.plain, "training": checked.plain["training"] | first}, note=note)
 
 
-def _parts_of(old: Path, checked: CheckedRecipe) -> dict[str, bytes]:
+def _parts_of(old: Path, checked: CheckedRecipe, plugins: Collection[str]) -> dict[str, bytes]:
     """Some parts of another run's model as a file, and its vocabulary if it is named among them."""
     chosen = checked.settings.start_parts
     parts = transfer.by_part(chosen)
-    other = checked.task.trained(old)
+    other = open_run(old, device="cpu", plugins=plugins)
     before = at(read_recipe(old / "recipe.yaml").plain(), ("model",))
     transfer.check_settings(checked.plain["model"], before or {}, parts)
     found = {weights.START: transfer.pack(other.model, other.pipeline.rows(), parts, old)}

@@ -1,8 +1,8 @@
 """Words in context from another run, which is read once and saved in the new run.
 
-    PretrainedContext.check(source, task)                     before a run is made
-    context = PretrainedContext.begin(source, task, run)      in Task.prepare
-    context = PretrainedContext.open(task, run)               in Task.open
+    PretrainedContext.check(source, runs)                     before a run is made
+    context = PretrainedContext.begin(source, runs, run)      in Task.prepare
+    context = PretrainedContext.open(runs, run)               in Task.open
     context.read(sentences), context.model()
 
 Read next: ../nn/embed/contextual.py, `InContext`; elmo/task.py and masked/task.py, which provide such words.
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
 from weft.nn.embed.contextual import Context
-from weft.tasks.task import ContextSource, Task
+from weft.tasks.task import ContextSource, RunOpener
 
 FOLDER = "contextual"
 """The folder in a run with the other run's recipe and vocabularies, but not its weights."""
@@ -37,12 +37,12 @@ class PretrainedContext:
         self._weights = weights
 
     @staticmethod
-    def check(source: Path, task: Task) -> None:
+    def check(source: Path, runs: RunOpener) -> None:
         """Check that the other run exists and provides words in context.
 
         Args:
             source: the other run; it is required only when training starts.
-            task: the task that uses it.
+            runs: opens it.
 
         Raises:
             CheckpointError: `source` is not a run, or is not trained yet.
@@ -54,29 +54,29 @@ class PretrainedContext:
                 f"{source} without a recipe.yaml; name such a run, or train one: weft train RECIPE "
                 f"--run {source}"
             )
-        other = task.trained(source)
+        other = runs.trained(source)
         other.pipeline.contextual(other.model)
 
     @classmethod
-    def begin(cls, source: Path, task: Task, run: Path) -> "PretrainedContext":
+    def begin(cls, source: Path, runs: RunOpener, run: Path) -> "PretrainedContext":
         """Read the weights of the other run, and copy the files that rebuild its model into this one.
 
         If the other run is gone, this one is resumed: it has these files, and its checkpoint the weights.
         """
         if not (source / "recipe.yaml").is_file() and (run / FOLDER / "recipe.yaml").is_file():
-            return cls.open(task, run)
-        other = task.trained(source)
+            return cls.open(runs, run)
+        other = runs.trained(source)
         weights = other.pipeline.contextual(other.model).model.state_dict()
         folder = run / FOLDER
         folder.mkdir(exist_ok=True)
         for path in (*sorted(source.glob("tokenizer*")), source / "run.json", source / "recipe.yaml"):
             shutil.copyfile(path, folder / path.name)
-        return cls(_rebuilt(task, run), weights)
+        return cls(_rebuilt(runs, run), weights)
 
     @classmethod
-    def open(cls, task: Task, run: Path) -> "PretrainedContext":
+    def open(cls, runs: RunOpener, run: Path) -> "PretrainedContext":
         """The other run's model, built from the files saved in this run."""
-        return cls(_rebuilt(task, run))
+        return cls(_rebuilt(runs, run))
 
     def model(self) -> Context:
         """A new model."""
@@ -90,8 +90,8 @@ class PretrainedContext:
         return self._made.read(sentences)
 
 
-def _rebuilt(task: Task, run: Path) -> ContextSource:
-    other = task.untrained(run / FOLDER)
+def _rebuilt(runs: RunOpener, run: Path) -> ContextSource:
+    other = runs.untrained(run / FOLDER)
     return other.pipeline.contextual(other.model)
 
 

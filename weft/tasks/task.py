@@ -52,6 +52,16 @@ class ContextSource(NamedTuple):
     model: Context  # the layers [B, S, D] of the sentences
 
 
+class RunOpener(Protocol):
+    """Opens other runs (weft.run)."""
+
+    def trained(self, run: Path) -> OtherRun:
+        """A trained run."""
+
+    def untrained(self, folder: Path) -> OtherRun:
+        """A run of which only the recipe and the vocabularies are there, with a new model."""
+
+
 class Task(ABC):
     """What to learn, from which data.
 
@@ -66,8 +76,7 @@ class Task(ABC):
         note: how the validation scores are computed; a sentence for the model card.
         streams: whether the state after a training batch is the state before the next one. The model then has
             `carry_on(batch, state) -> (Loss, State)`, and a batch's `continues` tells whether it continues.
-        trained: opens another run, which this one depends on; weft/run sets it.
-        untrained: the same, but from that run's recipe and vocabularies, with a new model.
+        reads_runs: whether the constructor also takes `runs`, a RunOpener, because the task needs other runs.
         keeps: patterns of the files that `prepare` writes into a run. A run that starts from its weights
             (`training.start`) copies them; if the recipe changes before the first checkpoint, they are made
             again.
@@ -86,8 +95,7 @@ class Task(ABC):
     suffixes: ClassVar[Sequence[str]] = ()
     columns: ClassVar[Sequence[str]] = ()
     streams: bool = False
-    trained: Callable[[Path], OtherRun]
-    untrained: Callable[[Path], OtherRun]
+    reads_runs: ClassVar[bool] = False
     samples_readable: ClassVar[bool] = True
 
     @classmethod

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, within
 from weft.tasks.contextual import PretrainedContext
-from weft.tasks.task import SPLITS, Split, Task
+from weft.tasks.task import SPLITS, RunOpener, Split, Task
 
 
 class LabelBatch(NamedTuple):
@@ -104,7 +104,19 @@ class LabelTask(Task, Generic[D, M]):
 
 
 class TextLabelTask(LabelTask[D, M]):
-    """A task that predicts labels of texts, whose words may have given vectors and vectors in context."""
+    """A task that predicts labels of texts, whose words may have given vectors and vectors in context.
+
+    Args:
+        data: the section `data`.
+        model: the section `model`.
+        runs: opens the run that gives vectors in context.
+    """
+
+    reads_runs = True
+
+    def __init__(self, *, data: D, model: M, runs: RunOpener) -> None:
+        super().__init__(data=data, model=model)
+        self.runs = runs
 
     @property
     @abstractmethod
@@ -114,7 +126,7 @@ class TextLabelTask(LabelTask[D, M]):
     def check_ready(self) -> None:
         super().check_ready()
         if self.embedding.contextual is not None:
-            PretrainedContext.check(self.embedding.contextual, self)
+            PretrainedContext.check(self.embedding.contextual, self.runs)
         vectors, size = self.embedding.vectors, self.embedding.size
         if vectors is not None and (there := read_vectors(vectors, ())[1]) != size:
             raise ConfigError(
@@ -125,8 +137,8 @@ class TextLabelTask(LabelTask[D, M]):
     def begin_context(self, run: Path) -> PretrainedContext | None:
         """The words in context of the recipe's run, copied into a new run; None if the recipe names none."""
         source = self.embedding.contextual
-        return None if source is None else PretrainedContext.begin(source, self, run)
+        return None if source is None else PretrainedContext.begin(source, self.runs, run)
 
     def open_context(self, run: Path) -> PretrainedContext | None:
         """The words in context that a run has; None if the recipe names none."""
-        return None if self.embedding.contextual is None else PretrainedContext.open(self, run)
+        return None if self.embedding.contextual is None else PretrainedContext.open(self.runs, run)
