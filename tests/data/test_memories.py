@@ -135,6 +135,7 @@ print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 """
 
 
+@pytest.mark.slow
 def test_a_memory_of_any_size_takes_the_same_memory() -> None:
     if not Path("/proc/self/status").exists():
         pytest.skip("this system does not say how much memory a process has used")

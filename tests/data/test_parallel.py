@@ -96,6 +96,7 @@ def test_missing_and_ambiguous_sides_are_refused(tmp_path: Path) -> None:
         ParallelText(tmp_path / "none.tsv", "en", "de")
 
 
+@pytest.mark.slow  # also: test_store.py
 def test_a_corpus_twice_as_large_takes_no_more_memory(tmp_path: Path) -> None:
     import tracemalloc
 
@@ -109,6 +110,7 @@ def test_a_corpus_twice_as_large_takes_no_more_memory(tmp_path: Path) -> None:
     assert peaks[1] < 1.1 * peaks[0] + 2**20
 
 
+@pytest.mark.slow
 def test_the_embedded_corpus_has_thirty_directions() -> None:
     known = languages("libreoffice-help")
     assert known == ["en", "de", "es", "fr", "pl", "ru"]

@@ -112,15 +112,8 @@ def law_5_gradcheck_and_gradients_reach_every_parameter(make: Make, masked: bool
 
 def law_7_fast_kernel_equals_plain_loop(make: Make) -> None:
     if make.func.run is not Cell.run:
-        for dtype, masked, where in itertools.product(
-            (torch.float64, torch.float32), (False, True), ("start", "middle")
-        ):
-            fast_kernel_equals_plain_loop(make, dtype, masked, where)
-
-
-def law_7_from_a_state_with_a_mask(make: Make) -> None:
-    if make.func.run is not Cell.run:
         for dtype in (torch.float64, torch.float32):
+            fast_kernel_equals_plain_loop(make, dtype, masked=False, where="start")
             fast_kernel_equals_plain_loop(make, dtype, masked=True, where="middle")
 
 
@@ -215,7 +208,16 @@ def test_a_cell_keeps_the_laws(make: Make) -> None:
 
 @others(CELLS)
 def test_settings_change_the_equation_alike_in_all_code(make: Make) -> None:
-    keeps([law_1_one_call_equals_steps, law_7_from_a_state_with_a_mask], make)
+    keeps([law_1_one_call_equals_steps, law_7_fast_kernel_equals_plain_loop], make)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
+@pytest.mark.parametrize(("masked", "where"), [(False, "middle"), (True, "start")])
+def test_law_7_with_a_state_or_a_mask_alone(make: Make, masked: bool, where: str) -> None:
+    if make.func.run is not Cell.run:
+        for dtype in (torch.float64, torch.float32):
+            fast_kernel_equals_plain_loop(make, dtype, masked, where)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.slow import slow
 from weft import masks
 from weft.models import Generator
 from weft.nn.decoders.recurrent import RecurrentDecoder
@@ -62,9 +63,7 @@ def written(model: Generator, lines: Lines) -> Tensor:
     ("make", "task"),
     [
         (lstm, "reverse"),
-        (transformer, "copy"),
-        pytest.param(lstm, "copy", marks=pytest.mark.slow),
-        pytest.param(transformer, "reverse", marks=pytest.mark.slow),
+        *slow([(transformer, "copy"), (lstm, "copy"), (transformer, "reverse")]),
     ],
 )
 def test_law_11_a_tiny_task_is_learnt(make, task: str) -> None:

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 import weft
 from tests.laws.members import close, normal
-from tests.slow import slow
+from tests.slow import leading
 from weft import tree
 from weft.errors import WeftError
 from weft.nn import ragged
@@ -75,8 +75,8 @@ def same(theirs: list[Tensor], ours: list[Tensor], dtype: torch.dtype = torch.fl
 
 
 @every_kind
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize(("layers", "bidirectional"), [(3, True), *slow([(1, False), (1, True), (3, False)])])
+@pytest.mark.parametrize("dtype", leading([torch.float64, torch.float32]))
+@pytest.mark.parametrize(("layers", "bidirectional"), leading([(3, True), (1, False), (1, True), (3, False)]))
 def test_same_numbers_and_gradients(kind: str, dtype: torch.dtype, bidirectional: bool, layers: int) -> None:
     for bias, first, stated in ((True, True, True), (True, False, False), (False, False, True)):
         settings = {"num_layers": layers, "bidirectional": bidirectional, "bias": bias, "batch_first": first}
@@ -198,6 +198,7 @@ def module_cases(name: str, dtype: torch.dtype, error: bool) -> list[Any]:
     return make(info, device="cpu", dtype=dtype, requires_grad=not error, training=True, **more)
 
 
+@pytest.mark.slow  # torch's test suite takes long to import
 @every_module
 @every_dtype
 def test_torchs_own_module_cases(name: str, dtype: torch.dtype) -> None:
@@ -221,6 +222,7 @@ def test_torchs_own_module_cases(name: str, dtype: torch.dtype) -> None:
             same(leaves(want), leaves(ours(*given.args, **given.kwargs)), dtype)
 
 
+@pytest.mark.slow  # torch's test suite takes long to import
 @every_module
 @every_dtype
 def test_torchs_own_error_cases(name: str, dtype: torch.dtype) -> None:

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
+from tests.slow import leading
 from weft import masks, native
 from weft.nn.kernels import choice
 from weft.nn.kernels.attention.dot import attention, plain_attention
@@ -51,7 +52,7 @@ CASES = {
 
 @pytest.mark.parametrize(("steps", "places", "mask", "causal"), CASES.values(), ids=CASES)
 @pytest.mark.parametrize("size", [16, 32, WIDEST])
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", leading([2, 1]))
 def test_results_and_gradients_are_those_of_float64(
     steps: int, places: int, mask: Tensor | None, causal: bool, size: int, threads: int
 ) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from tests.nn.ways import COMPILED
 from tests.search.models import EOS, LONGEST, SOS, SOURCES, WORDS, found, generator, same, sources
 from tests.search.test_whole import counted  # noqa: F401
+from tests.slow import leading
 from weft import native
 from weft.errors import ConfigError
 from weft.models import Generator
@@ -51,7 +52,7 @@ class Few(Generator):
         return logp.double().masked_fill(out, -torch.inf).log_softmax(1).to(logp.dtype), state
 
 
-@pytest.mark.parametrize("way", [*COMPILED, "torch"])
+@pytest.mark.parametrize("way", [*leading(COMPILED), "torch"])
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_shortlist_of_every_token_changes_nothing(kind: str, search: str, way: Any) -> None:
@@ -64,7 +65,7 @@ def test_a_shortlist_of_every_token_changes_nothing(kind: str, search: str, way:
     same(mine, true, 0.0)
 
 
-@pytest.mark.parametrize("way", [*COMPILED, "torch"])
+@pytest.mark.parametrize("way", [*leading(COMPILED), "torch"])
 @pytest.mark.parametrize("search", ["greedy", "beam"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_kept_tokens_are_written_as_if_the_others_were_impossible(

@@ -11,6 +11,7 @@ from torch import Tensor
 from tests.nn.decoders import FORMS
 from tests.nn.ways import COMPILED
 from tests.search.models import EOS, LONGEST, RECURRENT, SOS, SOURCES, WORDS, found, generator, same, sources
+from tests.slow import leading
 from weft import native
 from weft.errors import ConfigError
 from weft.models import Generator
@@ -28,7 +29,7 @@ from weft.tasks.seq2seq.searching import rounded
 pytestmark = pytest.mark.skipif(
     native.loaded("searching").library is None, reason=native.loaded("searching").reason
 )
-compiled_ways = pytest.mark.parametrize("way", COMPILED)
+compiled_ways = pytest.mark.parametrize("way", leading(COMPILED))
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "one": {"width": 1},

@@ -5,11 +5,12 @@ from collections import Counter
 
 import pytest
 
+from tests.slow import leading
 from weft.text import learn
 from weft.text.vocabulary import Vocabulary
 
 
-@pytest.mark.parametrize("kind", ["word", "character", "bpe", "unigram"])
+@pytest.mark.parametrize("kind", leading(["bpe", "word", "character", "unigram"]))
 def test_a_word_of_a_million_letters_is_learnt_and_read(kind: str) -> None:
     begun = time.process_time()
     lines = ["the cat sat on a mat", "a cat", "the mat", "ab" * 500_000] * 2

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.slow import leading
 from weft.errors import ConfigError
 from weft.text.normalise import FORMS, normalise
 
@@ -35,7 +36,7 @@ def test_twice_is_once(text: str, form: str, lowercase: bool) -> None:
     assert normalise(once, form=form, lowercase=lowercase) == once
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", leading(FORMS))
 def test_twice_is_once_for_every_symbol_of_unicode(form: str) -> None:
     marks = [
         chr(code)

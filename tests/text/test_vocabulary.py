@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.slow import leading
 from weft.errors import ConfigError, DataError
 from weft.text.normalise import FORMS, normalise
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
@@ -149,7 +150,7 @@ def test_unigram_needs_fewer_pieces_than_characters_and_no_more_than_bpe_by_much
     assert counts["unigram"] <= 1.1 * counts["bpe"] < sum(map(len, lines)) / 2
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", leading(KINDS, 2))
 def test_training_again_in_another_process_and_order_gives_the_same_file(kind: str, tmp_path) -> None:
     code = (
         "import sys; from weft.text.vocabulary import Vocabulary\n"
