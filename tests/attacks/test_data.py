@@ -4,7 +4,7 @@ Read next: bombs.py, the files; jail.py, the process; test_runs.py.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,14 +16,6 @@ from tests.attacks.jail import Jail, listing, refused
 from tests.commands import corpus, labelled
 from tests.commands.prose import make as make_prose
 from tests.slow import leading
-
-
-@pytest.fixture(scope="module")
-def jail() -> Iterator[Jail]:
-    made = Jail()
-    yield made
-    made.close()
-
 
 TEXTS = {
     "a line of 50 MB": ("gz", b"word ", 50_000_000, r"a line longer than 16 MiB"),

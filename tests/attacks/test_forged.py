@@ -7,7 +7,6 @@ the slow test. Read next: forged.py; test_runs.py, for links and huge files.
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,13 +39,6 @@ LINES = {
     "memory": "0.1 1 0.2 0",
 }
 """What `weft predict` is given, where a task reads lines."""
-
-
-@pytest.fixture(scope="module")
-def jail() -> Iterator[Jail]:
-    made = Jail()
-    yield made
-    made.close()
 
 
 def trained(folder: Path, task: str) -> tuple[Path, list[object]]:
@@ -158,7 +150,7 @@ def test_a_run_of_another_version_opens(translator: tuple[Path, list[object]], t
     content = json.loads(state.read_text()) | {"newer": [[{"deep": 1}]]}
     content["position"] |= {"newer": 1}
     content["about"] |= {"newer": {"a": [1]}}
-    del content["position"]["cpu"], content["about"]["kernels"]
+    del content["position"]["cpu"], content["about"]["machine"]
     state.write_text(json.dumps(content))
     forged.seal(state)
     again = [str(run) if str(one).endswith("forged") else one for one in translator[1]]

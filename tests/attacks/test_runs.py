@@ -6,7 +6,7 @@ Read next: test_data.py; ../train/test_headers.py, weights; ../commands/test_dam
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,13 +23,6 @@ from weft.text.imported import KEY
 
 DEEP = "[" * 200_000
 COMMANDS = ["predict", "evaluate", "show", "inspect", "train"]
-
-
-@pytest.fixture(scope="module")
-def jail() -> Iterator[Jail]:
-    made = Jail()
-    yield made
-    made.close()
 
 
 def trained(folder: Path, make: Callable[[Path], Path]) -> Path:
