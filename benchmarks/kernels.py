@@ -21,16 +21,15 @@ from torch import Tensor
 
 from weft import native
 from weft.nn.kernels import rules
-from weft.nn.kernels.cells import compiled, steps
+from weft.nn.kernels.cells import compiled, operations, steps
 from weft.nn.kernels.cells.form import Given, Operation, Result
-from weft.nn.kernels.cells.operations import coupled, elman, gru, lstm
 from weft.nn.kernels.linear import WAYS as PRODUCTS
 
 OPERATIONS: dict[str, Operation] = {
-    "lstm": lstm.operation,
-    "coupled": coupled.operation,
-    "gru": gru.operation,
-    "elman": elman.OPERATIONS["tanh"],
+    "lstm": operations.lstm_operation,
+    "coupled": operations.coupled_operation,
+    "gru": operations.gru_operation,
+    "elman": operations.ELMAN_OPERATIONS["tanh"],
 }
 MODES = ("training", "use", "training bfloat16", "use bfloat16")
 ROUNDS, ENOUGH_SECONDS = 9, 0.3

@@ -5,7 +5,7 @@
 
 Times are CPU seconds of one thread, medians; a ratio is a cell's time by attention's: below 1 is faster.
 Attention is causal, without weights to show, by torch's fused operation. Read next:
-weft/nn/kernels/chunks.py.
+weft/nn/kernels/matrix.py.
 """
 
 import argparse

@@ -16,7 +16,7 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.nodes import nested_parse_with_titles
 
-UNREADABLE = ("weft.nn.kernels.cells.triton", "weft.nn.kernels.light.triton")
+UNREADABLE = ("weft.nn.kernels.triton",)
 """They import Triton, which only Linux with a GPU has."""
 
 

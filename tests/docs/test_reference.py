@@ -19,7 +19,7 @@ INTERNAL = {
     "weft.serve.page",
     "weft.inspect.page",
     "weft.export.page",
-    "weft.nn.kernels.cells.triton",
+    "weft.nn.kernels.triton",
 }
 
 

@@ -6,8 +6,8 @@ from torch import Tensor
 
 from tests.laws.members import close, normal
 from weft import masks
-from weft.nn.kernels.attention import dot as kernel
-from weft.nn.kernels.attention.dot import attention, plain_attention, prefers_plain
+from weft.nn.kernels import attention as kernel
+from weft.nn.kernels.attention import attention, plain_attention, prefers_plain
 
 B, H, T, S, K = 5, 2, 3, 7, 11
 

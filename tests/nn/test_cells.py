@@ -30,8 +30,9 @@ from weft.nn.cells.sru import SRU
 from weft.nn.cells.ssru import SSRU
 from weft.nn.cells.variational import Variational
 from weft.nn.cells.zoneout import Zoneout
-from weft.nn.kernels import choice, scan
-from weft.nn.kernels.chunks import Corrected
+from weft.nn.kernels import choice
+from weft.nn.kernels import light as scan
+from weft.nn.kernels.matrix import Corrected
 from weft.nn.recurrent import Stack
 from weft.probe import probe
 

@@ -12,18 +12,14 @@ from tests.nn.ways import COMPILED, needs_native
 from weft import masks, native
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.nn.kernels.cells import layer, rows
-from weft.nn.kernels.cells.operations.coupled import coupled
-from weft.nn.kernels.cells.operations.elman import CELLS, elman
-from weft.nn.kernels.cells.operations.gru import gru
-from weft.nn.kernels.cells.operations.lstm import lstm
-from weft.nn.kernels.cells.operations.peephole import peephole
-from weft.nn.kernels.light.recurrence import recurrence
+from weft.nn.kernels.cells import layer
+from weft.nn.kernels.cells.form import sort
+from weft.nn.kernels.cells.operations import ELMAN_CELLS, coupled, elman, gru, lstm, peephole
+from weft.nn.kernels.light import recurrence, sequence
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.scan import sequence
 
 T = 7
-OTHERS = [name for name in CELLS.values() if name.startswith("elman_")]
+OTHERS = [name for name in ELMAN_CELLS.values() if name.startswith("elman_")]
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "gru_before": 3, "elman": 1, "relu": 1}
 GATES |= dict.fromkeys(OTHERS, 1)
 WITH_C = ("lstm", "peephole", "coupled")
@@ -33,8 +29,8 @@ Call = Callable[..., Any]
 
 
 def call(cell: str, given: list[Tensor], mask: Tensor | None, backend: Any) -> tuple[Tensor, ...]:
-    if cell in CELLS.values():
-        activation = next(name for name, ours in CELLS.items() if ours == cell)
+    if cell in ELMAN_CELLS.values():
+        activation = next(name for name, ours in ELMAN_CELLS.items() if ours == cell)
         return elman(*given, activation, mask, backend=backend)
     if cell == "gru_before":
         return gru(*given, None, mask, backend=backend)
@@ -165,7 +161,7 @@ def test_bfloat16_autocast_is_near_float32(cell: str, backend: str) -> None:
 
 
 def test_an_lstm_in_bfloat16_where_torch_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.nn.kernels.cells.operations.lstm.lacks_bfloat16", lambda: True)
+    monkeypatch.setattr("weft.nn.kernels.cells.operations.lacks_bfloat16", lambda: True)
     given = inputs("lstm", (5, T, 16, 32), torch.float32)
     given[0] = given[0].bfloat16()  # as a layer below writes it under autocast
     want = call("lstm", [each.float() for each in given], mask_of([7, 4, 1, 6, 2]), "steps")
@@ -228,7 +224,7 @@ def test_without_compiled_code_torch_serves(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_rows_are_sorted_and_dealt_to_the_threads() -> None:
     mask = masks.from_lengths(torch.tensor([2, 5, 0, 3, 5, 1, 4]), 5)
-    plan = rows.sort(torch.zeros(7, 5, 1), mask, 2)
+    plan = sort(torch.zeros(7, 5, 1), mask, 2)
     assert plan.bounds.tolist() == [0, 4, 7]
     assert plan.lengths.tolist() == [5, 4, 2, 0, 5, 3, 1]
     assert plan.active.tolist() == [[3, 3, 2, 2, 1], [3, 2, 2, 1, 1]]

@@ -14,8 +14,8 @@ from weft.nn.cells.delta import Delta
 from weft.nn.cells.hgrn2 import HGRN2
 from weft.nn.cells.retention import Retention
 from weft.nn.kernels import choice
-from weft.nn.kernels.chunks import CHUNK, Corrected, Decayed, Replaced
 from weft.nn.kernels.depthwise import depthwise
+from weft.nn.kernels.matrix import CHUNK, Corrected, Decayed, Replaced
 
 ROWS, HEADS, KEYS, VALUES = 2, 3, 5, 7
 Recurrence = Decayed | Replaced | Corrected

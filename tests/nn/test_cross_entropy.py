@@ -11,8 +11,8 @@ from tests.slow import leading
 from weft import native
 from weft.errors import ShapeError
 from weft.nn.kernels import choice
-from weft.nn.kernels.output import cross_entropy as kernel
-from weft.nn.kernels.output.cross_entropy import cross_entropy, plain_cross_entropy
+from weft.nn.kernels import cross_entropy as kernel
+from weft.nn.kernels.cross_entropy import cross_entropy, plain_cross_entropy
 
 N, D, V = 13, 5, 7
 

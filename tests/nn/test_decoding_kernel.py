@@ -15,8 +15,7 @@ from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.kernels import choice
-from weft.nn.kernels.attention import decoding
+from weft.nn.kernels import choice, decoding
 from weft.probe import editing, probe
 from weft.tasks.seq2seq.searching import rounded
 

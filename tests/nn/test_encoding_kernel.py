@@ -12,8 +12,7 @@ from tests.nn.decoders import FORMS
 from tests.nn.ways import COMPILED
 from weft import native
 from weft.nn.encoders.transformer import TransformerEncoder
-from weft.nn.kernels import choice
-from weft.nn.kernels.attention import decoding
+from weft.nn.kernels import choice, decoding
 from weft.probe import probe
 
 pytestmark = pytest.mark.skipif(

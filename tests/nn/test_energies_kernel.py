@@ -7,7 +7,7 @@ from torch import Tensor
 from tests.laws.members import close, normal
 from weft import native
 from weft.nn.kernels import choice
-from weft.nn.kernels.attention.energies import additive, by_torch
+from weft.nn.kernels.additive import additive, by_torch
 
 pytestmark = pytest.mark.skipif(
     native.loaded("energies").library is None, reason=native.loaded("energies").reason

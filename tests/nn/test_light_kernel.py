@@ -14,7 +14,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.mingru import MinGRU
 from weft.nn.cells.sru import SRU
 from weft.nn.kernels import choice
-from weft.nn.kernels.light.light import KINDS, light
+from weft.nn.kernels.light import KINDS, light
 
 GATES = {"mingru": 2, "minlstm": 3, "ssru": 2, "sru": 3, "sru peeping": 3}
 WAYS = {

@@ -7,7 +7,7 @@ from torch import Tensor
 from tests.laws.members import close, normal
 from weft import native
 from weft.nn.kernels import choice
-from weft.nn.kernels.attention.looking import look
+from weft.nn.kernels.additive import look
 from weft.nn.kernels.repeated import repeating
 
 pytestmark = pytest.mark.skipif(

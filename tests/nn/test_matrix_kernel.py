@@ -9,8 +9,7 @@ from tests.laws.members import close, normal
 from weft import native
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.nn.kernels.chunks import Corrected, Decayed, Replaced
-from weft.nn.kernels.light.matrix import Scan, Terms, by_steps, compiled
+from weft.nn.kernels.matrix import Corrected, Decayed, Replaced, Scan, Terms, by_steps, compiled
 
 pytestmark = pytest.mark.skipif(
     native.loaded("matrix").library is None, reason=native.loaded("matrix").reason

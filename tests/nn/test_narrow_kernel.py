@@ -11,8 +11,7 @@ from tests.nn.decoders import FORMS, WIDE_HEAD, calls_of, decoder, searched
 from tests.nn.ways import as_bytes
 from weft import native
 from weft.nn.heads.categorical import Categorical
-from weft.nn.kernels.attention.decoding import MOST_REGISTERS
-from weft.nn.kernels.panels import use_int8
+from weft.nn.kernels.decoding import MOST_REGISTERS, use_int8
 
 needs_narrow = pytest.mark.skipif(
     not native.narrow(), reason="compiled code multiplies no bfloat16 here: it needs AVX512_BF16 and VNNI"

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.laws.members import normal
-from weft.nn.kernels.cells.operations.recurrent import recurrent
+from weft.nn.kernels.cells.operations import recurrent
 
 
 class OnGpu(Tensor):

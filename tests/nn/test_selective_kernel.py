@@ -8,7 +8,7 @@ from tests.laws.members import close, normal
 from weft import native
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.nn.kernels.light.selective import by_steps, selective
+from weft.nn.kernels.selective import by_steps, selective
 
 compiled = pytest.mark.skipif(
     native.loaded("selective").library is None, reason=native.loaded("selective").reason

@@ -8,8 +8,7 @@ from tests.laws.members import close, normal
 from tests.slow import leading
 from weft import masks, native
 from weft.nn.kernels import choice
-from weft.nn.kernels.attention.dot import attention, plain_attention
-from weft.nn.kernels.attention.short import LONGEST, WIDEST, why_not_short
+from weft.nn.kernels.attention import LONGEST, WIDEST, attention, plain_attention, why_not_short
 
 pytestmark = pytest.mark.skipif(
     native.loaded("attention").library is None, reason=native.loaded("attention").reason

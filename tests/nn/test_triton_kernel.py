@@ -15,8 +15,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
 from weft.nn.cells.peephole import Peephole
-from weft.nn.kernels import choice
-from weft.nn.kernels.cells import triton
+from weft.nn.kernels import choice, triton
 
 pytest.importorskip(
     "triton", reason="triton is not installed, no kernel of it is tested: pip install -e .[triton-tests]"

@@ -22,7 +22,7 @@ from weft.nn.cells.retention import Retention
 from weft.nn.cells.rwkv7 import RWKV7
 from weft.nn.cells.rwkv7_layers import RWKV7Layers
 from weft.nn.cells.ssd import SSD
-from weft.nn.kernels.chunks import CHUNK
+from weft.nn.kernels.matrix import CHUNK
 from weft.tree import State
 
 LENGTHS = (2 * CHUNK + 3, 1, CHUNK, 17)

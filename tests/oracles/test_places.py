@@ -13,7 +13,7 @@ from weft.nn.attention import Attention, MultiHead, weights_of
 from weft.nn.distances import Alibi, Relative, Rotary, turned
 from weft.nn.encoders.encoder import Memory
 from weft.nn.encoders.self_attention import SelfAttentionEncoder
-from weft.nn.kernels.attention.dot import attention, plain_attention
+from weft.nn.kernels.attention import attention, plain_attention
 from weft.nn.non_local import NonLocal
 from weft.nn.positions import Concatenated, Sinusoidal, distance_of
 from weft.nn.scores import Dot

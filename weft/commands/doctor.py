@@ -58,8 +58,7 @@ def command() -> None:
 def _kernels(device: "torch.device") -> list[str]:
     """The compiled code that runs here, and the kernels that are forced."""
     from weft import native
-    from weft.nn.kernels import choice
-    from weft.nn.kernels.cells import triton
+    from weft.nn.kernels import choice, triton
 
     compiled = native.loaded()
     there = f"yes, {compiled.reason}" if compiled.library else f"no, so they run slower: {compiled.reason}"
@@ -78,7 +77,7 @@ def _kernels(device: "torch.device") -> list[str]:
 def _measure(device: "torch.device") -> list[str]:
     import torch as t
 
-    from weft.nn.kernels.cells.operations.lstm import lacks_bfloat16
+    from weft.nn.kernels.cells.operations import lacks_bfloat16
 
     x, w = t.randn(1024, 512, device=device), t.randn(2048, 512, device=device)
     flops = 2 * 1024 * 512 * 2048

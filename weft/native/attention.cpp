@@ -18,7 +18,7 @@ struct Attend {
 
 namespace {
 
-constexpr Int LONGEST = 128, WIDEST = 64;  // the same in kernels/attention/short.py
+constexpr Int LONGEST = 128, WIDEST = 64;  // the same in kernels/attention.py
 
 // out [m, n] = a b of depth K, n whole registers; DOWN: a is given by columns, a [K, m].
 template <bool DOWN, int MR, int NV>

@@ -1,4 +1,4 @@
-// The recurrences of C13 with a matrix per head, all steps on the CPU, float32 (nn/kernels/light/matrix.py).
+// The recurrences of C13 with a matrix per head, all steps on the CPU, float32 (nn/kernels/matrix.py).
 //
 //   S_t = diag(a_t) S_{t-1} + w_t (e_t^T S_{t-1}) + k_t v_t^T,  o_t = S_t^T q_t;  w_t = k_t without w, no e: no such term
 //

@@ -12,39 +12,49 @@ Every operation is a function of tensors with a plain twin in torch that is alwa
 Read next: kernels/rules.py; kernels/linear.py, an operation.
 """
 
-from weft.nn.kernels import equations
-from weft.nn.kernels.attention import decoding
-from weft.nn.kernels.attention.dot import attention, attention_weights
-from weft.nn.kernels.attention.energies import additive
-from weft.nn.kernels.attention.looking import look
+from weft.nn.kernels import decoding, equations
+from weft.nn.kernels.additive import additive, look
+from weft.nn.kernels.attention import attention, attention_weights
 from weft.nn.kernels.cells import on_gpu
 from weft.nn.kernels.cells.compiled import PLAIN_ROWS, one_step
 from weft.nn.kernels.cells.form import Gates, Norms, Recurrence
-from weft.nn.kernels.cells.held import hold_last, shown_last
 from weft.nn.kernels.cells.layer import skips_padding
-from weft.nn.kernels.cells.operations.coupled import coupled
-from weft.nn.kernels.cells.operations.elman import elman
-from weft.nn.kernels.cells.operations.gru import gru
-from weft.nn.kernels.cells.operations.lstm import HOLD, lstm, torch_lstm
-from weft.nn.kernels.cells.operations.peephole import peephole
+from weft.nn.kernels.cells.operations import (
+    HOLD,
+    coupled,
+    elman,
+    gru,
+    hold_last,
+    lstm,
+    peephole,
+    shown_last,
+    torch_lstm,
+)
 from weft.nn.kernels.choice import forced, traced
-from weft.nn.kernels.chunks import Corrected, Decayed, Replaced
+from weft.nn.kernels.cross_entropy import cross_entropy
+from weft.nn.kernels.decoding import log_probabilities, multiply_as, use_int8
 from weft.nn.kernels.depthwise import depthwise
 from weft.nn.kernels.dropout import Dropout, dropout
 from weft.nn.kernels.exported import stepped
-from weft.nn.kernels.light.light import light
-from weft.nn.kernels.light.selective import selective, selective_step
+from weft.nn.kernels.light import light, recur
 from weft.nn.kernels.linear import Linear, linear
+from weft.nn.kernels.matrix import Corrected, Decayed, Replaced
 from weft.nn.kernels.neighbours import Places, word2vec
-from weft.nn.kernels.output.cross_entropy import cross_entropy
-from weft.nn.kernels.output.vocabulary import log_probabilities
-from weft.nn.kernels.panels import multiply_as, use_int8
 from weft.nn.kernels.repeated import opened, repeating
-from weft.nn.kernels.scan import recur
-from weft.nn.kernels.writing.ends import Ends, Output, Vectors
-from weft.nn.kernels.writing.model import WholeSteps
-from weft.nn.kernels.writing.recurrent import Comparison, Looking, Network, recurrent
-from weft.nn.kernels.writing.transformer import Layers, Past, transformer
+from weft.nn.kernels.searching import (
+    Comparison,
+    Ends,
+    Layers,
+    Looking,
+    Network,
+    Output,
+    Past,
+    Vectors,
+    WholeSteps,
+    recurrent,
+    transformer,
+)
+from weft.nn.kernels.selective import selective, selective_step
 
 __all__ = [
     "HOLD",

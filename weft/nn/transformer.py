@@ -224,7 +224,7 @@ class Block(Residual):
         return self._network(x, begin)
 
     def parts(self) -> dict[str, nn.Module]:
-        """Norms and linear layers by the names used in kernels/attention/decoding.py."""
+        """Norms and linear layers by the names used in kernels/decoding.py."""
         own: dict[str, Any] = self._modules  # attributes took a tenth of a search of one short text
         found = {name: own[name] for name in ("attention_norm", "network_norm")}
         found |= {name: own["attention"]._modules[name] for name in ("query", "key_value", "out")}

@@ -1,6 +1,6 @@
 """The contract of a cell whose state is one matrix per head; a new one writes `read` and `write`.
 
-Read next: retention.py, the simplest one; ../kernels/chunks.py, the recurrence itself.
+Read next: retention.py, the simplest one; ../kernels/matrix.py, the recurrence itself.
 """
 
 from abc import abstractmethod

@@ -1,6 +1,6 @@
 """RWKV-7's time mixing, a delta rule whose decay and rate are vectors.
 
-Read next: rwkv7_layers.py, whole layers of RWKV-7; ../kernels/chunks.py, the recurrence.
+Read next: rwkv7_layers.py, whole layers of RWKV-7; ../kernels/matrix.py, the recurrence.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The simple recurrent unit, with a forget gate and a highway connection. Read next: ../kernels/scan.py."""
+"""The simple recurrent unit, with a forget gate and a highway connection. Read next: ../kernels/light.py."""
 
 import torch
 from torch import Tensor, nn

@@ -103,7 +103,7 @@ class HybridBlock(Residual):
         return self._add(x, y, self.network_norm), state
 
     def parts(self) -> dict[str, nn.Module]:
-        """Norms and products by the names used in kernels/attention/decoding.py."""
+        """Norms and products by the names used in kernels/decoding.py."""
         found = {
             "attention_norm": self.cell_norm,
             "network_norm": self.network_norm,

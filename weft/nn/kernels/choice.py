@@ -8,7 +8,7 @@ process, because batches are trained in threads:
     with use(cells="torch", linear="torch"): ...
     WEFT_CELLS=native WEFT_LINEAR=onednn weft train ...
 
-Read next: rules.py; output/cross_entropy.py, an operation with two ways.
+Read next: rules.py; cross_entropy.py, an operation with two ways.
 """
 
 import os

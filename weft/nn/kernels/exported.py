@@ -1,6 +1,6 @@
 """Recurrences while torch exports a graph: an operator of ONNX if there is one, else a scan over the steps.
 
-A loop in Python would fix the number of steps of the graph. Read next: cells/layer.py and scan.py, which
+A loop in Python would fix the number of steps of the graph. Read next: cells/layer.py and light.py, which
 come here; ../../export/operators.py, which writes the operator.
 """
 

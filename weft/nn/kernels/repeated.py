@@ -7,7 +7,7 @@
 Autograd multiplies dy^T x for W at every step and adds the result, one pass over W a step. Here the backward
 pass of a step leaves its factors, and a node before the loop, which runs after all steps, multiplies them
 together. What the steps compute from a tensor alone, such as packed weights, is shared too. The plain twin is
-autograd. Read next: linear.py; attention/looking.py; ../decoders/recurrent.py, which opens the block.
+autograd. Read next: linear.py; additive.py; ../decoders/recurrent.py, which opens the block.
 """
 
 from abc import ABC, abstractmethod

@@ -1,7 +1,13 @@
-"""Recurrent layers in compiled code on the CPU. Read next: panels.py, ../../native/cells.cpp.
+"""Recurrent layers in compiled code on the CPU. Read next: ../../../native/cells.cpp.
 
 Internally the time axis is first, [T, B, ..]. Rows are sorted by length and dealt to the threads, so that
-padding is skipped and no thread waits for another. The plain twin is the loop over a cell's `step`.
+padding is skipped and no thread waits for another. The plain twin is the loop over a cell's `step`. Weights
+are packed as the kind of products reads them:
+
+float32   panels of a few registers of units, all inputs in turn
+narrow    the same in bfloat16, two inputs in a word
+tiles     split into three parts for the processor's tiles (AMX)
+plain     not packed, for few rows and steps
 """
 
 from collections.abc import Callable, Sequence
@@ -16,12 +22,83 @@ from torch import Tensor
 from weft import native
 from weft.native import CELLS, GATES, pointer
 from weft.nn.kernels import tiles
-from weft.nn.kernels.cells import panels
 from weft.nn.kernels.cells import steps as steps_
-from weft.nn.kernels.cells.form import Result
-from weft.nn.kernels.cells.rows import Sorted, sort
+from weft.nn.kernels.cells.form import Result, Sorted, sort
 from weft.nn.kernels.linear import linear, weight_gradient, weight_sums
 from weft.nn.kernels.repeated import Products, Shared, shared
+
+PLAIN_TILE = 4  # rows, FEW in cells.cpp
+
+
+def _panel_forward(cell: str, kind: str, weight: Tensor, size: int) -> Tensor:
+    """W_x or W_h [G H, K] for the _panel_forward pass."""
+    match kind:
+        case "plain":
+            return weight
+        case "tiles":
+            return tiles.panel(GATES[cell], size, weight)
+    library, inputs = native.loaded().library, weight.shape[1]
+    panel = weight.new_empty(_units(size) * GATES[cell] * inputs)
+    library.weft_pack_forward(CELLS[cell], size, inputs, pointer(weight), pointer(panel))
+    return _words(panel, GATES[cell], size, inputs) if kind == "narrow" else panel
+
+
+def _panel_backward(kind: str, weight: Tensor, size: int) -> Tensor:
+    """W_h [G H, H] for the _panel_backward pass."""
+    match kind:
+        case "plain":
+            return weight
+        case "tiles":
+            return tiles.panel(1, size, weight, back=True)
+    panel = weight.new_empty(_units(size) * len(weight))
+    native.loaded().library.weft_pack_backward(size, len(weight), pointer(weight), pointer(panel))
+    return _words(panel, 1, size, len(weight)) if kind == "narrow" else panel
+
+
+def _room_forward(kind: str, plan: Sorted, wide: int, size: int) -> Tensor | None:
+    """A buffer for each slab [slabs, ..] of 16-bit elements, or None."""
+    match kind:
+        case "plain":
+            return torch.empty(len(plan.active), 2 * PLAIN_TILE * wide * 2, dtype=torch.int16)
+        case "tiles":
+            return tiles.room(_most(plan), size, len(plan.active))
+        case "narrow":
+            return _words_room(plan, size)
+    return None
+
+
+def _room_backward(kind: str, plan: Sorted, wide: int) -> Tensor | None:
+    """Memory that the _panel_backward pass of this kind needs, if any."""
+    match kind:
+        case "tiles":
+            return tiles.room(_most(plan), wide, len(plan.active))
+        case "narrow":
+            return _words_room(plan, wide)
+    return None
+
+
+def _words_room(plan: Sorted, deep: int) -> Tensor:
+    """For the rows of a slab in words of two numbers."""
+    words = native.loaded().library.weft_row_words(deep)
+    return torch.empty(len(plan.active), 2 * _most(plan) * words, dtype=torch.int16)
+
+
+def _words(panel: Tensor, gates: int, size: int, inputs: int) -> Tensor:
+    words = torch.empty(len(panel) // inputs * -(-inputs // 2), dtype=torch.int32)
+    native.loaded().library.weft_pack_words(gates, size, inputs, pointer(panel), pointer(words))
+    return words
+
+
+def _units(size: int) -> int:
+    """Units in whole registers."""
+    width = native.loaded().width
+    return -(-size // width) * width
+
+
+def _most(plan: Sorted) -> int:
+    """Number of rows of the largest slab."""
+    return int(plan.bounds.diff().max())
+
 
 ROWS = 4  # a slab of fewer rows is not worth a thread
 APART = 1 << 19  # from this many elements of W_x on, batches of few rows multiply all steps of x beforehand
@@ -169,7 +246,7 @@ def _one_step_form(cell: str, rows: int, size: int, inputs: int) -> tuple[native
     """The arguments that all calls of these sizes share; copied, and so only read."""
     bounds, active = torch.tensor([0, rows]), torch.tensor([[rows]])
     job = native.Forward(CELLS[cell], 1, rows, size, inputs, 1, 0, 0, inputs)
-    job.halves = 2 * panels.PLAIN_TILE * GATES[cell] * size * 2
+    job.halves = 2 * PLAIN_TILE * GATES[cell] * size * 2
     return job, bounds, active
 
 
@@ -209,10 +286,10 @@ def _forward(
     packing = "plain" if plain else kind
     read, (row, step) = (None, (0, 0)) if apart else _readable(x, kind)
     held_x, held_h = (None, None) if held is None or plain else held
-    key, pack = f"forward {cell} {packing}", partial(panels.forward, cell, packing, size=size)
+    key, pack = f"forward {cell} {packing}", partial(_panel_forward, cell, packing, size=size)
     panel_x = None if apart else _made(held_x, key, lambda: pack(weight_x))
     panel_h = _made(held_h, key, lambda: pack(weight_h))
-    room = panels.room_forward(packing, plan, wide, size)
+    room = _room_forward(packing, plan, wide, size)
     job = native.Forward(
         CELLS[cell], steps, rows, size, inputs, plan.active.shape[0], training, row, step,
         pointer(plan.bounds), pointer(plan.active), pointer(read), pointer(panel_x),
@@ -284,9 +361,9 @@ def _backward(
     unused = dh is None and steps == 1  # the weights of the recurrence
     plain = unused or (kind == "float32" and rows <= PLAIN_ROWS and steps <= PLAIN_STEPS)
     packing = "plain" if plain else kind
-    pack = partial(panels.backward, packing, weight_h, size)
+    pack = partial(_panel_backward, packing, weight_h, size)
     panel = pack() if ctx.sums is None or plain else ctx.sums[1].made(f"backward {packing}", pack)
-    room = panels.room_backward(packing, plan, wide)
+    room = _room_backward(packing, plan, wide)
     job = native.Backward(
         CELLS[cell], steps, rows, size, len(plan.active), pointer(plan.bounds),
         pointer(plan.active), pointer(panel), pointer(gates), pointer(inner), pointer(hs), pointer(cs),

@@ -1,12 +1,11 @@
 """Whether Triton computes a recurrent layer, and how cells call it; Triton is imported only when it runs.
 
-Read next: triton/layer.py.
+Read next: ../triton/layer.py.
 """
 
 from torch import Tensor
 
-from weft.nn.kernels import choice
-from weft.nn.kernels.cells import triton
+from weft.nn.kernels import choice, triton
 from weft.nn.kernels.cells.form import FORMS, Norms, Recurrence
 from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.linear import linear
@@ -66,7 +65,7 @@ def layer(
     norms: Norms | None = None,
     mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Import Triton's kernels and call `run` of triton/layer.py."""
-    from weft.nn.kernels.cells.triton.layer import run as kernel
+    """Import Triton's kernels and call `run` of ../triton/layer.py."""
+    from weft.nn.kernels.triton.layer import run as kernel
 
     return kernel(form, z, h, c, weight_h, extra, norms, mask)

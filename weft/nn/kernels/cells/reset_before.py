@@ -4,7 +4,7 @@ One product computes the inputs of all steps. Each step then costs two recurrent
 operations. The backward pass computes in advance what it can for all steps at once, and each weight's
 gradient is one product at the end: training 32 rows of 10 steps took 2.4 ms instead of 2.8 with 64 units, 9.4
 instead of 12.1 with 256 (Xeon with AMX, one thread). torch has no operation for this cell, and compiled code
-neither. The plain twin is the loop over a cell's `step`. Read next: rows.py.
+neither. The plain twin is the loop over a cell's `step`. Read next: form.py.
 """
 
 from typing import Any
@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from weft.nn.kernels.cells import steps
-from weft.nn.kernels.cells.products import Products
-from weft.nn.kernels.cells.rows import Sorted, sort
+from weft.nn.kernels.cells.form import Products, Sorted, sort
 
 sigmoid_slope = torch.ops.aten.sigmoid_backward.grad_input  # (grad, y, grad_input=out): grad y (1 - y)
 tanh_slope = torch.ops.aten.tanh_backward.grad_input  # grad (1 - y^2)

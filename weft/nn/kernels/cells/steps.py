@@ -8,8 +8,7 @@ from torch import Tensor
 
 from weft.nn.activations import activate, modrelu
 from weft.nn.kernels import equations
-from weft.nn.kernels.cells.form import FORMS, Norms, Recurrence
-from weft.nn.kernels.cells.rows import Sorted
+from weft.nn.kernels.cells.form import FORMS, Norms, Recurrence, Sorted
 from weft.nn.kernels.exported import Tensors, repeated
 from weft.nn.kernels.linear import linear
 from weft.shapes import exporting

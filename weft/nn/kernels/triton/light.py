@@ -1,7 +1,7 @@
 """Recurrences without a matrix on a GPU: one program computes all steps of some units of a row.
 
 As in native/light.cpp, gates and state are computed in one pass, and the backward pass computes the gates
-again. The plain twin is plain.py's `by_torch`.
+again. The plain twin is ../light.py's `by_torch`.
 """
 
 from typing import Any
@@ -11,8 +11,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from weft.nn.kernels.cells.triton.steps import sigmoid
-from weft.nn.kernels.light.plain import gradients_as_graph
+from weft.nn.kernels.light import gradients_as_graph
+from weft.nn.kernels.triton.steps import sigmoid
 
 UNITS = 64  # per program; many programs hide memory latency better than wide ones
 

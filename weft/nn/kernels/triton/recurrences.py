@@ -12,9 +12,8 @@ import torch
 import triton
 from torch import Tensor
 
-from weft.nn.kernels.cells.form import Recurrence
-from weft.nn.kernels.cells.products import Products
-from weft.nn.kernels.cells.triton import gru, steps
+from weft.nn.kernels.cells.form import Products, Recurrence
+from weft.nn.kernels.triton import gru, steps
 
 Given = tuple[Tensor | None, ...]  # z, h, c, weight_h, extra, gain, gain_2
 WIDE = 1024  # with more units than this, a program has eight warps instead of four

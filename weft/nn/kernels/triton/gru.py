@@ -7,7 +7,7 @@ Read next: layer.py.
 import triton
 import triton.language as tl
 
-from weft.nn.kernels.cells.triton.steps import activated, energy, put, sigmoid, slope
+from weft.nn.kernels.triton.steps import activated, energy, put, sigmoid, slope
 
 
 @triton.jit(do_not_specialize=["t"])

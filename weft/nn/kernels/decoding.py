@@ -1,25 +1,163 @@
-"""One search step of a Transformer decoder in compiled code (native/decoding.cpp) on the CPU.
+"""One search step in compiled code on the CPU: packed weights, all layers of a Transformer, the output layer.
 
-In float32, or where the processor can with bfloat16 weights; then norms, sums and softmax stay in float32.
-
-Nothing is measured: it computes what the modules compute without about a hundred calls of small operations.
-Its plain twin is `Block.decode`, which runs wherever `suits` is False. `WEFT_FUSED=torch` turns it off.
+Weights are packed once for each module and again when they change: float32 weights are multiplied in float32,
+bfloat16 weights in bfloat16 where the processor can (norms, sums and softmax stay in float32), and those of
+modules given to `use_int8` as bytes. `step` computes all layers of a decoder for one new position, `whole`
+those of an encoder, without about a hundred calls of small operations; their plain twins are the modules,
+which run wherever `suits` is False. `log_probabilities` is log softmax(W h + b) over a vocabulary.
+`WEFT_FUSED=torch` turns all of it off. Read next: searching.py, many steps; ../../native/decoding.cpp.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import Array, addressof
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
 
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from weft import native
-from weft.native import ACTIVATIONS, KINDS, NORMS, PRODUCTS, DecoderLayer, pointer
-from weft.nn.kernels import tiles
+from weft.native import ACTIVATIONS, CELLS, KINDS, NORMS, PRODUCTS, DecoderLayer, pointer
+from weft.nn.kernels import choice, tiles
 from weft.nn.kernels.cells.form import Gates
-from weft.nn.kernels.choice import Way, fused, pick
-from weft.nn.kernels.panels import Packing, kept, multiplied, packing, why_not_in_search
+from weft.nn.kernels.choice import Way, fused, pick, why_not_native
+from weft.nn.kernels.linear import linear
 from weft.probe import changing, watching
+
+Kept = TypeVar("Kept")
+_kept: "WeakKeyDictionary[nn.Module, dict[Packing, tuple[object, object]]]" = WeakKeyDictionary()
+_int8: "WeakSet[nn.Module]" = WeakSet()
+MANY = 16  # from this many rows on, tiles are faster
+
+
+class Packing(NamedTuple):
+    """How weights are packed: a kind of KINDS, and whether for the tiles."""
+
+    kind: str
+    tiled: bool
+
+    def room(self, rows: int, inputs: int, slabs: int) -> Tensor | None:
+        """A buffer in which each slab splits or rounds its rows [rows, inputs]; None if none is needed."""
+        if self.tiled:
+            return tiles.room(rows, inputs, slabs)
+        if self.kind == "float32":
+            return None
+        library = native.loaded("decoding").library
+        return torch.empty(slabs, library.weft_narrow_rows(KINDS[self.kind], rows, inputs), dtype=torch.int16)
+
+    def panels(self, weight: Tensor) -> Tensor:
+        """Weights [O, K] as panels of up to four registers of outputs, zero-padded; for tiles, split."""
+        outputs, inputs = weight.shape
+        weight = weight.detach().float().contiguous()
+        if self.tiled:
+            return tiles.panel(1, outputs, weight)
+        if self.kind == "float32":
+            library = native.loaded()
+            packed = weight.new_empty(-(-outputs // library.width) * library.width * inputs)
+            pack = library.library.weft_pack_forward
+            pack(CELLS["elman"], outputs, inputs, pointer(weight), pointer(packed))
+            return packed
+        library, kind = native.loaded("decoding").library, KINDS[self.kind]
+        packed = torch.empty(library.weft_narrow_panel(kind, outputs, inputs), dtype=torch.int16)
+        library.weft_narrow_pack(kind, outputs, inputs, pointer(weight), pointer(packed))
+        return packed
+
+
+def multiplied(
+    function: str, how: Packing, x: Tensor, panels: Tensor, bias: Tensor | None, outputs: int
+) -> Tensor:
+    """A compiled product of x [.., D] by packed weights, in float32: [.., outputs].
+
+    Args:
+        function: "weft_multiply", or "weft_predict" for its logarithmic softmax.
+        how, panels: the weights, from `packing` for as many rows per thread, and as they were packed.
+        bias: [outputs], in float32.
+    """
+    x = x.float().contiguous()
+    rows, size = x.numel() // x.shape[-1], x.shape[-1]
+    y, slabs = torch.empty(*x.shape[:-1], outputs), native.slabs(rows)
+    cut = how.room(-(-rows // slabs), size, slabs)
+    job = native.Predict(
+        rows, size, outputs, slabs, pointer(panels), pointer(bias), pointer(x), pointer(y),
+        *tiles.given(cut), KINDS[how.kind],
+    )  # fmt: skip
+    native.call(function, job)
+    return y
+
+
+def packing(of: nn.Module, weight: Tensor, rows: int) -> Packing:
+    """How to pack the weights of a module that multiplies this many rows per thread."""
+    rounded = weight.dtype == torch.bfloat16
+    if of in _int8 and native.int8() and rounded == native.narrow():
+        return Packing("int8", tiled=False)
+    return Packing("bfloat16", tiled=False) if rounded else Packing("float32", tiled(rows))
+
+
+def use_int8(of: nn.Module) -> None:
+    """From now on, compiled code multiplies a module's weights as bytes where it can.
+
+    They are in bfloat16 where compiled code multiplies that too (`native.narrow`), elsewhere in float32.
+    """
+    _int8.add(of)
+
+
+def multiply_as(one: nn.Module, other: nn.Module) -> None:
+    """Let `use_int8` hold for the second module too if it was called for the first."""
+    if one in _int8:
+        _int8.add(other)
+
+
+def why_not_in_search(x: Tensor) -> str:
+    """Why compiled code cannot compute a search step over x of any shape, which gives no gradients."""
+    dtypes = [torch.float32, torch.bfloat16] if native.narrow() else [torch.float32]
+    if x.dtype not in dtypes:
+        return f"compiled code takes {' or '.join(map(str, dtypes))}, not {x.dtype}"
+    if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
+        return "compiled code of a search runs without gradients and without autocast"
+    return why_not_native(x, "decoding") or why_not_native(x, "cells")  # which packs the weights
+
+
+def tiled(rows: int) -> bool:
+    """Whether compiled code should multiply this many rows per thread on tiles (tiles.py)."""
+    way = choice.forced("fused")
+    return native.tiles() and (way == "tiles" or (way == "auto" and rows >= MANY))
+
+
+def kept(
+    of: nn.Module, parameters: Sequence[Tensor], pack: Callable[[Packing], Kept], packing: Packing
+) -> Kept:
+    """What `pack(packing)` returned for a module; called again if a parameter may have changed.
+
+    torch counts the in-place changes of a tensor, with two exceptions: changes by fused optimisers, whose
+    steps are counted here, and tensors created in inference mode, which are packed every time. Changes
+    through `.data` are not noticed.
+    """
+    try:
+        stamp = (_optimised(), *[(p.data_ptr(), p._version) for p in parameters])
+    except RuntimeError:  # a tensor of inference mode has no version
+        return pack(packing)
+    packings = _kept.setdefault(of, {})
+    found = packings.get(packing)
+    if found is None or found[0] != stamp:
+        found = packings[packing] = (stamp, pack(packing))
+    return found[1]  # type: ignore[return-value]
+
+
+_steps: list[int] = []
+
+
+def _optimised() -> int:
+    """Optimiser steps taken in this process since the first call of this function."""
+    if not _steps:
+        _steps.append(0)
+        register_optimizer_step_post_hook(_step)
+    return _steps[0]
+
+
+def _step(*_: object) -> None:
+    _steps[0] += 1
+
 
 MOST_REGISTERS = 8
 """Maximum width of a head in registers: 128 features with AVX-512, 64 with AVX2."""
@@ -282,3 +420,40 @@ def _product(part: nn.Module) -> tuple[Tensor, Tensor | None]:
 
 def _wide(tensor: Tensor | None) -> Tensor | None:
     return None if tensor is None else tensor.float()
+
+
+def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Log-probabilities [.., V] of h [.., D], in at least float32.
+
+    Args:
+        of: the module that owns the weights, which are packed once and again when they change.
+        h: [.., D].
+        weight: [V, D]; bias: [V].
+    """
+    given = of, h, weight, bias
+    return pick("output probabilities", OUTPUTS, given, asked=fused()).run(*given)
+
+
+def _output_torch(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    # In place: a copy for the bias and a second buffer took a quarter of a search step.
+    logits = linear(h, weight)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).add_(bias)
+    return torch.log_softmax(logits, -1, out=logits)
+
+
+def _output_native(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    rows = h.numel() // h.shape[-1]
+    how = packing(of, weight, -(-rows // native.slabs(rows)))
+    packed = kept(of, [weight], lambda how: how.panels(weight), how)
+    return multiplied("weft_predict", how, h, packed, bias.float().contiguous(), len(weight))
+
+
+def _why_not_output(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> str:
+    same = weight.dtype == bias.dtype == h.dtype
+    return why_not_in_search(h) if same else "compiled products take rows, weights and bias of one dtype"
+
+
+OUTPUTS = (
+    Way("native", _output_native, _why_not_output),
+    Way("torch", _output_torch, plain=True),
+)

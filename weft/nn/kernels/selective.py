@@ -3,7 +3,7 @@
 native   one pass of compiled code that never writes h for all steps, float32 on the CPU
 steps    the plain loop, which also computes second derivatives
 
-Read next: ../../cells/mamba.py; ../../../native/selective.cpp.
+Read next: ../cells/mamba.py; ../../native/selective.cpp.
 """
 
 from typing import Any

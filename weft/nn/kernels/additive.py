@@ -1,11 +1,12 @@
-"""Additive attention as a whole: energies w^T tanh(q + k), softmax over real places, weighted sum of values.
+"""Additive attention: energies w^T tanh(q + k), and as a whole with softmax and the weighted sum of values.
 
-native   one pass of compiled code, float32 on the CPU
-torch    energies.py, and the rest in torch operations
+`look` is the whole, in one pass of compiled code, float32 on the CPU; `additive` has the energies alone, for
+probes and sparse weights, also with bfloat16 cast to float32, whose tanh takes 5 times as long. The backward
+pass recomputes the hidden layer [B, T, S, A] instead of keeping it. Their plain twins are torch operations.
+Compiled code does less work, so it is always the first way.
 
 A decoder whose steps look one by one shares e^2k of the keys, and the gradients of keys and values, among
-them (../repeated.py). Nothing is measured: compiled code does less work. Read next: energies.py;
-../../attention.py.
+them (repeated.py). Read next: ../scores.py and ../attention.py, which call them; ../../native/energies.cpp.
 """
 
 from typing import Any
@@ -15,9 +16,77 @@ from torch import Tensor
 
 from weft import native
 from weft.native import pointer
-from weft.nn.kernels.attention.energies import additive, by_torch
 from weft.nn.kernels.choice import Way, fused, pick, why_not_native
+from weft.nn.kernels.linear import linear
 from weft.nn.kernels.repeated import Products, Shared, Sums, shared
+
+
+def additive(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
+    """Energies [B, T, S].
+
+    Args:
+        query: [B, T, A]; keys: [B, S, A]; weight: [1, A].
+    """
+    given = query, keys, weight
+    return pick("additive attention", WAYS, given, asked=fused()).run(*given)
+
+
+def by_torch(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
+    """`additive` in torch operations."""
+    hidden = (query[:, :, None] + keys[:, None]).tanh_()  # [B, T, S, A]
+    return linear(hidden, weight).squeeze(-1)
+
+
+def _native(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
+    found: Tensor = _Energies.apply(query.float(), keys.float(), weight.float())
+    return found.to(query.dtype)
+
+
+def _why_not(query: Tensor, keys: Tensor, weight: Tensor) -> str:
+    if any(tensor.dtype not in WIDENED for tensor in (query, keys, weight)):
+        return "compiled code takes float32 and bfloat16"
+    return why_not_native(query, "energies")
+
+
+WIDENED = (torch.float32, torch.bfloat16)
+WAYS = Way("native", _native, _why_not), Way("torch", by_torch, plain=True)
+
+
+class _Energies(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:  # type: ignore[override]
+        query, weight = query.contiguous(), weight.contiguous()
+        keys = keys if keys.stride(2) == 1 else keys.contiguous()
+        energy = query.new_empty(*query.shape[:2], keys.shape[1])
+        job = _job(query, keys, weight, energy)
+        job.slabs = native.slabs(energy.shape[0] * energy.shape[1])
+        native.call("weft_energies", job)
+        ctx.save_for_backward(query, keys, weight)
+        return energy
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
+        query, keys, weight = ctx.saved_tensors
+        if torch.is_grad_enabled():  # for a second derivative
+            return torch.autograd.grad(
+                by_torch(query, keys, weight), (query, keys, weight), grad, create_graph=True
+            )
+        grad = grad.contiguous()
+        job = _job(query, keys, weight, grad)
+        dquery, dkeys = torch.zeros_like(query), query.new_zeros(keys.shape)
+        dweight = weight.new_zeros(job.slabs, weight.shape[1])
+        job.dquery, job.dkeys, job.dweight = map(pointer, (dquery, dkeys, dweight))
+        native.call("weft_energies_back", job)
+        return dquery, dkeys, dweight.sum(0, keepdim=True)
+
+
+def _job(query: Tensor, keys: Tensor, weight: Tensor, energy: Tensor) -> native.Energies:
+    (sources, queries, size), places = query.shape, keys.shape[1]
+    return native.Energies(
+        sources, queries, places, size, keys.stride(0), keys.stride(1),
+        native.slabs(sources), *map(pointer, (query, keys, weight, energy)),
+    )  # fmt: skip
+
 
 RANGE = 20.0  # as in energies.cpp
 
@@ -29,10 +98,10 @@ def look(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tens
         query: [B, Q, A]; keys: [B, S, A]; weight: [1, A]; values: [B, S, D]; mask: [B, S] bool.
     """
     given = query, keys, weight, values, mask
-    return pick("additive attention", WAYS, given, asked=fused()).run(*given)
+    return pick("additive attention", LOOKS, given, asked=fused()).run(*given)
 
 
-def _torch(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+def _look_torch(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> Tensor:
     return _mixed(additive(query, keys, weight), values, mask)
 
 
@@ -41,7 +110,7 @@ def _mixed(energy: Tensor, values: Tensor, mask: Tensor) -> Tensor:
     return weights.to(values.dtype) @ values
 
 
-def _native(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+def _look_native(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> Tensor:
     held_keys, held_values = shared(keys, None, _Keys), shared(values, None, _sums)
     if held_keys is not None:
         powers = held_keys.sums.made("powers", lambda: _powers(keys))
@@ -52,7 +121,7 @@ def _native(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: T
     return _Look.apply(query, keys, weight, values, mask, powers, held_keys, held_values)
 
 
-def _why_not(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> str:
+def _why_not_look(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> str:
     if any(tensor.dtype != torch.float32 for tensor in (query, keys, weight, values)):
         return "compiled code takes float32"
     if torch.is_autocast_enabled("cpu"):
@@ -60,7 +129,7 @@ def _why_not(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: 
     return why_not_native(query, "energies")
 
 
-WAYS = Way("native", _native, _why_not), Way("torch", _torch, plain=True)
+LOOKS = Way("native", _look_native, _why_not_look), Way("torch", _look_torch, plain=True)
 
 
 def _powers(keys: Tensor) -> Tensor | None:
@@ -111,7 +180,7 @@ class _Look(torch.autograd.Function):
         keys, values = (tensor if tensor.stride(2) == 1 else tensor.contiguous() for tensor in (keys, values))
         weights = query.new_empty(*query.shape[:2], keys.shape[1])
         context = query.new_empty(*query.shape[:2], values.shape[2])
-        job, _ = _job(query, keys, powers, weight, values, mask, weights, context)
+        job, _ = _look_job(query, keys, powers, weight, values, mask, weights, context)
         job.slabs = native.slabs(query.shape[0] * query.shape[1])
         native.call("weft_look", job)
         ctx.save_for_backward(query, keys, weight, values, mask, weights, powers)
@@ -132,7 +201,7 @@ class _Look(torch.autograd.Function):
         grad = grad.contiguous()
         dquery = torch.zeros_like(query)
         dkeys = query.new_zeros(keys.shape) if ctx.keys is None else ctx.keys.into(keys)
-        job, _ = _job(query, keys, powers, weight, values, mask, weights, grad)
+        job, _ = _look_job(query, keys, powers, weight, values, mask, weights, grad)
         dweight = weight.new_zeros(job.slabs, weight.shape[1])
         job.dquery, job.dkeys, job.dweight = map(pointer, (dquery, dkeys, dweight))
         native.call("weft_look_back", job)
@@ -153,7 +222,7 @@ class _Look(torch.autograd.Function):
         )
 
 
-def _job(
+def _look_job(
     query: Tensor,
     keys: Tensor,
     powers: Tensor | None,

@@ -7,7 +7,7 @@ The plain twin is `plain_cross_entropy`, with which the tests compare it.
 native   compiled code does what follows the product, row by row; float32 and bfloat16 on the CPU
 torch    the same in torch operations
 
-Nothing is measured: compiled code does less work. Read next: ../linear.py; ../../../native/losses.cpp.
+Nothing is measured: compiled code does less work. Read next: linear.py; ../../native/losses.cpp.
 """
 
 from typing import Any

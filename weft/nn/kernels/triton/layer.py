@@ -10,11 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.nn.kernels.cells.form import Norms, Recurrence
-from weft.nn.kernels.cells.products import Products
-from weft.nn.kernels.cells.rows import Sorted, sort
+from weft.nn.kernels.cells.form import Norms, Products, Recurrence, Sorted, sort
 from weft.nn.kernels.cells.steps import loop
-from weft.nn.kernels.cells.triton import recurrences
+from weft.nn.kernels.triton import recurrences
 
 
 def run(

@@ -1,7 +1,7 @@
 """Triton kernels for the cells that cuDNN does not have; `triton` is imported only when a kernel runs.
 
-    layer.py, steps.py      recurrences with a matrix; steps.py computes what lies between two products
-    ../../light/triton.py   recurrences without a matrix, all steps in one kernel
+    layer.py, steps.py   recurrences with a matrix; steps.py computes what lies between two products
+    light.py             recurrences without a matrix, all steps in one kernel
 
 They have not been run on a GPU yet. They are tested on the CPU by Triton's interpreter (TRITON_INTERPRET=1),
 which checks the numbers but not the speed.

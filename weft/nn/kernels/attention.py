@@ -1,0 +1,221 @@
+"""Multi-head scaled dot-product attention, by the first of three ways that can compute it (`WAYS`).
+
+native    compiled code for short sequences, training in float32 on the CPU
+formula   `plain_attention`, where it is faster than the fused operation
+fused     torch's own operation
+
+All agree (tests/nn). On the CPU the fused backward pass in bfloat16 took 43 ms for 125 sentences of 20 tokens
+and 4 heads of 64, and the formula 12 ms. The formula was faster up to about 200 tokens. In float32, and
+without gradients, the fused operation was always faster. The compiled way takes one head of a row at a time
+and keeps the weights [B, H, T, S] for the backward pass, as the formula does; torch's fused operation
+computes them again and is made for long sequences. Read next: additive.py; ../../native/attention.cpp.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from weft import masks, native
+from weft.native import pointer
+from weft.nn.kernels.choice import Way, fused, pick, why_not_native
+from weft.nn.kernels.dropout import dropout as drop
+
+FUSED_FROM = 384 * 384  # query times key positions; between 200 and 512 tokens the two were equally fast
+
+
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    *,
+    bias: Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> Tensor:
+    """softmax(M + Q K^T / sqrt(d_k)) V for every head.
+
+    Args:
+        q: [B, H, T, K]; k, v: [B, H, S, K].
+        mask: bool, broadcastable to [B, H, T, S], True = may attend; None for everything.
+        bias: added to the energies, broadcastable to [B, H, T, S]; None for none.
+        causal: query t sees keys up to t (T = S, and no mask).
+        dropout: share of attention weights set to zero.
+
+    Returns:
+        [B, H, T, K]. A query that may attend to nothing gets zeros (fused) or the mean of v (formula), never
+        NaN.
+    """
+    way = pick("attention", WAYS, (q, k, v, mask, bias, dropout))
+    return way.run(q, k, v, mask, bias=bias, causal=causal, dropout=dropout)
+
+
+def _native(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    *,
+    bias: Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> Tensor:
+    return short_attention(q, k, v, mask, causal=causal, twin=plain_attention)
+
+
+def _fused(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    *,
+    bias: Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> Tensor:
+    if bias is not None:
+        if causal:
+            mask, causal = masks.causal(q.shape[2], k.shape[2], q.device), False
+        bias = bias.to(q.dtype)
+        mask = bias if mask is None else bias.masked_fill(~mask, torch.finfo(q.dtype).min)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, dropout_p=dropout)
+
+
+def prefers_plain(q: Tensor, k: Tensor, dropout: float) -> bool:
+    """Whether the formula is faster: short sequences, training on the CPU, in bfloat16 or with dropout."""
+    if not (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad)) or q.device.type != "cpu":
+        return False
+    return (q.dtype == torch.bfloat16 or dropout > 0) and q.shape[2] * k.shape[2] < FUSED_FROM
+
+
+def plain_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    *,
+    bias: Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> Tensor:
+    """`attention` by the formula."""
+    weights = attention_weights(q, k, mask, bias=bias, causal=causal)
+    return drop(weights, dropout, training=True).to(v.dtype) @ v
+
+
+def attention_weights(
+    q: Tensor, k: Tensor, mask: Tensor | None, *, bias: Tensor | None = None, causal: bool = False
+) -> Tensor:
+    """softmax(M + Q K^T / sqrt(d_k)), [B, H, T, S]; uniform for a query that may attend to nothing."""
+    energy = (q * (1 / math.sqrt(q.shape[-1]))) @ k.mT
+    if bias is not None:
+        energy = energy + bias
+    if causal:
+        mask = masks.causal(q.shape[2], k.shape[2], q.device)
+    if mask is not None:
+        energy = energy.masked_fill(~mask, torch.finfo(energy.dtype).min)
+    return torch.softmax(energy, -1)
+
+
+def _why_not_plain(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, dropout: float
+) -> str:
+    return "" if prefers_plain(q, k, dropout) else "the fused operation is faster"
+
+
+LONGEST, WIDEST = 128, 64  # positions and features of a head, as in attention.cpp
+
+
+def why_not_short(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, dropout: float
+) -> str:
+    """Why `short_attention` cannot compute this, or is not faster; "" if it can."""
+    if fused() == "torch":
+        return "compiled code is turned off"
+    if dropout or bias is not None or not (q.dtype == k.dtype == v.dtype == torch.float32):
+        return "compiled attention takes float32, no dropout and no bias"
+    if not (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)):
+        return "without gradients the fused operation is faster"
+    if max(q.shape[2], k.shape[2]) > LONGEST or q.shape[3] > WIDEST or q.shape[:2] != k.shape[:2]:
+        return f"compiled attention takes up to {LONGEST} positions and heads of up to {WIDEST} features"
+    if mask is not None and mask.shape[1:] != (1, 1, k.shape[2]):
+        return "compiled attention takes masks of keys"
+    if why := why_not_native(q, "attention"):
+        return why
+    whole = not q.shape[3] % native.loaded("attention").width
+    return "" if whole else "the features of a head do not fill registers"
+
+
+def short_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, causal: bool, twin: Callable[..., Tensor]
+) -> Tensor:
+    """`attention`, where `why_not_short` finds nothing; `twin` serves for second derivatives."""
+    return _Short.apply(_rows(q), _rows(k), _rows(v), mask, causal, twin)  # type: ignore[no-any-return]
+
+
+class _Short(torch.autograd.Function):
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None,
+        causal: bool,
+        twin: Callable[..., Tensor],
+    ) -> Tensor:
+        seen = None if mask is None else mask[:, 0, 0].expand(len(q), -1).contiguous()
+        (rows, heads, queries, size), width = q.shape, native.loaded("attention").width
+        weights = q.new_empty(rows, heads, queries, math.ceil(k.shape[2] / width) * width)
+        y = q.new_empty(rows, queries, heads, size)
+        job = _job(q, k, v, causal)
+        job.mask, job.weights, job.y = map(pointer, (seen, weights, y))
+        native.call("weft_attend", job)
+        ctx.save_for_backward(q, k, v, mask, seen, weights)
+        ctx.causal, ctx.twin = causal, twin
+        return y.transpose(1, 2)
+
+    @staticmethod
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        q, k, v, mask, seen, weights = ctx.saved_tensors
+        if torch.is_grad_enabled():  # for a second derivative
+            y = ctx.twin(q, k, v, mask, causal=ctx.causal)
+            wanted = [each for each in (q, k, v) if each.requires_grad]
+            found = iter(torch.autograd.grad(y, wanted, dy, create_graph=True))
+            return *(next(found) if each.requires_grad else None for each in (q, k, v)), None, None, None
+        dy = _rows(dy)
+        dq, dk, dv = (torch.empty_like(each.transpose(1, 2), memory_format=CONTIGUOUS) for each in (q, k, v))
+        job = _job(q, k, v, ctx.causal)
+        job.dy_row, job.dy_head, job.dy_step = dy.stride()[:3]
+        job.mask, job.weights, job.dy = map(pointer, (seen, weights, dy))
+        job.dq, job.dk, job.dv = map(pointer, (dq, dk, dv))
+        native.call("weft_attend_back", job)
+        return dq.transpose(1, 2), dk.transpose(1, 2), dv.transpose(1, 2), None, None, None
+
+
+CONTIGUOUS = torch.contiguous_format
+
+
+def _rows(x: Tensor) -> Tensor:
+    """x with its features side by side."""
+    return x if x.stride(3) == 1 else x.contiguous()
+
+
+def _job(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> native.Attend:
+    rows, heads, queries, size = q.shape
+    strides = [step for each in (q, k, v) for step in each.stride()[:3]]
+    return native.Attend(
+        rows, heads, queries, k.shape[2], size, native.slabs(rows), causal, *strides, 0, 0, 0, k.shape[2],
+        *map(pointer, (q, k, v)),
+    )  # fmt: skip
+
+
+WAYS = (
+    Way("native", _native, why_not_short),
+    Way("formula", plain_attention, _why_not_plain, plain=True),
+    Way("fused", _fused, plain=True),
+)

@@ -1,1 +1,0 @@
-"""Attention: scaled dot-product (dot.py), additive energies, a decoder's step in compiled code."""

@@ -1,0 +1,385 @@
+"""Recurrent layers as functions: an LSTM, GRU, Elman network and their kin over all time steps.
+
+Each has torch's own operation (oneDNN on the CPU, cuDNN on a GPU) as one way, where torch has one. There the
+mask is one more input feature: it is 1 at padding, where its fixed weights close the input gate and open the
+forget gate (sigmoid(-+1e4) is exactly 0 and 1), so c stays bit-identical; in a GRU they open the update gate.
+h is then taken from the last real step. torch's packed sequences would not use the fused path on the CPU.
+1 - sigmoid(z) = sigmoid(-z), so a coupled cell is an LSTM with W_i = -W_f and b_i = -b_f.
+
+cuDNN computes gradients only of calls that announce them (`train`), and reads all weights of a layer from
+one piece of memory: the matrices, then the biases. Where they lie apart, torch copies them and warns.
+The plain twin of every layer is the loop over its cell's `step`. Read next: layer.py, which chooses the way.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from weft.nn.kernels.autocast import cast_weight
+from weft.nn.kernels.cells.form import ACTIVATIONS
+from weft.nn.kernels.cells.layer import Given, run
+from weft.nn.kernels.cells.reset_before import reset_before
+from weft.nn.kernels.choice import Cells
+from weft.nn.padding import inspectable
+
+
+def recurrent(
+    function: Callable[..., Any],
+    x: Tensor,
+    state: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    sizes: Tensor | None = None,
+) -> Any:
+    """One layer in one direction, with rows first.
+
+    Args:
+        function: torch.lstm, torch.gru, torch.rnn_tanh or torch.rnn_relu.
+        x: [B, T, D]; with `sizes`, the data of packed rows [N, D].
+        state: h [1, B, H], and c for an LSTM.
+        weights: those of the inputs and of the state, then two biases or none, then a projection's.
+        sizes: the packed rows' sizes [T].
+
+    Returns:
+        What the function returns: y, h, and c for an LSTM.
+    """
+    training = False
+    if x.is_cuda:
+        training = torch.is_grad_enabled() and any(each.requires_grad for each in (x, *state, *weights))
+        state, weights = [each.contiguous() for each in state], together(weights)
+    started = list(state) if len(state) > 1 else state[0]
+    how = list(weights), len(weights) > 3, 1, 0.0, training, False
+    if sizes is not None:
+        return function(x, sizes, started, *how)
+    return function(x, started, *how, True)
+
+
+def together(weights: Sequence[Tensor]) -> list[Tensor]:
+    """The same weights as parts of one tensor: matrices before biases, in the order of `weights` within each.
+
+    Example:
+        >>> parts = together([torch.ones(4, 2), torch.ones(4), torch.ones(3, 2)])
+        >>> [list(part.shape) for part in parts], [part.storage_offset() for part in parts]
+        ([[4, 2], [4], [3, 2]], [0, 14, 8])
+    """
+    order = sorted(range(len(weights)), key=lambda number: -weights[number].dim())
+    flat = torch.cat([weights[number].reshape(-1) for number in order])
+    parts = flat.split([weights[number].numel() for number in order])
+    placed = {number: part.view_as(weights[number]) for number, part in zip(order, parts, strict=True)}
+    return [placed[number] for number in range(len(weights))]
+
+
+MULTIPLE = 16  # oneDNN's bfloat16 LSTM took 44 ms with 257 features, 16 ms with 272 (and 15 with 256)
+
+
+def pad_feature(
+    x: Tensor, weight: Tensor, mask: Tensor, holds: tuple[float, ...], size: int
+) -> tuple[Tensor, Tensor]:
+    """Add a feature that is 1 at padding, with fixed weights for each gate.
+
+    Args:
+        x: [B, T, D], finite; weight: [G H, D]; mask: [B, T] bool.
+        holds: what to add to the pre-activation of each of the G gates at padding.
+        size: H.
+
+    Returns:
+        x [B, T, D'] and weight [G H, D'], D' the next multiple of 16 beyond D, filled with zeros.
+    """
+    extra = MULTIPLE - x.shape[2] % MULTIPLE
+    x = x * mask[..., None].to(x.dtype)  # a large enough value at padding would outweigh the hold
+    flag = F.pad((~mask).to(x.dtype)[..., None], (0, extra - 1))
+    column = torch.tensor(holds, dtype=weight.dtype, device=weight.device).repeat_interleave(size)
+    return torch.cat([x, flag], -1), torch.cat([weight, F.pad(column[:, None], (0, extra - 1))], 1)
+
+
+def hold_last(y: Tensor, before: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Zero y at padding and give the output at each row's last real step, or the state before if none.
+
+    Args:
+        y: [B, T, H]; before: [B, H]; mask: [B, T] bool, real positions first.
+    """
+    y = y.masked_fill(~mask[..., None], 0.0)
+    count = mask.sum(1)
+    index = (count - 1).clamp(min=0).view(-1, 1, 1).expand(-1, 1, y.shape[2])
+    last = y.gather(1, index).squeeze(1)
+    return y, torch.where((count > 0)[:, None], last, before.to(y.dtype))
+
+
+def shown_last(y: Tensor, before: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """`hold_last`, also without a mask."""
+    return (y, y[:, -1]) if mask is None else hold_last(y, before, mask)
+
+
+HOLD = 1e4
+ROWS_MULTIPLE = (
+    8  # oneDNN's bfloat16 LSTM: a training step took 59 ms for 107 rows, 24 ms for 112; equal below 48
+)
+
+
+def lstm(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    mask: Tensor | None,
+    *,
+    backend: Cells | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gates in torch's order i, f, g (candidate), o.
+
+    Args:
+        x: [B, T, D]; h, c: [B, H] the initial state.
+        weight_x: [4H, D]; weight_h: [4H, H]; bias: [4H].
+        mask: [B, T] bool, real positions first, or None.
+        backend: forces a way (choice.py).
+
+    Returns:
+        y [B, T, H] (zero at padding), h [B, H], c [B, H].
+    """
+    given = Given(x, h, c, weight_x, weight_h, bias, None, mask)
+    return run("lstm", given, lstm_operation, backend)  # type: ignore[return-value]
+
+
+def lstm_operation(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    _: Tensor | None,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`lstm` with torch's own lstm_operation."""
+    if mask is not None:
+        size = weight_h.shape[1]
+        x, weight_x = pad_feature(x, weight_x, mask, (-HOLD, HOLD, 0.0, 0.0), size)
+    weights = [weight_x, weight_h, bias, torch.zeros_like(bias)]
+    rows = len(x)
+    extra = added_rows(x)
+    if extra:
+        x, h, c = F.pad(x, (0, 0, 0, 0, 0, extra)), F.pad(h, (0, 0, 0, extra)), F.pad(c, (0, 0, 0, extra))
+    y, last_h, last_c = torch_lstm(x, (h[None], c[None]), weights)
+    y, last_h, last_c, h = y[:rows], last_h[0, :rows], last_c[0, :rows], h[:rows]
+    if mask is not None:
+        y, last_h = hold_last(y, h, mask)
+    return y, last_h, last_c
+
+
+def torch_lstm(
+    x: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor], sizes: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`torch.lstm`; under autocast in float32 where `lacks_bfloat16`, because torch then raises an error.
+
+    Args:
+        x, state, weights, sizes: as for `recurrent`.
+    """
+    if x.device.type != "cpu" or not torch.is_autocast_enabled("cpu") or not lacks_bfloat16():
+        return recurrent(torch.lstm, x, state, weights, sizes)  # type: ignore[no-any-return]
+    with torch.autocast("cpu", enabled=False):
+        return recurrent(torch.lstm, *map(_wide, (x, state, weights)), sizes)  # type: ignore[no-any-return]
+
+
+def lacks_bfloat16() -> bool:
+    """Whether oneDNN has no LSTM in bfloat16 for this processor: it needs AVX-512 (torch 2.13)."""
+    return not torch.ops.mkldnn._is_mkldnn_bf16_supported()
+
+
+def _wide(given: Any) -> Any:
+    """In float32: tensors of floating-point numbers, and those in a list."""
+    if isinstance(given, list | tuple):
+        return [_wide(each) for each in given]
+    return given.float() if isinstance(given, Tensor) and given.is_floating_point() else given
+
+
+def added_rows(x: Tensor) -> int:
+    """Number of zero rows that make oneDNN fast, up to a ROWS_MULTIPLE; 0 in float32 or on a GPU."""
+    autocast = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
+    if x.device.type != "cpu" or len(x) < 48 or not (autocast or x.dtype == torch.bfloat16):
+        return 0
+    return -len(x) % ROWS_MULTIPLE
+
+
+def gru(
+    x: Tensor,
+    h: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    bias_n: Tensor | None,
+    mask: Tensor | None,
+    *,
+    backend: Cells | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Gates in torch's order r, u (torch's z), n (candidate).
+
+    Args:
+        x: [B, T, D]; h: [B, H] the initial state.
+        weight_x: [3H, D]; weight_h: [3H, H]; bias: [3H].
+        bias_n: [H], the candidate's inner bias b_h; None where the reset gate acts before the product.
+        mask: [B, T] bool, real positions first, or None.
+        backend: forces a way (choice.py).
+
+    Returns:
+        y [B, T, H] (zero at padding), h [B, H].
+    """
+    given = Given(x, h, None, weight_x, weight_h, bias, bias_n, mask)
+    if bias_n is None:
+        eager = x.device.type == "cpu" and inspectable(x)
+        return run("gru_before", given, reset_before if eager else None, backend)[:2]
+    return run("gru", given, gru_operation, backend)[:2]
+
+
+def gru_operation(
+    x: Tensor,
+    h: Tensor,
+    _: Tensor | None,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    bias_n: Tensor,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor, None]:
+    """`gru` with torch's own gru_operation."""
+    size = weight_h.shape[1]
+    if mask is not None:
+        x, weight_x = pad_feature(x, weight_x, mask, (0.0, HOLD, 0.0), size)
+    inner = torch.cat([torch.zeros_like(bias[: 2 * size]), bias_n])
+    weights = [weight_x, cast_weight(weight_h), bias, inner]  # weight_h is used once per step
+    y, last = recurrent(torch.gru, x, (h[None],), weights)
+    last = last[0]
+    if mask is not None:
+        y, last = hold_last(y, h, mask)
+    return y, last, None
+
+
+ELMAN_CELLS = {activation: cell for cell, activation in ACTIVATIONS.items()}
+"""The name of an Elman cell in the kernels, by its activation."""
+
+
+def elman(
+    x: Tensor,
+    h: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    activation: str,
+    mask: Tensor | None,
+    *,
+    backend: Cells | None = None,
+) -> tuple[Tensor, Tensor]:
+    """h_t = activation(W_x x_t + W_h h_{t-1} + b); modrelu uses b inside the activation instead.
+
+    Args:
+        x: [B, T, D]; h: [B, H] the initial state.
+        weight_x: [H, D]; weight_h: [H, H]; bias: [H].
+        activation: one of ELMAN_CELLS.
+        mask: [B, T] bool, real positions first, or None.
+        backend: forces a way (choice.py).
+
+    Returns:
+        y [B, T, H] (zero at padding), h [B, H].
+    """
+    given = Given(x, h, None, weight_x, weight_h, bias, None, mask)
+    return run(ELMAN_CELLS[activation], given, ELMAN_OPERATIONS.get(activation), backend)[:2]
+
+
+def elman_operation(
+    activation: str,
+    x: Tensor,
+    h: Tensor,
+    _: Tensor | None,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    __: Tensor | None,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor, None]:
+    """`elman` with torch's own elman_operation."""
+    function = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[activation]
+    if mask is not None:
+        x = x * mask[..., None].to(x.dtype)  # else ReLU could grow without bound at padding
+    weights = [weight_x, cast_weight(weight_h), bias, torch.zeros_like(bias)]
+    y, last = recurrent(function, x, (h[None],), weights)
+    if mask is None:
+        return y, last[0], None
+    y, held = hold_last(y, h, mask)
+    return y, held, None
+
+
+ELMAN_OPERATIONS = {activation: partial(elman_operation, activation) for activation in ("tanh", "relu")}
+
+
+def coupled(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    mask: Tensor | None,
+    *,
+    backend: Cells | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gates stacked f, candidate, o.
+
+    Args:
+        x: [B, T, D]; h, c: [B, H] the initial state.
+        weight_x: [3H, D]; weight_h: [3H, H]; bias: [3H].
+        mask: [B, T] bool, real positions first, or None.
+        backend: forces a way (choice.py).
+
+    Returns:
+        y [B, T, H] (zero at padding), h [B, H], c [B, H].
+    """
+    given = Given(x, h, c, weight_x, weight_h, bias, None, mask)
+    return run("coupled", given, coupled_operation, backend)  # type: ignore[return-value]
+
+
+def coupled_operation(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    _: Tensor | None,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`coupled` with torch's LSTM coupled_operation."""
+    size = weight_h.shape[1]
+    tied = [torch.cat([-weight[:size], weight]) for weight in (weight_x, weight_h, bias)]
+    return lstm_operation(x, h, c, *tied, None, mask)
+
+
+def peephole(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    weight_c: Tensor,
+    mask: Tensor | None,
+    *,
+    backend: Cells | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gates stacked i, f, candidate, o; i and f read c_{t-1}, o reads c_t.
+
+    Args:
+        x: [B, T, D]; h, c: [B, H] the initial state.
+        weight_x: [4H, D]; weight_h: [4H, H]; bias: [4H].
+        weight_c: [3, H], peephole weights of i, f, o.
+        mask: [B, T] bool, real positions first, or None.
+        backend: forces a way (choice.py).
+
+    Returns:
+        y [B, T, H] (zero at padding), h [B, H], c [B, H].
+    """
+    given = Given(x, h, c, weight_x, weight_h, bias, weight_c, mask)
+    return run("peephole", given, None, backend)  # type: ignore[return-value]

@@ -1,1 +1,0 @@
-"""One recurrent cell over all steps as one differentiable operation, one file per cell."""

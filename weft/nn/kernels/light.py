@@ -1,0 +1,413 @@
+"""Recurrences without a matrix over all steps: minGRU, minLSTM, SSRU, SRU. Gates depend only on x.
+
+native   gates and state in one pass of compiled code, float32 on the CPU
+triton   the same in one kernel, on a GPU                                        triton/light.py
+torch    gates for all steps at once, then one operation per step (`recurrence`), or a scan on a GPU without
+         Triton (`scan`); SRU with peepholes runs step by step
+steps    the plain loop, only if forced
+
+What they share is c_t = a_t c_{t-1} + b_t, elementwise (`recur`). On a CPU a scan over logarithms took five
+times as long as one operation per step. Ways are ordered by the work that they do, least first.
+Read next: ../cells/mingru.py; ../../native/light.cpp.
+"""
+
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from weft import native
+from weft.native import LIGHT, pointer
+from weft.nn.kernels import choice, triton
+from weft.nn.kernels.cells.compiled import ROWS
+from weft.nn.kernels.choice import Way, pick
+from weft.nn.kernels.exported import Tensors, repeated
+from weft.shapes import exporting
+
+
+def recurrence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """Run the recurrence.
+
+    Args:
+        a, b: [B, T, H], factors and summands, real or complex.
+        c: [B, H], c_0.
+
+    Returns:
+        c_1 .. c_T, [B, T, H].
+
+    Example:
+        >>> import torch
+        >>> half = torch.full((1, 3, 1), 0.5)
+        >>> recurrence(half, half, torch.zeros(1, 1)).flatten().tolist()
+        [0.5, 0.75, 0.875]
+    """
+    wide = torch.promote_types(a.dtype, c.dtype)
+    return _Recurrence.apply(a.to(wide), b.to(wide), c.to(wide))
+
+
+class _Recurrence(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor, c: Tensor) -> Tensor:  # type: ignore[override]
+        states = c.new_empty(a.shape[1] + 1, *c.shape)
+        states[0] = c
+        every = states.unbind(0)
+        with torch.no_grad():
+            for t, (a_t, b_t) in enumerate(zip(a.unbind(1), b.unbind(1), strict=True)):
+                torch.addcmul(b_t, a_t, every[t], out=every[t + 1])
+        ctx.save_for_backward(a, b, c, states)
+        return states[1:].transpose(0, 1)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        a, b, c, states = ctx.saved_tensors
+        if torch.is_grad_enabled():  # for a second derivative
+            return _recurrence_gradients(a, b, c, grad)
+        # Reversed, the gradient is the same recurrence: g_t = dy_t + a_{t+1} g_{t+1}, conjugated if complex.
+        sums = torch.empty_like(states[1:])
+        every, factors = sums.unbind(0), a.conj().unbind(1)
+        every[-1].copy_(grad[:, -1])
+        for t in range(len(every) - 2, -1, -1):
+            torch.addcmul(grad[:, t], factors[t + 1], every[t + 1], out=every[t])
+        db = sums.transpose(0, 1)
+        da = (sums * states[:-1].conj()).transpose(0, 1) if ctx.needs_input_grad[0] else None
+        return da, db, factors[0] * every[0]
+
+
+def _recurrence_gradients(a: Tensor, b: Tensor, c: Tensor, grad: Tensor) -> tuple[Tensor | None, ...]:
+    given = (a, b, c)
+    wanted = [tensor for tensor in given if tensor.requires_grad]
+    with torch.enable_grad():
+        ys, state = [], c
+        for a_t, b_t in zip(a.unbind(1), b.unbind(1), strict=True):
+            state = torch.addcmul(b_t, a_t, state)
+            ys.append(state)
+        found = iter(torch.autograd.grad(torch.stack(ys, 1), wanted, grad, create_graph=True))
+    return tuple(next(found) if tensor.requires_grad else None for tensor in given)
+
+
+def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
+    """c_1 .. c_T, computed in the way that suits the device.
+
+    Args:
+        a, b: [B, T, H].
+        c: [B, H], c_0.
+        mask: [B, T] bool; where False c does not change at all.
+
+    Returns:
+        [B, T, H].
+    """
+    if mask is not None:
+        a, b = a.masked_fill(~mask[..., None], 1.0), b.masked_fill(~mask[..., None], 0.0)
+    if exporting():
+        return repeated(_one, (a, b), (c,), None)[0]
+    way = "steps" if a.device.type == "cpu" and choice.forced("cells") == "steps" else "auto"
+    return pick("scan", SCANS, (a,), asked=way).run(a, b, c)
+
+
+def _one(at: Tensors, state: Tensors, _: Tensors) -> tuple[Tensor, Tensors]:
+    a, b = at
+    c = torch.addcmul(b, a, state[0])
+    return c, (c,)
+
+
+def looped(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
+    """`recur` with one graph node per step."""
+    if mask is not None:
+        a, b = a.masked_fill(~mask[..., None], 1.0), b.masked_fill(~mask[..., None], 0.0)
+    return sequence(a, b, c)
+
+
+def sequence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """One operation per step, the reference for `recurrence`."""
+    cs = []
+    for a_t, b_t in zip(a.unbind(1), b.unbind(1), strict=True):
+        c = torch.addcmul(b_t, a_t, c)
+        cs.append(c)
+    return torch.stack(cs, 1)
+
+
+def scan(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """Recursive doubling: after k rounds a_t, b_t map c_{t - 2^k} to c_t. Works for any sign.
+
+    Source: Hillis & Steele 1986, "Data parallel algorithms".
+
+    Example:
+        >>> import torch
+        >>> half = torch.full((1, 3, 1), 0.5)
+        >>> scan(half, half, torch.zeros(1, 1)).flatten().tolist()
+        [0.5, 0.75, 0.875]
+    """
+    b = torch.cat([(b[:, 0] + a[:, 0] * c)[:, None], b[:, 1:]], 1)
+    reach, steps = 1, a.shape[1]
+    while reach < steps:
+        b = torch.cat([b[:, :reach], b[:, reach:] + a[:, reach:] * b[:, :-reach]], 1)
+        a = torch.cat([a[:, :reach], a[:, reach:] * a[:, :-reach]], 1)
+        reach *= 2
+    return b
+
+
+SCANS = (
+    Way("scan", scan, lambda a: "it is slower on the CPU" if a.device.type == "cpu" else "", plain=True),
+    Way("recurrence", recurrence),
+    Way("steps", sequence, plain=True),
+)
+
+
+def by_torch(
+    kind: str,
+    z: Tensor,
+    c: Tensor,
+    past: Tensor | None,
+    peep: Tensor | None,
+    mask: Tensor | None,
+    *,
+    loop: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """`light` in torch operations; with `loop` every step is a node of the graph."""
+    if peep is not None:
+        return _with_peepholes(z, c, past, peep, mask)
+    first, *rest = z.split(c.shape[1], -1)
+    if kind == "mingru" or kind == "ssru":
+        keep, candidate, r = first.sigmoid(), rest[0], None
+    elif kind == "minlstm":
+        f, i = first.sigmoid(), rest[0].sigmoid()
+        keep, candidate, r = f / (f + i), rest[1], None
+    else:
+        keep, candidate, r = rest[0].sigmoid(), first, rest[1].sigmoid()
+    run = looped if loop else recur
+    states = run(keep, (1 - keep) * candidate, c, mask)
+    y = states
+    if kind == "ssru":
+        y = torch.relu(states)
+    elif r is not None and past is not None:
+        y = r * states + (1 - r) * past
+    return y if mask is None else y.masked_fill(~mask[..., None], 0.0), states[:, -1]
+
+
+def _with_peepholes(
+    z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    assert past is not None
+    if exporting():
+        return _exported(z, c, past, peep, mask)
+    ys = []
+    for t, (step, carried) in enumerate(zip(z.unbind(1), past.unbind(1), strict=True)):
+        y, new = _peeping(step, carried, c, peep)
+        if mask is not None:
+            real = mask[:, t, None]
+            y, new = y.masked_fill(~real, 0.0), torch.where(real, new, c.to(new.dtype))
+        c = new
+        ys.append(y)
+    return torch.stack(ys, 1), c
+
+
+def _peeping(z: Tensor, past: Tensor, c: Tensor, peep: Tensor) -> tuple[Tensor, Tensor]:
+    candidate, f, r = z.chunk(3, -1)
+    f, r = (f + peep[0] * c).sigmoid(), (r + peep[1] * c).sigmoid()
+    new = f * c + (1 - f) * candidate
+    return r * new + (1 - r) * past, new
+
+
+def _exported(z: Tensor, c: Tensor, past: Tensor, peep: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    def step(at: Tensors, state: Tensors, fixed: Tensors) -> tuple[Tensor, Tensors]:
+        y, new = _peeping(*at, *state, *fixed)
+        return y, (new,)
+
+    y, (last,) = repeated(step, (z, past), (c,), mask, (peep,))
+    return y, last
+
+
+def gradients_as_graph(
+    kind: str, given: tuple[Tensor | None, ...], mask: Tensor | None, dy: Tensor | None, dc: Tensor | None
+) -> tuple[Tensor | None, ...]:
+    """The gradients of z, c, past and peep as a graph, for second derivatives."""
+    wanted = [t for t in given if t is not None and t.requires_grad]
+    with torch.enable_grad():
+        outs = by_torch(kind, *given, mask, loop=True)  # type: ignore[arg-type]
+        pairs = [(out, grad) for out, grad in zip(outs, (dy, dc), strict=True) if grad is not None]
+        ends, by = zip(*pairs, strict=True)
+        found = iter(torch.autograd.grad(ends, wanted, by, create_graph=True, allow_unused=True))
+    return tuple(next(found) if t is not None and t.requires_grad else None for t in given)
+
+
+def _run_compiled(
+    kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Compute a layer; see light.light."""
+    wanted = any(t is not None and t.requires_grad for t in (z, c, past, peep))
+    y, last = _Light.apply(kind, torch.is_grad_enabled() and wanted, mask, z, c, past, peep)
+    return y, last
+
+
+class _Light(torch.autograd.Function):
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any,
+        kind: str,
+        training: bool,
+        mask: Tensor | None,
+        z: Tensor,
+        c: Tensor,
+        past: Tensor | None,
+        peep: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        z, past = _dense(z), None if past is None else _dense(past)
+        c, peep = c.contiguous(), None if peep is None else peep.contiguous()
+        (rows, steps, _), size = z.shape, c.shape[1]
+        alone = kind in ("mingru", "minlstm") and mask is None  # the states are the output
+        states = z.new_empty(rows, steps if training or alone else 1, size)
+        y = states if alone else z.new_empty(rows, steps, size)
+        _bounds, job = _job(kind, z, c, past, peep, mask, states)
+        job.y = None if alone else pointer(y)
+        native.call("weft_light_forward", job)
+        if training:
+            ctx.save_for_backward(z, c, past, peep, states)
+            ctx.kind, ctx.mask = kind, mask
+        ctx.set_materialize_grads(False)
+        return y, states[:, -1].clone()
+
+    @staticmethod
+    def backward(ctx: Any, dy: Tensor | None, dc: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        z, c, past, peep, states = ctx.saved_tensors
+        if torch.is_grad_enabled():  # for a second derivative
+            return None, None, None, *gradients_as_graph(ctx.kind, (z, c, past, peep), ctx.mask, dy, dc)
+        dy = None if dy is None else dy.contiguous()
+        dc = torch.zeros_like(c) if dc is None else dc.clone(memory_format=torch.contiguous_format)
+        dz = z.new_empty(z.shape)
+        dpast = None if past is None else past.new_empty(past.shape)
+        bounds, job = _job(ctx.kind, z, c, past, peep, ctx.mask, states)
+        dpeep = None if peep is None else peep.new_zeros(len(bounds) - 1, *peep.shape)
+        row, step = (0, 0) if dpast is None else dpast.stride()[:2]
+        back = native.LightBack(
+            job, job.slabs, dz.stride(0), dz.stride(1), row, step,
+            pointer(dy), pointer(dc), pointer(dz), pointer(dpast), pointer(dpeep),
+        )  # fmt: skip
+        native.call("weft_light_backward", back)
+        return None, None, None, dz, dc, dpast, None if dpeep is None else dpeep.sum(0)
+
+
+def _job(
+    kind: str,
+    z: Tensor,
+    c: Tensor,
+    past: Tensor | None,
+    peep: Tensor | None,
+    mask: Tensor | None,
+    states: Tensor,
+) -> tuple[Tensor, native.Light]:
+    """The bounds and the job for the compiled code; bounds and mask must outlive the call."""
+    rows, steps = z.shape[:2]
+    slabs = native.slabs(rows // ROWS)
+    bounds = torch.arange(slabs + 1) * rows // slabs
+    mask = None if mask is None else mask.contiguous()
+    job = native.Light(
+        LIGHT[kind], steps, rows, c.shape[1], slabs, z.stride(0), z.stride(1),
+        *((0, 0) if past is None else past.stride()[:2]),
+        states.stride(0), states.stride(1) if states.shape[1] == steps else 0,
+        pointer(bounds), pointer(z), pointer(past), pointer(peep), pointer(mask), pointer(c), pointer(states),
+    )  # fmt: skip
+    job.kept = mask  # type: ignore[attr-defined]
+    return bounds, job
+
+
+def _dense(tensor: Tensor) -> Tensor:
+    """A tensor whose features are contiguous and whose positions do not overlap; copied if necessary."""
+    dense = tensor.stride(2) == 1 and min(tensor.stride()[:2]) >= tensor.shape[2]
+    return tensor if dense else tensor.contiguous()
+
+
+KINDS = tuple(native.LIGHT)
+
+Result = tuple[Tensor, Tensor]
+
+
+def light(
+    kind: str,
+    z: Tensor,
+    c: Tensor,
+    *,
+    past: Tensor | None = None,
+    peep: Tensor | None = None,
+    mask: Tensor | None = None,
+    backend: choice.Cells | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Compute a layer.
+
+    Args:
+        kind: one of KINDS.
+        z: [B, T, G H], W x + b: u, candidate (mingru); f, i, candidate (minlstm); f, candidate (ssru);
+            candidate, f, r (sru).
+        c: [B, H], the initial state.
+        past: [B, T, H], the highway input of SRU.
+        peep: [2, H], SRU's v of f and r, or None.
+        mask: [B, T] bool; where False, the state is unchanged and y is zero.
+        backend: forces a way; None uses the switch (choice.py).
+
+    Returns:
+        y [B, T, H], c [B, H].
+
+    Raises:
+        ConfigError: the forced way cannot compute this layer.
+
+    Example:
+        >>> import torch
+        >>> light("mingru", torch.tensor([[[0.0, 1.0], [0.0, 1.0]]]), torch.zeros(1, 1))[0].flatten().tolist()
+        [0.5, 0.75]
+    """
+    asked = choice.check("backend", backend or choice.forced("cells"), "cells")
+    given = kind, z, c, past, peep, mask
+    ways = _ways(asked, on_gpu=z.device.type == "cuda")
+    return pick(kind, ways, given, asked=ASKED.get(asked, asked)).run(*given)
+
+
+ASKED = {"tiles": "native", "torch": "auto", "operation": "torch"}
+"""The ways that values of the switch "cells" mean here; "torch" allows every way that is not compiled."""
+
+
+def _ways(asked: str, *, on_gpu: bool) -> list[Way[Result]]:
+    ways = [TORCH, STEPS]
+    if on_gpu or asked == "triton":
+        ways.insert(0, TRITON)
+    if asked in ("auto", "native", "tiles"):
+        ways.insert(0, NATIVE)
+    return ways
+
+
+def _native(
+    kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
+) -> Result:
+    wide = [None if t is None else t.float() for t in (z, c, past, peep)]
+    return _run_compiled(kind, *wide, mask)  # type: ignore[arg-type]
+
+
+def _why_not_native(_: str, *tensors: Tensor | None) -> str:
+    given = [tensor for tensor in tensors[:-1] if tensor is not None]
+    if native.loaded("light").library is None:
+        return native.loaded("light").reason
+    autocast = torch.is_autocast_enabled("cpu")  # only the product uses its dtype, as in the other cells
+    low = (torch.bfloat16, torch.float16) if autocast else ()
+    if any(t.device.type != "cpu" or t.dtype not in (torch.float32, *low) for t in given):
+        return (
+            f"the compiled cells compute in float32 on the CPU, not in {given[0].dtype} on {given[0].device}"
+        )
+    plain = all(type(t) in (Tensor, nn.Parameter) and t.numel() for t in given)
+    return "" if plain else "the compiled cells take plain tensors that are not empty"
+
+
+def _triton(
+    kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
+) -> Result:
+    from weft.nn.kernels.triton.light import run
+
+    return run(kind, z, c, past, peep, mask)
+
+
+def _why_not_triton(_: str, z: Tensor, *__: Tensor | None) -> str:
+    return triton.why_not(z.device)
+
+
+NATIVE = Way("native", _native, _why_not_native)
+TRITON = Way("triton", _triton, _why_not_triton)
+TORCH = Way("torch", by_torch, plain=True)
+STEPS = Way("steps", partial(by_torch, loop=True), plain=True)

@@ -1,1 +1,0 @@
-"""Recurrences without a matrix (SRU, SSRU, minGRU, minLSTM): plain, compiled, by Triton."""

@@ -1,1 +1,0 @@
-"""The output layer: a softmax over the vocabulary, and its loss."""
