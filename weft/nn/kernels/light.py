@@ -400,7 +400,7 @@ def _triton(
 ) -> Result:
     from weft.nn.kernels.triton.light import run
 
-    return run(kind, z, c, past, peep, mask)
+    return run(kind, z, c, past, peep, mask, gradients_as_graph)
 
 
 def _why_not_triton(_: str, z: Tensor, *__: Tensor | None) -> str:

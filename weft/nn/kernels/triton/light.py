@@ -4,6 +4,7 @@ As in native/light.cpp, gates and state are computed in one pass, and the backwa
 again. The plain twin is ../light.py's `by_torch`.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,7 +12,6 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from weft.nn.kernels.light import gradients_as_graph
 from weft.nn.kernels.triton.steps import sigmoid
 
 UNITS = 64  # per program; many programs hide memory latency better than wide ones
@@ -150,19 +150,26 @@ def backward(
 
 
 def run(
-    kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
+    kind: str,
+    z: Tensor,
+    c: Tensor,
+    past: Tensor | None,
+    peep: Tensor | None,
+    mask: Tensor | None,
+    as_graph: Callable[..., tuple[Tensor | None, ...]],
 ) -> tuple[Tensor, Tensor]:
-    """Compute a layer; see light.light."""
+    """Compute a layer; see light.light. as_graph: `gradients_as_graph`, for second derivatives."""
     wide = torch.promote_types(torch.promote_types(z.dtype, c.dtype), torch.float32)
     given = [None if t is None else t.to(wide).contiguous() for t in (z, c, past, peep)]
-    y, last = _Light.apply(kind, None if mask is None else mask.to(torch.uint8).contiguous(), *given)
+    bytes_ = None if mask is None else mask.to(torch.uint8).contiguous()
+    y, last = _Light.apply(kind, bytes_, as_graph, *given)
     return y, last
 
 
 class _Light(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, kind: str, mask: Tensor | None, z: Tensor, c: Tensor, past: Tensor | None,
+        ctx: Any, kind: str, mask: Tensor | None, as_graph: Any, z: Tensor, c: Tensor, past: Tensor | None,
         peep: Tensor | None,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         (rows, steps, _), size = z.shape, c.shape[1]
@@ -171,7 +178,7 @@ class _Light(torch.autograd.Function):
         grid, settings = _settings(kind, z, c, peep, mask)
         forward[grid](z, *(z if t is None else t for t in (past, peep, mask)), states, y, *settings)
         ctx.save_for_backward(z, c, past, peep, states)
-        ctx.kind, ctx.mask = kind, mask
+        ctx.kind, ctx.mask, ctx.as_graph = kind, mask, as_graph
         return y, states[:, -1].clone()
 
     @staticmethod
@@ -180,7 +187,7 @@ class _Light(torch.autograd.Function):
         mask = ctx.mask
         if torch.is_grad_enabled():  # for a second derivative
             held = None if mask is None else mask.bool()
-            return None, None, *gradients_as_graph(ctx.kind, (z, c, past, peep), held, dy, dc)
+            return None, None, None, *ctx.as_graph(ctx.kind, (z, c, past, peep), held, dy, dc)
         dy, dc, dz = dy.contiguous(), dc.clone(memory_format=torch.contiguous_format), torch.empty_like(z)
         dpast = None if past is None else torch.empty_like(past)
         grid, settings = _settings(ctx.kind, z, c, peep, mask)
@@ -191,7 +198,7 @@ class _Light(torch.autograd.Function):
             before = states[:, :-1]
             _, by_f, by_r = dz.chunk(3, -1)
             dpeep = torch.stack([(by_f * before).sum((0, 1)), (by_r * before).sum((0, 1))])
-        return None, None, dz, dc, dpast, dpeep
+        return None, None, None, dz, dc, dpast, dpeep
 
 
 def _settings(
