@@ -2,16 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option, filled, only, quoted, splits
-from weft.tasks.survey import VALID_NAMES, Survey, sibling, survey
+from weft.tasks.init import TEST, TRAIN, VALID, NewRecipe, Option, TemplateInit, only, quoted, splits
+from weft.tasks.survey import Survey, files_of, survey
 from weft.wording import plural
 
 if TYPE_CHECKING:
-    from weft.data.labelled import LabelledText, Labels
+    from weft.data.labelled import LabelledText
 
 FEW = 1000
 """Texts below which a linear model of words and pairs is the safer choice."""
@@ -32,7 +31,11 @@ FORM = (
 """Options that say how the files are read."""
 
 
-class Classify(Init):
+USUAL = {"text": "text", "label": "label", "labels": "marked", "separator": None, "encoding": "utf-8"}
+"""What the options are where nobody says otherwise; others are part of the command that checks the files."""
+
+
+class Classify(TemplateInit):
     """Reads labelled texts, lines or a table."""
 
     about: ClassVar[str] = "A classifier for texts."
@@ -50,72 +53,49 @@ class Classify(Init):
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         from weft.tasks.classify.check import columns  # loads torch
 
-        train, encoding = given["train"], given["encoding"]
-        text, label, note = columns(train, given["text"], given["label"], encoding)
+        text, label, note = columns(given["train"], given["text"], given["label"], given["encoding"])
         if note:
             say(note)
-        form = {"text": text, "label": label, "labels": given["labels"]}
-        form |= {"separator": given["separator"], "encoding": encoding}
-        written = recipe(train, given["valid"], given["test"], **form)
-        usual = {"text": "text", "label": "label", "labels": "marked", "separator": None}
-        usual |= {"encoding": "utf-8"}
-        said = [word for name in form if form[name] != usual[name] for word in (f"--{name}", form[name])]
-        return NewRecipe(written, [(*self.check(train), *said)])
+        given = {**given, "text": text, "label": label}
+        said = [word for name, value in _unusual(given).items() for word in (f"--{name}", value)]
+        return super().write(given, say)._replace(steps=[(*self.check(given["train"]), *said)])
 
+    def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
+        from weft.data.labelled import OPTIONS, LabelledText, kind_of  # loads torch
+        from weft.tasks.labels.splits import held_out  # loads torch
 
-def recipe(
-    train: Path,
-    valid: Path | None,
-    test: Path | None,
-    *,
-    text: str,
-    label: str,
-    labels: "Labels" = "marked",
-    separator: str | None = None,
-    encoding: str = "utf-8",
-) -> str:
-    """A commented recipe.
-
-    Args:
-        train, valid, test: labelled texts; the last two default to the files next to the first.
-        text, label: columns of a table; labels, encoding: see LabelledText.
-        separator: between the labels of a text that may have several or none.
-
-    Raises:
-        DataError: files are missing or damaged, or hold one class only.
-    """
-    from weft.data.labelled import OPTIONS, LabelledText, kind_of  # loads torch
-    from weft.tasks.labels.splits import held_out  # loads torch
-
-    columns: dict[str, Any] = {"text": text, "label": label, "labels": labels, "encoding": encoding}
-    texts = LabelledText(train, **columns, named=OPTIONS, unlabelled=separator is not None)
-    seen, classes = _classes(texts, separator)
-    few = seen.texts < FEW
-    names = [f"{name} {count:,}" for name, count in classes.most_common(6)]
-    table = kind_of(train) != "lines"
-    valid, test = valid or sibling(train, VALID_NAMES), test or sibling(train, ("test",))
-    every = None if valid else held_out(seen.texts)
-    return filled(
-        "classify",
-        {
+        train, valid, test = files_of(given)
+        form: dict[str, Any] = {name: given[name] for name in ("text", "label", "labels", "encoding")}
+        separator: str | None = given["separator"]
+        texts = LabelledText(train, **form, named=OPTIONS, unlabelled=separator is not None)
+        seen, classes = _classes(texts, separator)
+        few = seen.texts < FEW
+        names = [f"{name} {count:,}" for name, count in classes.most_common(6)]
+        table = kind_of(train) != "lines"
+        every = None if valid else held_out(seen.texts)
+        unusual = _unusual(given)
+        return {
             "counted": f"{plural(len(classes), 'class')}, {plural(seen.texts, 'training text')}",
             "mean": f"{seen.mean:.0f}",
             "longest": f"{seen.longest:,}",
             "classes": ", ".join([*names, "..."] if len(classes) > 6 else names),
             **splits(train, valid, test),
-            "text": quoted(text) if table else None,
-            "label": quoted(label) if table else None,
-            "labels": labels if labels != "marked" else None,
+            "text": quoted(form["text"]) if table else None,
+            "label": quoted(form["label"]) if table else None,
+            "labels": unusual.get("labels"),
             "separator": None if separator is None else quoted(separator),
-            "encoding": encoding if encoding != "utf-8" else None,
+            "encoding": unusual.get("encoding"),
             "every": f"{every:<2}" if every else None,
             "kept": plural(seen.texts // every, "text") if every else None,
             "size": "null" if few else 20000,
             "few": only(few),
             "many": only(not few),
             "metric": "loss" if few else "accuracy",
-        },
-    )
+        }
+
+
+def _unusual(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: given[name] for name, value in USUAL.items() if given[name] != value}
 
 
 def _classes(texts: "LabelledText", separator: str | None) -> tuple[Survey, Counter[str]]:
