@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.serve.edits import NOTHING
-from weft.serve.served import Served
+from weft.serve.served import ServedRun
 from weft.serve.watching import watch
 
 ROWS, WATCHED = 64, 20
@@ -65,7 +65,7 @@ def lists(address: str, process: int, lines: list[str], pair: dict[str, str], ro
     print(f"and {statistics.median(walls):.1f} times the wall clock", flush=True)
 
 
-def first_drafts(address: str, run: Served, lines: list[str]) -> None:
+def first_drafts(address: str, run: ServedRun, lines: list[str]) -> None:
     """The wait for the first draft: of the page over HTTP, and of the search in this process."""
     given = {"target": run.directions()[0][1], "prefix": "", "beam": 5, "edits": NOTHING}
 
@@ -135,7 +135,7 @@ def main() -> None:
     given = asked.parse_args()
     lines = [line for line in given.sentences.read_text("utf-8").splitlines() if line.strip()][:ROWS]
     command = [sys.executable, "-m", "weft", "serve", str(given.run), "--port", "0", "--device", "cpu"]
-    run = Served(given.run, "own", "cpu", ())
+    run = ServedRun(given.run, "own", "cpu", ())
     source, target = run.directions()[0]
     pair = {"source": source, "target": target}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:

@@ -236,7 +236,7 @@ class Generator(WholeSteps, nn.Module):
         return join_steps(hs)
 
 
-class Labelled(Protocol):
+class LabelledBatch(Protocol):
     """A batch of sequences and labels, the training input of a Predictor."""
 
     @property
@@ -293,7 +293,7 @@ class Predictor(nn.Module):
         """The most probable prediction, [B, T]."""
         return self.head.best(*self.features(source, mask))
 
-    def loss(self, batch: Labelled) -> Loss:
+    def loss(self, batch: LabelledBatch) -> Loss:
         """The loss over all positions except padding."""
         h, mask = self.features(batch.source, batch.source_mask)
         target = batch.target if self.pool is None else batch.target[:, None]

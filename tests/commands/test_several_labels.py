@@ -78,11 +78,11 @@ def test_each_label_is_given_by_itself(run: Path) -> None:
 
 def test_it_is_served(run: Path) -> None:
     pytest.importorskip("starlette", reason="pip install -e .[serve]")
-    from weft.serve.limits import Limits
+    from weft.serve.limits import ServerLimits
     from weft.serve.predicting import inputs_of, predicting
-    from weft.serve.served import Served
+    from weft.serve.served import ServedRun
 
-    made, limits = Served(run, "several", "cpu", ()), Limits()
+    made, limits = ServedRun(run, "several", "cpu", ()), ServerLimits()
     found = list(
         predicting(made, limits)(inputs_of(made, ["a song today", "this film"], limits), lambda: False)
     )

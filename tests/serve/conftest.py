@@ -36,12 +36,12 @@ def library() -> None:
 
 @pytest.fixture(scope="session")
 def serving(library: None, runs: Path) -> Any:
-    from weft.serve.app import Serving
-    from weft.serve.limits import Limits
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
     from weft.serve.served import named
 
     paths = [runs / name for name in ("toy", "prose", "label", "tags", "young")]
-    return Serving(named(paths, "cpu", ()), Limits(characters=2000, items=70, tokens=300))
+    return Application(named(paths, "cpu", ()), ServerLimits(characters=2000, items=70, tokens=300))
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.serve.client import ask, post
-from weft.serve.limits import Limits, Refusal
+from weft.serve.limits import Refusal, ServerLimits
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_text_of_too_many_tokens_is_refused_before_it_is_computed(address: str
 
 
 def test_a_request_of_too_many_tokens_is_refused() -> None:
-    limits = Limits(tokens=7)
+    limits = ServerLimits(tokens=7)
 
     def check(*texts: str) -> None:
         limits.check_tokens(lambda text: range(int(text)), texts, "q")

@@ -8,7 +8,7 @@ import pytest
 
 from weft.errors import ConfigError
 from weft.serve.batcher import Batcher
-from weft.serve.job import Job, Left, Stopped
+from weft.serve.job import BatchJob, ClientLeft, Stopped
 from weft.serve.limits import Refusal
 
 
@@ -38,10 +38,10 @@ class Held:
 def test_what_waits_is_answered_in_one_batch_each_with_its_own() -> None:
     async def scene() -> None:
         work, batcher = Held(), Batcher("test", most=20, rows=5)
-        first = asyncio.ensure_future(batcher.ask(Job("k", work, ["a"], 20)))
+        first = asyncio.ensure_future(batcher.ask(BatchJob("k", work, ["a"], 20)))
         await asyncio.to_thread(work.begun.wait, 20)
         waiting = [
-            asyncio.ensure_future(batcher.ask(Job(key, work, items, 20)))
+            asyncio.ensure_future(batcher.ask(BatchJob(key, work, items, 20)))
             for key, items in (("k", ["b", "c"]), ("k", ["d"]), ("other", ["e"]), ("k", ["f", "g", "h"]))
         ]
         await asyncio.sleep(0.01)
@@ -58,7 +58,9 @@ def test_what_waits_is_answered_in_one_batch_each_with_its_own() -> None:
 def test_one_at_fault_spoils_nobodys_answer(capsys: pytest.CaptureFixture[str]) -> None:
     async def scene() -> None:
         work, batcher = Held(), Batcher("test", most=20, rows=5)
-        jobs = [asyncio.ensure_future(batcher.ask(Job("k", work, [item], 20))) for item in ("a", "bad", "b")]
+        jobs = [
+            asyncio.ensure_future(batcher.ask(BatchJob("k", work, [item], 20))) for item in ("a", "bad", "b")
+        ]
         await asyncio.sleep(0.01)
         work.go.set()
         found = await asyncio.gather(*jobs, return_exceptions=True)
@@ -66,8 +68,8 @@ def test_one_at_fault_spoils_nobodys_answer(capsys: pytest.CaptureFixture[str]) 
         assert isinstance(found[1], Refusal)
         assert (found[1].status, found[1].sentence) == (400, "bad: expected good")
         with pytest.raises(Refusal, match="the model failed"):
-            await batcher.ask(Job("k", work, ["broken"], 20))
-        assert await batcher.ask(Job("k", work, ["c"], 20)) == ["c!"]
+            await batcher.ask(BatchJob("k", work, ["broken"], 20))
+        assert await batcher.ask(BatchJob("k", work, ["c"], 20)) == ["c!"]
         batcher.drain()
 
     asyncio.run(scene())
@@ -77,23 +79,23 @@ def test_one_at_fault_spoils_nobodys_answer(capsys: pytest.CaptureFixture[str]) 
 def test_a_full_queue_says_when_to_come_again_and_who_leaves_makes_room() -> None:
     async def scene() -> None:
         work, batcher = Held(), Batcher("test", most=2, rows=5)
-        first = asyncio.ensure_future(batcher.ask(Job("k", work, ["a"], 20)))
+        first = asyncio.ensure_future(batcher.ask(BatchJob("k", work, ["a"], 20)))
         await asyncio.to_thread(work.begun.wait, 20)
-        leaver = asyncio.ensure_future(batcher.ask(Job("k", work, ["b", "c"], 20)))
+        leaver = asyncio.ensure_future(batcher.ask(BatchJob("k", work, ["b", "c"], 20)))
         await asyncio.sleep(0.01)
         with pytest.raises(Refusal, match="2 waiting texts, maximum 2") as full:
-            await batcher.ask(Job("k", work, ["d"], 20))
+            await batcher.ask(BatchJob("k", work, ["d"], 20))
         assert (full.value.status, full.value.retry_after) == (429, 1)
         leaver.cancel()
         await asyncio.sleep(0.01)
-        second = asyncio.ensure_future(batcher.ask(Job("k", work, ["e"], 20)))
+        second = asyncio.ensure_future(batcher.ask(BatchJob("k", work, ["e"], 20)))
         await asyncio.sleep(0.01)
         work.go.set()
         assert [await first, await second] == [["a!"], ["e!"]]
         assert work.batches == [["a"], ["e"]]
         batcher.drain()
         with pytest.raises(Refusal, match="shutting down") as ending:
-            await batcher.ask(Job("k", work, ["f"], 20))
+            await batcher.ask(BatchJob("k", work, ["f"], 20))
         assert ending.value.status == 503
 
     asyncio.run(scene())
@@ -106,11 +108,11 @@ def test_work_that_nobody_waits_for_is_given_up_within_a_step() -> None:
         while not stopped():
             steps.append(1)
             threading.Event().wait(0.01)
-        raise Left
+        raise ClientLeft
 
     async def scene() -> None:
         batcher = Batcher("test", most=2, rows=5)
-        asked = asyncio.ensure_future(batcher.ask(Job("k", endless, ["a"], 20)))
+        asked = asyncio.ensure_future(batcher.ask(BatchJob("k", endless, ["a"], 20)))
         while not steps:
             await asyncio.sleep(0.005)
         asked.cancel()
@@ -119,7 +121,7 @@ def test_work_that_nobody_waits_for_is_given_up_within_a_step() -> None:
             await asyncio.sleep(0.005)
         assert len(steps) - before <= 2
         with pytest.raises(Refusal, match="time limit") as late:
-            await batcher.ask(Job("k", endless, ["a"], 0.05))
+            await batcher.ask(BatchJob("k", endless, ["a"], 0.05))
         assert (late.value.status, late.value.retry_after) == (503, 5)
         batcher.drain()
 
@@ -140,9 +142,9 @@ def test_a_worker_that_dies_is_replaced_and_its_requests_are_answered(
         batcher = Batcher("test", most=20, rows=5)
         for _ in range(3):
             with pytest.raises(Refusal, match="the model failed") as failed:
-                await batcher.ask(Job("k", panics, ["a"], 20))
+                await batcher.ask(BatchJob("k", panics, ["a"], 20))
             assert failed.value.status == 500
-            assert await batcher.ask(Job("k", Held.at_once, ["b"], 20)) == ["b!"]
+            assert await batcher.ask(BatchJob("k", Held.at_once, ["b"], 20)) == ["b!"]
             assert not batcher.trouble
         batcher.drain()
         while not batcher.trouble:
@@ -159,7 +161,7 @@ def test_a_deadline_holds_although_the_work_never_looks_and_a_stuck_batch_is_tol
     async def scene() -> None:
         work, batcher = Held(), Batcher("test", most=20, rows=5)
         with pytest.raises(Refusal, match="time limit") as late:
-            await batcher.ask(Job("k", work, ["a"], 0.05))
+            await batcher.ask(BatchJob("k", work, ["a"], 0.05))
         assert late.value.status == 503
         assert batcher.busy and not batcher.trouble
         monkeypatch.setattr("weft.serve.batcher.STUCK_SECONDS", 0.1)
@@ -167,7 +169,7 @@ def test_a_deadline_holds_although_the_work_never_looks_and_a_stuck_batch_is_tol
             await asyncio.sleep(0.005)
         assert "does not finish" in batcher.trouble
         work.go.set()
-        assert await batcher.ask(Job("k", work, ["b"], 20)) == ["b!"]
+        assert await batcher.ask(BatchJob("k", work, ["b"], 20)) == ["b!"]
         assert not batcher.trouble
         batcher.drain()
 

@@ -24,11 +24,11 @@ GET = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 @contextlib.contextmanager
 def limited(runs: Path, **limits: Any) -> Iterator[str]:
-    from weft.serve.app import Serving
-    from weft.serve.limits import Limits
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
     from weft.serve.served import named
 
-    with listening(Serving(named([runs / "toy"], "cpu", ()), Limits(**limits))) as where:
+    with listening(Application(named([runs / "toy"], "cpu", ()), ServerLimits(**limits))) as where:
         yield where
 
 

@@ -41,12 +41,12 @@ def folder(library: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    from weft.serve.app import Serving
-    from weft.serve.limits import Limits
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
     from weft.serve.served import named
 
     paths = [folder / name for name in (*FILES, "waves", "pointer")]
-    with listening(Serving(named(paths, "cpu", ()), Limits())) as where:
+    with listening(Application(named(paths, "cpu", ()), ServerLimits())) as where:
         yield where
 
 

@@ -28,13 +28,13 @@ def test_translate_and_the_page_answer_as_predict_and_a_changed_file_is_read_aga
     library: None, runs: Path, terms: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     from weft.serve import reloading
-    from weft.serve.app import Serving
-    from weft.serve.limits import Limits
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
     from weft.serve.served import named
 
     monkeypatch.setattr(reloading, "SECONDS", 0.05)
-    serving = Serving(named([runs / "toy", runs / "label"], "cpu", (), [f"toy={terms}"]), Limits())
-    reloading.Reloading(serving.runs).watch()
+    serving = Application(named([runs / "toy", runs / "label"], "cpu", (), [f"toy={terms}"]), ServerLimits())
+    reloading.Reloader(serving.runs).watch()
     with listening(serving) as address:
         first = translated(address)
         assert first == weft("predict", runs / "toy", "--glossary", terms, stdin=b"alpha beta\ngamma\n").lines

@@ -22,11 +22,11 @@ APP = "https://app.example.org"
 
 
 def served(runs: Path, access: Access, log: AccessLog | None = None) -> Any:
-    from weft.serve.app import Serving
-    from weft.serve.limits import Limits
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
     from weft.serve.served import named
 
-    return Serving(named([runs / "toy"], "cpu", ()), Limits(deadline_seconds=30), access, log)
+    return Application(named([runs / "toy"], "cpu", ()), ServerLimits(deadline_seconds=30), access, log)
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,8 @@ PARTS = (
 @pytest.fixture(scope="module")
 def short(library: None, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The server of a run with 11 positions."""
-    from weft.serve.app import Serving
-    from weft.serve.limits import Limits
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
     from weft.serve.served import named
 
     folder = tmp_path_factory.mktemp("short")
@@ -28,7 +28,7 @@ def short(library: None, tmp_path_factory: pytest.TempPathFactory) -> Any:
     recipe = corpus.make(folder / "toy")
     answer = weft("train", recipe, "--run", folder / "run", "training.max_updates=40", *changes)
     assert answer.code == 0, answer.err
-    with listening(Serving(named([Path(folder / "run")], "cpu", ()), Limits(tokens=300))) as where:
+    with listening(Application(named([Path(folder / "run")], "cpu", ()), ServerLimits(tokens=300))) as where:
         yield where
 
 

@@ -19,16 +19,16 @@ from tests.shared import shared_run
 @pytest.fixture(scope="module")
 def served(library: None) -> Callable[[str], Any]:
     """The run of a task, as the server has it."""
-    from weft.serve.served import Served
+    from weft.serve.served import ServedRun
 
-    return cache(lambda name: Served(shared_run(name), name, "cpu", ()))
+    return cache(lambda name: ServedRun(shared_run(name), name, "cpu", ()))
 
 
 def answered(run: Any, given: Any) -> list[Any]:
-    from weft.serve.limits import Limits
+    from weft.serve.limits import ServerLimits
     from weft.serve.predicting import inputs_of, predicting
 
-    limits = Limits()
+    limits = ServerLimits()
     return list(predicting(run, limits)(inputs_of(run, given, limits), lambda: False))
 
 
@@ -66,8 +66,8 @@ def test_gaps_are_filled(served: Callable[[str], Any]) -> None:
 
 
 def test_a_batch_ends_when_nobody_waits_for_it_any_more(served: Callable[[str], Any]) -> None:
-    from weft.serve.job import Left
-    from weft.serve.limits import Limits
+    from weft.serve.job import ClientLeft
+    from weft.serve.limits import ServerLimits
     from weft.serve.predicting import predicting
 
     asked: list[int] = []
@@ -76,8 +76,8 @@ def test_a_batch_ends_when_nobody_waits_for_it_any_more(served: Callable[[str], 
         asked.append(len(asked))
         return len(asked) > 2  # before the batch, and after its first answer, somebody waits
 
-    with pytest.raises(Left):
-        predicting(served("masked"), Limits())(["the [MASK] can purr"] * 7, stopped)
+    with pytest.raises(ClientLeft):
+        predicting(served("masked"), ServerLimits())(["the [MASK] can purr"] * 7, stopped)
     assert len(asked) == 3
 
 

@@ -41,8 +41,8 @@ def test_a_changed_model_answers_and_no_request_is_dropped(
     library: None, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     from weft.serve import reloading
-    from weft.serve.app import Serving
-    from weft.serve.limits import Limits
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
     from weft.serve.served import named
 
     monkeypatch.setattr(reloading, "SECONDS", 0.05)
@@ -50,8 +50,8 @@ def test_a_changed_model_answers_and_no_request_is_dropped(
     shutil.copytree(runs / "toy", path)
     shutil.copytree(runs / "toy", young)
     os.rename(young / "model.safetensors", young / "later")
-    serving = Serving(named([path, young], "cpu", ()), Limits())
-    reloading.Reloading(serving.runs).watch()
+    serving = Application(named([path, young], "cpu", ()), ServerLimits())
+    reloading.Reloader(serving.runs).watch()
     replies: list[Reply] = []
     enough = threading.Event()
     with listening(serving) as address:

@@ -8,10 +8,10 @@ import pytest
 from weft.documents.segments import Sentence
 from weft.search import whole
 from weft.serve.answers import translating
-from weft.serve.job import Left
-from weft.serve.limits import Limits
+from weft.serve.job import ClientLeft
+from weft.serve.limits import ServerLimits
 from weft.serve.predicting import predicting
-from weft.serve.served import Served
+from weft.serve.served import ServedRun
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -19,7 +19,7 @@ def test_every_step_of_a_translation_pauses(
     library: None, runs: Path, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whole, "SLICE_SECONDS", 0)  # a call of compiled code takes one step
-    run = Served(runs / "toy", "toy", "cpu", ())
+    run = ServedRun(runs / "toy", "toy", "cpu", ())
     assert run.rewriter is not None
     decoding = replace(run.rewriter.decoding, precision=precision)
     pauses = []
@@ -33,7 +33,7 @@ def test_every_step_of_a_translation_pauses(
     assert found[0][0].text == "uno due tre quattro"
     assert len(pauses) >= 5
     pauses += [1] * 100
-    with pytest.raises(Left):
+    with pytest.raises(ClientLeft):
         work([Sentence("alpha beta gamma delta")], stopped)
 
 
@@ -41,9 +41,9 @@ def test_every_step_of_an_answer_of_predict_pauses(
     library: None, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whole, "SLICE_SECONDS", 0)
-    run = Served(runs / "toy", "toy", "cpu", ())
+    run = ServedRun(runs / "toy", "toy", "cpu", ())
     pauses: list[int] = []
-    work = predicting(run, Limits())
+    work = predicting(run, ServerLimits())
     assert (
         work(["alpha beta gamma delta"], lambda: bool(pauses.append(1)))[0]["text"] == "uno due tre quattro"
     )

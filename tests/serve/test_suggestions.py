@@ -21,12 +21,12 @@ def test_it_is_refused_if_no_file_is_named(address: str) -> None:
 
 @pytest.fixture
 def keeping(library: None, runs: Path, tmp_path: Path) -> Any:
-    from weft.serve.app import Serving
-    from weft.serve.limits import Limits
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
     from weft.serve.served import named
 
     file = tmp_path / "suggestions.jsonl"
-    serving = Serving(named([runs / "toy"], "cpu", ()), Limits(characters=50), suggestions=file)
+    serving = Application(named([runs / "toy"], "cpu", ()), ServerLimits(characters=50), suggestions=file)
     with listening(serving) as where:
         yield where, file
 

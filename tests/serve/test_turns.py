@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from weft.serve.batcher import SHARES, Batcher
-from weft.serve.job import PADDED, Job, Stopped
+from weft.serve.job import PADDED, BatchJob, Stopped
 from weft.serve.turns import Turns
 
 
@@ -111,11 +111,11 @@ def test_a_short_request_is_answered_while_a_long_one_is_computed(counted: list[
     async def scene() -> None:
         batcher = Batcher("test", most=20, rows=5)
         hostile = Steps("long", counted)
-        long = asyncio.ensure_future(batcher.ask(Job("k", hostile, ["x" * 20_000], 60)))
+        long = asyncio.ensure_future(batcher.ask(BatchJob("k", hostile, ["x" * 20_000], 60)))
         await asyncio.to_thread(hostile.begun.wait, 20)
         for number in range(30):
             short = Steps(f"short {number}", counted, 40)
-            assert await batcher.ask(Job("k", short, ["x"], 60)) == ["x"]
+            assert await batcher.ask(BatchJob("k", short, ["x"], 60)) == ["x"]
             mine = [n for n, name in enumerate(counted) if name == short.name]
             between = counted[mine[0] : mine[-1]].count("long")
             assert between <= 40 / SHARES[0] + 1  # 1.3 times the steps of the short request alone
@@ -140,9 +140,9 @@ def test_a_long_request_is_cut_and_other_long_ones_take_turns_with_it() -> None:
 
         batcher = Batcher("test", most=200, rows=5)
         lines = [letter * (900 + n) for n, letter in enumerate("abcdefghijkl")]
-        first = asyncio.ensure_future(batcher.ask(Job("k", work, lines, 20)))
+        first = asyncio.ensure_future(batcher.ask(BatchJob("k", work, lines, 20)))
         await asyncio.to_thread(begun.wait, 20)
-        second = asyncio.ensure_future(batcher.ask(Job("k", work, ["z" * 6000] * 3, 20)))
+        second = asyncio.ensure_future(batcher.ask(BatchJob("k", work, ["z" * 6000] * 3, 20)))
         await asyncio.sleep(0.01)
         go.set()
         assert await first == [line.upper() for line in lines]
@@ -170,7 +170,7 @@ def test_a_request_that_fails_halfway_is_refused_and_not_computed_further() -> N
 
         batcher = Batcher("test", most=200, rows=5)
         with pytest.raises(Exception, match="the model failed"):
-            await batcher.ask(Job("k", work, ["x"] * 17, 20))
+            await batcher.ask(BatchJob("k", work, ["x"] * 17, 20))
         while batcher.busy:
             await asyncio.sleep(0.005)
         assert batches == [["x"] * 5]

@@ -13,7 +13,7 @@ from tests.text.forged import forged, replace, split
 from weft.errors import CheckpointError, DataError
 from weft.text import bounds
 from weft.text.foreign import renumbered
-from weft.text.imported import KEY, Imported
+from weft.text.imported import KEY, ImportedVocabulary
 from weft.text.loading import load_vocabulary
 
 PUBLISHED = {
@@ -172,6 +172,6 @@ def test_a_text_that_stays_short_enough_is_encoded_whatever_the_worst_case_is(tm
 def test_a_panic_while_a_text_is_encoded_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     # a slow pattern that no check detects
     monkeypatch.setattr(bounds, "check_tokenizer_json", lambda content: None)
-    words = Imported(forged(pre_tokenizer=split(r"(a+)+$")), [1, 3, 0, 2, 4, 5, 6], framed=False)
+    words = ImportedVocabulary(forged(pre_tokenizer=split(r"(a+)+$")), [1, 3, 0, 2, 4, 5, 6], framed=False)
     with pytest.raises(DataError, match=r"the tokenizer failed .*retry-limit"):
         words.encode("a" * 99 + "b")

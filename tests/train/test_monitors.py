@@ -25,7 +25,7 @@ from weft.train.monitors import SHARE, Monitors
 from weft.train.position import BatchGroup, Position
 from weft.train.reporting import Several, TensorBoard
 from weft.train.settings import TrainingSettings
-from weft.train.update import Taken
+from weft.train.update import UpdateResult
 
 BUSY = settings(clip_norm=0.1, workers=1)
 
@@ -146,7 +146,7 @@ def test_measures_take_at_most_their_share_of_the_time_of_updates(monkeypatch: p
         return {}
 
     monkeypatch.setattr(watched, "_measure", costly)
-    taken, group = Taken(1.0, 1.0, 1, 1.0, 0.1, 1.0, True), BatchGroup(0, 0, [np.arange(4)], 1, 1, 0)
+    taken, group = UpdateResult(1.0, 1.0, 1, 1.0, 0.1, 1.0, True), BatchGroup(0, 0, [np.arange(4)], 1, 1, 0)
     for update in range(1, 1001):
         watched.after(Position(update=update, wall=0.4 * (1 + (update - 1) % 2)), group, taken)
         if update > 60:

@@ -28,8 +28,8 @@ from weft.train.guard import NonFinite, explain
 from weft.train.loop import train
 from weft.train.optimisers import SGD, AdamW
 from weft.train.position import BatchGroup, Position
-from weft.train.saving import Saving
-from weft.train.update import Taken, update
+from weft.train.saving import CheckpointWriter
+from weft.train.update import UpdateResult, update
 
 
 class Small(Model):
@@ -212,8 +212,8 @@ def test_the_guard_reads_past_a_gradient_that_is_not_there() -> None:
     assert where == 0 and "the norm of the gradient overflows" in what
 
 
-def taken(loss: float) -> Taken:
-    return Taken(7.0 * loss, 7.0, 7, 1.0, 0.1, 1.0, stepped=True)
+def taken(loss: float) -> UpdateResult:
+    return UpdateResult(7.0 * loss, 7.0, 7, 1.0, 0.1, 1.0, stepped=True)
 
 
 def test_a_training_that_diverges_is_told_once_with_what_to_do() -> None:
@@ -260,7 +260,7 @@ def test_what_fails_while_the_saving_thread_starts_is_not_hidden(
     def start(thread: threading.Thread) -> None:
         raise MemoryError("no room for a stack")
 
-    saving = Saving(Checkpoints(tmp_path, print), background=True, first=True)
+    saving = CheckpointWriter(Checkpoints(tmp_path, print), background=True, first=True)
     monkeypatch.setattr(threading.Thread, "start", start)
     with pytest.raises(MemoryError, match="no room"), saving:
         saving.save(lambda: None, [])  # type: ignore[arg-type, return-value]

@@ -19,7 +19,7 @@ from weft.train import model_parts
 from weft.train.checkpoints import Checkpoints
 from weft.train.loop import train
 from weft.train.optimisers import SGD
-from weft.train.tuned import Frozen, scales
+from weft.train.tuned import FrozenParts, scales
 
 
 def first_weights(chosen: Any, run: Path) -> dict[str, torch.Tensor]:
@@ -136,7 +136,7 @@ def test_a_frozen_part_has_no_gradient_and_the_others_have_theirs() -> None:
         return dict(zip(some, found, strict=True))
 
     whole = gradients()
-    frozen = Frozen(model, ["embed", "encoder.blocks.0"], 2)
+    frozen = FrozenParts(model, ["embed", "encoder.blocks.0"], 2)
     frozen.at(1)
     part = gradients()
     assert {name for name in whole if name not in part} == {

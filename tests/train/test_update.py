@@ -12,12 +12,12 @@ from weft.train.feeding import ConstantFeeding
 from weft.train.guard import NonFinite
 from weft.train.optimisers import SGD
 from weft.train.position import BatchGroup, Position
-from weft.train.update import Taken, update
+from weft.train.update import UpdateResult, update
 
 ROWS = np.array([3, 14, 15, 9, 2, 6, 5])
 
 
-def step(parts: list[np.ndarray], model: Model, **changes: Any) -> tuple[Taken, list[torch.Tensor]]:
+def step(parts: list[np.ndarray], model: Model, **changes: Any) -> tuple[UpdateResult, list[torch.Tensor]]:
     """One update of gradient descent on these batches; the change of each parameter."""
     chosen = settings(**{"optimiser": SGD(lr=1.0), "clip_norm": 0.0, **changes})
     before = [p.detach().clone() for p in model.parameters()]

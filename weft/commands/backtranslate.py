@@ -24,7 +24,7 @@ from weft.commands.options import (
     CONSTRAINTS,
     SAMPLING,
     SEARCH,
-    Grouped,
+    GroupedCommand,
     as_words,
     device,
     given_one,
@@ -53,7 +53,7 @@ COMPUTING = ("processes", "device", "plugins")
 """Parameters that do not change what is written."""
 
 
-@click.command(cls=Grouped, headings=HEADINGS)
+@click.command(cls=GroupedCommand, headings=HEADINGS)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("mono", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(

@@ -31,7 +31,7 @@ WRONG = ".wrong"
 """Suffix of the file that lists the lines of a chunk without an answer, with reasons."""
 
 
-class Answered(NamedTuple):
+class ChunkAnswers(NamedTuple):
     """The answers to a chunk of lines."""
 
     texts: list[str]
@@ -103,7 +103,7 @@ def pending(parts: Path, file: Path) -> Iterator[Chunk]:
     return (part for part in chunks(file) if not (parts / f"{part.number:09}").exists())
 
 
-def answer(opened: Any, part: Chunk, options: Mapping[str, Any], file: Path) -> Answered:
+def answer(opened: Any, part: Chunk, options: Mapping[str, Any], file: Path) -> ChunkAnswers:
     """Answer a chunk with a predictor of its own, so that samples do not depend on other chunks.
 
     Args:
@@ -119,7 +119,7 @@ def answer(opened: Any, part: Chunk, options: Mapping[str, Any], file: Path) -> 
     given = (predictor.given(line, Place(str(file), number)) for number, line in enumerate(part.lines, first))
     answers = list(answered(predictor, given))
     wrong = [answer.wrong for answer in answers if answer.wrong]
-    return Answered([answer.text() for answer in answers], wrong)
+    return ChunkAnswers([answer.text() for answer in answers], wrong)
 
 
 def write(parts: Path, number: int, answers: Iterable[str], wrong: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ import click
 from weft.commands.options import (
     CONSTRAINTS,
     SEARCH,
-    Grouped,
+    GroupedCommand,
     RecipeFile,
     device,
     plugin,
@@ -35,7 +35,7 @@ OWN = ("teacher", "overrides", "student", "run", "mix", "sources", "corpus")
 """Parameters that `weft predict` does not have; it receives the others."""
 
 
-@click.command(cls=Grouped, headings=HEADINGS)
+@click.command(cls=GroupedCommand, headings=HEADINGS)
 @click.argument("teacher", type=click.Path(path_type=Path))
 @click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
 @click.option(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.commands.options import CONSTRAINTS, SEARCH, Grouped, device, plugin, searching
+from weft.commands.options import CONSTRAINTS, SEARCH, GroupedCommand, device, plugin, searching
 
 if TYPE_CHECKING:
     from weft.run import LoadedRun
@@ -21,7 +21,7 @@ HEADINGS = {
 }
 
 
-@click.command(cls=Grouped, headings=HEADINGS)
+@click.command(cls=GroupedCommand, headings=HEADINGS)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
     "--data",

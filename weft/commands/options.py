@@ -153,7 +153,7 @@ _SAMPLING = (
 )
 
 
-class Grouped(click.Command):
+class GroupedCommand(click.Command):
     """A command whose help lists its options under headings.
 
     Args:

@@ -14,7 +14,7 @@ from weft.commands.options import (
     CONSTRAINTS,
     SAMPLING,
     SEARCH,
-    Grouped,
+    GroupedCommand,
     as_words,
     device,
     plugin,
@@ -39,7 +39,7 @@ HEADINGS = {
 }
 
 
-@click.command(cls=Grouped, headings=HEADINGS)
+@click.command(cls=GroupedCommand, headings=HEADINGS)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option(

@@ -104,7 +104,7 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
 
 def _answers(
     data: Any, pending: Iterator[bulk.Chunk], given: Mapping[str, Any], workers: int
-) -> Iterator[tuple[int, bulk.Answered]]:
+) -> Iterator[tuple[int, bulk.ChunkAnswers]]:
     while window := list(map(_row, islice(pending, WINDOW))):
         chunks = data.from_items(window, override_num_blocks=len(window))
         made = chunks.map(
@@ -117,7 +117,7 @@ def _answers(
             if row["wrong"]:
                 raise DataError(row["wrong"])
             unanswered = [str(one) for one in row["unanswered"] if one]
-            yield int(row["number"]), bulk.Answered([str(one) for one in row["answers"]], unanswered)
+            yield int(row["number"]), bulk.ChunkAnswers([str(one) for one in row["answers"]], unanswered)
 
 
 def _row(part: bulk.Chunk) -> dict[str, Any]:

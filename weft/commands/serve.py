@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.commands.access import NAMES, Who, access
-from weft.commands.options import Grouped, device, plugin
+from weft.commands.options import GroupedCommand, device, plugin
 
 if TYPE_CHECKING:
-    from weft.serve.limits import Limits
-    from weft.serve.served import Served
+    from weft.serve.limits import ServerLimits
+    from weft.serve.served import ServedRun
 
 HEADINGS = {
     "Address": ("host", "port", "workers"),
@@ -26,7 +26,7 @@ HEADINGS = {
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-@click.command(cls=Grouped, headings=HEADINGS)
+@click.command(cls=GroupedCommand, headings=HEADINGS)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @click.option(
     "--port", metavar="N", type=click.IntRange(0, 65535), default=8000, help="Port; 0 chooses a free one."
@@ -126,9 +126,9 @@ def command(
       weft serve --new-key alice >> keys.txt
       weft serve runs/en-es --host 0.0.0.0 --allow-host weft.example.org --api-keys keys.txt
     """  # noqa: D301  click reads the \b
-    from weft.serve.limits import Limits
+    from weft.serve.limits import ServerLimits
 
-    limits = Limits(
+    limits = ServerLimits(
         queue=queue,
         batch_rows=batch,
         deadline_seconds=deadline,
@@ -137,7 +137,7 @@ def command(
         connections=connections,
     )
 
-    def opened(device: str) -> dict[str, "Served"]:
+    def opened(device: str) -> dict[str, "ServedRun"]:
         from weft.serve.served import named
 
         return named(runs, device, plugins, glossaries)
@@ -146,12 +146,12 @@ def command(
 
 
 def _serve(
-    opened: Callable[[str], dict[str, "Served"]],
+    opened: Callable[[str], dict[str, "ServedRun"]],
     device: str,
     host: str,
     port: int,
     who: Who,
-    limits: "Limits",
+    limits: "ServerLimits",
     workers: int,
     suggestions: Path | None,
 ) -> None:
@@ -163,10 +163,10 @@ def _serve(
             device = _cpu(device)
             _share_counts(stack)
         _check_installed()
-        from weft.serve.app import Serving
-        from weft.serve.reloading import Reloading
+        from weft.serve.app import Application
+        from weft.serve.reloading import Reloader
         from weft.serve.server import GRACE_SECONDS, bound, serve
-        from weft.serve.workers import Workers
+        from weft.serve.workers import ServerProcesses
 
         rules, tls, log = who.opened(host, stack)
         listening = stack.enter_context(bound(host, port))
@@ -174,19 +174,19 @@ def _serve(
         place += f":{listening.getsockname()[1]}"
         keyless = host not in LOOPBACK and not rules.keys
 
-        def answer(served: dict[str, "Served"], listens: Callable[[], None] = lambda: None) -> None:
-            serve(Serving(served, limits, rules, log, suggestions), listening, tls, listens=listens)
+        def answer(served: dict[str, "ServedRun"], listens: Callable[[], None] = lambda: None) -> None:
+            serve(Application(served, limits, rules, log, suggestions), listening, tls, listens=listens)
 
         if workers > 1:
             if rules.keys:
                 rules.keys.share(stack.enter_context(TemporaryFile()))
-            several = Workers(lambda: opened(device), workers, answer)
+            several = ServerProcesses(lambda: opened(device), workers, answer)
             _announce([(run.name, run.kind) for run in several.runs.values()], place, keyless)
             several.run(GRACE_SECONDS + 5)
         else:
             served = opened(device)
             _announce([(run.name, run.kind) for run in served.values()], place, keyless)
-            Reloading(served).watch()
+            Reloader(served).watch()
             answer(served)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from weft import rooms
-from weft.config.kinds import NotASetting, Settled, check_not_negative, convert, is_contract, words
+from weft.config.kinds import NotASetting, SettingValue, check_not_negative, convert, is_contract, words
 from weft.config.table import Entry, PlacedError, Table, unknown
 from weft.errors import ConfigError
 
@@ -120,26 +120,26 @@ class _Builder:
     def __init__(self, plugins: Collection[str]) -> None:
         self.plugins = frozenset(plugins)
 
-    def made(self, entry: Entry, target: Callable[..., Any], given: dict[str, Any]) -> Settled:
+    def made(self, entry: Entry, target: Callable[..., Any], given: dict[str, Any]) -> SettingValue:
         """Build the object."""
         factory, plain = self.settled(entry, target, given)
         try:
-            return Settled(factory(**given), plain)
+            return SettingValue(factory(**given), plain)
         except PlacedError:
             raise
         except ValueError as error:
             raise _placed(entry, " ".join(str(error).split())) from error
 
-    def settled(self, entry: Entry, target: Callable[..., Any], given: dict[str, Any]) -> Settled:
+    def settled(self, entry: Entry, target: Callable[..., Any], given: dict[str, Any]) -> SettingValue:
         """A factory with all settings bound, which takes the given arguments."""
         if is_contract(target):
             assert isinstance(target, type)
             return self.part(entry, target, given)
         table = self._as_table(entry, "a table of settings")
         arguments, plain = self._arguments(table, target, given)
-        return Settled(functools.partial(target, **arguments), plain)
+        return SettingValue(functools.partial(target, **arguments), plain)
 
-    def part(self, entry: Entry, contract: type, given: dict[str, Any]) -> Settled:
+    def part(self, entry: Entry, contract: type, given: dict[str, Any]) -> SettingValue:
         """A factory for the part that an entry names."""
         noun = contract.__name__.lower()
         if isinstance(entry.value, str):
@@ -153,7 +153,7 @@ class _Builder:
         part = named(name, contract, plugins=self.plugins)
         arguments, plain = self._arguments(table, part, given)
         factory = functools.partial(part, **arguments) if arguments else part
-        return Settled(factory, {"use": name.value, **plain})
+        return SettingValue(factory, {"use": name.value, **plain})
 
     def _as_table(self, entry: Entry, need: str) -> Table:
         if not isinstance(entry, Table):
@@ -194,7 +194,7 @@ class _Builder:
                 plain |= {} if setting is _NOTHING else {name: setting}
         return arguments, plain
 
-    def _make_part(self, entry: Entry, contract: type, ready: bool) -> Settled:
+    def _make_part(self, entry: Entry, contract: type, ready: bool) -> SettingValue:
         return self.made(entry, contract, {}) if ready else self.part(entry, contract, {})
 
 

@@ -18,7 +18,7 @@ from weft.config.table import Entry, PlacedError, Table
 from weft.setting_types import Bounds
 
 
-class Settled(NamedTuple):
+class SettingValue(NamedTuple):
     """A checked value of a recipe."""
 
     value: Any  # for the constructor
@@ -29,7 +29,7 @@ class NotASetting(TypeError):
     """An annotation for which a recipe cannot give a value: the model sets that argument."""
 
 
-MakePart = Callable[[Entry, type, bool], Settled]
+MakePart = Callable[[Entry, type, bool], SettingValue]
 """Takes an entry, a contract, and whether to build an object instead of a factory."""
 
 _WORDS: dict[Any, tuple[str, str]] = {
@@ -99,7 +99,7 @@ def words(kind: Any, *, many: bool = False) -> str:
     return "a table of settings"
 
 
-def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
+def convert(entry: Entry, kind: Any, make_part: MakePart) -> SettingValue:
     """Convert an entry to the annotated type.
 
     Raises:
@@ -119,7 +119,7 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         return make_part(entry, kind, True)
     if kind is Any:
-        return Settled(entry.plain(), entry.plain())
+        return SettingValue(entry.plain(), entry.plain())
     if origin is Literal:
         return _choice(entry, inner)
     if origin in (Union, types.UnionType):
@@ -154,36 +154,36 @@ def _is_union(kind: Any) -> bool:
     return get_origin(kind) in (Union, types.UnionType)
 
 
-def _scalar(entry: Entry, kind: Any) -> Settled:
+def _scalar(entry: Entry, kind: Any) -> SettingValue:
     value = entry.value
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)
         if not math.isfinite(number):
             raise entry.refuse(f"expected a finite number, got {entry.shown()}")
-        return Settled(number, number)
+        return SettingValue(number, number)
     if kind is Path and isinstance(value, str):
         # absolute in the resolved recipe, because a run may be used from another directory
-        return Settled(Path(value), str(Path(value).expanduser().absolute()))
+        return SettingValue(Path(value), str(Path(value).expanduser().absolute()))
     if type(value) is not kind:
         quotes = " (in quotes)" if kind in (str, Path) and isinstance(value, int | float) else ""
         raise entry.refuse(f"expected {words(kind)}{quotes}, got {entry.shown()}")
-    return Settled(value, value)
+    return SettingValue(value, value)
 
 
-def _choice(entry: Entry, choices: Sequence[Any]) -> Settled:
+def _choice(entry: Entry, choices: Sequence[Any]) -> SettingValue:
     for choice in choices:
         if entry.value == choice and type(entry.value) is type(choice):
-            return Settled(choice, choice)
+            return SettingValue(choice, choice)
     named = [choice for choice in choices if isinstance(choice, str)]
     near = difflib.get_close_matches(str(entry.value)[:80], named, 1) if isinstance(entry.value, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise entry.refuse(f"expected {words(Literal[tuple(choices)])}, got {entry.shown()}{hint}")
 
 
-def _union(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
+def _union(entry: Entry, kind: Any, make_part: MakePart) -> SettingValue:
     choices = [one for one in get_args(kind) if one is not types.NoneType]
     if entry.value is None and len(choices) < len(get_args(kind)):
-        return Settled(None, None)
+        return SettingValue(None, None)
     lists = [one for one in choices if get_origin(one) in _LISTS or one in _LISTS]
     if len(lists) == 1:  # a list, or one thing: the entry says which, and that one's own error says more
         choices = lists if isinstance(entry.value, list) else [one for one in choices if one not in lists]
@@ -217,7 +217,7 @@ def _is_fixed(kind: Any) -> bool:
     return get_origin(kind) is tuple and Ellipsis not in get_args(kind)
 
 
-def _list(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
+def _list(entry: Entry, kind: Any, make_part: MakePart) -> SettingValue:
     inner = get_args(kind) or (Any,)
     if not isinstance(entry.value, list):
         kinds = [_bare_kind(one) for one in inner if one is not Ellipsis]
@@ -234,15 +234,17 @@ def _list(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
     made = [convert(one, want, make_part) for one, want in zip(entry.value, wanted, strict=True)]
     values = [one.value for one in made]
     is_list = kind is list or get_origin(kind) is list
-    return Settled(values if is_list else tuple(values), [one.plain for one in made])
+    return SettingValue(values if is_list else tuple(values), [one.plain for one in made])
 
 
-def _table(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
+def _table(entry: Entry, kind: Any, make_part: MakePart) -> SettingValue:
     if not isinstance(entry, Table):
         raise entry.refuse(f"expected {words(kind)}, got {entry.shown()}")
     want = (get_args(kind) or (str, Any))[1]
-    made: Mapping[str, Settled] = {key: convert(one, want, make_part) for key, one in entry.value.items()}
-    return Settled(
+    made: Mapping[str, SettingValue] = {
+        key: convert(one, want, make_part) for key, one in entry.value.items()
+    }
+    return SettingValue(
         {key: one.value for key, one in made.items()}, {key: one.plain for key, one in made.items()}
     )
 

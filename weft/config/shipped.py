@@ -80,7 +80,7 @@ def data_source(recipe: Path) -> str:
     """What the folder of data of an included recipe holds and where it comes from, from its header.
 
     Example:
-        >>> print(data_source(find("shakespeare-lstm").path))
+        >>> print(data_source(find_recipe("shakespeare-lstm").path))
         input.txt of github.com/karpathy/char-rnn, data/tinyshakespeare
     """
     header = recipe.read_text("utf-8").partition("\ntask:")[0]
@@ -100,9 +100,9 @@ def find_recipe(recipe: str | Path) -> ShippedRecipe:
 
     Example:
         >>> names = "help-gpt", "language/help-gpt", "recipes/language/help-gpt.yaml"
-        >>> [find(name).path.name for name in names]
+        >>> [find_recipe(name).path.name for name in names]
         ['help-gpt.yaml', 'help-gpt.yaml', 'help-gpt.yaml']
-        >>> print(find("adding-gru").note)
+        >>> print(find_recipe("adding-gru").note)
         adding-gru is now: weft train adding-elman model.encoder.cell=gru
     """
     path = Path(recipe)

@@ -21,7 +21,7 @@ from typing import BinaryIO
 import numpy as np
 
 from weft.data.child import Child
-from weft.data.encoded import BATCH, Encoded, EncodingSettings, Line, encoded
+from weft.data.encoded import BATCH, EncodedLines, EncodingSettings, Line, encoded
 from weft.store import files, jsonfile
 
 FILES: dict[str, tuple[str, int]] = {  # name: type, columns
@@ -95,7 +95,7 @@ def write(directory: Path, pairs: Iterable[Line], key: str, settings: EncodingSe
 
 def _encoded(
     directory: Path, lines: Iterator[Line], settings: EncodingSettings
-) -> Generator[Encoded, None, None]:
+) -> Generator[EncodedLines, None, None]:
     """Encode all lines in order; the first piece in small steps, to show progress early."""
     yield from _encoded_here(islice(lines, PIECE), settings)
     next_one = next(lines, None)
@@ -119,12 +119,12 @@ def _encoded(
             yield child.answer()
 
 
-def _encoded_here(lines: Iterator[Line], settings: EncodingSettings) -> Iterator[Encoded]:
+def _encoded_here(lines: Iterator[Line], settings: EncodingSettings) -> Iterator[EncodedLines]:
     while batch := list(islice(lines, BATCH)):
         yield encoded(batch, settings)
 
 
-def _append(opened: dict[str, BinaryIO], piece: Encoded, ends: np.ndarray) -> np.ndarray:
+def _append(opened: dict[str, BinaryIO], piece: EncodedLines, ends: np.ndarray) -> np.ndarray:
     """Append a piece to the files; returns the ends of the last example."""
     for name, data in piece.parts.items():
         opened[name].write(data)

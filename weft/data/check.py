@@ -17,7 +17,7 @@ from weft.data.drift import first_skip
 from weft.data.lines import wrong_bytes
 from weft.data.report import COMMON, MOST, Report
 from weft.data.sides import AlignedText, Finding, SideLines, raw_lines, texts
-from weft.data.swapped import Swapped
+from weft.data.swapped import SwappedPairs
 
 OUT_OF_PROPORTION = 4.0
 """Maximum factor between a pair's length ratio and the text's median."""
@@ -80,7 +80,7 @@ class _Checker:
         self._pairs: dict[bytes, tuple[int, int]] = {}  # text and line of each pair's first occurrence
         self._sources: dict[bytes, int] = {}  # text of each source's first occurrence
         self._places: list[AlignedText] = []
-        self._sides: dict[tuple[str, str], Swapped] = {}
+        self._sides: dict[tuple[str, str], SwappedPairs] = {}
         self.notes: list[str] = []
         self.paired = False
 
@@ -176,10 +176,10 @@ class _Checker:
                 what = f"{what}, {usual:.2f} is usual; is it its translation?"
                 self.add(Finding(text.files[side], number, "ratio", what))
 
-    def _languages(self, text: AlignedText, side: int) -> Swapped:
+    def _languages(self, text: AlignedText, side: int) -> SwappedPairs:
         """The language statistics of two sides."""
         key = text.sides[0], text.sides[side]
-        return self._sides.setdefault(key, Swapped(*key))
+        return self._sides.setdefault(key, SwappedPairs(*key))
 
     def _swapped(self, text: AlignedText, side: int) -> None:
         """Add a finding for each swapped pair, or a single one if most are swapped."""

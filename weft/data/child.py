@@ -19,7 +19,7 @@ from types import TracebackType
 
 import numpy as np
 
-from weft.data.encoded import BATCH, Encoded, EncodingSettings, Line, encoded
+from weft.data.encoded import BATCH, EncodedLines, EncodingSettings, Line, encoded
 from weft.errors import DataError
 from weft.store import jsonfile
 
@@ -73,7 +73,7 @@ class Child:
         except BrokenPipeError:
             self._raise_exit()
 
-    def answer(self) -> Encoded:
+    def answer(self) -> EncodedLines:
         """Wait for the arrays of the lines sent last.
 
         Raises:
@@ -91,7 +91,7 @@ class Child:
         report = jsonfile.decode((self._path / "report.json").read_bytes(), dict[str, jsonfile.Count])
         parts = {name: (self._path / name).read_bytes() for name in PARTS}
         shutil.rmtree(self._path)
-        return Encoded(parts, report)
+        return EncodedLines(parts, report)
 
     def _raise_exit(self) -> None:
         code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])

@@ -34,7 +34,7 @@ class EncodingSettings(NamedTuple):
     progress: Callable[[int], None] | None
 
 
-class Encoded(NamedTuple):
+class EncodedLines(NamedTuple):
     """Arrays of some lines, without `ends`, which are computed when the arrays are appended."""
 
     parts: dict[str, bytes]
@@ -43,7 +43,7 @@ class Encoded(NamedTuple):
     report: dict[str, int]
 
 
-def encoded(lines: Sequence[Line], settings: EncodingSettings) -> Encoded:
+def encoded(lines: Sequence[Line], settings: EncodingSettings) -> EncodedLines:
     """Encode some lines."""
     numbers, sources, targets = zip(*lines, strict=True)
     found = settings.encode(list(sources), list(targets))
@@ -59,4 +59,4 @@ def encoded(lines: Sequence[Line], settings: EncodingSettings) -> Encoded:
     parts["lengths"] = lengths[kept].astype("<i4").tobytes()
     parts["numbers"] = np.array(numbers, dtype="<i8")[kept].tobytes()
     left = {"too_long": int(too_long.sum()), "empty": int(empty.sum()), "cut": found.cut}
-    return Encoded(parts, {"pairs": len(lines), "kept": len(kept), **left})
+    return EncodedLines(parts, {"pairs": len(lines), "kept": len(kept), **left})

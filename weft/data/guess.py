@@ -44,7 +44,7 @@ class TableColumns(NamedTuple):
     label: str
 
 
-class Dated(NamedTuple):
+class SeriesColumns(NamedTuple):
     """The columns of a table of series."""
 
     time: str | None
@@ -103,7 +103,7 @@ def holds_texts(path: Path) -> bool:
     return (".csv" in path.name.lower() or len(found) > 2) and texts_of(found) is not None
 
 
-def series_of(columns: Sequence[ColumnStatistics]) -> Dated | None:
+def series_of(columns: Sequence[ColumnStatistics]) -> SeriesColumns | None:
     """The columns of times and of numbers, and that of the series' names if times repeat."""
     time = next((one for one in columns if one.times), None)
     targets = tuple(one.name for one in columns if one.numbers and not one.times)
@@ -113,7 +113,7 @@ def series_of(columns: Sequence[ColumnStatistics]) -> Dated | None:
     repeats = time is not None and time.distinct < time.filled
     named = next((one for one in others if repeats and one.distinct < one.filled), None)
     left = tuple(one.name for one in others if one is not named)
-    return Dated(time and time.name, named and named.name, targets, left)
+    return SeriesColumns(time and time.name, named and named.name, targets, left)
 
 
 def _column(name: str, cells: Sequence[str]) -> ColumnStatistics:

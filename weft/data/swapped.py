@@ -21,7 +21,7 @@ FEW = 30
 """Fewer words than this are too few to tell a side's language."""
 
 
-class Swapped:
+class SwappedPairs:
     """Word statistics of two sides, and the pairs that seem swapped.
 
     Args:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Forecasted(NamedTuple):
+class ForecastRecord(NamedTuple):
     """A series and its forecast, in the units of the data."""
 
     name: str

@@ -9,13 +9,13 @@ from matplotlib.dates import AutoDateLocator
 from matplotlib.figure import Figure
 
 from weft.figures.colours import BARS, FAINT, GRID, INK
-from weft.figures.records import Forecasted
+from weft.figures.records import ForecastRecord
 
 DAYS = np.timedelta64(3, "D")
 """Figures of longer spans have ticks at days instead of hours."""
 
 
-def forecast_figure(one: Forecasted) -> Figure:
+def forecast_figure(one: ForecastRecord) -> Figure:
     """The past in black, the forecast in colour; bands are darker towards the middle."""
     figure = Figure(figsize=(8, 3.4), dpi=120, facecolor="white", layout="constrained")
     axes = figure.add_subplot()
@@ -54,7 +54,7 @@ def mark_dates(axes: Axes, span: Any) -> None:
         axes.xaxis.set_major_locator(AutoDateLocator(interval_multiples=False))
 
 
-def errors_figure(by_step: Mapping[str, np.ndarray], one: Forecasted, *, title: str) -> Figure:
+def errors_figure(by_step: Mapping[str, np.ndarray], one: ForecastRecord, *, title: str) -> Figure:
     """Errors by steps ahead above, the model's and those of baselines; one window below.
 
     Args:

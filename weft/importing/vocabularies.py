@@ -10,7 +10,7 @@ from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import Checkpoint
 from weft.importing.languages import frame, framed
 from weft.text.foreign import before_text, numbers_of, renumbered
-from weft.text.imported import Imported
+from weft.text.imported import ImportedVocabulary
 from weft.text.sentencepiece import SentencePieces, read_model, read_numbers
 from weft.text.vocabulary import Vocabulary
 
@@ -45,7 +45,7 @@ def vocabulary(foreign: Checkpoint, name: str) -> RunVocabularies:
     content, order = renumbered(foreign.path / "tokenizer.json", size, pad=pad, start=start, end=end)
     last = {there: here for here, there in enumerate(order)}
     opening = [last[number] for number in before_text(foreign.path / "tokenizer.json")]
-    return RunVocabularies({name: Imported(content, order, framed=False, opening=opening)}, order)
+    return RunVocabularies({name: ImportedVocabulary(content, order, framed=False, opening=opening)}, order)
 
 
 def of_pair(foreign: Checkpoint, source: str, target: str) -> RunVocabularies:
@@ -80,7 +80,10 @@ def of_pair(foreign: Checkpoint, source: str, target: str) -> RunVocabularies:
     content, order = renumbered(path, size, pad=pad, start=start, end=end)
     read = content if around.source is None else framed(content, *around.source)
     written = framed(content, around.target, []) if around.target else content
-    texts = Imported(read, order, framed=True), Imported(written, order, framed=bool(around.target))
+    texts = (
+        ImportedVocabulary(read, order, framed=True),
+        ImportedVocabulary(written, order, framed=bool(around.target)),
+    )
     return RunVocabularies(dict(zip(PAIR, texts, strict=True)), order, around.prefix)
 
 
@@ -119,7 +122,7 @@ def with_mask(foreign: Checkpoint, name: str) -> RunVocabularies:
         )
     content, order = renumbered(path, size, pad=pad, start=around[0], end=around[1])
     order = [number for number in order if number != numbers[0]]
-    return RunVocabularies({name: Imported(content, order, framed=False)}, [*order, numbers[0]])
+    return RunVocabularies({name: ImportedVocabulary(content, order, framed=False)}, [*order, numbers[0]])
 
 
 def with_frame(foreign: Checkpoint, name: str) -> RunVocabularies:
@@ -141,4 +144,4 @@ def with_frame(foreign: Checkpoint, name: str) -> RunVocabularies:
         )
     pad = foreign.config.get("pad_token_id")
     content, order = renumbered(path, size, pad=pad, start=around[0], end=around[1])
-    return RunVocabularies({name: Imported(content, order, framed=True)}, order)
+    return RunVocabularies({name: ImportedVocabulary(content, order, framed=True)}, order)

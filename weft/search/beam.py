@@ -39,8 +39,8 @@ from torch import Tensor
 from weft.errors import ConfigError
 from weft.search.candidates import INFINITY, Candidates, best_candidates
 from weft.search.finished import (
-    Added,
-    Finished,
+    BeamAdditions,
+    FinishedHypotheses,
     append_cut,
     as_hypotheses,
     merge_ended,
@@ -131,7 +131,7 @@ class Beams(NamedTuple):
 
     source: Tensor  # [B] int64, the number of the source
     limit: Tensor  # [B] int64, its max_length
-    finished: Finished  # the best N finished hypotheses so far
+    finished: FinishedHypotheses  # the best N finished hypotheses so far
     num_finished: Tensor  # [B] int64, number of all finished hypotheses
     logp: Tensor  # [B, W] float64, cumulative; -inf for no hypothesis; W is 1 before the first step
     parent: Tensor  # [B, W] int64, the slot of each hypothesis one step before
@@ -153,7 +153,7 @@ def _search(
         _begin(trace, settings, penalty)
     limits = beams.limit
     norm = norms_for(limits, settings.length_penalty, settings.normalisation)
-    result, steps, time, stops = beams.finished, list[Added](), 0, set(settings.limits)
+    result, steps, time, stops = beams.finished, list[BeamAdditions](), 0, set(settings.limits)
 
     while len(beams.source):
         time += 1
@@ -165,7 +165,7 @@ def _search(
         is_eos = found.token == settings.eos
         beams, ending = _finish(beams, found, is_eos, time, norm, settings.width, extra)
         beams, order = _extend(beams, found, is_eos, settings.width)
-        steps.append(Added(beams.source, beams.parent, beams.token))
+        steps.append(BeamAdditions(beams.source, beams.parent, beams.token))
 
         done = _done(beams, time, norm, settings, stop, extra)
         if time in stops:
@@ -233,7 +233,7 @@ def _finish(
         return beams, ending
     parent = found.parent[:, :width]
     value = found.value[:, :width].masked_fill(~ending[:, :width], -INFINITY)
-    ended = Finished(value / norm[time], value, torch.full_like(parent, time - 1), parent)
+    ended = FinishedHypotheses(value / norm[time], value, torch.full_like(parent, time - 1), parent)
     table = merge_ended(beams.finished, _penalised(ended, extra, parent))
     return beams._replace(finished=table, num_finished=beams.num_finished + ending.sum(1)), ending
 
@@ -267,11 +267,11 @@ def _cut(beams: Beams, time: int, norm: Tensor, extra: Tensor | None) -> Beams:
     """Rule 1: at its max_length a source keeps its active hypotheses, after those that ended."""
     value = beams.logp.masked_fill((beams.limit != time)[:, None], -INFINITY)
     slots = torch.arange(beams.parent.shape[1], device=value.device).expand_as(beams.parent)
-    cut = Finished(value / norm[time], value, torch.full_like(beams.parent, time), slots)
+    cut = FinishedHypotheses(value / norm[time], value, torch.full_like(beams.parent, time), slots)
     return beams._replace(finished=append_cut(beams.finished, _penalised(cut, extra, beams.parent)))
 
 
-def _penalised(new: Finished, extra: Tensor | None, parent: Tensor) -> Finished:
+def _penalised(new: FinishedHypotheses, extra: Tensor | None, parent: Tensor) -> FinishedHypotheses:
     return new if extra is None else new._replace(score=new.score + extra.gather(1, parent))
 
 

@@ -27,7 +27,7 @@ class SourceMask(NamedTuple):
     per_source = True
 
 
-class Covered(NamedTuple):
+class CoverageState(NamedTuple):
     """The state of a step that sums up its attention."""
 
     total: Tensor  # [N, S] attention so far
@@ -39,25 +39,25 @@ Attended = Callable[[dict[str, list[Tensor]]], Tensor]
 """Maps what a probe recorded during one step to the attention of that step, [N, S] or [B, W, S]."""
 
 
-def covering(step: Step, state: State, mask: Tensor, attended: Attended) -> tuple[Step, Covered]:
+def covering(step: Step, state: State, mask: Tensor, attended: Attended) -> tuple[Step, CoverageState]:
     """A step that also sums up the attention, and its initial state."""
 
-    def counting(token: Tensor, state: Covered) -> tuple[Tensor, Covered]:
+    def counting(token: Tensor, state: CoverageState) -> tuple[Tensor, CoverageState]:
         with probe() as seen:
             logp, inner = step(token, state.inner)
         weights = attended(seen).reshape(len(token), -1)
-        return logp, Covered(state.total + weights.to(state.total.dtype), state.source, inner)
+        return logp, CoverageState(state.total + weights.to(state.total.dtype), state.source, inner)
 
-    return counting, Covered(torch.zeros(mask.shape, device=mask.device), SourceMask(mask), state)
+    return counting, CoverageState(torch.zeros(mask.shape, device=mask.device), SourceMask(mask), state)
 
 
-def coverage_penalty(state: Covered, beta: float) -> Tensor:
+def coverage_penalty(state: CoverageState, beta: float) -> Tensor:
     """cp of every hypothesis, [N] float64.
 
     Example:
         >>> import torch
         >>> mask = torch.tensor([[True, True, False]])
-        >>> state = Covered(torch.tensor([[0.5, 1.7, 0.0]]), SourceMask(mask), None)
+        >>> state = CoverageState(torch.tensor([[0.5, 1.7, 0.0]]), SourceMask(mask), None)
         >>> round(float(coverage_penalty(state, beta=1.0)), 3)
         -0.693
     """

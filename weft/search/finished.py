@@ -16,7 +16,7 @@ from weft.search.step import no_token
 INFINITY = float("inf")
 
 
-class Finished(NamedTuple):
+class FinishedHypotheses(NamedTuple):
     """The best N finished hypotheses of each source, best first; an empty slot has score -inf."""
 
     score: Tensor  # [B, N] float64
@@ -25,7 +25,7 @@ class Finished(NamedTuple):
     slot: Tensor  # [B, N] int64, slot in the beam of the hypothesis that wrote the last of them
 
 
-class Added(NamedTuple):
+class BeamAdditions(NamedTuple):
     """What one step added to the beam."""
 
     source: Tensor  # [B] int64, the sources that were still in the batch
@@ -33,14 +33,14 @@ class Added(NamedTuple):
     token: Tensor  # [B, W] int64
 
 
-def nothing_finished(sources: int, count: int, device: torch.device) -> Finished:
+def nothing_finished(sources: int, count: int, device: torch.device) -> FinishedHypotheses:
     """An empty table."""
     score = torch.full((sources, count), -INFINITY, dtype=torch.float64, device=device)
     zero = torch.zeros((sources, count), dtype=torch.int64, device=device)
-    return Finished(score, score, zero, zero)
+    return FinishedHypotheses(score, score, zero, zero)
 
 
-def merge_ended(table: Finished, new: Finished) -> Finished:
+def merge_ended(table: FinishedHypotheses, new: FinishedHypotheses) -> FinishedHypotheses:
     """The best N by score; ties go to the earlier end, then to the better rank."""
     joined = _join(table, new)
     # A source without new ends keeps its order: if it is done, cut hypotheses follow those that ended.
@@ -48,13 +48,13 @@ def merge_ended(table: Finished, new: Finished) -> Finished:
     return _pick(joined, joined.score.masked_fill(without, 0.0), table.score.shape[1])
 
 
-def append_cut(table: Finished, cut: Finished) -> Finished:
+def append_cut(table: FinishedHypotheses, cut: FinishedHypotheses) -> FinishedHypotheses:
     """Fill empty slots with hypotheses that were cut; they rank last, whatever their score."""
     joined = _join(table, cut)
     return _pick(joined, (joined.score > -INFINITY).to(torch.uint8), table.score.shape[1])
 
 
-def read_back(table: Finished, steps: list[Added], eos: int) -> Tensor:
+def read_back(table: FinishedHypotheses, steps: list[BeamAdditions], eos: int) -> Tensor:
     """The tokens of every hypothesis in the table: [B, N, T], padded with eos."""
     longest = len(steps)
     tokens = torch.full((*table.slot.shape, longest), eos, dtype=torch.int64, device=table.slot.device)
@@ -68,12 +68,14 @@ def read_back(table: Finished, steps: list[Added], eos: int) -> Tensor:
     return tokens
 
 
-def write(table: Finished, rows: Tensor, new: Finished) -> Finished:
+def write(table: FinishedHypotheses, rows: Tensor, new: FinishedHypotheses) -> FinishedHypotheses:
     """The table with these rows replaced."""
-    return Finished(*(old.index_copy(0, rows, part) for old, part in zip(table, new, strict=True)))
+    return FinishedHypotheses(*(old.index_copy(0, rows, part) for old, part in zip(table, new, strict=True)))
 
 
-def as_hypotheses(table: Finished, limits: Tensor, steps: list[Added], eos: int) -> Hypotheses:
+def as_hypotheses(
+    table: FinishedHypotheses, limits: Tensor, steps: list[BeamAdditions], eos: int
+) -> Hypotheses:
     """The table with its tokens.
 
     Args:
@@ -94,10 +96,10 @@ def as_hypotheses(table: Finished, limits: Tensor, steps: list[Added], eos: int)
     return Hypotheses(tokens, lengths, table.logp, table.score)
 
 
-def _join(table: Finished, new: Finished) -> Finished:
-    return Finished(*(torch.cat(pair, 1) for pair in zip(table, new, strict=True)))
+def _join(table: FinishedHypotheses, new: FinishedHypotheses) -> FinishedHypotheses:
+    return FinishedHypotheses(*(torch.cat(pair, 1) for pair in zip(table, new, strict=True)))
 
 
-def _pick(joined: Finished, key: Tensor, count: int) -> Finished:
+def _pick(joined: FinishedHypotheses, key: Tensor, count: int) -> FinishedHypotheses:
     order = key.sort(dim=1, descending=True, stable=True).indices[:, :count]
-    return Finished(*(column.gather(1, order) for column in joined))
+    return FinishedHypotheses(*(column.gather(1, order) for column in joined))

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from weft.search.candidates import INFINITY
 from weft.search.finished import (
-    Added,
-    Finished,
+    BeamAdditions,
+    FinishedHypotheses,
     append_cut,
     as_hypotheses,
     merge_ended,
@@ -84,17 +84,22 @@ def grouped(step: Step, state: State, first: Tensor, choose: Choose, settings: G
         len(first) * len(settings.begin), min(settings.nbest, settings.size), first.device
     )
     ends, steps = _search(step, state, _start(first, settings), ends, choose, settings)
-    joined = Finished(*(part.view(len(first), -1) for part in ends))
+    joined = FinishedHypotheses(*(part.view(len(first), -1) for part in ends))
     found = as_hypotheses(joined, settings.limits, steps, settings.eos)
     return distinct(found, settings.nbest, settings.eos)
 
 
 def _search(
-    step: Step, state: State, groups: Groups, table: Finished, choose: Choose, settings: GroupSettings
-) -> tuple[Finished, list[Added]]:
+    step: Step,
+    state: State,
+    groups: Groups,
+    table: FinishedHypotheses,
+    choose: Choose,
+    settings: GroupSettings,
+) -> tuple[FinishedHypotheses, list[BeamAdditions]]:
     """The loop over time; returns the finished hypotheses [B G, N] and what each step added."""
     width, norm = groups.token.shape[1], settings.norm
-    state, result, steps, time = fan(state, width), table, list[Added](), 0
+    state, result, steps, time = fan(state, width), table, list[BeamAdditions](), 0
 
     while len(groups.source):
         time += 1
@@ -106,7 +111,7 @@ def _search(
         table = merge_ended(table, _ended(found, ending, time, norm))
         groups = groups._replace(num_finished=groups.num_finished + ending.sum(2))
         groups, full = _extend(groups, found, table, settings, norm[time], logp.shape[1])
-        steps.append(Added(groups.source, groups.parent, groups.token))
+        steps.append(BeamAdditions(groups.source, groups.parent, groups.token))
 
         done = _done(groups, full, table, settings)
         at_limit = groups.limit == time
@@ -148,15 +153,20 @@ def _ending(found: Choices, settings: GroupSettings) -> Tensor:
     return is_eos & (rank < settings.size) & settings.may_end[:, None]
 
 
-def _ended(found: Choices, ending: Tensor, time: int, norm: Tensor) -> Finished:
+def _ended(found: Choices, ending: Tensor, time: int, norm: Tensor) -> FinishedHypotheses:
     """The candidates that have finished, [B G, n]."""
     value = found.value.masked_fill(~ending, -INFINITY).flatten(0, 1)
     written = torch.full_like(value, time - 1, dtype=torch.int64)
-    return Finished(value / norm[time], value, written, found.parent.flatten(0, 1))
+    return FinishedHypotheses(value / norm[time], value, written, found.parent.flatten(0, 1))
 
 
 def _extend(
-    groups: Groups, found: Choices, table: Finished, settings: GroupSettings, norm: Tensor, vocabulary: int
+    groups: Groups,
+    found: Choices,
+    table: FinishedHypotheses,
+    settings: GroupSettings,
+    norm: Tensor,
+    vocabulary: int,
 ) -> tuple[Groups, Tensor]:
     """The next K hypotheses of each group, the first without eos; and which groups are done, [B, G].
 
@@ -175,20 +185,20 @@ def _extend(
     return groups._replace(logp=logp, carried=carried, twins=twins, parent=parent, token=token), full
 
 
-def _done(groups: Groups, full: Tensor, table: Finished, settings: GroupSettings) -> Tensor:
+def _done(groups: Groups, full: Tensor, table: FinishedHypotheses, settings: GroupSettings) -> Tensor:
     """Which sources are done before their max_length, [B] bool."""
     bound = groups.logp.flatten(1).amax(1) / settings.norm[groups.limit]
     worst = table.score[:, -1].view(-1, len(settings.may_end))[:, settings.may_end].amin(1)
     return (bound <= worst) | full[:, settings.may_end].all(1)
 
 
-def _cut(groups: Groups, at_limit: Tensor, time: int, settings: GroupSettings) -> Finished:
+def _cut(groups: Groups, at_limit: Tensor, time: int, settings: GroupSettings) -> FinishedHypotheses:
     """The active hypotheses of sources at their max_length, in groups that may end, [B G, K]."""
     shown = at_limit[:, None, None] & settings.may_end[:, None]
     value = groups.logp.masked_fill(~shown, -INFINITY).flatten(0, 1)
     slots = torch.arange(groups.token.shape[1], device=value.device).view(-1, settings.size)
     slots = slots.repeat(len(groups.source), 1)
-    return Finished(value / settings.norm[time], value, torch.full_like(slots, time), slots)
+    return FinishedHypotheses(value / settings.norm[time], value, torch.full_like(slots, time), slots)
 
 
 def _rows(sources: Tensor, settings: GroupSettings) -> Tensor:

@@ -21,7 +21,7 @@ Rule = Callable[[Tensor, Tensor], Tensor]
 """Maps logp [N, V] and the tokens so far, [N, t], to logp with -inf for forbidden tokens."""
 
 
-class Ruled(NamedTuple):
+class RuleState(NamedTuple):
     """The state of a step under rules."""
 
     written: Tensor | None  # [N, t] int64; None before the first step
@@ -41,7 +41,7 @@ def ruled(step: Step, state: State, rules: Sequence[Rule]) -> tuple[Step, State]
     if not rules:
         return step, state
 
-    return UnderRules(step, rules), Ruled(None, state)
+    return UnderRules(step, rules), RuleState(None, state)
 
 
 class UnderRules:
@@ -55,7 +55,7 @@ class UnderRules:
         self.step = step
         self.rules = rules
 
-    def __call__(self, token: Tensor, state: Ruled) -> tuple[Tensor, Ruled]:
+    def __call__(self, token: Tensor, state: RuleState) -> tuple[Tensor, RuleState]:
         if state.written is None:
             written = token.new_zeros(len(token), 0)
         else:
@@ -63,7 +63,7 @@ class UnderRules:
         logp, inner = self.step(token, state.inner)
         for rule in self.rules:
             logp = rule(logp, written)
-        return logp, Ruled(written, inner)
+        return logp, RuleState(written, inner)
 
 
 @dataclass(frozen=True)

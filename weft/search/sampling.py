@@ -13,7 +13,7 @@ from weft.search import filters
 from weft.search.hypotheses import Hypotheses
 from weft.search.rollout import rollout
 from weft.search.step import Step, check_best, no_token, source_limits
-from weft.search.whole import Drawing, SearchRequest, whole
+from weft.search.whole import SamplingRule, SearchRequest, whole
 from weft.tree import State
 
 
@@ -56,7 +56,7 @@ def sample(
     if count < 1:
         raise ConfigError(f"count: expected at least 1, got {count}")
     limits = source_limits(max_length, first)
-    narrow = Drawing(
+    narrow = SamplingRule(
         temperature, -1 if top_k == 0 else top_k or 0, 1.0 if top_p is None else top_p, generator
     )
     asked = SearchRequest(first, limits, eos, banned, count, count, count, draw=narrow)

@@ -79,7 +79,7 @@ class TracedSettings(NamedTuple):
     limits: list[int]  # max_length of each source
 
 
-class Replayed(NamedTuple):
+class ReplayedHypothesis(NamedTuple):
     """A hypothesis as the replay finds it; the tokens include eos where it ended."""
 
     tokens: list[int]
@@ -161,7 +161,7 @@ class Trace:
         self._steps.clear()
         return self._candidates
 
-    def replay(self) -> list[list[Replayed]]:
+    def replay(self) -> list[list[ReplayedHypothesis]]:
         """The n best of each source, found again from each candidate's parent, token and logp alone."""
         settings = self._begun()
         steps: dict[int, dict[int, list[Candidate]]] = defaultdict(lambda: defaultdict(list))
@@ -201,9 +201,11 @@ class Trace:
         return self.settings
 
 
-def _replay_source(steps: dict[int, list[Candidate]], limit: int, settings: TracedSettings) -> list[Replayed]:
+def _replay_source(
+    steps: dict[int, list[Candidate]], limit: int, settings: TracedSettings
+) -> list[ReplayedHypothesis]:
     alive: list[tuple[list[int], float]] = [([], 0.0)]
-    ended: list[Replayed] = []
+    ended: list[ReplayedHypothesis] = []
     for time in range(1, limit + 1):
         length_norm = norm(time, settings.length_penalty, settings.normalisation)
         kept: list[tuple[list[int], float]] = []
@@ -213,12 +215,14 @@ def _replay_source(steps: dict[int, list[Candidate]], limit: int, settings: Trac
             if candidate.token != settings.eos:
                 kept.append((tokens, cumulative))
             elif candidate.rank < settings.width:
-                ended.append(Replayed(tokens, cumulative, cumulative / length_norm))
+                ended.append(ReplayedHypothesis(tokens, cumulative, cumulative / length_norm))
         alive = kept[: settings.width]
         # The stopping rules of beam.py need no replay: after a stop there are no more candidates.
         if not steps[time + 1]:
             break
     # The sort is stable: ties go to the earlier end, then to the better rank.
     best = sorted(ended, key=lambda hypothesis: -hypothesis.score)[: settings.nbest]
-    cut = [Replayed(*hypothesis, hypothesis[1] / length_norm) for hypothesis in alive if time == limit]
+    cut = [
+        ReplayedHypothesis(*hypothesis, hypothesis[1] / length_norm) for hypothesis in alive if time == limit
+    ]
     return best + cut[: settings.nbest - len(best)]

@@ -19,7 +19,7 @@ from weft import native
 from weft.native import WholeStep, pointer
 from weft.search.hypotheses import Hypotheses
 from weft.search.normalisation import norms_for
-from weft.search.rules import LeastLength, NoRepeat, Prefix, Ruled, UnderRules
+from weft.search.rules import LeastLength, NoRepeat, Prefix, RuleState, UnderRules
 from weft.search.step import Step
 from weft.search.trace import TracedSettings
 from weft.tree import State
@@ -36,7 +36,7 @@ STOPS = {"best": 0, "full": 1, "worst": 2, "never": 1}
 NO_NORM = torch.ones(1, dtype=torch.float64)
 
 
-class Drawing(NamedTuple):
+class SamplingRule(NamedTuple):
     """How `sample` draws tokens."""
 
     temperature: float
@@ -63,7 +63,7 @@ class SearchRequest(NamedTuple):
     enough: int = 1
     stop: str = "full"
     norm: Tensor | None = None  # [T + 1]
-    draw: Drawing | None = None
+    draw: SamplingRule | None = None
 
 
 def whole(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
@@ -74,7 +74,7 @@ def whole(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
         asked: the search.
     """
     rules: Sequence[object] = ()
-    if isinstance(step, UnderRules) and isinstance(state, Ruled) and state.written is None:
+    if isinstance(step, UnderRules) and isinstance(state, RuleState) and state.written is None:
         rules, step, state = step.rules, step.step, state.inner
     model: Any = getattr(step, "__self__", None)  # with `whole_step` compiled code takes its step
     if not hasattr(model, "whole_step") or step != getattr(model, "step", None) or not len(asked.first):

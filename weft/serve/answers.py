@@ -8,7 +8,7 @@ from weft.documents.segments import Sentence, WrittenSentence
 from weft.errors import DataError
 from weft.models import Generator
 from weft.serve.job import Stopped, Work
-from weft.serve.served import Served, stoppable
+from weft.serve.served import ServedRun, stoppable
 from weft.tasks.each import Failure
 from weft.tasks.predictor import Answer
 from weft.tasks.seq2seq.decoding import Decoding
@@ -20,7 +20,7 @@ SHOWN = 40
 
 
 def translator(
-    run: Served,
+    run: ServedRun,
     target: str,
     decoding: Decoding,
     stopped: Stopped | None = None,
@@ -40,7 +40,7 @@ def translator(
     return rewriter.translator(used if stopped is None else stoppable(used, stopped), decoding, target)
 
 
-def translating(run: Served, target: str, decoding: Decoding) -> Work:
+def translating(run: ServedRun, target: str, decoding: Decoding) -> Work:
     """The work that maps sentences to their n best translations."""
 
     def work(sentences: list[Sentence], stopped: Stopped) -> list[list[WrittenSentence]]:

@@ -17,21 +17,21 @@ from starlette.routing import Route
 
 from weft.serve.batcher import Batcher
 from weft.serve.completions import Completions
-from weft.serve.counts import AccessLog, Counting, Counts
+from weft.serve.counts import AccessLog, Counts, RequestCounter
 from weft.serve.documents import Documents
 from weft.serve.forms import Handler, Json, error_form, refused
 from weft.serve.guard import Access, sign_in
-from weft.serve.limits import BEAM, Limits, Refusal
+from weft.serve.limits import BEAM, Refusal, ServerLimits
 from weft.serve.openapi import description
 from weft.serve.pages import FILES, Pages
 from weft.serve.responses import Health
-from weft.serve.served import Served
+from weft.serve.served import ServedRun
 from weft.serve.shelf import Shelf
 from weft.serve.suggestions import Suggestions
-from weft.serve.translation import Translation
+from weft.serve.translation import TranslationHandlers
 
 
-class Serving:
+class Application:
     """The application and the threads behind it.
 
     Args:
@@ -44,8 +44,8 @@ class Serving:
 
     def __init__(
         self,
-        runs: dict[str, Served],
-        limits: Limits,
+        runs: dict[str, ServedRun],
+        limits: ServerLimits,
         access: Access | None = None,
         log: AccessLog | None = None,
         suggestions: Path | None = None,
@@ -58,7 +58,9 @@ class Serving:
         self.streams = Batcher("streams", most=limits.streams * BEAM, rows=limits.items)
         self.counts = Counts(self.batcher, self.streams, limits.deadline_seconds)
         kept, keyed = Suggestions(limits, suggestions), self.access.keys is not None
-        translation = Translation(runs, self.batcher, limits, keyed=keyed, suggests=suggestions is not None)
+        translation = TranslationHandlers(
+            runs, self.batcher, limits, keyed=keyed, suggests=suggestions is not None
+        )
         documents = Documents(translation, limits, Shelf())
         completions = Completions(runs, self.batcher, self.streams, limits)
         pages = Pages(runs, self.batcher, self.streams, limits)
@@ -89,7 +91,7 @@ class Serving:
             _route("/v1/models/{name}", completions.model),
             _route("/v1/completions", completions.completions, ["POST"]),
         ]
-        counting = Middleware(Counting, routes=routes, counts=self.counts, log=log)
+        counting = Middleware(RequestCounter, routes=routes, counts=self.counts, log=log)
         self.app = Starlette(
             routes=routes,
             exception_handlers={HTTPException: _unknown, Exception: _failed},

@@ -7,7 +7,7 @@ threads. Read next: lane.py; answers.py, what a batch computes; app.py.
 
 from typing import Any
 
-from weft.serve.job import Job
+from weft.serve.job import BatchJob
 from weft.serve.lane import Lane
 from weft.serve.limits import Refusal
 from weft.serve.turns import Turns
@@ -72,7 +72,7 @@ class Batcher:
         """Whether any item is waiting or being computed."""
         return any(lane.busy for lane in self._lanes)
 
-    def put(self, job: Job) -> Job:
+    def put(self, job: BatchJob) -> BatchJob:
         """Add a job to the queue of its size; called by the event loop only.
 
         Raises:
@@ -90,7 +90,7 @@ class Batcher:
         self._lanes[sum(job.size > size for size in SIZES)].put(job)
         return job
 
-    async def ask(self, job: Job) -> list[Any]:
+    async def ask(self, job: BatchJob) -> list[Any]:
         """Put a job and wait for its answers; cancelling the wait frees its place in the queue.
 
         Raises:

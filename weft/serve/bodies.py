@@ -8,7 +8,7 @@ import re
 
 from starlette.requests import ClientDisconnect, Request
 
-from weft.serve.limits import Limits, Refusal
+from weft.serve.limits import Refusal, ServerLimits
 
 ADMIT = "weft.admit"
 """Name in the scope of a function that checks a request's `api_key`; guard.py sets it."""
@@ -39,7 +39,7 @@ def _admit_upload(request: Request, begun: bytearray) -> None:
         raise
 
 
-async def body_of(request: Request, limits: Limits) -> bytes:
+async def body_of(request: Request, limits: ServerLimits) -> bytes:
     """The body of a request.
 
     Most clients read the response only after they have sent everything, so a body that is too large is

@@ -19,13 +19,13 @@ from starlette.responses import Response, StreamingResponse
 
 from weft.errors import DataError
 from weft.serve.batcher import Batcher
-from weft.serve.continuing import Ask, Continued, How, Token, go_on, size_of, writer_of
+from weft.serve.continuing import Ask, ContinuationSoFar, How, Token, go_on, size_of, writer_of
 from weft.serve.forms import Json, answered, dumped, of_openai, read
-from weft.serve.job import Job, Stopped, Work
-from weft.serve.limits import Limits, Refusal
+from weft.serve.job import BatchJob, Stopped, Work
+from weft.serve.limits import Refusal, ServerLimits
 from weft.serve.requests import Complete
 from weft.serve.responses import Choice, Completion, Logprobs, Model, Models, Usage
-from weft.serve.served import Served, find_run
+from weft.serve.served import ServedRun, find_run
 from weft.tasks.abilities import Continuer
 
 KIND = "language model"
@@ -41,7 +41,9 @@ class Completions:
         limits: limits of requests.
     """
 
-    def __init__(self, runs: dict[str, Served], batcher: Batcher, streams: Batcher, limits: Limits) -> None:
+    def __init__(
+        self, runs: dict[str, ServedRun], batcher: Batcher, streams: Batcher, limits: ServerLimits
+    ) -> None:
         self.runs = runs
         self.batcher = batcher
         self.streams = streams
@@ -68,7 +70,7 @@ class Completions:
             return await _started(self._stream(about, writer, asks, given))
         key, size = (run, "completions"), sum(map(size_of, asks))
         seconds, check = self.limits.deadline_seconds, self._check(writer, asks)
-        job = Job(key, _writing(writer), asks, seconds, size=size, check=check)
+        job = BatchJob(key, _writing(writer), asks, seconds, size=size, check=check)
         rows = await answered(request, self.batcher, job)
         echo, shows = bool(given.echo), given.logprobs is not None
         choices = [
@@ -77,10 +79,10 @@ class Completions:
         ]
         return Json(replace(about, choices=choices, usage=_usage(rows, given.n)))
 
-    def _fitting(self) -> dict[str, Served]:
+    def _fitting(self) -> dict[str, ServedRun]:
         return {name: run for name, run in self.runs.items() if run.continues}
 
-    def _model(self, run: Served) -> Model:
+    def _model(self, run: ServedRun) -> Model:
         return Model(run.name, run.made)
 
     def _asks(self, given: Complete, writer: Continuer) -> list[Ask]:
@@ -151,7 +153,7 @@ class Completions:
             return [None] * len(items)
 
         seconds, size = self.limits.deadline_seconds, sum(map(size_of, asks))
-        job = Job(object(), work, asks, seconds, size=size, check=self._check(writer, asks))
+        job = BatchJob(object(), work, asks, seconds, size=size, check=self._check(writer, asks))
         self.streams.put(job)
         job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
         ended = [False] * len(asks)
@@ -188,7 +190,7 @@ async def _started(events: AsyncIterator[bytes]) -> Response:
 
 
 def _writing(writer: Continuer) -> Work:
-    def work(asks: list[Ask], stopped: Stopped) -> list[Continued]:
+    def work(asks: list[Ask], stopped: Stopped) -> list[ContinuationSoFar]:
         (rows,) = deque(go_on(writer, asks, stopped), maxlen=1)
         return rows
 
@@ -203,7 +205,7 @@ def _check_numbers(writer: Continuer, numbers: list[int]) -> None:
         raise Refusal(400, f"prompt: {error}", param="prompt") from error
 
 
-def _usage(rows: list[Continued], count: int) -> Usage:
+def _usage(rows: list[ContinuationSoFar], count: int) -> Usage:
     """The tokens of the prompts, each counted once for its `count` choices, and those written."""
     prompt = sum(len(row.given) for row in rows[::count])
     wrote = sum(len(row.added) for row in rows)
@@ -211,7 +213,7 @@ def _usage(rows: list[Continued], count: int) -> Usage:
 
 
 def _choice(
-    number: int, text: str, tokens: list[Token], row: Continued | None, echo: bool, shows: bool
+    number: int, text: str, tokens: list[Token], row: ContinuationSoFar | None, echo: bool, shows: bool
 ) -> Choice:
     """A choice, or a part of one.
 
@@ -232,7 +234,7 @@ def _choice(
     return Choice(number, text, shown if shows else None, row.reason or None if row else None)
 
 
-def _stops(value: str | list[str] | None, limits: Limits) -> tuple[str, ...]:
+def _stops(value: str | list[str] | None, limits: ServerLimits) -> tuple[str, ...]:
     if value is None:
         return ()
     stops = limits.texts(value, "stop")

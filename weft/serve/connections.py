@@ -11,7 +11,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from weft.serve.limits import Limits
+from weft.serve.limits import ServerLimits
 
 LAST_SECONDS = 1.0
 """How long a connection may still send a request when the server is shutting down."""
@@ -30,7 +30,7 @@ class Connection(H11Protocol):
         idle: connections of the server without an open request, the oldest first.
     """
 
-    def __init__(self, *, limits: Limits, idle: dict["Connection", None], **given: Any) -> None:
+    def __init__(self, *, limits: ServerLimits, idle: dict["Connection", None], **given: Any) -> None:
         super().__init__(**given)
         self._limits = limits
         self._idle = idle

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from weft.search import filters
 from weft.search.candidates import best_candidates
 from weft.search.sampling import invert
-from weft.serve.job import Left, Stopped
-from weft.serve.served import Served
+from weft.serve.job import ClientLeft, Stopped
+from weft.serve.served import ServedRun
 from weft.tasks.abilities import Continuer, Continues, Expected
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 from weft.tree import keep_sources
@@ -73,7 +73,7 @@ class Token(NamedTuple):
 
 
 @dataclass
-class Continued:
+class ContinuationSoFar:
     """The continuation of one prompt so far."""
 
     ask: Ask
@@ -96,23 +96,23 @@ def size_of(ask: Ask) -> int:
     return (len(ask.prompt) if isinstance(ask.prompt, str) else 0) + CHARACTERS * tokens
 
 
-def writer_of(run: Served, model: nn.Module | None = None) -> Continuer:
+def writer_of(run: ServedRun, model: nn.Module | None = None) -> Continuer:
     """The writer of a run's language model, or of a changed copy of it."""
     pipeline = run.opened.pipeline
     assert isinstance(pipeline, Continues)
     return pipeline.writer(model or run.opened.model)
 
 
-def go_on(writer: Continuer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[list[Continued]]:
+def go_on(writer: Continuer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[list[ContinuationSoFar]]:
     """Generate one token per unfinished text and yield all rows, one per request, until all have ended.
 
     Raises:
-        Left: no client is waiting any more.
+        ClientLeft: no client is waiting any more.
         DataError: a token does not exist.
     """
     rows = [_begun(writer, ask) for ask in asks]
     _score(writer, [row for row in rows if row.ask.how.scored], stopped)
-    groups: dict[int, list[Continued]] = {}
+    groups: dict[int, list[ContinuationSoFar]] = {}
     for row in rows:
         row.reason = "" if row.ask.how.max_tokens else "length"
         if not row.reason:
@@ -124,7 +124,7 @@ def go_on(writer: Continuer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[
             yield rows
 
 
-def _begun(writer: Continuer, ask: Ask) -> Continued:
+def _begun(writer: Continuer, ask: Ask) -> ContinuationSoFar:
     reading = writer.reading
     if isinstance(ask.prompt, str):
         row = reading.row(ask.prompt)
@@ -134,17 +134,17 @@ def _begun(writer: Continuer, ask: Ask) -> Continued:
     spelling = reading.spelling()
     read = "".join([spelling(token)[1] for token in row])
     prompt = ask.prompt if isinstance(ask.prompt, str) else read
-    return Continued(ask, prompt, given, row, spelling, len(read))
+    return ContinuationSoFar(ask, prompt, given, row, spelling, len(read))
 
 
-def _score(writer: Continuer, rows: Sequence[Continued], stopped: Stopped) -> None:
+def _score(writer: Continuer, rows: Sequence[ContinuationSoFar], stopped: Stopped) -> None:
     """Fill in the tokens of the prompts; equal ones are computed once."""
     most = max((row.ask.how.logprobs for row in rows), default=0)
     different = sorted({tuple(row.row) for row in rows}, key=len)
     found: dict[tuple[int, ...], Sequence[Expected]] = {}
     for at in range(0, len(different), AT_ONCE):
         if stopped():
-            raise Left
+            raise ClientLeft
         some = different[at : at + AT_ONCE]
         found |= dict(zip(some, writer.expected(some, most), strict=True))
     for row in rows:
@@ -194,12 +194,12 @@ def _token(
 
 
 @torch.inference_mode()
-def _together(writer: Continuer, rows: list[Continued], stopped: Stopped) -> Iterator[None]:
+def _together(writer: Continuer, rows: list[ContinuationSoFar], stopped: Stopped) -> Iterator[None]:
     state, token = writer.reader.start([row.row for row in rows])
     chances = [torch.Generator().manual_seed(row.ask.how.seed) for row in rows]
     while rows:
         if stopped():
-            raise Left
+            raise ClientLeft
         logp, state = writer.reader.step(token, state)
         chosen = [_choose(logp[n : n + 1], row.ask.how, chances[n]) for n, row in enumerate(rows)]
         for place, (row, number) in enumerate(zip(rows, chosen, strict=True)):
@@ -223,7 +223,7 @@ def _choose(logp: Tensor, how: How, chance: torch.Generator) -> int:
     return int(invert(kept.softmax(1), uniform))
 
 
-def _add(writer: Continuer, row: Continued, number: int, logp: Tensor) -> None:
+def _add(writer: Continuer, row: ContinuationSoFar, number: int, logp: Tensor) -> None:
     how, prompt = row.ask.how, row.prompt
     ends = row.added.count(EOS) + (number == EOS)
     if number == EOS and ends >= how.ends:

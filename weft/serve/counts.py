@@ -56,7 +56,7 @@ class Counts:
         self.scraped, self._together = self.registry, None
         """What /metrics shows."""
         if SEVERAL in os.environ:
-            self.scraped, self._together = CollectorRegistry(), Together(batchers, self.registry)
+            self.scraped, self._together = CollectorRegistry(), SharedMetrics(batchers, self.registry)
             MultiProcessCollector(self.scraped)
             self.scraped.register(Queues({}))
         else:
@@ -69,7 +69,7 @@ class Counts:
             self._together.note()
 
 
-class Together:
+class SharedMetrics:
     """The metrics of the batchers in several processes, which share files: noted instead of read.
 
     Args:
@@ -181,7 +181,7 @@ class AccessLog:
         self._failed = True
 
 
-class Counting:
+class RequestCounter:
     """Counts requests by route. Unknown paths count as "other", so that clients cannot create new labels.
 
     Args:

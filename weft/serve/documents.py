@@ -19,11 +19,11 @@ from weft.documents.plan import DocumentPlan
 from weft.documents.segments import WrittenSentence
 from weft.documents.sentences import base
 from weft.serve.forms import Json, Upload, fields, typed
-from weft.serve.limits import Limits, Refusal, kind_of
+from weft.serve.limits import Refusal, ServerLimits, kind_of
 from weft.serve.requests import TranslateFile
 from weft.serve.responses import TranslatedFile
 from weft.serve.shelf import Shelf
-from weft.serve.translation import AUTO, Translation
+from weft.serve.translation import AUTO, TranslationHandlers
 
 AT_ONCE = 2
 """Documents that are read or written at the same time."""
@@ -53,7 +53,7 @@ class Documents:
         shelf: keeps the translations.
     """
 
-    def __init__(self, translation: Translation, limits: Limits, shelf: Shelf) -> None:
+    def __init__(self, translation: TranslationHandlers, limits: ServerLimits, shelf: Shelf) -> None:
         self.translation = translation
         self.limits = limits
         self.shelf = shelf

@@ -15,30 +15,32 @@ from weft.diagnose.steer import steered
 from weft.models import Generator
 from weft.serve.limits import Refusal
 from weft.serve.responses import Cell
-from weft.serve.served import Served
+from weft.serve.served import ServedRun
 from weft.text.vocabulary import Word
 
 STEPS = 1000
 
 
-class Edits(NamedTuple):
+class ModelEdits(NamedTuple):
     """Changes in one request; none by default."""
 
     drop: tuple[tuple[int, int], ...] = ()  # (number of a cell, unit), both from 0
     looks: tuple[tuple[int, int], ...] = ()  # (step of the search from 1, source word from 0)
 
 
-NOTHING = Edits()
+NOTHING = ModelEdits()
 
 
-def cells_of(run: Served) -> list[Cell]:
+def cells_of(run: ServedRun) -> list[Cell]:
     """The recurrent layers of a run, in the order that `drop` numbers them."""
     found = places(run.opened.model)
     titles = titles_of(found)
     return [Cell(titles[place.name], place.cell.size) for place in found]
 
 
-def edits_of(run: Served, drop: list[list[int]] | None, looks: list[list[int]] | None = None) -> Edits:
+def edits_of(
+    run: ServedRun, drop: list[list[int]] | None, looks: list[list[int]] | None = None
+) -> ModelEdits:
     """The changes that a request contains, checked.
 
     Args:
@@ -59,10 +61,10 @@ def edits_of(run: Served, drop: list[list[int]] | None, looks: list[list[int]] |
     for step, _ in looks or ():
         if not 1 <= step <= STEPS:
             raise Refusal(404, f"looks: expected a step from 1 to {STEPS}, got {step}")
-    return Edits(*(tuple((first, second) for first, second in pairs or ()) for pairs in (drop, looks)))
+    return ModelEdits(*(tuple((first, second) for first, second in pairs or ()) for pairs in (drop, looks)))
 
 
-def without(run: Served, edits: Edits) -> nn.Module:
+def without(run: ServedRun, edits: ModelEdits) -> nn.Module:
     """The run's model, or a copy with the dropped units set to zero."""
     model = run.opened.model
     if not edits.drop:
@@ -74,7 +76,7 @@ def without(run: Served, edits: Edits) -> nn.Module:
     return silenced(model, units)
 
 
-def moved(model: Generator, edits: Edits, words: Sequence[Word], size: int) -> Generator:
+def moved(model: Generator, edits: ModelEdits, words: Sequence[Word], size: int) -> Generator:
     """The model, or a copy whose attention is moved to the requested words.
 
     Args:

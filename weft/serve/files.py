@@ -10,7 +10,7 @@ from typing import Any
 from weft.data.held import ending_of, held
 from weft.data.images import measured
 from weft.errors import DataError
-from weft.serve.limits import Limits, Refusal, kind_of
+from weft.serve.limits import Refusal, ServerLimits, kind_of
 from weft.tasks.predictor import Reads
 
 WANTED: dict[Reads, str] = {"picture": "pictures (PNG, JPEG, GIF, BMP, WebP)", "sound": "wav files"}
@@ -21,7 +21,7 @@ PIXELS = 4_000_000
 """Maximum number of pixels of a picture, or of all frames of a clip."""
 
 
-def limited(given: Any, reads: Reads, limits: Limits) -> list[bytes]:
+def limited(given: Any, reads: Reads, limits: ServerLimits) -> list[bytes]:
     """The files of a request.
 
     Args:

@@ -21,8 +21,8 @@ from weft.errors import WeftError
 from weft.serve.batcher import Batcher
 from weft.serve.bodies import Gone, admit, body_of
 from weft.serve.expected import expected, shown
-from weft.serve.job import Job
-from weft.serve.limits import Limits, Refusal
+from weft.serve.job import BatchJob
+from weft.serve.limits import Refusal, ServerLimits
 from weft.serve.responses import Failure, Mistake, Refused
 from weft.store import jsonfile
 
@@ -51,7 +51,7 @@ def dumped(content: Any) -> bytes:
     return json.dumps(content, allow_nan=False, default=msgspec.to_builtins).encode("ascii")
 
 
-async def read(request: Request, limits: Limits, form: type[Form]) -> Form:
+async def read(request: Request, limits: ServerLimits, form: type[Form]) -> Form:
     """A request as one of the types of requests.py.
 
     Forms and query strings contain only text, so numbers may be given as text there, but not in JSON. A
@@ -109,7 +109,7 @@ def _numeric(schema: dict[str, Any]) -> bool:
     return any(one.get("type") in ("integer", "number") for one in schema.get("anyOf", [schema]))
 
 
-async def fields(request: Request, limits: Limits) -> dict[str, Any]:
+async def fields(request: Request, limits: ServerLimits) -> dict[str, Any]:
     """The fields of a request, from its query string and its body; the body takes precedence.
 
     Raises:
@@ -122,7 +122,7 @@ async def fields(request: Request, limits: Limits) -> dict[str, Any]:
     return given
 
 
-async def _fields(request: Request, limits: Limits) -> dict[str, Any]:
+async def _fields(request: Request, limits: ServerLimits) -> dict[str, Any]:
     given: dict[str, Any] = {}
     _check_utf8(request.scope["query_string"], "query string")
     for name in request.query_params:
@@ -191,7 +191,7 @@ async def _form(request: Request) -> dict[str, Any]:
         ) from None
 
 
-async def answered(request: Request, batcher: Batcher, job: Job) -> list[Any]:
+async def answered(request: Request, batcher: Batcher, job: BatchJob) -> list[Any]:
     """The answers of a job. If the client disconnects, its place in the queue becomes free.
 
     Raises:

@@ -24,7 +24,7 @@ from weft.errors import ConfigError
 from weft.serve.bodies import ADMIT
 from weft.serve.forms import Json, error_form, read
 from weft.serve.keys import Keys
-from weft.serve.limits import Limits, Refusal
+from weft.serve.limits import Refusal, ServerLimits
 from weft.serve.pages import FILES
 from weft.serve.requests import SignIn
 
@@ -84,7 +84,7 @@ class Access:
             allow_headers=["Authorization", "Content-Type"],
             expose_headers=["Retry-After"],
         )
-        keyed = [Middleware(Keyed, keys=self.keys)] if self.keys else []
+        keyed = [Middleware(KeyGuard, keys=self.keys)] if self.keys else []
         return [Middleware(Guard, access=self), *([cors] if self.origins else []), *keyed]
 
     def check_host(self, hosts: list[str]) -> str:
@@ -151,7 +151,7 @@ class Guard:
         await self.app(scope, receive, safer)
 
 
-async def sign_in(request: Request, access: Access, limits: Limits) -> Response:
+async def sign_in(request: Request, access: Access, limits: ServerLimits) -> Response:
     """Keep the key of a page in a cookie that scripts cannot read and other sites cannot send.
 
     Raises:
@@ -170,7 +170,7 @@ async def sign_in(request: Request, access: Access, limits: Limits) -> Response:
     return answer
 
 
-class Keyed:
+class KeyGuard:
     """Requires a key for every address but OPEN. Without a header, `forms.fields` checks it for FIELDS.
 
     Args:

@@ -10,12 +10,12 @@ from weft.data.held import held
 from weft.errors import DataError
 from weft.serve.files import WANTED, check_pixels, limited
 from weft.serve.job import Stopped, Work
-from weft.serve.limits import Limits, Refusal
+from weft.serve.limits import Refusal, ServerLimits
 from weft.serve.requests import InspectFile
-from weft.serve.served import Served
+from weft.serve.served import ServedRun
 
 
-def inside(run: Served, given: InspectFile, limits: Limits) -> Work:
+def inside(run: ServedRun, given: InspectFile, limits: ServerLimits) -> Work:
     """The work that makes the page.
 
     Args:
@@ -55,7 +55,7 @@ def inside(run: Served, given: InspectFile, limits: Limits) -> Work:
     return work
 
 
-def _page(run: Served, text: str | None) -> str:
+def _page(run: ServedRun, text: str | None) -> str:
     from weft.inspect.inspection import inspected_of, page_of, views_of
 
     subject = inspected_of(run.opened, text)

@@ -17,7 +17,7 @@ Stopped = Callable[[], bool]
 """Whether no client is waiting any more; also the place where work of another lane may run."""
 
 Work = Callable[[list[Any], Stopped], Sequence[Any]]
-"""Maps items to one answer each; should check `Stopped` at every step and raise `Left` if it is True."""
+"""Maps items to one answer each; should check `Stopped` at every step and raise `ClientLeft` if it is True."""
 
 PADDED = 16_000
 """Maximum characters of a batch, each text counted as the longest: bounds the longest step of a model."""
@@ -26,11 +26,11 @@ ITEM = 100
 """Characters that an input other than text counts as."""
 
 
-class Left(Exception):
+class ClientLeft(Exception):
     """Raised by work when no client is waiting for it any more."""
 
 
-class Job:
+class BatchJob:
     """Some items of one request.
 
     Args:

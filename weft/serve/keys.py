@@ -96,7 +96,7 @@ class Keys:
         self.path = path
         self._state = self._stat()
         self._owners = owners_in(path)
-        self._spent = Spent()
+        self._spent = Allowances()
 
     def owner(self, key: str) -> Owner | None:
         """The owner of a key; None for an unknown key. Every hash is compared, each in constant time."""
@@ -132,7 +132,7 @@ class Keys:
 
     def share(self, file: IO[bytes]) -> None:
         """Count the requests of all processes that are forked from now on together, in an empty file."""
-        self._spent = Spent(file)
+        self._spent = Allowances(file)
 
     def _reread(self) -> None:
         state = self._stat()
@@ -152,7 +152,7 @@ class Keys:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-class Spent:
+class Allowances:
     """What is left of the allowances, by name: (requests left, when). Used in a `with` statement.
 
     Args:

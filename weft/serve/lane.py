@@ -13,7 +13,7 @@ from collections import deque
 from typing import NamedTuple
 
 from weft.errors import WeftError
-from weft.serve.job import PADDED, Job, Left, failed, late, padded, refusal
+from weft.serve.job import PADDED, BatchJob, ClientLeft, failed, late, padded, refusal
 from weft.serve.limits import Refusal
 from weft.serve.turns import Turns
 
@@ -21,7 +21,7 @@ from weft.serve.turns import Turns
 class Part(NamedTuple):
     """The items of a job that are in a batch, by number."""
 
-    job: Job
+    job: BatchJob
     numbers: list[int]
 
 
@@ -42,7 +42,7 @@ class Lane:
         self._rows = rows
         self._turns = turns
         self._number = number
-        self._jobs: deque[Job] = deque()
+        self._jobs: deque[BatchJob] = deque()
         self._running: list[Part] = []
         self._ready = threading.Condition()
         self._draining = False
@@ -77,7 +77,7 @@ class Lane:
         with self._ready:
             return bool(self._jobs or self._running)
 
-    def put(self, job: Job) -> None:
+    def put(self, job: BatchJob) -> None:
         """Add a job to the end of the queue."""
         with self._ready:
             self._jobs.append(job)
@@ -143,7 +143,7 @@ class Lane:
             self._jobs.append(first)
         return parts
 
-    def _passes(self, job: Job) -> bool:
+    def _passes(self, job: BatchJob) -> bool:
         """Check a job of which nothing was begun yet."""
         check, job.check = job.check, None
         try:
@@ -165,7 +165,7 @@ class Lane:
 
         try:
             found = list(parts[0].job.work(items, stopped))
-        except Left:
+        except ClientLeft:
             for part in parts:
                 part.job.fail(late())
             return

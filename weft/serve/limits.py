@@ -55,7 +55,7 @@ class Refusal(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ServerLimits:
     """Limits per request and for all requests together; each is a maximum.
 
     Args:

@@ -11,7 +11,7 @@ from weft.errors import DataError
 from weft.serve.continuing import writer_of
 from weft.serve.files import WANTED
 from weft.serve.limits import BEAM
-from weft.serve.served import Served
+from weft.serve.served import ServedRun
 
 WORDS = {"type": "string", "pattern": r"\S"}
 FILE = {"type": "string", "contentEncoding": "base64", "minLength": 1}
@@ -21,7 +21,7 @@ REQUESTS = ("Translate", "Complete", "Watch")
 NUMBERS = {"anyOf": [{"type": "array", "items": {"type": "number"}, "minItems": 1}, WORDS]}
 
 
-def narrowed(components: dict[str, Any], runs: Mapping[str, Served], items: int) -> None:
+def narrowed(components: dict[str, Any], runs: Mapping[str, ServedRun], items: int) -> None:
     """Limit the fields of requests to what the runs accept, in place.
 
     Args:
@@ -79,14 +79,14 @@ def _nullable(form: dict[str, Any]) -> None:
             form["properties"][name] = {**about, "anyOf": [schema, NULL]}
 
 
-def _watched(form: dict[str, Any], runs: list[Served]) -> None:
+def _watched(form: dict[str, Any], runs: list[ServedRun]) -> None:
     """An empty text can only be continued."""
     going = [run.name for run in runs if run.continues]
     first = [None, ""] if runs and runs[0].continues else []
     form["anyOf"] = [{"properties": {"text": WORDS}}, _fields(run={"enum": [*going, *first]})]
 
 
-def _inspected(form: dict[str, Any], runs: list[Served]) -> None:
+def _inspected(form: dict[str, Any], runs: list[ServedRun]) -> None:
     """A file for a run that reads files, a text for one that reads texts; by default the first run."""
     cases = []
     for number, run in enumerate(runs):
@@ -99,7 +99,7 @@ def _inspected(form: dict[str, Any], runs: list[Served]) -> None:
         form["anyOf"] = cases
 
 
-def _completed(form: dict[str, Any], runs: list[Served], items: int) -> None:
+def _completed(form: dict[str, Any], runs: list[ServedRun], items: int) -> None:
     """All choices together are limited; `best_of` is `n`, or left out; `stream_options` are for streams."""
     form["anyOf"] = [
         _fields(n={"const": count}, best_of={"enum": [count, None]}) for count in range(1, BEAM + 1)
@@ -118,7 +118,7 @@ def _completed(form: dict[str, Any], runs: list[Served], items: int) -> None:
         form["properties"]["prompt"]["anyOf"] = kinds
 
 
-def _last_number(run: Served) -> int:
+def _last_number(run: ServedRun) -> int:
     """The largest number of a token."""
     reading = writer_of(run).reading
 
@@ -148,7 +148,7 @@ def _languages(form: dict[str, Any], directions: list[tuple[str, str]]) -> None:
         form["anyOf"].append(_fields(source={"enum": ["auto"]}))
 
 
-def _inputs(form: dict[str, Any], runs: list[Served]) -> None:
+def _inputs(form: dict[str, Any], runs: list[ServedRun]) -> None:
     """The inputs of each run; the first one answers if none is named."""
     form["anyOf"] = [
         _fields(run={"enum": [run.name, *([None, ""] if not number else [])]}, inputs=_input(run))
@@ -157,7 +157,7 @@ def _inputs(form: dict[str, Any], runs: list[Served]) -> None:
     form["anyOf"][0]["required"].remove("run")
 
 
-def _input(run: Served) -> dict[str, Any]:
+def _input(run: ServedRun) -> dict[str, Any]:
     one = FILE if run.reads in WANTED else NUMBERS if run.reads == "numbers" else WORDS
     return {"anyOf": [one, _list_of(one)]}
 

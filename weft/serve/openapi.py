@@ -11,9 +11,9 @@ import msgspec
 from weft.serve import requests, responses
 from weft.serve.forms import FORM_KINDS
 from weft.serve.guard import COOKIE, FIELDS, FREE, is_open
-from weft.serve.limits import Limits
+from weft.serve.limits import ServerLimits
 from weft.serve.offered import as_text, narrowed
-from weft.serve.served import Served
+from weft.serve.served import ServedRun
 from weft.version import __version__
 
 JSON, HTML, EVENTS = "application/json", "text/html", "text/event-stream"
@@ -130,7 +130,7 @@ ROUTES = {
 
 
 def description(
-    runs: Mapping[str, Served] | None = None, limits: Limits | None = None, *, keyed: bool = False
+    runs: Mapping[str, ServedRun] | None = None, limits: ServerLimits | None = None, *, keyed: bool = False
 ) -> dict[str, Any]:
     """OpenAPI 3.1.
 
@@ -145,7 +145,7 @@ def description(
     types += [responses.Refused, responses.Failure]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     refs = dict(zip(map(str, types), schemas, strict=True))
-    narrowed(components, runs or {}, (limits or Limits()).items)
+    narrowed(components, runs or {}, (limits or ServerLimits()).items)
     found: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "Weft", "version": __version__, "description": "Trained runs over HTTP."},

@@ -15,13 +15,13 @@ from weft.serve.continuing import CHARACTERS
 from weft.serve.edits import cells_of, edits_of
 from weft.serve.forms import Json, answered, dumped, read
 from weft.serve.inside import inside
-from weft.serve.job import Job, Stopped
-from weft.serve.limits import BEAM, Limits, Refusal
+from weft.serve.job import BatchJob, Stopped
+from weft.serve.limits import BEAM, Refusal, ServerLimits
 from weft.serve.predicting import inputs_of, predicting
 from weft.serve.requests import Chosen, InspectFile, Predict, Watch
 from weft.serve.responses import Curves, Loaded, Predicted, Run
-from weft.serve.sentencewise import Text, several
-from weft.serve.served import Served, find_run
+from weft.serve.sentencewise import SentencewiseText, several
+from weft.serve.served import ServedRun, find_run
 from weft.serve.watching import watch
 
 FILES = {"index.html": "text/html", "page.css": "text/css"}
@@ -47,7 +47,9 @@ class Pages:
         limits: limits of requests.
     """
 
-    def __init__(self, runs: dict[str, Served], batcher: Batcher, streams: Batcher, limits: Limits) -> None:
+    def __init__(
+        self, runs: dict[str, ServedRun], batcher: Batcher, streams: Batcher, limits: ServerLimits
+    ) -> None:
         self.runs = runs
         self.batcher = batcher
         self.streams = streams
@@ -79,7 +81,7 @@ class Pages:
         edits = edits_of(run, given.drop)
         work = predicting(run, self.limits, edits)
         check = self._tokens(run, items, "inputs")
-        job = Job((run, "predict", edits), work, items, self.limits.deadline_seconds, check=check)
+        job = BatchJob((run, "predict", edits), work, items, self.limits.deadline_seconds, check=check)
         return Json(Predicted(run.name, run.kind, await answered(request, self.batcher, job)))
 
     async def watch(self, request: Request) -> Response:
@@ -102,7 +104,7 @@ class Pages:
         size = len(checked["text"]) + (CHARACTERS * given.max_tokens if run.continues else 0)
         texts = checked["sentences"].sentences if checked["sentences"] else [checked["text"]]
         check = self._tokens(run, texts, "text")
-        job = Job(object(), work, [checked], self.limits.deadline_seconds, size=size, check=check)
+        job = BatchJob(object(), work, [checked], self.limits.deadline_seconds, size=size, check=check)
         self.streams.put(job)
         job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
 
@@ -129,10 +131,10 @@ class Pages:
         given = await read(request, self.limits, InspectFile)
         run = find_run(self.runs, given.run)
         _answering(run)
-        job = Job(object(), inside(run, given, self.limits), [None], self.limits.deadline_seconds)
+        job = BatchJob(object(), inside(run, given, self.limits), [None], self.limits.deadline_seconds)
         return HTMLResponse((await answered(request, self.streams, job))[0], headers=CLOSED)
 
-    def _about(self, run: Served) -> Run:
+    def _about(self, run: ServedRun) -> Run:
         if not run.ready:
             return Run(run.name, run.kind, ready=False, targets=[])
         return Run(
@@ -148,13 +150,13 @@ class Pages:
             version=Loaded(*run.version) if run.version else UNSET,
         )
 
-    def _tokens(self, run: Served, texts: list[str], name: str) -> Callable[[], None]:
+    def _tokens(self, run: ServedRun, texts: list[str], name: str) -> Callable[[], None]:
         """The check of the number of tokens, for runs that write a text for a text."""
         if not run.rewriter:
             return lambda: None
         return partial(self.limits.check_tokens, run.rewriter.source.encode, texts, name)
 
-    def _checked(self, run: Served, given: Watch) -> dict[str, Any]:
+    def _checked(self, run: ServedRun, given: Watch) -> dict[str, Any]:
         text = self.limits.text(given.text, "text")
         if not text.strip() and not run.continues:
             raise Refusal(400, "text: expected some words, got an empty text")
@@ -176,12 +178,12 @@ class Pages:
             "edits": edits,
         }
 
-    def _sentences(self, found: Text | None) -> Text | None:
+    def _sentences(self, found: SentencewiseText | None) -> SentencewiseText | None:
         if found:
             self.limits.check_sentences(found.sentences, "text")
         return found
 
 
-def _answering(run: Served) -> None:
+def _answering(run: ServedRun) -> None:
     if not run.ready:
         raise Refusal(409, f"{run.name}: no model yet; it is still in training")

@@ -9,30 +9,30 @@ from typing import Any
 
 from weft.errors import WeftError
 from weft.models import Generator
-from weft.serve.edits import NOTHING, Edits, without
+from weft.serve.edits import NOTHING, ModelEdits, without
 from weft.serve.files import WANTED, check_pixels, limited
-from weft.serve.job import Left, Stopped, Work
-from weft.serve.limits import Limits, Refusal, kind_of
-from weft.serve.served import Served, stoppable
+from weft.serve.job import ClientLeft, Stopped, Work
+from weft.serve.limits import Refusal, ServerLimits, kind_of
+from weft.serve.served import ServedRun, stoppable
 from weft.tasks.predictor import Place
 
 LARGEST = 1e30
 """Upper bound on the numbers of a series."""
 
 
-def predicting(run: Served, limits: Limits, edits: Edits = NOTHING) -> Work:
+def predicting(run: ServedRun, limits: ServerLimits, edits: ModelEdits = NOTHING) -> Work:
     """The work that answers inputs of `/predict` as JSON."""
 
     def work(items: list[Any], stopped: Stopped) -> list[Any]:
         if stopped():
-            raise Left
+            raise ClientLeft
         with _refusing():
             return list(_answered(run, items, stopped, limits, edits))
 
     return work
 
 
-def inputs_of(run: Served, given: Any, limits: Limits) -> list[Any]:
+def inputs_of(run: ServedRun, given: Any, limits: ServerLimits) -> list[Any]:
     """The inputs of `/predict`, checked.
 
     Raises:
@@ -54,7 +54,7 @@ def inputs_of(run: Served, given: Any, limits: Limits) -> list[Any]:
     return texts
 
 
-def _series(given: Any, limits: Limits) -> list[list[float] | str]:
+def _series(given: Any, limits: ServerLimits) -> list[list[float] | str]:
     rows = given if isinstance(given, list) and given and isinstance(given[0], list | str) else [given]
     if len(rows) > limits.items:
         raise Refusal(400, f"inputs: expected at most {limits.items} series, got {len(rows)}")
@@ -85,7 +85,9 @@ def _refusing() -> Iterator[None]:
         raise Refusal(400, str(error)) from error
 
 
-def _answered(run: Served, items: list[Any], stopped: Stopped, limits: Limits, edits: Edits) -> Iterator[Any]:
+def _answered(
+    run: ServedRun, items: list[Any], stopped: Stopped, limits: ServerLimits, edits: ModelEdits
+) -> Iterator[Any]:
     """The answers as JSON, while a client is waiting for them."""
     options: dict[str, Any] = {"batch_rows": limits.batch_rows}
     if "scores" in run.opened.task.options.get("predict", ()):
@@ -104,4 +106,4 @@ def _answered(run: Served, items: list[Any], stopped: Stopped, limits: Limits, e
     for answer in predictor.answers(inputs):
         yield answer.json()
         if stopped():
-            raise Left
+            raise ClientLeft

@@ -9,24 +9,24 @@ from collections.abc import Iterator
 
 from weft.errors import WeftError
 from weft.serve.limits import Refusal
-from weft.serve.served import Served
+from weft.serve.served import ServedRun
 
 SECONDS = 2.0
 """How often the files are looked at."""
 
 
-class Reloading:
+class Reloader:
     """Looks for runs that have changed.
 
     Args:
         runs: name to run.
     """
 
-    def __init__(self, runs: dict[str, Served]) -> None:
+    def __init__(self, runs: dict[str, ServedRun]) -> None:
         self.runs = runs
         self._failed: dict[str, object] = {}
 
-    def changed(self) -> Iterator[Served]:
+    def changed(self) -> Iterator[ServedRun]:
         """The runs that have another model now, opened. One that cannot be opened is reported once."""
         for run in list(self.runs.values()):
             state = run.now()

@@ -12,13 +12,13 @@ from weft.documents.plan import DocumentPlan
 from weft.documents.segments import WrittenSentence
 from weft.errors import DataError, ShapeError
 from weft.serve.answers import translator
-from weft.serve.edits import Edits, without
+from weft.serve.edits import ModelEdits, without
 from weft.serve.job import Stopped
 from weft.serve.limits import Refusal
-from weft.serve.served import Served
+from weft.serve.served import ServedRun
 
 
-class Text:
+class SentencewiseText:
     """A text of several sentences.
 
     Args:
@@ -39,7 +39,9 @@ class Text:
         )
 
 
-def several(run: Served, text: str, target: str, prefix: str, edits: Edits) -> Text | None:
+def several(
+    run: ServedRun, text: str, target: str, prefix: str, edits: ModelEdits
+) -> SentencewiseText | None:
     """The sentences of a text for a translator; None for one sentence, and where a search is changed.
 
     Args:
@@ -52,12 +54,16 @@ def several(run: Served, text: str, target: str, prefix: str, edits: Edits) -> T
     source = next((reads for reads, writes in run.directions() if writes == target), None)
     if source is None or prefix or edits.looks:
         return None
-    found = Text(text, source, target)
+    found = SentencewiseText(text, source, target)
     return found if len(found.sentences) > 1 else None
 
 
 def translate_each(
-    run: Served, text: Text, given: dict[str, Any], emit: Callable[[dict[str, Any]], None], stopped: Stopped
+    run: ServedRun,
+    text: SentencewiseText,
+    given: dict[str, Any],
+    emit: Callable[[dict[str, Any]], None],
+    stopped: Stopped,
 ) -> None:
     """Translate the sentences and report the text so far after each of them.
 

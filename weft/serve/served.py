@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.run import LoadedRun, open_run
-from weft.serve.job import Left, Stopped
+from weft.serve.job import ClientLeft, Stopped
 from weft.serve.limits import Refusal
 from weft.store import jsonfile, weights
 from weft.tasks.abilities import Continues, Rewrites
@@ -35,7 +35,7 @@ class Version(NamedTuple):
     loaded: str  # UTC
 
 
-class Served:
+class ServedRun:
     """A run directory under a name, with the model that it had when it was opened (see reloading.py).
 
     Args:
@@ -54,7 +54,7 @@ class Served:
     ) -> None:
         self.path = path
         self.name = name
-        self.again = partial(Served, path, name, device, plugins, glossary)
+        self.again = partial(ServedRun, path, name, device, plugins, glossary)
         """Opens the run again."""
         self.glossary = glossary
         self.state = self.now()
@@ -195,7 +195,7 @@ def _table(value: Any) -> dict[str, Any]:
 
 def named(
     paths: Sequence[Path], device: str, plugins: Sequence[str], glossaries: Sequence[str] = ()
-) -> dict[str, Served]:
+) -> dict[str, ServedRun]:
     """The runs by directory name; further ones with the same name get a number.
 
     Args:
@@ -210,7 +210,7 @@ def named(
     names = _names(paths)
     of = _glossaries(glossaries, names)
     runs = {
-        name: Served(path, name, device, plugins, of.get(name) or of.get(""))
+        name: ServedRun(path, name, device, plugins, of.get(name) or of.get(""))
         for name, path in zip(names, paths, strict=True)
     }
     for name in of:
@@ -247,18 +247,18 @@ def _glossaries(given: Sequence[str], names: Sequence[str]) -> dict[str, Path]:
 
 
 def stoppable(model: Generator, stopped: Stopped) -> Generator:
-    """The same model, whose search raises `Left` when no client is waiting for it any more."""
+    """The same model, whose search raises `ClientLeft` when no client is waiting for it any more."""
 
     def check() -> None:
         if stopped():
-            raise Left
+            raise ClientLeft
 
     copied = copy.copy(model)  # shares every parameter
     copied.between_steps = check
     return copied
 
 
-def find_run(runs: Mapping[str, Served], name: Any, what: str = "run") -> Served:
+def find_run(runs: Mapping[str, ServedRun], name: Any, what: str = "run") -> ServedRun:
     """The run with a name, or the first run if no name is given.
 
     Args:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import uvicorn
 
 from weft.errors import ConfigError
-from weft.serve.app import Serving
+from weft.serve.app import Application
 from weft.serve.connections import Connection, room
 
 GRACE_SECONDS = 30
@@ -62,7 +62,7 @@ class Server(uvicorn.Server):
     """
 
     def __init__(
-        self, serving: Serving, tls: Tls | None = None, *, listens: Callable[[], None] = lambda: None
+        self, serving: Application, tls: Tls | None = None, *, listens: Callable[[], None] = lambda: None
     ) -> None:
         logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # its warnings are about requests
         limits = replace(serving.limits, connections=room(serving.limits.connections))
@@ -161,7 +161,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def serve(
-    serving: Serving,
+    serving: Application,
     listening: socket.socket,
     tls: Tls | None = None,
     *,

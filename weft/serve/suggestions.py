@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from weft.serve.forms import Json, fields, is_json, typed
-from weft.serve.limits import Limits, Refusal
+from weft.serve.limits import Refusal, ServerLimits
 from weft.serve.requests import Suggest
 from weft.serve.responses import Suggested
 
@@ -29,7 +29,7 @@ class Suggestions:
         file: where suggestions are kept; None refuses them.
     """
 
-    def __init__(self, limits: Limits, file: Path | None) -> None:
+    def __init__(self, limits: ServerLimits, file: Path | None) -> None:
         self.limits = limits
         self.file = file
 

@@ -24,18 +24,18 @@ from weft.documents.sentences import splitter
 from weft.serve.answers import translating
 from weft.serve.batcher import Batcher
 from weft.serve.forms import Json, answered, is_json, read
-from weft.serve.job import Job
-from weft.serve.limits import Limits, Refusal
+from weft.serve.job import BatchJob
+from weft.serve.limits import Refusal, ServerLimits
 from weft.serve.requests import Detect, Translate
 from weft.serve.responses import Detected, Direction, Health, Language, Settings, Spoken, Translated
-from weft.serve.served import Served
+from weft.serve.served import ServedRun
 from weft.text.languages import NAMES
 
 AUTO = "auto"
 SETTLED_MILLISECONDS = 500  # how long its page waits for another key before it translates
 
 
-class Translation:
+class TranslationHandlers:
     """The handlers.
 
     Args:
@@ -47,7 +47,13 @@ class Translation:
     """
 
     def __init__(
-        self, runs: dict[str, Served], batcher: Batcher, limits: Limits, *, keyed: bool, suggests: bool
+        self,
+        runs: dict[str, ServedRun],
+        batcher: Batcher,
+        limits: ServerLimits,
+        *,
+        keyed: bool,
+        suggests: bool,
     ) -> None:
         self.runs = runs
         self.suggests = suggests
@@ -112,7 +118,7 @@ class Translation:
         return Json(answer)
 
     async def found(
-        self, request: Request, run: Served, target: str, sentences: list[Sentence], more: int
+        self, request: Request, run: ServedRun, target: str, sentences: list[Sentence], more: int
     ) -> list[list[WrittenSentence]]:
         """The translation of each sentence and at most `more` alternatives, best first."""
         self.limits.check_sentences(sentences, "q")
@@ -126,13 +132,13 @@ class Translation:
             self.limits.check_tokens, run.rewriter.source.encode, [one.text for one in sentences], "q"
         )
         key = (run, target, decoding)
-        job = Job(key, work, sentences, self.limits.deadline_seconds, check=check)
+        job = BatchJob(key, work, sentences, self.limits.deadline_seconds, check=check)
         return await answered(request, self.batcher, job) if sentences else []
 
-    def _directions(self) -> list[tuple[Served, str, str]]:
+    def _directions(self) -> list[tuple[ServedRun, str, str]]:
         return [(run, *pair) for run in self.runs.values() if run.ready for pair in run.directions()]
 
-    def direction(self, source: str, target: str) -> tuple[Served, str, str]:
+    def direction(self, source: str, target: str) -> tuple[ServedRun, str, str]:
         """The run that translates so, and the languages as it names them; letter case is ignored."""
         every = self._directions()
         for run, reads, writes in every:

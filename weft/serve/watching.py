@@ -20,10 +20,10 @@ from weft.search.trace import Candidate, Trace
 from weft.serve.answers import translator
 from weft.serve.continuing import Ask, How, go_on, spaced, writer_of
 from weft.serve.edits import moved, without
-from weft.serve.job import Left, Stopped
+from weft.serve.job import ClientLeft, Stopped
 from weft.serve.limits import Refusal
 from weft.serve.sentencewise import translate_each
-from weft.serve.served import Served
+from weft.serve.served import ServedRun
 from weft.tasks.abilities import Weighs
 from weft.tasks.seq2seq.batch import collate_pairs
 from weft.tasks.seq2seq.decoding import Decoding
@@ -36,7 +36,7 @@ ALTERNATIVES = 8
 SHOWN = 1200  # maximum number of candidates in the tree
 
 
-class Watched(Trace):
+class ProgressTrace(Trace):
     """A trace that reports the best hypothesis after each step.
 
     Args:
@@ -54,7 +54,7 @@ class Watched(Trace):
     def record(self, time: int, *found: Any) -> None:
         """Called by the search; see Trace.record."""
         if self._stopped():
-            raise Left
+            raise ClientLeft
         super().record(time, *found)
         new = self.candidates[self._seen :]
         self._seen += len(new)
@@ -63,7 +63,7 @@ class Watched(Trace):
             self._tell(self._beam[min(self._beam)])
 
 
-def watch(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
+def watch(run: ServedRun, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
     """Answer a text and report the progress.
 
     Args:
@@ -99,7 +99,9 @@ def _decided(predictor: Weighs, text: str) -> dict[str, Any]:
     }
 
 
-def _translate(run: Served, decoding: Decoding, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
+def _translate(
+    run: ServedRun, decoding: Decoding, given: dict[str, Any], emit: Emit, stopped: Stopped
+) -> None:
     beam = given["beam"]
     plain = replace(
         decoding,
@@ -125,7 +127,7 @@ def _translate(run: Served, decoding: Decoding, given: dict[str, Any], emit: Emi
     def tell(tokens: list[int]) -> None:
         emit({"event": "draft", "text": found.target.decode([one for one in tokens if one != EOS])})
 
-    trace, terms = Watched(tell, stopped), found.terms(given["text"])
+    trace, terms = ProgressTrace(tell, stopped), found.terms(given["text"])
     hypotheses = found.search([source], None if terms else trace, terms=terms)  # a grid of beams has no tree
     best = to_lists(hypotheses, EOS)[0]
     texts = [found.target.decode(tokens) for tokens in best]
@@ -251,7 +253,7 @@ def _tree(trace: Trace, path: list[list[Candidate]], found: Translator) -> list[
     ]
 
 
-def _continue(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
+def _continue(run: ServedRun, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
     writer = writer_of(run, without(run, given["edits"]))
     how = How(
         max_tokens=given["max_tokens"],

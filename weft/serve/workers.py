@@ -27,8 +27,8 @@ from weft.serve.answers import translator
 from weft.serve.continuing import Ask, How, go_on, writer_of
 from weft.serve.counts import SEVERAL
 from weft.serve.limits import Refusal
-from weft.serve.reloading import SECONDS, Reloading
-from weft.serve.served import Served
+from weft.serve.reloading import SECONDS, Reloader
+from weft.serve.served import ServedRun
 from weft.tasks.predictor import Place
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
@@ -59,7 +59,7 @@ class Worker(NamedTuple):
             os.kill(self.process.pid, how)
 
 
-class Workers:
+class ServerProcesses:
     """The parent.
 
     Args:
@@ -73,9 +73,9 @@ class Workers:
 
     def __init__(
         self,
-        runs: Callable[[], dict[str, Served]],
+        runs: Callable[[], dict[str, ServedRun]],
         count: int,
-        answer: Callable[[dict[str, Served], Callable[[], None]], None],
+        answer: Callable[[dict[str, ServedRun], Callable[[], None]], None],
     ) -> None:
         if not hasattr(os, "fork"):
             raise ConfigError(
@@ -101,7 +101,7 @@ class Workers:
         before = {one: signal.signal(one, self._end) for one in STOPS}
         try:
             self._workers = [self._start() for _ in range(self._count)]
-            reloading, looked = Reloading(self.runs), time.monotonic()
+            reloading, looked = Reloader(self.runs), time.monotonic()
             while not self._ending:
                 time.sleep(LOOK_SECONDS)
                 self._restart()
@@ -159,7 +159,7 @@ class Workers:
                 time.sleep(PAUSE_SECONDS)
             self._workers[number] = self._start()
 
-    def _warm(self, runs: dict[str, Served]) -> None:
+    def _warm(self, runs: dict[str, ServedRun]) -> None:
         """Answer once, so that what a model keeps from its first answer is shared, such as packed weights."""
         for run in runs.values():
             with contextlib.suppress(WeftError, Refusal):
@@ -173,7 +173,7 @@ class Workers:
                     predictor = run.opened.pipeline.predictor(run.opened.model)
                     list(predictor.answers([predictor.parse("a", Place("a"))]))
 
-    def _reload(self, reloading: Reloading) -> None:
+    def _reload(self, reloading: Reloader) -> None:
         """Load what has changed, and let new workers take over."""
         fresh = {run.name: run for run in reloading.changed()}
         if not fresh:

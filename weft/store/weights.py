@@ -33,7 +33,7 @@ class _About(jsonfile.Schema):
     crc32: int | None = None
 
 
-class Copied(NamedTuple):
+class CopiedWeights(NamedTuple):
     """A copy of a state dict, with its own memory."""
 
     kept: dict[str, Tensor]
@@ -43,7 +43,7 @@ class Copied(NamedTuple):
     """Other names of tied tensors, with the name under which the tensor is kept."""
 
 
-def copied(weights: Mapping[str, Tensor]) -> Copied:
+def copied(weights: Mapping[str, Tensor]) -> CopiedWeights:
     """Copy a state dict: cuDNN stores an RNN's weights as views of one block, which safetensors rejects."""
     first: dict[tuple, str] = {}
     kept: dict[str, Tensor] = {}
@@ -55,17 +55,17 @@ def copied(weights: Mapping[str, Tensor]) -> Copied:
         else:
             first[place] = name
             kept[name] = tensor.detach().to("cpu", copy=True).contiguous()
-    return Copied(kept, ties)
+    return CopiedWeights(kept, ties)
 
 
-def pack(weights: Mapping[str, Tensor] | Copied, **metadata: str) -> bytes:
+def pack(weights: Mapping[str, Tensor] | CopiedWeights, **metadata: str) -> bytes:
     """A state dict as the bytes of a safetensors file.
 
     Tensors that share memory are stored under their first name; the other names go to `ties` in the metadata.
     The metadata is a single JSON string, because safetensors writes several in any order, and includes a
     checksum, which safetensors does not have.
     """
-    kept, ties = weights if isinstance(weights, Copied) else copied(weights)
+    kept, ties = weights if isinstance(weights, CopiedWeights) else copied(weights)
     about = {"ties": ties, "crc32": _checksum(safetensors.torch.save(kept)), **metadata}
     return safetensors.torch.save(kept, {"weft": json.dumps(about)})
 

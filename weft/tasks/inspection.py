@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import DataError, WeftError
-from weft.figures.records import Forecasted, Heard
+from weft.figures.records import ForecastRecord, Heard
 from weft.probe import probe
 from weft.search.trace import Trace
 
@@ -183,7 +183,7 @@ class Inspection:
     chosen_what: str = ""
     vectors: ShownVectors | None = None
     weights: tuple[list[str], np.ndarray, str] | None = None
-    forecast: Forecasted | None = None
+    forecast: ForecastRecord | None = None
     picture: PictureWeights | None = None
     heard: Heard | None = None
     copied: np.ndarray | None = None

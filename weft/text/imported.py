@@ -23,7 +23,7 @@ KEY = "weft"
 _SPACES = {"Ġ": " ", "▁": " "}  # how byte-level and SentencePiece tokenizers write the space before a word
 
 
-class Imported(Vocabulary):
+class ImportedVocabulary(Vocabulary):
     """A Vocabulary on top of another program's tokenizer.
 
     Args:
@@ -209,11 +209,11 @@ class Imported(Vocabulary):
         return _SPACES.get(piece[:1], piece[:1]) + piece[1:]
 
 
-def restored(content: dict[str, Any], about: dict[str, Any]) -> Imported:
-    """The vocabulary of a file that `Imported.save` wrote, from its content and what stands under KEY."""
+def restored(content: dict[str, Any], about: dict[str, Any]) -> ImportedVocabulary:
+    """The vocabulary of a file that `ImportedVocabulary.save` wrote, from its content and what stands under KEY."""
     order = [int(number) for number in about["order"]]
     known, opening = about.get("known"), about.get("opening")
-    return Imported(
+    return ImportedVocabulary(
         content,
         order,
         framed=bool(about["framed"]),

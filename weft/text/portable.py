@@ -8,7 +8,7 @@ from typing import Any
 from tokenizers import Tokenizer, models
 
 from weft.errors import ConfigError
-from weft.text.imported import KEY, Imported
+from weft.text.imported import KEY, ImportedVocabulary
 from weft.text.pieces import cutter
 from weft.text.vocabulary import Vocabulary
 
@@ -35,7 +35,7 @@ def portable(vocabulary: Vocabulary) -> bytes:
             "cannot read; serve the run with weft serve"
         )
     about |= {"form": vocabulary.form, "lowercase": vocabulary.lowercase}
-    if isinstance(vocabulary, Imported):
+    if isinstance(vocabulary, ImportedVocabulary):
         about |= dict(zip(("before", "after"), vocabulary.around(), strict=True))
     return (json.dumps({**content, KEY: about}, ensure_ascii=False) + "\n").encode()
 

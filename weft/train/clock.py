@@ -6,7 +6,7 @@ from typing import NamedTuple
 from weft.train.position import BatchGroup, Position
 from weft.train.reporting import Line
 from weft.train.settings import TrainingSettings
-from weft.train.update import Taken
+from weft.train.update import UpdateResult
 
 
 class Moment(NamedTuple):
@@ -45,7 +45,7 @@ class TrainingClock:
         return Moment(self._begin.seconds + end.wall - self._started.wall, self._begin.cpu_seconds + cpu)
 
     def after(
-        self, before: Moment, position: Position, group: BatchGroup, taken: Taken, spent: Moment
+        self, before: Moment, position: Position, group: BatchGroup, taken: UpdateResult, spent: Moment
     ) -> Position:
         """The position after an update that started at `before`; `spent` is summed over all processes."""
         end = now()
@@ -66,7 +66,7 @@ class TrainingClock:
             cycles=position.cycles,
         )
 
-    def line(self, position: Position, taken: Taken) -> Line:
+    def line(self, position: Position, taken: UpdateResult) -> Line:
         """The progress line at a position."""
         done = position.done(self._settings)
         gained = done - self._begin.done(self._settings)

@@ -4,7 +4,7 @@ import math
 
 from weft.train.guard import advice
 from weft.train.settings import TrainingSettings
-from weft.train.update import Taken
+from weft.train.update import UpdateResult
 
 AT_ONCE = 100.0
 """A loss above this multiple of the lowest one so far (or of 1, if larger) is divergence at once."""
@@ -25,7 +25,7 @@ class Divergence:
         >>> from dataclasses import replace
         >>> from weft.train.optimisers import SGD
         >>> watch = Divergence(TrainingSettings(optimiser=SGD(lr=10.0), max_epochs=1))
-        >>> good = Taken(3.0, 1.0, 1, 0.1, 10.0, 1.0, True)
+        >>> good = UpdateResult(3.0, 1.0, 1, 0.1, 10.0, 1.0, True)
         >>> watch.after(1, good)
         ''
         >>> watch.after(2, replace(good, total=4e30))[:38]
@@ -38,7 +38,7 @@ class Divergence:
         self._high = 0
         self._said = False
 
-    def after(self, update: int, taken: Taken) -> str:
+    def after(self, update: int, taken: UpdateResult) -> str:
         """The warning after an update; "" if there is nothing to report, and after the first warning.
 
         Args:

@@ -25,7 +25,7 @@ from weft.train.position import BatchGroup, Position
 from weft.train.reporting import Reporter
 from weft.train.settings import TrainingSettings
 from weft.train.sharding import local
-from weft.train.update import Taken
+from weft.train.update import UpdateResult
 from weft.tree import take
 
 SHARE = 0.03
@@ -55,7 +55,7 @@ class Monitors:
         self._expected = 0.005 + sum(map(_operations, places(model))) / SLOWEST
         self._reaches: dict[str, list[Mapping[int, float]]] = {}
 
-    def after(self, position: Position, group: BatchGroup, taken: Taken) -> None:
+    def after(self, position: Position, group: BatchGroup, taken: UpdateResult) -> None:
         """Measure after an update, if due; an error ends the measurements, not the training.
 
         Args:
@@ -94,7 +94,7 @@ class Monitors:
         self._trained += position.wall
         return self._every > 0 and self._spent + self._expected <= SHARE * self._trained
 
-    def _measure(self, group: BatchGroup, taken: Taken) -> dict[str, float]:
+    def _measure(self, group: BatchGroup, taken: UpdateResult) -> dict[str, float]:
         values = {f"gradient_norm/{name}": norm for name, norm in self._norms(taken).items()}
         if not places(self._model):
             return values
@@ -131,7 +131,7 @@ class Monitors:
         self._reaches.setdefault(steps.place.name, []).append(reaches)
         return found | {f"reach_{lag}": norm for lag, norm in reaches.items()}
 
-    def _norms(self, taken: Taken) -> dict[str, float]:
+    def _norms(self, taken: UpdateResult) -> dict[str, float]:
         """The gradient norm of each layer, before clipping."""
         clip = self._settings.clip_norm
         scale = max(1.0, taken.norm / clip) if clip else 1.0

@@ -26,7 +26,7 @@ from weft.train.saved import About
 from weft.train.session import Session
 from weft.train.settings import TrainingSettings
 from weft.train.training_state import TrainingState
-from weft.train.tuned import Frozen, apply, scales
+from weft.train.tuned import FrozenParts, apply, scales
 from weft.wording import plural
 
 
@@ -146,9 +146,9 @@ def _model(session: Session, pipeline: Pipeline) -> nn.Module:
 
 def _optimiser(
     settings: TrainingSettings, model: nn.Module, criterion: Criterion
-) -> tuple[Frozen, torch.optim.Optimizer]:
+) -> tuple[FrozenParts, torch.optim.Optimizer]:
     """The frozen parts, and the optimiser over everything that is trained at some time."""
-    frozen = Frozen(model, settings.freeze, settings.freeze_updates)
+    frozen = FrozenParts(model, settings.freeze, settings.freeze_updates)
     if not settings.freeze_updates:
         frozen.at(0)
     optimiser = settings.optimiser.build(criterion.learner)

@@ -14,7 +14,7 @@ from weft.train.snapshot import Snapshot
 from weft.wording import plural
 
 
-class Saving:
+class CheckpointWriter:
     """Writes the checkpoints of a run.
 
     Args:
@@ -38,7 +38,7 @@ class Saving:
         self.held_seconds = 0.0
         self.written = 0
 
-    def __enter__(self) -> "Saving":
+    def __enter__(self) -> "CheckpointWriter":
         return self
 
     def __exit__(

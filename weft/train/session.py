@@ -17,7 +17,7 @@ from weft.train.interrupts import Interrupts
 from weft.train.parts import Shard
 from weft.train.processes import Processes
 from weft.train.reporting import Reporter
-from weft.train.saving import Saving
+from weft.train.saving import CheckpointWriter
 from weft.train.screen import open_report
 from weft.train.settings import TrainingSettings
 from weft.train.workers import BatchWorkers
@@ -44,7 +44,7 @@ class Session:
     report: Reporter
     interrupts: Interrupts
     workers: BatchWorkers
-    saving: Saving
+    saving: CheckpointWriter
 
     @property
     def checkpoints(self) -> Checkpoints:
@@ -100,5 +100,5 @@ def session(
         workers = enter(BatchWorkers(at_a_time, -(-settings.accumulate // processes.count), device))
         checkpoints = Checkpoints(run, reporting.warned)
         background = settings.save_in_background
-        saving = enter(Saving(checkpoints, background=background, first=processes.first))
+        saving = enter(CheckpointWriter(checkpoints, background=background, first=processes.first))
         yield Session(run, settings, device, processes, reporting, interrupts, workers, saving)

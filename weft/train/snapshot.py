@@ -29,7 +29,7 @@ class Snapshot(NamedTuple):
     """A checkpoint in memory, or a process's part of one; training does not change it."""
 
     update: int
-    tensors: dict[str, weights.Copied]
+    tensors: dict[str, weights.CopiedWeights]
     """Tensors by the name of their file."""
 
     state: dict[str, Any] | None

@@ -27,8 +27,8 @@ from weft.train.resume import about, roll_back
 from weft.train.schedules import unreached
 from weft.train.session import Session
 from weft.train.snapshot import taken as snapshot_of
-from weft.train.tuned import Frozen
-from weft.train.update import Taken, update
+from weft.train.tuned import FrozenParts
+from weft.train.update import UpdateResult, update
 from weft.train.validation import scored, validate
 from weft.tree import State
 
@@ -70,7 +70,7 @@ class TrainingState:
     clock: TrainingClock
     monitors: Monitors
     divergence: Divergence
-    frozen: Frozen
+    frozen: FrozenParts
     saved: int
     samples: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
@@ -243,7 +243,7 @@ class TrainingState:
         interrupts.agree((interrupts.asked or signal.SIGTERM) if asked else 0)
         return Moment(*spent)
 
-    def _warn(self, group: BatchGroup, taken: Taken) -> None:
+    def _warn(self, group: BatchGroup, taken: UpdateResult) -> None:
         report, settings, number = self.session.report, self.session.settings, self.position.update
         if number == 1 and (said := unreached(settings.schedule, settings.planned(group.batches))):
             report.warned(said)

@@ -20,7 +20,7 @@ EMBEDDING = re.compile(r"^((?:.*\.)?)(?:source_)?embed\.")
 """An embedding in the path of a weight; the first group is what it shares with its encoder or decoder."""
 
 
-class Frozen:
+class FrozenParts:
     """Parts of a model that are not trained: no gradient, no state in the optimiser, no dropout.
 
     Args:

@@ -30,7 +30,7 @@ from weft.wording import plural
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class UpdateResult:
     """The result of an update.
 
     total: loss in nats, summed over its real targets.
@@ -68,7 +68,7 @@ def update(
     carried: State = None,
     processes: Processes | None = None,
     criterion: Criterion | None = None,
-) -> Taken:
+) -> UpdateResult:
     """Take one update.
 
     Args:
@@ -108,10 +108,12 @@ def update(
         sentence = _trouble(run, model, mine, passed.losses, position)
         optimiser.zero_grad(set_to_none=True)
         _check_skips(sentence, position, settings)
-        return Taken(0.0, 0.0, summed.tokens, summed.norm, rate, feeding, False, sentence)
+        return UpdateResult(0.0, 0.0, summed.tokens, summed.norm, rate, feeding, False, sentence)
     _step(optimiser, parameters, summed, settings.clip_norm, rate)
     total, count, tokens, _, norm = summed
-    return Taken(total, count, tokens, norm, rate, feeding, True, carried=passed.carried, split=passed.split)
+    return UpdateResult(
+        total, count, tokens, norm, rate, feeding, True, carried=passed.carried, split=passed.split
+    )
 
 
 def _step(

@@ -22,7 +22,7 @@ from weft.tune.study import Study
 Say = Callable[[str], None]
 
 
-class Ended(Exception):
+class TrialEnded(Exception):
     """A trial that ends before its training does; its text says why."""
 
 
@@ -51,7 +51,7 @@ class TrialReport(MetricsFile):
         self._done = done
         if time.monotonic() > self._deadline:
             self.spent()
-            raise Ended("time is up")
+            raise TrialEnded("time is up")
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
         """Send the best score so far; end the trial if it belongs to the worse ones."""
@@ -68,7 +68,7 @@ class TrialReport(MetricsFile):
         place = f"{step} % trained" if self._done else f"validation {step}"
         self._say(f"trial {self._trial.number}: {place}, {plan.metric} {score:.4g}")
         if self._done < 1 and self._trial.should_prune():
-            raise Ended("not among the best third")
+            raise TrialEnded("not among the best third")
 
     def spent(self) -> None:
         """Store how long this trial has been trained."""
@@ -95,7 +95,7 @@ def run_trial(study: Study, trial: Any, deadline: float, say: Say) -> int:
         report = TrialReport(study, trial, run, deadline, say)
         outcome = train(checked.task, run, checked.settings, report)
         report.spent()
-    except Ended as end:
+    except TrialEnded as end:
         study.end(trial, None, str(end))
         say(f"trial {trial.number}: ended early, {end}, {_so_far(study, trial)}")
     except (ConfigError, DataError, ShapeError, NonFinite, MemoryError) as error:

@@ -17,7 +17,7 @@ from weft.errors import CheckpointError, ConfigError, WeftError
 from weft.importing import torchfile
 from weft.importing.families.translators import shifted_waves
 from weft.importing.kits.fairseq import KIT, recognises
-from weft.importing.kits.fairseq_parts import Checkpoint
+from weft.importing.kits.fairseq_parts import FairseqCheckpoint
 from weft.importing.kits.fairseq_transformer import transformer
 from weft.importing.kits.kit import CheckpointHints
 from weft.importing.records import content, settings
@@ -130,7 +130,7 @@ def test_a_search_without_settings_is_that_of_fairseq_generate(folder):
 
 
 def test_a_transformer_without_settings_is_base_architecture():
-    found = transformer(Checkpoint({}, {str(number): torch.ones(1) for number in range(7)}, "here"))
+    found = transformer(FairseqCheckpoint({}, {str(number): torch.ones(1) for number in range(7)}, "here"))
     for side in ("encoder", "decoder"):
         assert found.model[side] == {
             "use": "transformer",

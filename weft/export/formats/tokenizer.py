@@ -16,7 +16,7 @@ from weft.export.sources import sources
 from weft.export.tokenizer import check_numbers, settings, tokenizer_json
 from weft.run import LoadedRun
 from weft.tasks.abilities import Continues
-from weft.text.imported import Imported
+from weft.text.imported import ImportedVocabulary
 from weft.text.vocabulary import Vocabulary
 
 TO = "tokenizer"
@@ -37,7 +37,7 @@ class TokenizerOnly(Format):
     def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
         pipeline: Any = opened.pipeline
         vocabulary: Vocabulary = pipeline.vocabulary
-        if isinstance(vocabulary, Imported):
+        if isinstance(vocabulary, ImportedVocabulary):
             content, about = vocabulary.content, _of(vocabulary)
             said = "tokenizer.json is that of the imported model"
         else:
@@ -53,7 +53,7 @@ class TokenizerOnly(Format):
         return [f"next: weft serve RUN, and tokenizer={output} in the --model_args of lm_eval"]
 
 
-def _of(vocabulary: Imported) -> dict[str, Any]:
+def _of(vocabulary: ImportedVocabulary) -> dict[str, Any]:
     """The names of another program's symbols."""
     made, order = Tokenizer.from_str(json.dumps(vocabulary.content)), vocabulary.order
     names = {"pad_token": 0, "unk_token": 1, "bos_token": 2, "eos_token": 3}

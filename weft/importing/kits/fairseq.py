@@ -14,7 +14,7 @@ from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
 from weft.importing.kits import fairseq_lstm, fairseq_transformer, vocabularies
 from weft.importing.kits.assembling import ToolkitTranslator, assembled
-from weft.importing.kits.fairseq_parts import Checkpoint, OurParts, Settings, check_fairseq, renamed
+from weft.importing.kits.fairseq_parts import FairseqCheckpoint, OurParts, Settings, check_fairseq, renamed
 from weft.importing.kits.kit import CheckpointHints, Kit, beside, languages, sides
 from weft.importing.kits.reading import lines, tensors
 from weft.importing.kits.vocabularies import RunVocabulary, Special
@@ -58,7 +58,7 @@ def read(given: CheckpointHints) -> RunParts:
     file = _checkpoint(given.path)
     assert file is not None
     whole = torchfile.read_torch_file(file)
-    checkpoint = Checkpoint(_settings(whole, file), tensors(whole, "model", str(file)), str(file))
+    checkpoint = FairseqCheckpoint(_settings(whole, file), tensors(whole, "model", str(file)), str(file))
     del whole
     ours = _parts(checkpoint)
     known = [checkpoint.settings.get(name) for name in ("source_lang", "target_lang")]
@@ -103,7 +103,7 @@ def _settings(whole: Any, file: Path) -> Settings:
     return found
 
 
-def _parts(found: Checkpoint) -> OurParts:
+def _parts(found: FairseqCheckpoint) -> OurParts:
     """The model of one of the known architectures."""
     name = found.settings.get("arch") or found.settings.get("_name")
     if not isinstance(name, str) or name not in MODELS:

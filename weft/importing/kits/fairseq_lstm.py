@@ -6,14 +6,14 @@ import torch
 from torch import Tensor
 
 from weft.importing.checkpoint import TensorOrigin
-from weft.importing.kits.fairseq_parts import Checkpoint, OurParts, tables
+from weft.importing.kits.fairseq_parts import FairseqCheckpoint, OurParts, tables
 from weft.importing.kits.mapping import cell_of, layer_of, recurrent, zeros
 from weft.importing.names import plain, tensor
 
 ARCHITECTURES = ("lstm", "lstm_wiseman_iwslt_de_en", "lstm_luong_wmt_en_de")
 
 
-def lstm(found: Checkpoint) -> OurParts:
+def lstm(found: FairseqCheckpoint) -> OurParts:
     """An LSTM; missing settings have the values of its `base_architecture`."""
     size, dropout = found.same("embed_dim", 512), found.number("dropout", 0.1)
     tied = found.flag("share_decoder_input_output_embed") or found.flag("share_all_embeddings")
@@ -62,7 +62,7 @@ def lstm(found: Checkpoint) -> OurParts:
     return OurParts(model, embedding, 129, origins, found.state)
 
 
-def _logits(found: Checkpoint, tied: bool) -> dict[str, TensorOrigin]:
+def _logits(found: FairseqCheckpoint, tied: bool) -> dict[str, TensorOrigin]:
     """The output layer of an LSTM; a linear layer before it becomes part of it, which changes no output."""
     extra = ("decoder.additional_fc.weight", "decoder.additional_fc.bias")
     table, bias = "decoder.fc_out.weight", "decoder.fc_out.bias"

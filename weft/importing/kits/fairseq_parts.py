@@ -42,7 +42,7 @@ OLD_NORMS = {
 """What `layer_norms.N` is called since 2018."""
 
 
-class Checkpoint(NamedTuple):
+class FairseqCheckpoint(NamedTuple):
     """The contents of a checkpoint."""
 
     settings: Settings
@@ -86,7 +86,7 @@ class OurParts(NamedTuple):
     state: dict[str, Tensor]  # the checkpoint's, with today's names
 
 
-def check_fairseq(found: Checkpoint) -> None:
+def check_fairseq(found: FairseqCheckpoint) -> None:
     """Refuse settings that Weft's parts cannot express.
 
     Raises:

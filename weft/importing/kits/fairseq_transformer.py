@@ -7,7 +7,7 @@ import torch
 from weft.errors import ConfigError
 from weft.importing.checkpoint import TensorOrigin
 from weft.importing.families.translators import shifted_waves
-from weft.importing.kits.fairseq_parts import Checkpoint, OurParts, tables
+from weft.importing.kits.fairseq_parts import FairseqCheckpoint, OurParts, tables
 from weft.importing.kits.mapping import zeros
 from weft.importing.kits.reading import choice
 from weft.importing.names import heads, plain, tensor
@@ -27,7 +27,7 @@ UNUSED = 2  # positions are counted from 2, behind that of padding
 MOST = 4096  # computed positions
 
 
-def transformer(found: Checkpoint) -> OurParts:
+def transformer(found: FairseqCheckpoint) -> OurParts:
     """A Transformer; missing settings have the values of `base_architecture`."""
     size = found.same("embed_dim", 512)
     for name in ("decoder_input_dim", "decoder_output_dim"):
@@ -46,7 +46,7 @@ def transformer(found: Checkpoint) -> OurParts:
 
 
 def _side(
-    found: Checkpoint, side: str, place: str, size: int
+    found: FairseqCheckpoint, side: str, place: str, size: int
 ) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
     """The encoder or the decoder of a Transformer."""
     before, layers = found.flag(f"{side}_normalize_before"), found.layers(side, 6)
@@ -92,7 +92,7 @@ def _side(
 
 
 def _positions(
-    found: Checkpoint, side: str, place: str, size: int
+    found: FairseqCheckpoint, side: str, place: str, size: int
 ) -> tuple[str, int, dict[str, TensorOrigin]]:
     """The kind of positions, how many there are, and their table."""
     most = min(int(found.number(f"max_{place}_positions", 1024)), MOST)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.kits.reading import lines
 from weft.importing.languages import framed as with_symbols
-from weft.text.imported import Imported
+from weft.text.imported import ImportedVocabulary
 from weft.text.pieces import SPECIALS
 from weft.text.sentencepiece import SentencePieces, read_model
 from weft.text.vocabulary import Vocabulary
@@ -265,7 +265,7 @@ def _imported(
     }
     if framed:
         content = with_symbols(content, [], [special.end])
-    return RunVocabulary(Imported(content, order, framed=framed, known=len(tokens)), order)
+    return RunVocabulary(ImportedVocabulary(content, order, framed=framed, known=len(tokens)), order)
 
 
 def normaliser(*, lowercase: bool = False, steps: Sequence[Any] = ()) -> dict[str, Any] | None:

@@ -63,7 +63,7 @@ class TableColumn(NamedTuple):
         return min(known) >= min(self.baselines.values())
 
 
-class Tested(NamedTuple):
+class VariantTest(NamedTuple):
     """The test of the best variant against another one."""
 
     words: str
@@ -107,7 +107,7 @@ def columns(groups: Sequence[VariantRuns]) -> list[TableColumn]:
     return found
 
 
-def significance(groups: Sequence[VariantRuns]) -> list[Tested]:
+def significance(groups: Sequence[VariantRuns]) -> list[VariantTest]:
     """Test the best variant by its main score against each other, over seeds and items."""
     known = [group for group in groups if all(run.evidence for run in group.runs)]
     if len(known) < 2:
@@ -120,16 +120,16 @@ def significance(groups: Sequence[VariantRuns]) -> list[Tested]:
     if main is not None and main.too_little():
         lowest = ", ".join(f"{name} {value:.4g}" for name, value in main.baselines.items())
         words = f"not comparable: no model beats the baselines, so train longer ({lowest})"
-        return [Tested(words, main.name, "", "")]
+        return [VariantTest(words, main.name, "", "")]
     return [_tested(best, group) for group in known if group is not best]
 
 
-def _tested(best: VariantRuns, other: VariantRuns) -> Tested:
+def _tested(best: VariantRuns, other: VariantRuns) -> VariantTest:
     proofs = [[run.evidence for run in group.runs if run.evidence] for group in (other, best)]
     same = {(proof.items, proof.name) for side in proofs for proof in side}
     metric = proofs[1][0].metric
     if len(same) > 1 or not proofs[1][0].items:
-        return Tested(
+        return VariantTest(
             f"{best.name} and {other.name}: not tested, since their test data differ", metric.name, "", ""
         )
     found = compare_repeated(metric, *[[proof.rows for proof in side] for side in proofs])
@@ -138,7 +138,7 @@ def _tested(best: VariantRuns, other: VariantRuns) -> Tested:
     else:
         words = f"no clear difference between {best.name} and {other.name}"
     shown = f"{found.value:.4g} [{found.low:.4g}, {found.high:.4g}]"
-    return Tested(words, metric.name, shown, f"{found.p_value:.4g}")
+    return VariantTest(words, metric.name, shown, f"{found.p_value:.4g}")
 
 
 def _main(run: RunFacts) -> float:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.figures.records import Forecasted
+from weft.figures.records import ForecastRecord
 from weft.inspect.views.view import Block, View, chart, series
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
@@ -24,7 +24,7 @@ class ForecastView(View):
     title = "Forecast"
     order = 5
 
-    def __init__(self, forecast: Forecasted) -> None:
+    def __init__(self, forecast: ForecastRecord) -> None:
         self.forecast = forecast
 
     @classmethod

@@ -9,7 +9,7 @@ import torch
 
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError
-from weft.figures.records import Forecasted
+from weft.figures.records import ForecastRecord
 from weft.metrics.forecasts import SUMS, Blocks, blocks_of, gathered, naive_error, scores, sums
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import ScoreWithBaselines, fingerprint
@@ -116,7 +116,7 @@ class ForecastEvaluation(Evaluation):
     windows: int
     coverage: float | None  # share of values between the first and the last of LEVELS
     units: InUnits
-    example: Forecasted  # a window from the middle, with the true values
+    example: ForecastRecord  # a window from the middle, with the true values
     shows: ClassVar[str] = "errors by steps ahead, and one window"
 
     def details(self) -> list[str]:
@@ -284,7 +284,7 @@ def _parts(windows: SeriesWindows, which: np.ndarray) -> Parts:
     return batches
 
 
-def _example(model: Scorable, windows: SeriesWindows, window: np.ndarray) -> Forecasted:
+def _example(model: Scorable, windows: SeriesWindows, window: np.ndarray) -> ForecastRecord:
     """A window [2] and its forecast, in the units of the data."""
     device = next(model.parameters()).device
     past, future = tensors(windows, window[None], device)
@@ -300,4 +300,6 @@ def _example(model: Scorable, windows: SeriesWindows, window: np.ndarray) -> For
     before = past.values[0].double().cpu().numpy() * std + mean
     split = windows.lookback
     actual = future[0] * std + mean
-    return Forecasted(windows.names[number], times[:split], before, times[split:], best, q, LEVELS, actual)
+    return ForecastRecord(
+        windows.names[number], times[:split], before, times[split:], best, q, LEVELS, actual
+    )

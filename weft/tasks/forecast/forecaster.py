@@ -14,7 +14,7 @@ from weft.data.periods import shown
 from weft.data.series import SeriesTable, TimeSeries
 from weft.data.windows import Scale, all_filled, covariates, filled, seen_beside
 from weft.errors import ConfigError, DataError
-from weft.figures.records import Forecasted
+from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks.forecast.calibration import CalibratedForecast
 from weft.tasks.forecast.data import SeriesData, scales_of
@@ -108,7 +108,7 @@ class SeriesForecaster:
             return str(error)
         return ""
 
-    def forecast(self, one: SeriesColumn, *, quantiles: bool) -> Forecasted:
+    def forecast(self, one: SeriesColumn, *, quantiles: bool) -> ForecastRecord:
         """The forecast of a series, in the units of the data.
 
         Args:
@@ -140,9 +140,9 @@ class SeriesForecaster:
             if quantiles:
                 levels = torch.tensor(self.levels, device=device)
                 found = self.model.quantiles(past, levels)[0].double().cpu().numpy() * std + mean
-        return Forecasted(name, times[:lookback], raw[-lookback:], ahead, best, found, self.levels)
+        return ForecastRecord(name, times[:lookback], raw[-lookback:], ahead, best, found, self.levels)
 
-    def last_rows(self, one: SeriesColumn) -> Forecasted:
+    def last_rows(self, one: SeriesColumn) -> ForecastRecord:
         """A forecast of the last `horizon` rows of a series from the rows before, with the true values.
 
         Raises:

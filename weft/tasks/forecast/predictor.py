@@ -23,7 +23,7 @@ from weft.data import calendar
 from weft.data.parquet import as_parquet
 from weft.data.series import TIMES, SeriesTable
 from weft.errors import ConfigError, DataError
-from weft.figures.records import Forecasted
+from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks import predictor
 from weft.tasks.exported import Graph, ModelExport
@@ -50,7 +50,7 @@ class Forecasts(Answer):
     """
 
     def __init__(
-        self, found: Sequence[Forecasted], zone: str, *, quantiles: bool = False, plain: bool = False
+        self, found: Sequence[ForecastRecord], zone: str, *, quantiles: bool = False, plain: bool = False
     ) -> None:
         self.found = found
         self._zone = zone
@@ -89,7 +89,7 @@ class Forecasts(Answer):
     def figure_name(self) -> str:
         return file_name(self.found[0].name)
 
-    def _rows(self, one: Forecasted, quantiles: bool) -> Iterator[list[str]]:
+    def _rows(self, one: ForecastRecord, quantiles: bool) -> Iterator[list[str]]:
         times = _shown_times([*one.past_times, *one.times], self._zone)[len(one.past_times) :]
         for row, time in enumerate(times):
             found = one.quantiles[row] if one.quantiles is not None and quantiles else []
@@ -314,7 +314,7 @@ def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str |
     )
 
 
-def _forecast(forecaster: SeriesForecaster, table: SeriesTable, name: str) -> Forecasted:
+def _forecast(forecaster: SeriesForecaster, table: SeriesTable, name: str) -> ForecastRecord:
     """The forecast of a series of a table, or of its last rows if the rows after them cannot be forecast."""
     one = forecaster.chosen(table, [name])[0]
     why = forecaster.why_not(one)

@@ -6,7 +6,7 @@ Read next: predictor.py, which continues what was read.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from weft.text.imported import Imported
+from weft.text.imported import ImportedVocabulary
 from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
 
 Spelling = Callable[[int], tuple[int, str]]
@@ -57,7 +57,7 @@ class TextReading(ABC):
 
 def reading_of(vocabulary: Vocabulary) -> TextReading:
     """The reading of a run's texts."""
-    if isinstance(vocabulary, Imported) and vocabulary.opening is not None:
+    if isinstance(vocabulary, ImportedVocabulary) and vocabulary.opening is not None:
         return WholeReading(vocabulary, vocabulary.opening)
     return LineReading(vocabulary)
 
@@ -134,7 +134,7 @@ class WholeReading(TextReading):
         opening: see Reading.
     """
 
-    def __init__(self, vocabulary: Imported, opening: Sequence[int]) -> None:
+    def __init__(self, vocabulary: ImportedVocabulary, opening: Sequence[int]) -> None:
         self._vocabulary = vocabulary
         self.opening = tuple(opening)
 
