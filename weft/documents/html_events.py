@@ -41,7 +41,7 @@ def read_html_events(text: str) -> list[Event]:
     """All parts of a source.
 
     Example:
-        >>> [(one.kind, one.raw) for one in read("a &lt; <B id=x>b</B><!-- c -->")]
+        >>> [(one.kind, one.raw) for one in read_html_events("a &lt; <B id=x>b</B><!-- c -->")]
         [('text', 'a &lt; '), ('open', '<B id=x>'), ('text', 'b'), ('close', '</B>'), ('other', '<!-- c -->')]
     """
     cut = _whole(text)

@@ -17,7 +17,7 @@ Stopped = Callable[[], bool]
 """Whether no client is waiting any more; also the place where work of another lane may run."""
 
 Work = Callable[[list[Any], Stopped], Sequence[Any]]
-"""Maps items to one answer each; should check `Stopped` at every step and raise `ClientLeft` if it is True."""
+"""Maps items to one answer each; checks `Stopped` at every step and raises `ClientLeft` if it is True."""
 
 PADDED = 16_000
 """Maximum characters of a batch, each text counted as the longest: bounds the longest step of a model."""
