@@ -21,10 +21,9 @@ from torch import Tensor
 
 from weft import masks, native
 from weft.native import pointer
+from weft.nn.kernels import rules
 from weft.nn.kernels.choice import Way, fused, pick, why_not_native
 from weft.nn.kernels.dropout import dropout as drop
-
-FUSED_FROM = 384 * 384  # query times key positions; between 200 and 512 tokens the two were equally fast
 
 
 def attention(
@@ -86,10 +85,10 @@ def _fused(
 
 
 def prefers_plain(q: Tensor, k: Tensor, dropout: float) -> bool:
-    """Whether the formula is faster: short sequences, training on the CPU, in bfloat16 or with dropout."""
+    """Whether the formula is faster than the fused operation."""
     if not (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad)) or q.device.type != "cpu":
         return False
-    return (q.dtype == torch.bfloat16 or dropout > 0) and q.shape[2] * k.shape[2] < FUSED_FROM
+    return rules.formula_is_faster(q.shape[2], k.shape[2], costly=q.dtype == torch.bfloat16 or dropout > 0)
 
 
 def plain_attention(

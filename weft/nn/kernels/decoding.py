@@ -19,7 +19,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from weft import native
 from weft.native import ACTIVATIONS, CELLS, KINDS, NORMS, PRODUCTS, DecoderLayer, pointer
-from weft.nn.kernels import choice, tiles
+from weft.nn.kernels import choice, rules, tiles
 from weft.nn.kernels.cells.form import Gates
 from weft.nn.kernels.choice import Way, fused, pick, why_not_native
 from weft.nn.kernels.linear import linear
@@ -28,7 +28,6 @@ from weft.probe import changing, watching
 Kept = TypeVar("Kept")
 _kept: "WeakKeyDictionary[nn.Module, dict[Packing, tuple[object, object]]]" = WeakKeyDictionary()
 _int8: "WeakSet[nn.Module]" = WeakSet()
-MANY = 16  # from this many rows on, tiles are faster
 
 
 class Packing(NamedTuple):
@@ -121,7 +120,7 @@ def why_not_in_search(x: Tensor) -> str:
 def tiled(rows: int) -> bool:
     """Whether compiled code should multiply this many rows per thread on tiles (tiles.py)."""
     way = choice.forced("fused")
-    return native.tiles() and (way == "tiles" or (way == "auto" and rows >= MANY))
+    return native.tiles() and (way == "tiles" or (way == "auto" and rows >= rules.TILED_ROWS))
 
 
 def kept(
@@ -162,9 +161,6 @@ def _step(*_: object) -> None:
 MOST_REGISTERS = 8
 """Maximum width of a head in registers: 128 features with AVX-512, 64 with AVX2."""
 
-LONGEST = 256
-"""Positions of an encoder up to which attention row by row is as fast as torch's."""
-
 AT_ONCE = 96  # as in native/decoding.cpp
 
 Parts = Mapping[str, nn.Module]
@@ -204,8 +200,8 @@ def suits_whole(x: Tensor, num_heads: int) -> bool:
 
 
 def _why_not_whole(x: Tensor, num_heads: int) -> str:
-    if x.shape[1] > LONGEST or not x.numel():
-        return f"compiled attention within a text is fast up to {LONGEST} positions"
+    if x.shape[1] > rules.ENCODER_POSITIONS or not x.numel():
+        return f"compiled attention within a text is fast up to {rules.ENCODER_POSITIONS} positions"
     return _why_not(x[:, :1], num_heads)
 
 

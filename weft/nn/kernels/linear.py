@@ -21,7 +21,6 @@ from weft.nn.kernels.autocast import cast_weight
 from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.repeated import Products, shared
 
-SMALL = 1 << 20  # below this many multiplications the call overhead exceeds the product
 PLAIN = (Tensor, nn.Parameter)
 Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
@@ -42,7 +41,7 @@ def linear(
         return F.linear(x, weight, bias)
     weight, bias = cast_weight(weight), None if bias is None else cast_weight(bias)
     held = shared(weight, bias, weight_sums)
-    if held is None and backend is None and x.numel() * weight.shape[0] < SMALL:
+    if held is None and backend is None and x.numel() * weight.shape[0] < rules.SMALL_PRODUCT:
         return F.linear(x, weight, bias)
     if not _suits(x, weight, bias):
         choice.check("backend", backend or choice.forced("linear"), "linear")
