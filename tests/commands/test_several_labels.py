@@ -16,7 +16,7 @@ from tests.commands.shell import refused, weft
 from weft.errors import ConfigError
 from weft.run import open_run
 from weft.tasks.classify.data import LabelData, names_of
-from weft.tasks.classify.heads import Independent, nats, thresholds
+from weft.tasks.classify.heads import MultiLabelHead, nats, thresholds
 from weft.tasks.inspection import Examples
 from weft.tasks.predictor import Place
 
@@ -160,7 +160,7 @@ def test_a_bag_learns_several_labels_too(tmp_path: Path) -> None:
 
 def test_the_loss_is_the_sum_of_binary_cross_entropies() -> None:
     torch.manual_seed(2)
-    head = Independent(3, 5).double()
+    head = MultiLabelHead(3, 5).double()
     h = torch.randn(2, 1, 3, dtype=torch.float64, requires_grad=True)
     target = torch.tensor([[[1.0, 0, 0, 1, 0]], [[0, 0, 0, 0, 0]]])
     mask = torch.ones(2, 1, dtype=torch.bool)

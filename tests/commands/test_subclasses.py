@@ -12,7 +12,7 @@ from tests.commands.shell import refused, weft
 from weft.errors import CheckpointError
 from weft.run import open_run
 from weft.store import jsonfile
-from weft.tasks.classify.heads import Nested
+from weft.tasks.classify.heads import SubclassHead
 from weft.tasks.classify.reader import LabelReader
 
 KINDS = {"order": {"late": "parcel", "cancelled": "refund"}, "account": {"login": "password", "": "profile"}}
@@ -52,7 +52,7 @@ def folder_with(folder: Path, model: str) -> Path:
 
 
 def test_a_class_has_the_probability_of_its_subclasses_and_so_has_its_loss() -> None:
-    head = Nested(2, [1, 0, 1, 2]).double()
+    head = SubclassHead(2, [1, 0, 1, 2]).double()
     with torch.no_grad():
         head.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0], [0.0, 0.0]]))
         head.bias.copy_(torch.tensor([0.0, 0.5, 0.0, -1.0]))
@@ -67,7 +67,7 @@ def test_a_class_has_the_probability_of_its_subclasses_and_so_has_its_loss() -> 
     right = -(p[0, 2] * want[0, 1]).log() / 2 - want[1, 0].log()
     torch.testing.assert_close(loss.total, right, rtol=1e-10, atol=0)
     assert int(loss.count) == 2
-    smooth = Nested(2, [1, 0, 1, 2], smoothing=0.1).double()
+    smooth = SubclassHead(2, [1, 0, 1, 2], smoothing=0.1).double()
     smooth.load_state_dict(head.state_dict())
     found = smooth.train().loss(h, torch.tensor([[2, 4, 0]]), mask).total
     spread = (p.log().mean(1) + want.log().mean(1)).sum() / 2
@@ -87,7 +87,7 @@ def test_classes_are_answered_and_subclasses_learnt(tmp_path: Path, model: str) 
     assert [line.split("\t")[0] for line in answer.out.splitlines()] == ["order", "account"]
     opened = open_run(tmp_path / "run")
     head = opened.model.head
-    assert isinstance(head, Nested)
+    assert isinstance(head, SubclassHead)
     pairs = opened.pipeline.reader.finer
     assert pairs == [("account", "login"), ("order", "cancelled"), ("order", "late")]
     source, mask = opened.pipeline.reader.source(opened.pipeline.reader.encode(["my refund"]), ["my refund"])

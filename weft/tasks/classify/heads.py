@@ -21,7 +21,7 @@ USUAL = 0.5
 """The threshold of a label before `weft evaluate --calibrate`."""
 
 
-class Independent(Head):
+class MultiLabelHead(Head):
     """p_c = sigmoid(w_c h + b_c), for each of C labels.
 
     Args:
@@ -29,7 +29,7 @@ class Independent(Head):
         num_classes: C.
 
     Example:
-        >>> Independent(3, 5)(torch.zeros(2, 1, 3)).exp()[0, 0].tolist()
+        >>> MultiLabelHead(3, 5)(torch.zeros(2, 1, 3)).exp()[0, 0].tolist()
         [0.5, 0.5, 0.5, 0.5, 0.5]
     """
 
@@ -85,7 +85,7 @@ def thresholds(probs: np.ndarray, target: np.ndarray) -> list[float]:
 NEVER = -1e9  # log-probability that fills classes with few subclasses
 
 
-class Nested(Head):
+class SubclassHead(Head):
     """p(c) is the sum of p(s) over the subclasses s of c, with p(s) = softmax(W h + b)_s.
 
     Args:
@@ -94,7 +94,7 @@ class Nested(Head):
         smoothing: share of the probability of a subclass and of a class that is spread over all in training.
 
     Example:
-        >>> Nested(3, [0, 1, 1])(torch.zeros(1, 1, 3)).exp()[0, 0]
+        >>> SubclassHead(3, [0, 1, 1])(torch.zeros(1, 1, 3)).exp()[0, 0]
         tensor([0.3333, 0.6667], grad_fn=<SelectBackward0>)
     """
 

@@ -23,7 +23,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.ops import Dropout
 from weft.nn.pools import Mean, Pool, Summary
 from weft.setting_types import DropoutRate, Size
-from weft.tasks.classify.heads import Independent, Nested
+from weft.tasks.classify.heads import MultiLabelHead, SubclassHead
 from weft.tasks.labels.weights import ClassWeights, check_weights
 
 
@@ -155,11 +155,11 @@ class LabelModel:
             inside: the class of each subclass, if the classes have any; see nested.py.
         """
 
-        def head_of(size: int) -> Categorical | Independent | Nested:
+        def head_of(size: int) -> Categorical | MultiLabelHead | SubclassHead:
             if several:
-                return Independent(size, num_classes)
+                return MultiLabelHead(size, num_classes)
             if inside:
-                return Nested(size, inside, smoothing=self.smoothing)
+                return SubclassHead(size, inside, smoothing=self.smoothing)
             return Categorical(size, num_classes, smoothing=self.smoothing, class_weights=weights)
 
         if self.bag is not None:

@@ -37,16 +37,17 @@ from weft.tasks.classify.model import LabelModel, TextEmbedding
 from weft.tasks.classify.predictor import TextClassifier, export_classifier, inspect_text, order
 from weft.tasks.classify.reader import LabelDecision, LabelReader
 from weft.tasks.contextual import PretrainedContext, whole_words
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Examples, Inspection, checked
-from weft.tasks.labels.base import LabelBatch, TextLabelTask
-from weft.tasks.labels.calibration import LabelCalibration, outdated
+from weft.tasks.labels.base import LabelBatch, TextLabelPipeline, TextLabelTask
+from weft.tasks.labels.calibration import LabelCalibration
 from weft.tasks.labels.splits import small_validation
 from weft.tasks.labels.weights import weights_of
 from weft.tasks.predictor import Place, separated
 from weft.tasks.seq2seq.batch import pad
 from weft.tasks.space import Range, Recipe, Space, usual
-from weft.tasks.task import Pipeline, Progress, Split, Training, named_rows
+from weft.tasks.task import Progress, Split, Training, named_rows
 from weft.tasks.validation import Sample, Validation, first, samples_of
 from weft.text.loading import load_vocabulary
 from weft.wording import plural
@@ -183,7 +184,7 @@ class ClassifyTraining(Training):
         return -np.log(np.maximum(probs, 1e-30)), by_class(outputs, labels)
 
 
-class ClassifyPipeline(Pipeline):
+class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
     """The vocabulary and the classes of a run.
 
     Args:
@@ -208,7 +209,7 @@ class ClassifyPipeline(Pipeline):
     ) -> None:
         self.task = task
         self.reader = reader
-        self._run = run
+        self.run = run
         self.training = training
         self._context = context
 
@@ -269,6 +270,21 @@ class ClassifyPipeline(Pipeline):
             order(other.reader.classes, self.reader.classes)
         return other  # type: ignore[no-any-return]
 
+    def examples(self, split: Split, file: Path | None = None) -> list[LabelledExample]:
+        source = self.task.data
+        found = list(source.texts(split) if file is None else source.at(file))
+        if not found:
+            raise DataError(f"{file}: expected at least one text, got none")
+        return found
+
+    def valid_texts(self) -> Iterable[str]:
+        return (one.text for one in self.task.data.texts("valid"))
+
+    def title(self, split: Split, file: Path | None, options: Mapping[str, Any]) -> str:
+        named = self.task.data.describe(split) if file is None else file.name
+        members = options.get("ensemble", ())
+        return f"{named}, {1 + len(members)} runs together" if members else named
+
     def evaluate(
         self,
         model: nn.Module,
@@ -276,37 +292,34 @@ class ClassifyPipeline(Pipeline):
         split: Split = "test",
         data: Path | None = None,
         options: Mapping[str, Any] = {},
-    ) -> LabelEvaluation | SeveralEvaluation:
-        """Scores on a split or another file, with the baselines where the training texts are still there.
+    ) -> Evaluation:
+        """See TextLabelPipeline.evaluate.
 
         Raises:
             ConfigError: a member of an ensemble learnt from texts of the split.
         """
-        source = self.task.data
-        found = list(source.texts(split) if data is None else source.at(data))
-        if not found:
-            raise DataError(f"{data}: expected at least one text, got none")
-        if options.get("calibrate"):
-            self._calibrate(model)
-        train = None
-        with suppress(DataError):
-            train = LabelledTexts.of(list(source.texts("train")))
-        title = source.describe(split) if data is None else data.name
-        members = options.get("ensemble", ())
-        for member in members if data is None else ():
+        for member in options.get("ensemble", ()) if data is None else ():
             if isinstance(member.pipeline, ClassifyPipeline):
                 self._check_unseen(member, split)
-        title += f", {1 + len(members)} runs together" if members else ""
-        title += outdated(self._run)
-        classifier = self.predictor(model, {"ensemble": members})
+        return super().evaluate(model, split=split, data=data, options=options)
+
+    def scores(
+        self,
+        model: nn.Module,
+        found: list[LabelledExample],
+        train: list[LabelledExample] | None,
+        *,
+        title: str,
+        options: Mapping[str, Any],
+    ) -> LabelEvaluation | SeveralEvaluation:
+        classifier = self.predictor(model, {"ensemble": options.get("ensemble", ())})
         texts, labels, lines, _ = LabelledTexts.of(found)
-        known = None if train is None else train[:2]
+        known = None if train is None else LabelledTexts.of(train)[:2]
         judge = evaluate if self.reader.separator is None else evaluate_several
         return judge(classifier, texts, labels, lines=lines, title=title, train=known)
 
-    def _calibrate(self, model: nn.Module) -> None:
-        """Fit the temperature, or the thresholds, to the validation texts, and keep them in the run."""
-        assert isinstance(model, Predictor) and self._run is not None
+    def calibrate(self, model: nn.Module) -> None:
+        assert isinstance(model, Predictor) and self.run is not None
         several = self.reader.separator is not None
         found = self.task.data.texts("valid")
         valid = [one for one in found if several or self.reader.number(one.label) >= 0]
@@ -319,7 +332,7 @@ class ClassifyPipeline(Pipeline):
         else:
             self.reader.temperature = fitted(np.log(np.maximum(probs, 1e-30)), targets)
         limits = self.reader.thresholds if several else ()
-        LabelCalibration(self.reader.temperature, limits).save(self._run)
+        LabelCalibration(self.reader.temperature, limits).save(self.run)
 
     def _check_unseen(self, member: Any, split: Split) -> None:
         """Refuse a member of an ensemble whose training texts may hold those of the split."""
@@ -328,10 +341,6 @@ class ClassifyPipeline(Pipeline):
                 f"--ensemble {member.path}: has a different split, so it may have been "
                 "trained on texts tested here; name a run with the same section data"
             )
-
-    def valid_texts(self) -> Iterable[str]:
-        """The validation texts, as a user would type them."""
-        return (one.text for one in self.task.data.texts("valid"))
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}

@@ -26,7 +26,7 @@ LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 SHOWN = 10  # series whose errors are printed
 
 
-class InUnits(NamedTuple):
+class UnitScores(NamedTuple):
     """Scores in the units of the data.
 
     Fields:
@@ -58,7 +58,7 @@ def in_units(
     season: int,
     baselines: Baselines,
     levels: Sequence[float],
-) -> InUnits:
+) -> UnitScores:
     """Score a model and the baselines on some windows.
 
     Args:
@@ -98,7 +98,7 @@ def in_units(
             found = scores(total[None], {}, season=season, levels=levels, about=about)
             by_series[windows.names[number]] = {one.score.name: one.value for one in found}
     whole = gathered(each, blocks.numbers)
-    return InUnits(scores(whole, others, season=season, levels=levels, about=about), by_series)
+    return UnitScores(scores(whole, others, season=season, levels=levels, about=about), by_series)
 
 
 Scorable = ForecastNetwork | ForecastEnsemble | CalibratedForecast
@@ -115,7 +115,7 @@ class ForecastEvaluation(Evaluation):
     baselines: dict[str, Errors]
     windows: int
     coverage: float | None  # share of values between the first and the last of LEVELS
-    units: InUnits
+    units: UnitScores
     example: ForecastRecord  # a window from the middle, with the true values
     shows: ClassVar[str] = "errors by steps ahead, and one window"
 

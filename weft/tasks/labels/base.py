@@ -4,6 +4,8 @@ Read next: ../images/task.py, a short one; ../tag/task.py, on texts; evaluation.
 """
 
 from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -11,9 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from weft.data.vectors import read_vectors
-from weft.errors import ConfigError, within
+from weft.errors import ConfigError, DataError, within
 from weft.tasks.contextual import PretrainedContext
-from weft.tasks.task import SPLITS, RunOpener, Split, Task
+from weft.tasks.evaluation import Evaluation
+from weft.tasks.labels.calibration import outdated
+from weft.tasks.task import SPLITS, Pipeline, RunOpener, Split, Task
 
 
 class LabelBatch(NamedTuple):
@@ -73,6 +77,7 @@ class WordVectorSettings(Protocol):
 
 D = TypeVar("D", bound=LabelSection)
 M = TypeVar("M")
+E = TypeVar("E")
 
 
 class LabelTask(Task, Generic[D, M]):
@@ -142,3 +147,71 @@ class TextLabelTask(LabelTask[D, M]):
     def open_context(self, run: Path) -> PretrainedContext | None:
         """The words in context that a run has; None if the recipe names none."""
         return None if self.embedding.contextual is None else PretrainedContext.open(self.runs, run)
+
+
+class TextLabelPipeline(Pipeline, Generic[E]):
+    """What a task that predicts labels of texts has learnt.
+
+    Attributes:
+        run: where the calibration of the probabilities is kept; None in training.
+    """
+
+    run: Path | None = None
+
+    @abstractmethod
+    def examples(self, split: Split, file: Path | None = None) -> list[E]:
+        """The texts of a split, or of the user's file, with their labels.
+
+        Raises:
+            ConfigError: the recipe does not have the split.
+            DataError: a file is missing or damaged, or there are no texts.
+        """
+
+    @abstractmethod
+    def valid_texts(self) -> Iterable[str]:
+        """The validation texts, as a user would type them."""
+
+    @abstractmethod
+    def title(self, split: Split, file: Path | None, options: Mapping[str, Any]) -> str:
+        """The name of what is scored."""
+
+    @abstractmethod
+    def calibrate(self, model: nn.Module) -> None:
+        """Fit the temperature, or the thresholds, to the validation texts, and keep them in the run."""
+
+    @abstractmethod
+    def scores(
+        self,
+        model: nn.Module,
+        found: list[E],
+        train: list[E] | None,
+        *,
+        title: str,
+        options: Mapping[str, Any],
+    ) -> Evaluation:
+        """The scores of a model on texts.
+
+        Args:
+            model: trained, in evaluation mode.
+            found: texts with their labels.
+            train: those of the training, for the baselines; None if they are gone.
+            title: what is scored.
+            options: of `evaluate`.
+        """
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> Evaluation:
+        """Scores on a split or another file, with the baselines where the training texts are still there."""
+        found, train = self.examples(split, data), None
+        with suppress(DataError):
+            train = self.examples("train")
+        if options.get("calibrate"):
+            self.calibrate(model)
+        title = self.title(split, data, options) + outdated(self.run)
+        return self.scores(model, found, train, title=title, options=options)

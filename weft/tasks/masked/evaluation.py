@@ -9,7 +9,7 @@ import torch
 
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import fingerprint
-from weft.tasks.masked.model import Masked, hide
+from weft.tasks.masked.model import MaskedLanguageModel, hide
 from weft.tasks.running_text.evaluation import ContextEvaluation, Side, perplexity
 from weft.text.vocabulary import Vocabulary
 
@@ -53,7 +53,7 @@ class HiddenScores(NamedTuple):
         return np.bincount(self.line, values, self.lines)
 
 
-def score(model: Masked, lines: list[list[int]], size: int) -> HiddenScores:
+def score(model: MaskedLanguageModel, lines: list[list[int]], size: int) -> HiddenScores:
     """Hide tokens of each line, always the same ones, and score what the model says of them.
 
     Args:
@@ -87,7 +87,13 @@ def score(model: Masked, lines: list[list[int]], size: int) -> HiddenScores:
 
 
 def evaluate(
-    model: Masked, vocabulary: Vocabulary, lines: list[list[int]], *, title: str, unit: str, length: int
+    model: MaskedLanguageModel,
+    vocabulary: Vocabulary,
+    lines: list[list[int]],
+    *,
+    title: str,
+    unit: str,
+    length: int,
 ) -> ContextEvaluation:
     """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text.
 

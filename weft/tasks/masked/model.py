@@ -113,7 +113,7 @@ def words_in_pieces(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], 
     return Pieces(*(torch.from_numpy(each) for each in (tokens, tokens != PAD, which, share)))
 
 
-class Masked(nn.Module):
+class MaskedLanguageModel(nn.Module):
     """Predicts the chosen tokens.
 
     Args:
@@ -160,9 +160,9 @@ class MaskedModel:
         if not 0 < self.share < 1:
             raise ConfigError(f"share: expected a share between 0 and 1 such as 0.15, got {self.share}")
 
-    def build(self, size: int) -> Masked:
+    def build(self, size: int) -> MaskedLanguageModel:
         """A new model for a vocabulary of this size; input and output share one table, as in BERT."""
         embed = Tokens(size + 1, self.size, dropout=self.dropout, scaled=self.scaled)
         encoder = self.encoder(self.size)
         head = Transformed(encoder.size, size + 1, tied=embed.table, norm_epsilon=self.norm_epsilon)
-        return Masked(Predictor(embed, encoder, head))
+        return MaskedLanguageModel(Predictor(embed, encoder, head))

@@ -25,7 +25,7 @@ from weft.tasks.inspection import (
     sentences,
     table_of,
 )
-from weft.tasks.masked.model import SPECIALS, Masked, MaskedBatch
+from weft.tasks.masked.model import SPECIALS, MaskedBatch, MaskedLanguageModel
 from weft.tasks.predictor import Answer, Json, Place, Raw
 from weft.tasks.seq2seq.inspection import NamesByNumber
 from weft.text.portable import portable
@@ -105,7 +105,7 @@ class GapFiller(predictor.Predictor[list[int]]):
     window = 64  # an answer holds the probabilities of the whole vocabulary
 
     def __init__(
-        self, model: Masked, vocabulary: Vocabulary, *, count: int = 1, scores: bool = False
+        self, model: MaskedLanguageModel, vocabulary: Vocabulary, *, count: int = 1, scores: bool = False
     ) -> None:
         self.model = model
         self.vocabulary = vocabulary

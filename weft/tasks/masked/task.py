@@ -19,7 +19,7 @@ from weft.nn.heads.head import Loss
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.masked.evaluation import evaluate, score
-from weft.tasks.masked.model import Masked, MaskedBatch, MaskedModel, hide, words_in_pieces
+from weft.tasks.masked.model import MaskedBatch, MaskedLanguageModel, MaskedModel, hide, words_in_pieces
 from weft.tasks.masked.predictor import MASK, GapFiller, export_filler, inspect_gaps
 from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
 from weft.tasks.running_text.data import ProseData
@@ -86,7 +86,7 @@ class MaskedTraining(Training):
 
     def validate(self, model: nn.Module) -> Validation:
         """Nats and accuracy of what is hidden, and a few gaps."""
-        assert isinstance(model, Masked)
+        assert isinstance(model, MaskedLanguageModel)
         vocabulary = self._vocabulary
         found = score(model, self._valid, len(vocabulary))
         filler = GapFiller(model, vocabulary)
@@ -117,7 +117,7 @@ class MaskedPipeline(RunningTextPipeline):
         self.vocabulary = vocabulary
         self.training = training
 
-    def model(self) -> Masked:
+    def model(self) -> MaskedLanguageModel:
         """A new model for this vocabulary."""
         return self.task.model_config.build(len(self.vocabulary))
 
@@ -136,7 +136,7 @@ class MaskedPipeline(RunningTextPipeline):
         Raises:
             ConfigError: `nbest` is less than 1.
         """
-        assert isinstance(model, Masked)
+        assert isinstance(model, MaskedLanguageModel)
         count = options.get("nbest", 1)
         if count < 1:
             raise ConfigError(f"--nbest: expected at least 1, got {count}")
@@ -151,7 +151,7 @@ class MaskedPipeline(RunningTextPipeline):
         options: Mapping[str, Any] = {},
     ) -> ContextEvaluation:
         """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text."""
-        assert isinstance(model, Masked)
+        assert isinstance(model, MaskedLanguageModel)
         source = self.task.data
         lines = read(self.vocabulary, self.text(split, data), source.length)
         title = source.describe(split) if data is None else data.name
@@ -159,7 +159,7 @@ class MaskedPipeline(RunningTextPipeline):
         return evaluate(model, self.vocabulary, lines, title=title, unit=unit, length=source.length)
 
     def contextual(self, model: nn.Module) -> ContextSource:
-        assert isinstance(model, Masked)
+        assert isinstance(model, MaskedLanguageModel)
         embed, encoder = model.predictor.embed, model.predictor.encoder
         reads = partial(words_in_pieces, self.vocabulary, length=self.task.data.length)
         return ContextSource(reads, PiecesInContext(embed, self.task.model_config.size, encoder))

@@ -4,7 +4,6 @@ Read next: data.py, ../lexicon.py, model.py, predictor.py, evaluation.py.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -29,8 +28,8 @@ from weft.nn.positions import most_positions
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Examples, Inspection, checked
-from weft.tasks.labels.base import LabelBatch, TextLabelTask
-from weft.tasks.labels.calibration import LabelCalibration, outdated
+from weft.tasks.labels.base import LabelBatch, TextLabelPipeline, TextLabelTask
+from weft.tasks.labels.calibration import LabelCalibration
 from weft.tasks.labels.weights import weights_of
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.predictor import Place, separated
@@ -40,7 +39,7 @@ from weft.tasks.tag.data import TagData
 from weft.tasks.tag.evaluation import TagEvaluation, evaluate
 from weft.tasks.tag.model import Spelling, TagModel
 from weft.tasks.tag.predictor import WordTagger, export_tagger, inspect_words
-from weft.tasks.task import Pipeline, Progress, Split, Training
+from weft.tasks.task import Progress, Split, Training
 from weft.tasks.validation import Sample, Validation, first, mean_loss, samples_of
 
 
@@ -124,7 +123,7 @@ class TagTraining(Training):
         )
 
 
-class TagPipeline(Pipeline):
+class TagPipeline(TextLabelPipeline[ConlluSentence]):
     """The lexicon of a run.
 
     Args:
@@ -152,7 +151,7 @@ class TagPipeline(Pipeline):
         self.task = task
         self.lexicon = lexicon
         self.temperature = LabelCalibration.load(run).temperature
-        self._run = run
+        self.run = run
         self.training = training
         self._context = context
         self._vectors = vectors
@@ -196,29 +195,31 @@ class TagPipeline(Pipeline):
             temperature=self.temperature,
         )
 
-    def evaluate(
+    def examples(self, split: Split, file: Path | None = None) -> list[ConlluSentence]:
+        source = self.task.data
+        return list(source.sentences(split) if file is None else source.at(file))
+
+    def valid_texts(self) -> Iterable[str]:
+        return (" ".join(one.forms) for one in self.task.data.sentences("valid"))
+
+    def title(self, split: Split, file: Path | None, options: Mapping[str, Any]) -> str:
+        data = self.task.data
+        return data.describe(split) if file is None else f"{file.name} {data.column}"
+
+    def scores(
         self,
         model: nn.Module,
+        found: list[ConlluSentence],
+        train: list[ConlluSentence] | None,
         *,
-        split: Split = "test",
-        data: Path | None = None,
-        options: Mapping[str, Any] = {},
+        title: str,
+        options: Mapping[str, Any],
     ) -> TagEvaluation:
-        """Accuracy on a split or another file; with the baseline if the training data is still there."""
-        source, column = self.task.data, self.task.data.column
-        sentences = list(source.sentences(split) if data is None else source.at(data))
-        train = None
-        with suppress(DataError):
-            train = list(source.sentences("train"))
-        if options.get("calibrate"):
-            self._calibrate(model)
-        title = source.describe(split) if data is None else f"{data.name} {column}"
-        title += outdated(self._run)
-        return evaluate(self.predictor(model), sentences, title=title, column=column, train=train)
+        column = self.task.data.column
+        return evaluate(self.predictor(model), found, title=title, column=column, train=train)
 
-    def _calibrate(self, model: nn.Module) -> None:
-        """Fit the temperature to the words of the validation sentences, and keep it in the run."""
-        assert self._run is not None
+    def calibrate(self, model: nn.Module) -> None:
+        assert self.run is not None
         valid = [one for one in self.task.data.sentences("valid") if one.tags]
         self.temperature = 1.0
         tagged = self.predictor(model).tag((one.forms for one in valid), probs=True)
@@ -226,11 +227,7 @@ class TagPipeline(Pipeline):
         targets = np.array(self.lexicon.encode(list(chain(*(one.tags or [] for one in valid)))))
         known = targets >= 0
         self.temperature = fitted(np.log(np.maximum(probs[known], 1e-30)), targets[known])
-        LabelCalibration(self.temperature).save(self._run)
-
-    def valid_texts(self) -> Iterable[str]:
-        """The validation texts, as a user would type them."""
-        return (" ".join(one.forms) for one in self.task.data.sentences("valid"))
+        LabelCalibration(self.temperature).save(self.run)
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
