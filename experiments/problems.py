@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.data.corpora import corpus
-from weft.data.memory import adding
+from weft.data.memory_problems import adding
 from weft.models import Generator
 from weft.nn.cells.gru import GRU
 from weft.nn.decoders.decoder import Decoder

@@ -8,6 +8,7 @@ import ast
 import functools
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,17 @@ HEAVY = [
 LONG: set[str] = set()
 """Functions above 60 lines that are still to be split; the list may only get shorter."""
 
+SHARED = {
+    # exported models are run by programs of their own, with the names of what they replace
+    *("Captioner", "Continuer", "Forecaster", "Graph", "Refused", "Transcriber", "Vocabulary"),
+    # schemas of requests and answers of the server, named in its OpenAPI description
+    *("Cell", "Direction", "Language", "Translate"),
+    # drop-in replacements for torch.nn's
+    *("GRU", "LSTM"),
+    *("Block", "Layer", "Past", "Predictor", "Products", "Read", "Source"),
+}
+"""Names of several public classes; the list may only get shorter."""
+
 
 def room_of(path: Path) -> str:
     first = path.relative_to(ROOT / "weft").parts[0]
@@ -188,6 +200,22 @@ def test_public_names_have_docstrings() -> None:
 def test_files_say_what_they_are() -> None:
     bare = [path for path in PYTHON if text_of(path) and not ast.get_docstring(parsed(text_of(path)))]
     assert bare == [], "a docstring at the top says what a file is and what to read next"
+
+
+def class_names() -> Counter[str]:
+    """How often each public class name occurs in the package."""
+    return Counter(
+        node.name
+        for path in PACKAGE
+        for node in nodes(text_of(path))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+
+
+def test_a_class_name_leads_home() -> None:
+    twice = {name for name, count in class_names().items() if count > 1}
+    assert twice - SHARED == set(), "another public class has this name: choose one that says which it is"
+    assert SHARED - twice == set(), "SHARED names classes that are unique now: remove them there"
 
 
 def long_functions(source: str) -> list[str]:

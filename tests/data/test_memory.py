@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from weft.data.memory import (
+from weft.data.memory_problems import (
     BLANK,
     GO,
     NUM_SIGNS,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from weft.errors import ConfigError, DataError
-from weft.figures.answers import Pictures
+from weft.figures.answers import AnswerPictures
 from weft.tasks.predictor import Unanswered
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.translator import Alignment, SearchResult, TranslationAnswer
@@ -59,8 +59,8 @@ def said(answer: str, source: str = SOURCE, by: type[Looking] = Looking) -> Tran
     return TranslationAnswer(by(), source, [SearchResult(answer, -0.5, -2.0, WORDS.encode(answer))])  # type: ignore[arg-type]
 
 
-def pictures(alignments: Path | None = None, plot: Path | None = None, limit: int = 20) -> Pictures:
-    return Pictures(Looking(), plot, alignments, limit)
+def pictures(alignments: Path | None = None, plot: Path | None = None, limit: int = 20) -> AnswerPictures:
+    return AnswerPictures(Looking(), plot, alignments, limit)
 
 
 def test_each_line_has_its_alignment_between_words(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_nothing_is_computed_that_was_not_asked_for() -> None:
 @pytest.mark.parametrize("asked", ["alignments", "plot"])
 def test_a_model_that_does_not_look_is_refused_before_anything_is_written(tmp_path: Path, asked: str) -> None:
     places = {"alignments": None, "plot": None, asked: tmp_path / "x"}
-    with pytest.raises(ConfigError, match="no attention"), Pictures(Blind(), **places, limit=20):
+    with pytest.raises(ConfigError, match="no attention"), AnswerPictures(Blind(), **places, limit=20):
         pytest.fail("it was entered")
     assert list(tmp_path.iterdir()) == []
 

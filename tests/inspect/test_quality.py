@@ -8,12 +8,12 @@ from weft.errors import DataError
 from weft.figures.picture import png, svg
 from weft.figures.quality import quality_by_length
 from weft.metrics.bylength import LengthRow
-from weft.metrics.metric import Score
+from weft.metrics.metric import MetricScore
 
 
 def rows(*values, name="BLEU", counts=(317, 1233, 46, 19), labels=("<=10", "11-20", "21-30", ">30")):
     scores = [
-        None if value is None else Score(name, value, "tok:13a|bs:9", 7, low=value - 1, high=value + 2)
+        None if value is None else MetricScore(name, value, "tok:13a|bs:9", 7, low=value - 1, high=value + 2)
         for value in values
     ]
     return [LengthRow(*row) for row in zip(labels, counts, scores, strict=True)]

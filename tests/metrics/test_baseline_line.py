@@ -3,7 +3,7 @@
 import pytest
 
 from weft.metrics.baseline import beside
-from weft.metrics.metric import Score
+from weft.metrics.metric import MetricScore
 from weft.metrics.scored import ScoreWithBaselines
 
 
@@ -17,6 +17,6 @@ def test_ahead_level_and_behind(higher: bool) -> None:
 
 
 def test_what_reads_equal_is_called_equal() -> None:
-    score = Score("MSE", 0.00018241, "toy", 34, higher_is_better=False)
+    score = MetricScore("MSE", 0.00018241, "toy", 34, higher_is_better=False)
     (_, line) = ScoreWithBaselines(score, {"ridge": 0.00018240}).lines()
     assert line.endswith("ridge 0.000182  <- the model equals the baseline")

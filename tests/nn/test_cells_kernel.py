@@ -213,7 +213,7 @@ def test_a_way_that_cannot_compute_this_is_refused() -> None:
 
 def test_without_compiled_code_torch_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        native, "loaded", lambda source="cells": native.Loaded(None, "they were not compiled")
+        native, "loaded", lambda source="cells": native.LoadedLibrary(None, "they were not compiled")
     )
     for cell in GATES:
         given = inputs(cell, (3, 4, 2, 5), torch.float32)

@@ -52,7 +52,7 @@ def test_what_it_cannot_do_is_left_to_the_modules(form: dict[str, Any]) -> None:
 def test_a_missing_library_leaves_the_search_to_torch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, head, h, real = decoder(), Categorical(8, 37), normal(7, 8, dtype=torch.float32), native.loaded
     exact = [*searched(model, "torch"), (h @ head.weight.T + head.bias).log_softmax(-1)]
-    missing = native.Loaded(None, "it was not compiled")
+    missing = native.LoadedLibrary(None, "it was not compiled")
     monkeypatch.setattr(native, "loaded", lambda of="cells": missing if of == name else real(of))
     for mine, plain in zip([*searched(model, "auto"), head(h)], exact, strict=True):
         close(mine, plain, 1e-5)

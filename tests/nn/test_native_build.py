@@ -128,7 +128,7 @@ def test_the_processor_decides_at_run_time_which_library_is_loaded(
     monkeypatch.setattr(library.torch.backends.cpu, "get_cpu_capability", lambda: capability)
     monkeypatch.setattr(library, "tiles", lambda: tiled)
     monkeypatch.setattr(library, "FOLDER", tmp_path)
-    monkeypatch.setattr(library, "_load", lambda path, source: library.Loaded(path.name, ""))
+    monkeypatch.setattr(library, "_load", lambda path, source: library.LoadedLibrary(path.name, ""))
     expected = {"DEFAULT": None, "AVX2": "avx2", "AVX512": "amx" if tiled else "bf16"}[capability]
     assert native.loaded.__wrapped__("cells").library == (expected and f"cells.{expected}.so")
     plain = "avx512" if capability == "AVX512" else expected  # light.cpp has no code for tiles or bfloat16

@@ -24,7 +24,7 @@ from weft.commands.options import (
 from weft.wording import plural
 
 if TYPE_CHECKING:
-    from weft.figures.answers import Pictures
+    from weft.figures.answers import AnswerPictures
     from weft.tasks.predictor import Predictor
 
 HEADINGS = {
@@ -223,10 +223,10 @@ def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapp
     return code
 
 
-def _pictures(predictor: "Predictor[Any]", given: Mapping[str, Any]) -> "Pictures":
-    from weft.figures.answers import Pictures  # imports matplotlib
+def _pictures(predictor: "Predictor[Any]", given: Mapping[str, Any]) -> "AnswerPictures":
+    from weft.figures.answers import AnswerPictures  # imports matplotlib
 
-    return Pictures(predictor, given["plot"], given["alignments"], given["plot_limit"])
+    return AnswerPictures(predictor, given["plot"], given["alignments"], given["plot_limit"])
 
 
 def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", output: Path) -> int:

@@ -2,14 +2,14 @@
 
 A naive Bayes model learns each side's words from the first pairs, and each pair is judged without its own
 words. Word lists of languages are needed only to detect that a whole text is swapped.
-Read next: check.py; languages.py.
+Read next: check.py; language_guess.py.
 """
 
 from collections import Counter
 from collections.abc import Iterator
 from math import log
 
-from weft.data.languages import code_of, share
+from weft.data.language_guess import code_of, share
 
 LEARNT = 5_000
 """Number of pairs used to count words."""

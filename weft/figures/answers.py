@@ -40,7 +40,7 @@ class Shows(Protocol):
         """One picture of all answers."""
 
 
-class Pictures:
+class AnswerPictures:
     """Writes the pictures of the first answers, and the word alignments of all of them.
 
     Pictures are named by the number of their answer, or as the answer says. The file of alignments has a line
@@ -71,7 +71,7 @@ class Pictures:
         self._names: set[str] = set()
         self._file: TextIO | None = None
 
-    def __enter__(self) -> "Pictures":
+    def __enter__(self) -> "AnswerPictures":
         for path in (self._alignments, self._plot):
             if path is not None:
                 self._predictor.check_figures(alignments=path is self._alignments)

@@ -15,7 +15,7 @@ from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
 from weft.figures.picture import save
 from weft.metrics.bylength import LengthRow
-from weft.metrics.metric import Score
+from weft.metrics.metric import MetricScore
 
 __all__ = ["quality_by_length", "save"]
 
@@ -80,7 +80,7 @@ def _check(runs: Mapping[str, Sequence[LengthRow]]) -> None:
             raise DataError(f"quality by length: expected runs with the same {what}, got {found}")
 
 
-def _scores(runs: Mapping[str, Sequence[LengthRow]]) -> list[Score]:
+def _scores(runs: Mapping[str, Sequence[LengthRow]]) -> list[MetricScore]:
     return [row.score for rows in runs.values() for row in rows if row.score is not None]
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import Checkpoint
-from weft.importing.languages import frame, framed
+from weft.importing.language_symbols import frame, framed
 from weft.text.foreign import before_text, numbers_of, renumbered
 from weft.text.imported import ImportedVocabulary
 from weft.text.sentencepiece import SentencePieces, read_model, read_numbers

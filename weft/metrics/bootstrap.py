@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.errors import ConfigError
-from weft.metrics.metric import Metric, Score, check_lines
+from weft.metrics.metric import Metric, MetricScore, check_lines
 
 RESAMPLES = 1000
 SEED = 12345
@@ -26,8 +26,8 @@ class PairedComparison(NamedTuple):
         p_value: probability of a difference this large by chance alone, two-sided.
     """
 
-    first: Score
-    second: Score
+    first: MetricScore
+    second: MetricScore
     difference: float
     p_value: float
 
@@ -40,7 +40,7 @@ def confidence(
     *,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-) -> Score:
+) -> MetricScore:
     """The metric's score with its 95 % confidence interval.
 
     Args:
@@ -66,12 +66,12 @@ def confidence(
 
 def with_interval(
     metric: Metric, statistics: np.ndarray, *, resamples: int = RESAMPLES, seed: int = SEED
-) -> Score:
+) -> MetricScore:
     """Like `confidence`, from statistics [N, K]."""
     return _judged(metric, statistics, values_of(metric, [statistics], resamples, seed)[0], seed)
 
 
-def mean_with_interval(metric: Metric, sets: Sequence[np.ndarray]) -> Score:
+def mean_with_interval(metric: Metric, sets: Sequence[np.ndarray]) -> MetricScore:
     """The mean of a metric over several test sets with its 95 % interval.
 
     Each set is resampled separately, so all sets weigh the same in every resample.
@@ -85,7 +85,7 @@ def mean_with_interval(metric: Metric, sets: Sequence[np.ndarray]) -> Score:
     low, high = _ends(values)
     signature = f"{metric.signature()}|mean of {len(sets)} sets|bs:{RESAMPLES}|seed:{SEED}"
     size = sum(map(len, sets))
-    return Score(metric.name, value, signature, size, metric.higher_is_better, low, high)
+    return MetricScore(metric.name, value, signature, size, metric.higher_is_better, low, high)
 
 
 def compare(
@@ -144,7 +144,7 @@ def _weights(count: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
         yield np.bincount(generator.choice(count, count), minlength=count).astype(np.float64)
 
 
-def _judged(metric: Metric, statistics: np.ndarray, values: np.ndarray, seed: int) -> Score:
+def _judged(metric: Metric, statistics: np.ndarray, values: np.ndarray, seed: int) -> MetricScore:
     score = metric.summary(statistics)
     if len(statistics) < 2:
         return score  # resampling one item always returns that item, so there is no interval

@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.errors import ConfigError
 from weft.metrics.bootstrap import RESAMPLES, SEED, with_interval
-from weft.metrics.metric import Metric, Score, check_lines
+from weft.metrics.metric import Metric, MetricScore, check_lines
 
 EDGES = (10, 20, 30)
 
@@ -21,7 +21,7 @@ class LengthRow(NamedTuple):
 
     label: str
     sentences: int
-    score: Score | None
+    score: MetricScore | None
 
 
 def count_words(line: str) -> int:

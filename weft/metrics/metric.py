@@ -16,7 +16,7 @@ from weft.errors import DataError
 from weft.wording import plural
 
 
-class Score(NamedTuple):
+class MetricScore(NamedTuple):
     """A value with everything needed to reproduce it.
 
     Fields:
@@ -86,7 +86,7 @@ class Metric(ABC):
         hypotheses: Sequence[str],
         references: Sequence[str],
         sources: Sequence[str] | None = None,
-    ) -> Score:
+    ) -> MetricScore:
         """The score of a whole set of outputs.
 
         Args:
@@ -106,10 +106,10 @@ class Metric(ABC):
         statistics = self.statistics(hypotheses, references, sources)
         return self.summary(statistics)
 
-    def summary(self, statistics: np.ndarray) -> Score:
+    def summary(self, statistics: np.ndarray) -> MetricScore:
         """The score of lines from their statistics [N, K]."""
         value = float(self.value(statistics.sum(0)))
-        return Score(self.name, value, self.signature(), len(statistics), self.higher_is_better)
+        return MetricScore(self.name, value, self.signature(), len(statistics), self.higher_is_better)
 
 
 def check_lines(

@@ -7,10 +7,10 @@ models with the same vocabulary. Read next: ../nn/heads/head.py, where a loss is
 import math
 
 from weft.errors import DataError
-from weft.metrics.metric import Score
+from weft.metrics.metric import MetricScore
 
 
-def perplexity(total: float, count: int, *, unit: str = "target token with </s>") -> Score:
+def perplexity(total: float, count: int, *, unit: str = "target token with </s>") -> MetricScore:
     """exp(total / count).
 
     Args:
@@ -29,4 +29,6 @@ def perplexity(total: float, count: int, *, unit: str = "target token with </s>"
         raise DataError(f"perplexity: expected at least 1 token, got {count}")
     mean = total / count
     value = math.exp(mean) if mean < 700 else math.inf  # e^709 is the largest float64
-    return Score("perplexity", value, f"unit:{unit}|log:e|smoothing:none", count, higher_is_better=False)
+    return MetricScore(
+        "perplexity", value, f"unit:{unit}|log:e|smoothing:none", count, higher_is_better=False
+    )

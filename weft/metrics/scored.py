@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.metrics.baseline import beside
 from weft.metrics.bootstrap import with_interval
-from weft.metrics.metric import Metric, Score, check_lines
+from weft.metrics.metric import Metric, MetricScore, check_lines
 
 
 class ScoreWithBaselines(NamedTuple):
@@ -26,7 +26,7 @@ class ScoreWithBaselines(NamedTuple):
         items: a fingerprint of the items; runs are compared only on the same items.
     """
 
-    score: Score
+    score: MetricScore
     baselines: Mapping[str, float]
     metric: Metric | None = None
     statistics: np.ndarray | None = None

@@ -7,7 +7,7 @@ Read next: training.py, those that only training uses; library.py.
 from ctypes import Structure, c_double, c_longlong, c_void_p
 
 from weft.native.scans import Light, LightBack, Matrix, MatrixBack, Selective, SelectiveBack
-from weft.native.training import Adagrad, Attend, Drop, Losses, Neighbours
+from weft.native.training import AdagradJob, Attend, Drop, Losses, NeighboursJob
 
 VERSION = 4  # of these structs
 VERSIONS = {
@@ -90,7 +90,7 @@ class Decode(Structure):
     ]
 
 
-class Predict(Structure):
+class PredictJob(Structure):
     """As struct Predict in decoding.cpp."""
 
     _fields_ = [
@@ -102,12 +102,12 @@ class Predict(Structure):
     ]
 
 
-class Writer(Structure):
+class WriterJob(Structure):
     """As struct Writer in writing.h."""
 
     _fields_ = [
         ("layers", Decode),
-        ("head", Predict),
+        ("head", PredictJob),
         *((name, c_void_p) for name in ["project_panel", "project_bias", "entry_gain", "entry_shift"]),
         ("scale", c_double),
         *((name, c_void_p) for name in ["table", "positions"]),
@@ -132,7 +132,7 @@ class Recurrent(Structure):
     """As struct Recurrent in recurrent.h."""
 
     _fields_ = [
-        ("head", Predict),
+        ("head", PredictJob),
         *((name, c_void_p) for name in ["project_panel", "project_bias"]),
         *((name, c_longlong) for name in ["layers", "all", "beam", "kind", "vector", "residual"]),
         ("each", c_void_p),
@@ -177,7 +177,7 @@ class Searching(Structure):
     ]
 
 
-class Reading(Structure):
+class ReadingJob(Structure):
     """As struct Reading in searching.cpp."""
 
     _fields_ = [
@@ -246,14 +246,14 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     "attention": {"weft_attend": Attend, "weft_attend_back": Attend},
     "dropping": {"weft_drop": Drop},
     "losses": {"weft_losses": Losses},
-    "neighbours": {"weft_neighbours": Neighbours, "weft_adagrad": Adagrad},
+    "neighbours": {"weft_neighbours": NeighboursJob, "weft_adagrad": AdagradJob},
     "decoding": {
         "weft_decode": Decode,
-        "weft_multiply": Predict,
-        "weft_predict": Predict,
+        "weft_multiply": PredictJob,
+        "weft_predict": PredictJob,
     },
     "choosing": {"weft_choose": Choose},
-    "searching": {"weft_search": Searching, "weft_read_back": Reading},
+    "searching": {"weft_search": Searching, "weft_read_back": ReadingJob},
     "tiles": {"weft_tiles_pack": Product, "weft_tiles_product": Product},
 }
 """For each source, its multi-threaded functions and the struct that each takes."""

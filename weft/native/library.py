@@ -31,7 +31,7 @@ DISPLAY_NAMES = {
 NO_TILES = "the processor has no tiles (AMX), or the system does not allow them"
 
 
-class Loaded(NamedTuple):
+class LoadedLibrary(NamedTuple):
     """A library, or the reason why there is none.
 
     library: its functions, or None.
@@ -47,7 +47,7 @@ class Loaded(NamedTuple):
 
 
 @functools.cache
-def loaded(source: str = "cells") -> Loaded:
+def loaded(source: str = "cells") -> LoadedLibrary:
     """The library of a source for this processor, or the reason why it is missing.
 
     Args:
@@ -56,14 +56,14 @@ def loaded(source: str = "cells") -> Loaded:
     capability = torch.backends.cpu.get_cpu_capability()
     names = SETS.get(capability, ())
     if not names:
-        return Loaded(None, f"the processor has neither AVX-512 nor AVX2 (torch says {capability})")
+        return LoadedLibrary(None, f"the processor has neither AVX-512 nor AVX2 (torch says {capability})")
     if source == "tiles":
         names = tuple(name for name in names if name == "amx")
         if not names:
-            return Loaded(None, NO_TILES)
+            return LoadedLibrary(None, NO_TILES)
     elif "amx" in names and not tiles():
         names = tuple(name for name in names if name != "amx")
-    found = Loaded(None, "it was not compiled when Weft was installed (is there a C++ compiler?)")
+    found = LoadedLibrary(None, "it was not compiled when Weft was installed (is there a C++ compiler?)")
     for path in (FOLDER / f"{source}.{name}.so" for name in names):
         if found.library is None and path.exists():
             found = _load(path, source)
@@ -93,24 +93,24 @@ def narrow_cells() -> bool:
     return hasattr(loaded().library, "weft_forward_words")
 
 
-def _load(path: Path, source: str) -> Loaded:
+def _load(path: Path, source: str) -> LoadedLibrary:
     instructions = path.suffixes[0].removeprefix(".")
     try:
         library = ctypes.CDLL(str(path))
         fits = _declare(library, source, instructions)
     except OSError as error:
-        return Loaded(None, f"{path.name} cannot be loaded ({error})")
+        return LoadedLibrary(None, f"{path.name} cannot be loaded ({error})")
     except AttributeError:  # a function is missing
         fits = False
     if not fits:
-        return Loaded(None, f"{path.name} was compiled from other sources; install Weft again")
+        return LoadedLibrary(None, f"{path.name} was compiled from other sources; install Weft again")
     if source == "tiles" and not library.weft_tiles_allowed():
-        return Loaded(None, NO_TILES)
+        return LoadedLibrary(None, NO_TILES)
     if instructions == "bf16" and not library.weft_narrow_allowed():  # tiles look themselves
-        return Loaded(None, "the processor has no AVX512_BF16 or no VNNI")
+        return LoadedLibrary(None, "the processor has no AVX512_BF16 or no VNNI")
     start = openmp.parallel()
     threads = "" if start else ", on one thread: torch's OpenMP was not found"
-    return Loaded(library, f"{DISPLAY_NAMES[instructions]}{threads}", WIDTHS[instructions], start)
+    return LoadedLibrary(library, f"{DISPLAY_NAMES[instructions]}{threads}", WIDTHS[instructions], start)
 
 
 def _declare(library: Any, source: str, instructions: str) -> bool:

@@ -36,7 +36,7 @@ class Losses(Structure):
     ]
 
 
-class Neighbours(Structure):
+class NeighboursJob(Structure):
     """As struct Neighbours in neighbours.cpp."""
 
     _fields_ = [
@@ -48,7 +48,7 @@ class Neighbours(Structure):
     ]
 
 
-class Adagrad(Structure):
+class AdagradJob(Structure):
     """As struct Adagrad in neighbours.cpp."""
 
     _fields_ = [

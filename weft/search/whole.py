@@ -220,7 +220,7 @@ class _Search:
         """As `as_hypotheses` gives them."""
         sources, kept, job = len(self.asked.first), self.asked.kept, self.job
         tokens = torch.empty(sources, kept, self.longest, dtype=torch.int64)
-        read = native.Reading(
+        read = native.ReadingJob(
             sources, self.asked.width, kept, self.longest, self.asked.eos, 1,
             job.parent, job.token, job.written, job.slot, pointer(tokens),
         )  # fmt: skip

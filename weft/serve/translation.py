@@ -29,7 +29,7 @@ from weft.serve.limits import Refusal, ServerLimits
 from weft.serve.requests import Detect, Translate
 from weft.serve.responses import Detected, Direction, Health, Language, Settings, Spoken, Translated
 from weft.serve.served import ServedRun
-from weft.text.languages import NAMES
+from weft.text.language_names import NAMES
 
 AUTO = "auto"
 SETTLED_MILLISECONDS = 500  # how long its page waits for another key before it translates

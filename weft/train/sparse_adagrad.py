@@ -37,7 +37,7 @@ def _step(weight: Tensor, gradient: Tensor, state: dict[str, Any], rate: float, 
     rows, values = gradient._indices()[0], gradient._values()
     slabs = native.slabs(len(rows))
     state["step"] += 1
-    job = native.Adagrad(
+    job = native.AdagradJob(
         *(len(rows), weight.shape[1], slabs, rate, epsilon),
         *map(pointer, (rows, values, weight, state["sum"])),
     )

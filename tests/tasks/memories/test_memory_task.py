@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from weft.data.memory import swaps
+from weft.data.memory_problems import swaps
 from weft.errors import ConfigError, DataError
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder

@@ -20,7 +20,7 @@ from weft.export.sources import sources
 from weft.models import Generator
 from weft.run import LoadedRun
 from weft.tasks.abilities import Rewrites
-from weft.text.languages import NAMES
+from weft.text.language_names import NAMES
 from weft.text.vocabulary import PAD, SOS, UNK
 
 NEVER = -1e4  # a logit

@@ -77,7 +77,7 @@ def multiplied(
     rows, size = x.numel() // x.shape[-1], x.shape[-1]
     y, slabs = torch.empty(*x.shape[:-1], outputs), native.slabs(rows)
     cut = how.room(-(-rows // slabs), size, slabs)
-    job = native.Predict(
+    job = native.PredictJob(
         rows, size, outputs, slabs, pointer(panels), pointer(bias), pointer(x), pointer(y),
         *tiles.given(cut), KINDS[how.kind],
     )  # fmt: skip

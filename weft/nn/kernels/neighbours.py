@@ -153,7 +153,7 @@ class _Word2vec(torch.autograd.Function):
         floats = (6 * length + 2 * many) * wide + (size + length) * many + -(-length // width) * width
         room = torch.empty(slabs * floats, dtype=torch.float32)
         sums = torch.zeros(rows, 2, dtype=torch.float64)
-        job = native.Neighbours(
+        job = native.NeighboursJob(
             rows, length, drawn, size, cbow, slabs, share,
             *map(pointer, (*texts, *to[:3], u, v, *to[3:], room, sums)),
         )  # fmt: skip

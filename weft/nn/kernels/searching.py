@@ -18,10 +18,10 @@ from weft.native import (
     KINDS,
     SEARCHED,
     Decode,
-    Predict,
+    PredictJob,
     SearchedCell,
     WholeStep,
-    Writer,
+    WriterJob,
     pointer,
 )
 from weft.nn.kernels import choice, decoding, tiles
@@ -121,7 +121,7 @@ class Held:
         if project is not None:
             inner: Tensor = project.weight  # type: ignore[assignment]
             job.project_panel = self.hold(kept(project, [inner], lambda how: how.panels(inner), how))
-        job.head = Predict(
+        job.head = PredictJob(
             self.most, inputs, classes, 1, self.hold(panel), self.plain(bias), None, None,
             *self.room(how, max(inputs, size)), KINDS[how.kind],
         )  # fmt: skip
@@ -190,7 +190,7 @@ class _TransformerWriting(Held):
             both = torch.zeros(2, past.sources, ends.width, carry.shape[1])
             both[1, :, 0] = carry
             layer.carry = self.hold(both)
-        self.job = Writer()
+        self.job = WriterJob()
         self.job.layers = self._layers(layers)
         self.head(self.job, layers.positions.shape[1])
         self._entry(layers)

@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.data.questions import Analogy, Questions, WordPair
 from weft.errors import DataError
-from weft.metrics.metric import Score
+from weft.metrics.metric import MetricScore
 from weft.metrics.scored import ScoreWithBaselines, report
 from weft.metrics.spearman import interval, spearman
 from weft.tasks.embeddings.predictor import WordVectors, unit
@@ -77,7 +77,7 @@ def evaluate(vectors: WordVectors, questions: Questions, *, title: str) -> Words
         f"{found.pop('how')}|model:{kind}|words:{len(vectors.words)}|size:{vectors.matrix.shape[1]}"
         f"|case:{'lc' if vectors.data.lowercase else 'mixed'}|resamples:1000"
     )
-    score = Score(name, value, signature, found["covered"], low=low, high=high)
+    score = MetricScore(name, value, signature, found["covered"], low=low, high=high)
     return WordsEvaluation(title=title, scores=[ScoreWithBaselines(score, found.pop("baselines"))], **found)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from weft.metrics.f1 import ClassRow
-from weft.metrics.metric import Score
+from weft.metrics.metric import MetricScore
 from weft.metrics.scored import ScoreWithBaselines
 from weft.tasks.evaluation import Evaluation
 
@@ -31,7 +31,7 @@ class ClassEvaluation(Evaluation):
     shows: ClassVar[str] = "confusion matrix"
 
     @property
-    def accuracy(self) -> Score:
+    def accuracy(self) -> MetricScore:
         """The share of right answers."""
         return self.scores[0].score
 

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from weft.data.memory import adding
+from weft.data.memory_problems import adding
 from weft.errors import ConfigError
 from weft.shapes import check_choice
 from weft.tasks.labels.base import LabelBatch

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from weft.data.memory import NUM_SIGNS
+from weft.data.memory_problems import NUM_SIGNS
 from weft.errors import ConfigError
 from weft.models import Predictor
 from weft.nn.embed.tokens import Tokens

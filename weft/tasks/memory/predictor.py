@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.memory import SYMBOLS
+from weft.data.memory_problems import SYMBOLS
 from weft.models import Predictor
 from weft.tasks import predictor
 from weft.tasks.inspection import Inspection, checked, choices_of

@@ -1,7 +1,7 @@
 """The synthetic memory problems: add numbers far apart, copy, recall, follow a ball under cups.
 
 A network that cannot store information over `length` steps cannot solve them, so they measure only memory.
-Read next: ../../data/memory.py, which makes the examples; problems.py, model.py, evaluation.py.
+Read next: ../../data/memory_problems.py, which makes the examples; problems.py, model.py, evaluation.py.
 """
 
 from collections.abc import Mapping

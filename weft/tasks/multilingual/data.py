@@ -7,7 +7,7 @@ from pathlib import Path
 from weft.errors import ConfigError
 from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
 from weft.tasks.task import Split
-from weft.text.languages import NAMES
+from weft.text.language_names import NAMES
 from weft.text.vocabulary import Vocabulary, Word
 
 

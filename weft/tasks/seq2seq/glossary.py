@@ -122,7 +122,7 @@ def kept(
     Example:
         >>> glossary = Glossary([("cell", "celda"), ("row", "fila")])
         >>> kept(glossary, ["a cell", "a row"], ["una celda", "una hilera"], ["una celda", "una fila"])
-        Kept(terms=2, outputs=1, references=2)
+        TermCounts(terms=2, outputs=1, references=2)
     """
     counts = [0, 0, 0]
     for source, output, reference in zip(sources, outputs, references, strict=True):
