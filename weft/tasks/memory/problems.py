@@ -1,6 +1,6 @@
 """The problems whose inputs are signs: how they are drawn, written and read. Adding has numbers instead.
 
-The asked outputs are always the last ones. Read next: ../../data/memory_problems.py, the generators; predictor.py.
+The asked outputs are always the last ones. Read next: ../../data/memory_problems.py; predictor.py.
 """
 
 from abc import ABC, abstractmethod
