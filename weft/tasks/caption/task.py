@@ -235,21 +235,21 @@ class CaptionTask(Seq2SeqTask[Pictures]):
     def read(self, progress: Progress) -> Pictures:
         return read_pictures(self.data, progress)
 
-    def learn(self, source: Pictures, run: Path, progress: Progress) -> None:
-        write_shape(run, source.train.pixels.shape[1:])
-        texts = [caption for captions in source.train.captions for caption in captions]
+    def learn(self, corpus: Pictures, run: Path, progress: Progress) -> None:
+        write_shape(run, corpus.train.pixels.shape[1:])
+        texts = [caption for captions in corpus.train.captions for caption in captions]
         self.data.vocabulary.learn(texts).save(self.saved(run))
 
     def open(self, run: Path) -> CaptionPipeline:
         return CaptionPipeline(self, load_vocabulary(self.saved(run)), read_shape(run)[0])
 
     def training(
-        self, source: Pictures, pipeline: CaptionPipeline, run: Path, progress: Progress
+        self, corpus: Pictures, pipeline: CaptionPipeline, run: Path, progress: Progress
     ) -> CaptionTraining:
         vocabulary = pipeline.vocabulary
-        training = CaptionTraining(self, vocabulary, *source)
+        training = CaptionTraining(self, vocabulary, *corpus)
         progress(
-            f"training captions: {training.count:,} of {len(source.train.names):,} pictures "
+            f"training captions: {training.count:,} of {len(corpus.train.names):,} pictures "
             f"({training.cut:,} cut at {self.data.max_length} tokens), {len(vocabulary):,} tokens",
             0,
             0,

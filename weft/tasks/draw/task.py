@@ -229,9 +229,9 @@ class DrawTask(Seq2SeqTask[Pictures]):
         found = read_pictures(self.data, progress)
         return Pictures(drawable(found.train), drawable(found.valid))
 
-    def learn(self, source: Pictures, run: Path, progress: Progress) -> None:
+    def learn(self, corpus: Pictures, run: Path, progress: Progress) -> None:
         """Learn the palette and the vocabulary."""
-        train = source.train
+        train = corpus.train
         progress("learning the palette", 0, None)
         write_shape(run, train.pixels.shape[1:])
         Tiles.learn(train.pixels, self.data.tile, self.data.tiles).save(run)
@@ -243,12 +243,12 @@ class DrawTask(Seq2SeqTask[Pictures]):
         return DrawPipeline(self, load_vocabulary(self.saved(run)), Tiles.load(run), shape)
 
     def training(
-        self, source: Pictures, pipeline: DrawPipeline, run: Path, progress: Progress
+        self, corpus: Pictures, pipeline: DrawPipeline, run: Path, progress: Progress
     ) -> DrawTraining:
         tiles, shape = pipeline.tiles, pipeline.shape
-        training = DrawTraining(self, pipeline.vocabulary, tiles, *source)
+        training = DrawTraining(self, pipeline.vocabulary, tiles, *corpus)
         numbers = training.numbers
-        lost = np.square(tiles.decode(numbers, shape) / 255.0 - source.train.pixels / 255.0).mean()
+        lost = np.square(tiles.decode(numbers, shape) / 255.0 - corpus.train.pixels / 255.0).mean()
         progress(
             f"training pairs: {len(training.pairs):,} of {len(numbers):,} pictures, {numbers.shape[1]} tiles "
             f"each of {len(tiles.patterns):,} (squared error of the palette alone {lost:.5f})",

@@ -182,7 +182,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
     ) -> Inspection:
         """A text may begin with its direction ("en-de: Click."); by default the first pair is used."""
-        from weft.tasks.seq2seq.inspection import of
+        from weft.tasks.seq2seq.inspection import inspected
 
         data = self.task.data
         text = checked(examples.middle() if text is None else text)
@@ -192,7 +192,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
             pair, text = begin.strip(), rest.strip()
         if not text:
             raise DataError(f"the text after {pair}: is empty; give one sentence, in quotes")
-        return of(self._many(model, {}).of(pair), text, data.of(pair))
+        return inspected(self._many(model, {}).of(pair), text, data.of(pair))
 
     def examples_of(self, split: Split, data: Path | None) -> Mapping[str, Pairs]:
         """The pairs of every direction, trained ones first.
@@ -344,7 +344,7 @@ class MultilingualTask(Seq2SeqTask[None]):
     def read(self, progress: Progress) -> None:
         """The pairs are read when the vocabulary is learnt and when they are stored."""
 
-    def learn(self, source: None, run: Path, progress: Progress) -> None:
+    def learn(self, corpus: None, run: Path, progress: Progress) -> None:
         progress("learning the vocabulary", 0, None)
         how = self.data.vocabulary
         Vocabulary.train(
@@ -362,7 +362,7 @@ class MultilingualTask(Seq2SeqTask[None]):
             raise CheckpointError(f"{path}: is missing; this is not a trained run")
         return ManyPipeline(self, load_vocabulary(path))
 
-    def training(self, source: None, pipeline: ManyPipeline, run: Path, progress: Progress) -> ManyTraining:
+    def training(self, corpus: None, pipeline: ManyPipeline, run: Path, progress: Progress) -> ManyTraining:
         """The pairs, in a token store for each direction that is opened or built."""
         data, vocabulary = self.data, pipeline.source
         text = self.saved(run).read_text("utf-8")

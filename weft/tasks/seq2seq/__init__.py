@@ -1,1 +1,1 @@
-"""What tasks share that write a sequence for a source. Start with pairs.py."""
+"""What tasks share that write a sequence for a source. Start with base.py."""

@@ -23,7 +23,7 @@ from weft.text.vocabulary import Vocabulary
 
 VOCABULARY = "tokenizer.json"
 
-Source = TypeVar("Source")
+Corpus = TypeVar("Corpus")
 """What `read` returns: the training and validation data."""
 
 Examples = TypeVar("Examples")
@@ -37,7 +37,7 @@ class HasSplits(Protocol):
         """Whether the recipe has the split."""
 
 
-class Seq2SeqTask(Task, ABC, Generic[Source]):
+class Seq2SeqTask(Task, ABC, Generic[Corpus]):
     """Trains a model to write the target for a source.
 
     Args:
@@ -72,18 +72,18 @@ class Seq2SeqTask(Task, ABC, Generic[Source]):
         """
 
     @abstractmethod
-    def read(self, progress: Progress) -> Source:
+    def read(self, progress: Progress) -> Corpus:
         """The training and validation data."""
 
     @abstractmethod
-    def learn(self, source: Source, run: Path, progress: Progress) -> None:
+    def learn(self, corpus: Corpus, run: Path, progress: Progress) -> None:
         """Learn what a model needs, such as vocabularies, and save it in a run; `saved` last."""
 
     @abstractmethod
     def open(self, run: Path) -> "Seq2SeqPipeline[Any]": ...
 
     @abstractmethod
-    def training(self, source: Source, pipeline: Any, run: Path, progress: Progress) -> Training:
+    def training(self, corpus: Corpus, pipeline: Any, run: Path, progress: Progress) -> Training:
         """The training data, for a pipeline that was opened from the run."""
 
     def saved(self, run: Path) -> Path:
@@ -109,11 +109,11 @@ class Seq2SeqTask(Task, ABC, Generic[Source]):
 
     def prepare(self, run: Path, progress: Progress) -> "Seq2SeqPipeline[Any]":
         """Read the data; learn from it unless the run has what is learnt."""
-        source = self.read(progress)
+        corpus = self.read(progress)
         if not self.saved(run).exists():
-            self.learn(source, run, progress)
+            self.learn(corpus, run, progress)
         pipeline = self.open(run)
-        pipeline.training = self.training(source, pipeline, run, progress)
+        pipeline.training = self.training(corpus, pipeline, run, progress)
         return pipeline
 
 

@@ -195,9 +195,9 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
     ) -> Inspection:
-        from weft.tasks.seq2seq.inspection import of
+        from weft.tasks.seq2seq.inspection import inspected
 
-        return of(self.searcher(model), examples.middle() if text is None else text, self.task.data)
+        return inspected(self.searcher(model), examples.middle() if text is None else text, self.task.data)
 
     def exported(self, model: nn.Module) -> ModelExport:
         from weft.tasks.seq2seq.graphs import rewriting
@@ -318,8 +318,8 @@ class PairTask(Seq2SeqTask[list[Any]], ABC):
     def read(self, progress: Progress) -> list[Any]:
         return self.data.texts()
 
-    def learn(self, source: list[Any], run: Path, progress: Progress) -> None:
-        learn(self.data, source, run, progress)
+    def learn(self, corpus: list[Any], run: Path, progress: Progress) -> None:
+        learn(self.data, corpus, run, progress)
 
     def saved(self, run: Path) -> Path:
         return vocabulary_paths(run, self.data)[0]
@@ -329,12 +329,12 @@ class PairTask(Seq2SeqTask[list[Any]], ABC):
         return vocabularies(run, self.data, copies=self.model_config.copies)
 
     def training(
-        self, source: list[Any], pipeline: PairPipeline, run: Path, progress: Progress
+        self, corpus: list[Any], pipeline: PairPipeline, run: Path, progress: Progress
     ) -> PairTraining:
         """The pairs, in a token store that is opened or built."""
         known = pipeline.known
         store = JoinedStores(
-            [stored(text, self.data, known.reading, known.target, known.run, progress) for text in source]
+            [stored(text, self.data, known.reading, known.target, known.run, progress) for text in corpus]
         )
         if self.decoding.shortlist:
             shortlist(known, self.data, progress)
@@ -343,7 +343,7 @@ class PairTask(Seq2SeqTask[list[Any]], ABC):
         )
         plan = training.plan(0)
         if isinstance(plan, Mixture):
-            progress(plan.summary([text.name for text in source]), 0, 0)
+            progress(plan.summary([text.name for text in corpus]), 0, 0)
         return training
 
     def corpora(self) -> Sequence[Direction]:

@@ -249,9 +249,9 @@ class SpeechTask(Seq2SeqTask[Recordings]):
                 raise DataError("expected recordings that can be used, got none", path=data.path(name))
         return Recordings(train, valid, len(every) - len(train))
 
-    def learn(self, source: Recordings, run: Path, progress: Progress) -> None:
+    def learn(self, corpus: Recordings, run: Path, progress: Progress) -> None:
         """Learn the vocabulary and the most frequent answer."""
-        texts = [one.text for one in source.train]
+        texts = [one.text for one in corpus.train]
         self.data.vocabulary.learn(texts).save(run / VOCABULARY)
         jsonfile.save(run / KEPT, {"answer": Counter(texts).most_common(1)[0][0]})
 
@@ -263,17 +263,17 @@ class SpeechTask(Seq2SeqTask[Recordings]):
         return SpeechPipeline(self, load_vocabulary(run / VOCABULARY), answer)
 
     def training(
-        self, source: Recordings, pipeline: SpeechPipeline, run: Path, progress: Progress
+        self, corpus: Recordings, pipeline: SpeechPipeline, run: Path, progress: Progress
     ) -> SpeechTraining:
-        data, train = self.data, source.train
+        data, train = self.data, corpus.train
         hours = sum(len(one.frames) for one in train) * data.sound.hop / 3600
         progress(
-            f"training recordings: {len(train):,} of {len(train) + source.longer:,} kept, {hours:.2f} hours "
-            f"({source.longer:,} longer than {data.max_seconds:g} s)",
+            f"training recordings: {len(train):,} of {len(train) + corpus.longer:,} kept, {hours:.2f} hours "
+            f"({corpus.longer:,} longer than {data.max_seconds:g} s)",
             0,
             0,
         )
-        return SpeechTraining(data, pipeline.vocabulary, train, source.valid)
+        return SpeechTraining(data, pipeline.vocabulary, train, corpus.valid)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
