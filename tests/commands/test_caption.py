@@ -63,6 +63,7 @@ def test_evaluate_prints_every_score_beside_the_most_frequent_caption(run: Path,
     assert len(json.loads((tmp_path / "all.json").read_text())["results"]) == 3
 
 
+@pytest.mark.slow
 def test_attention_is_laid_over_the_pictures(run: Path, tmp_path: Path) -> None:
     answer = weft(
         "predict", run, run.parent / "toy" / "valid.tsv", "--plot", tmp_path / "plots", "--plot-limit", 1

@@ -78,6 +78,7 @@ def test_any_shape_is_drawn_within_the_limits_of_a_png(shape):
     assert max(image.size) < 3600
 
 
+@pytest.mark.slow
 def test_a_sentence_of_two_hundred_pieces_takes_seconds():
     # this thread's time of the processor: the wall clock of a shared machine says nothing
     weights, pieces = weights_of(200, 200), words(200)

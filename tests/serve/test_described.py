@@ -53,14 +53,18 @@ def fuzz(schema: Any, path: str, method: str, mode: Any, count: int) -> None:
     asked()
 
 
+@pytest.mark.parametrize("count", [3, pytest.param(15, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("path", "method"), [one for one in OPERATIONS if one[0] not in FILES])
-def test_what_fits_the_description_is_answered(schema: Any, path: str, method: str) -> None:
-    fuzz(schema, path, method, schemathesis.GenerationMode.POSITIVE, 3 if path in SLOW else 10)
+def test_what_fits_the_description_is_answered(schema: Any, path: str, method: str, count: int) -> None:
+    fuzz(schema, path, method, schemathesis.GenerationMode.POSITIVE, 3 if path in SLOW else count)
 
 
+@pytest.mark.parametrize("count", [4, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("path", "method"), FED)
-def test_what_does_not_fit_is_refused_and_the_server_lives_on(schema: Any, path: str, method: str) -> None:
-    fuzz(schema, path, method, schemathesis.GenerationMode.NEGATIVE, 3 if path in SLOW else 15)
+def test_what_does_not_fit_is_refused_and_the_server_lives_on(
+    schema: Any, path: str, method: str, count: int
+) -> None:
+    fuzz(schema, path, method, schemathesis.GenerationMode.NEGATIVE, 3 if path in SLOW else count)
 
 
 def test_every_address_is_described(serving: Any) -> None:

@@ -69,6 +69,7 @@ def test_workers_share_one_copy_of_the_weights(library: None, tmp_path: Path) ->
             assert private_mb(worker) < weights_mb / 2
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_started_again_and_a_signal_ends_all(library: None, runs: Path) -> None:
     with workers(runs / "toy", 2) as (process, address):
         assert post(f"{address}/translate", ASKED).body == {"translatedText": "uno due"}

@@ -93,10 +93,8 @@ def test_every_score_has_a_signature_an_interval_and_a_baseline(
 ) -> None:
     name, folder = trained
     given = KINDS[name].evaluated
-    files = ("--json", tmp_path / "scores.json", "--plot", tmp_path / "scores.png")
-    answer = weft("evaluate", folder / "whole", *given, *files)
+    answer = weft("evaluate", folder / "whole", *given, "--json", tmp_path / "scores.json")
     assert answer.code == 0, answer.err
-    assert (tmp_path / "scores.png").read_bytes().startswith(b"\x89PNG")
     scores = json.loads((tmp_path / "scores.json").read_text("utf-8"))["scores"]
     assert scores
     for label, score in scores.items():
@@ -112,6 +110,14 @@ def test_every_score_has_a_signature_an_interval_and_a_baseline(
             worse = "worse than the baseline" in lines[row]
             assert worse == (not better and score["value"] != value), lines[row]
     assert "floor" not in answer.out
+
+
+@pytest.mark.slow  # the commands of the tasks draw theirs in tests/commands
+def test_every_evaluation_is_drawn(trained: tuple[str, Path], tmp_path: Path) -> None:
+    name, folder = trained
+    answer = weft("evaluate", folder / "whole", *KINDS[name].evaluated, "--plot", tmp_path / "scores.png")
+    assert answer.code == 0, answer.err
+    assert (tmp_path / "scores.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_every_evaluation_says_beforehand_what_it_shows_and_gives_its_main_score_by_item(

@@ -34,7 +34,9 @@ def test_the_unbroken_run_is_what_the_others_are_compared_with(whole: Trace) -> 
     assert [line["update"] for line in whole.lines if line["event"] == "validation"] == [2, 4, 6, 8, 9]
 
 
-@pytest.mark.parametrize("at", range(BATCHES))
+@pytest.mark.parametrize(
+    "at", [at if at % 5 == 0 else pytest.param(at, marks=pytest.mark.slow) for at in range(BATCHES)]
+)
 def test_stopped_by_sigterm_at_any_batch(tmp_path: Path, whole: Trace, at: int) -> None:
     first = Task(on_batch=terminate(at))
     stopped = train(first, tmp_path, BUSY, quiet(tmp_path))
@@ -59,7 +61,9 @@ def test_crashed_at_any_batch(tmp_path: Path, at: int, save_every: int, whole: T
     assert Trace(tmp_path, whole.ids, outcome).differs(whole) == []
 
 
-@pytest.mark.parametrize("at", range(6))  # five validations, and that of the mean
+@pytest.mark.parametrize(  # five validations, and that of the mean
+    "at", [0, 5, *(pytest.param(at, marks=pytest.mark.slow) for at in range(1, 5))]
+)
 @pytest.mark.parametrize("kind", [terminate, crash])
 def test_stopped_in_any_validation(tmp_path: Path, whole: Trace, at: int, kind: Any) -> None:
     first = Task(on_validation=kind(at))

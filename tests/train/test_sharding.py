@@ -30,6 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_two_processes_with_half_of_each_parameter_train_what_one_trains(
     run: Path, one: dict[str, torch.Tensor]
 ) -> None:
@@ -72,6 +73,7 @@ def test_a_run_goes_from_one_process_to_two_that_shard_and_back(
     assert furthest(one, trained(run, 1)) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_part_that_is_missing_or_changed_is_told(run: Path, tmp_path: Path) -> None:
     checkpoints = Checkpoints(Path(shutil.copytree(run, tmp_path / "copy")), print)
     assert checkpoints.load(50).weights.keys() >= {"embed.weight", "cell.weight_ih_l0"}
@@ -88,6 +90,7 @@ def test_a_part_that_is_missing_or_changed_is_told(run: Path, tmp_path: Path) ->
         checkpoints.load(50)
 
 
+@pytest.mark.slow
 def test_an_index_takes_the_best_model_from_its_parts(run: Path) -> None:
     published = load_file(run / "model.safetensors")
     best = Checkpoints(run, print).load(json.loads((run / "checkpoints.json").read_text())["best"])

@@ -24,6 +24,7 @@ def recipe(tmp_path: Path) -> Path:
     return corpus.make(tmp_path / "toy")
 
 
+@pytest.mark.slow
 @needs_optuna
 def test_every_value_is_scored_once_as_evaluate_does(recipe: Path, tmp_path: Path) -> None:
     space, study = tmp_path / "space.yaml", tmp_path / "study"
