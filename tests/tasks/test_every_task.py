@@ -93,8 +93,10 @@ def test_every_score_has_a_signature_an_interval_and_a_baseline(
 ) -> None:
     name, folder = trained
     given = KINDS[name].evaluated
-    answer = weft("evaluate", folder / "whole", *given, "--json", tmp_path / "scores.json")
+    drawn = ("--plot", tmp_path / "scores.png") if name in ("translate", "memory") else ()
+    answer = weft("evaluate", folder / "whole", *given, "--json", tmp_path / "scores.json", *drawn)
     assert answer.code == 0, answer.err
+    assert not drawn or drawn[1].read_bytes().startswith(b"\x89PNG")
     scores = json.loads((tmp_path / "scores.json").read_text("utf-8"))["scores"]
     assert scores
     for label, score in scores.items():
@@ -112,7 +114,7 @@ def test_every_score_has_a_signature_an_interval_and_a_baseline(
     assert "floor" not in answer.out
 
 
-@pytest.mark.slow  # the commands of the tasks draw theirs in tests/commands
+@pytest.mark.slow  # most are drawn by the tests of their commands too
 def test_every_evaluation_is_drawn(trained: tuple[str, Path], tmp_path: Path) -> None:
     name, folder = trained
     answer = weft("evaluate", folder / "whole", *KINDS[name].evaluated, "--plot", tmp_path / "scores.png")
