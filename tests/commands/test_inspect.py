@@ -70,7 +70,8 @@ def test_a_view_has_a_file_of_each_form(trained: Path, tmp_path: Path) -> None:
     assert set(files) == {".svg", ".png", ".csv", ".json"}
     json.loads(files[".json"].read_text("utf-8"))
     assert files[".svg"].read_bytes().startswith(b"<?xml")
-    assert min(Image.open(files[".png"]).size) > 100
+    with Image.open(files[".png"]) as picture:
+        assert min(picture.size) > 100
 
 
 def test_the_page_is_one_small_file_that_names_no_other(whole: Path) -> None:

@@ -13,17 +13,19 @@ import sacrebleu
 import weft as package
 from tests.commands.corpus import WORDS, translated, write
 from tests.commands.shell import refused, weft
+from tests.shared import copied
 
 TEXT = "alpha beta\ngamma\ntheta zeta eta\n"
 
 
-def test_training_says_what_it_left_and_what_comes_next(trained: Path) -> None:
-    again = weft("train", trained.parent / "toy" / "toy.yaml", "--run", trained)
+def test_training_says_what_it_left_and_what_comes_next(trained: Path, tmp_path: Path) -> None:
+    run = copied(trained, tmp_path)
+    again = weft("train", trained.parent / "toy" / "toy.yaml", "--run", run)
     assert again.code == 0
     assert re.search(r"400 updates \(max_updates\).* bleu \d+\.\d+", again.out)
     for command in ("evaluate", "predict", "show"):
-        assert f"weft {command} {trained}" in again.out
-    made = {path.name for path in trained.iterdir()}
+        assert f"weft {command} {run}" in again.out
+    made = {path.name for path in run.iterdir()}
     assert {"recipe.yaml", "run.json", "model.safetensors", "metrics.jsonl", "README.md"} <= made
     assert {"tokenizer.source.json", "tokenizer.target.json", "checkpoints", "checkpoints.json"} <= made
 

@@ -183,6 +183,12 @@ def test_an_alignment_says_what_it_lies_over(
     words = any(one.pharaoh for one in subject.hypotheses)  # none where nothing but the end was written
     assert [one["name"] for one in found] == exports[not words and len(exports) > 1 :]
     assert all(one["text"].strip() for one in found)
+    look = subject.hypotheses[0].looks[0]
+    table = [row for row in views["Alignment"].table() if row[:2] == (1, look.name)]
+    for _, _, t, target, s, source, weight in table:
+        assert (target, source) == (subject.hypotheses[0].pieces[t - 1], subject.source[s - 1])
+        assert weight == pytest.approx(float(look.weights[t - 1, s - 1]))
+    assert len(table) == look.weights.size
 
 
 def test_each_layer_of_elmo_has_its_name_and_its_words_in_order(runs: Callable[[str], LoadedRun]) -> None:

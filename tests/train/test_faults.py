@@ -70,7 +70,7 @@ import pytest, torch
 torch.set_num_threads(1)
 from tests.train import faults, saved as suite
 from weft.errors import CheckpointError
-from weft.train import weights
+from weft.store import weights
 from weft.train.checkpoints import Checkpoints
 
 def in_child(work):
