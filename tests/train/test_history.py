@@ -14,8 +14,8 @@ from tests.train.toy import Notes, Task, quiet, settings
 from weft.errors import ConfigError, DataError
 from weft.nn import devices
 from weft.store import jsonfile, weights
-from weft.train import averaging
 from weft.train.checkpoints import Checkpoints
+from weft.train.finish import mean_weights
 from weft.train.history import History, SavedValidation
 from weft.train.loop import train
 from weft.train.settings import TrainingSettings
@@ -63,7 +63,7 @@ def test_scores_go_through_a_file_as_they_are() -> None:
 def test_the_mean_equals_numpy() -> None:
     chance = np.random.default_rng(5)
     sets = [{"w": chance.standard_normal((3, 2)).astype(np.float32), "count": np.array(n)} for n in range(7)]
-    got = averaging.mean({k: torch.from_numpy(v) for k, v in one.items()} for one in sets)
+    got = mean_weights({k: torch.from_numpy(v) for k, v in one.items()} for one in sets)
     np.testing.assert_allclose(got["w"], np.mean([s["w"] for s in sets], 0, dtype=np.float64), rtol=1e-6)
     assert got["count"].item() == 6
     assert got["w"].dtype == torch.float32
@@ -80,7 +80,7 @@ def test_the_mean_is_taken_only_if_it_scores_better(
     )
     outcome = train(task, tmp_path, chosen, quiet(tmp_path, notes))
     checkpoints = Checkpoints(tmp_path, print)
-    mean = averaging.mean(checkpoints.load(update).weights for update in updates)
+    mean = mean_weights(checkpoints.load(update).weights for update in updates)
     best = checkpoints.load(2).weights
     model = weights.load(tmp_path / "model.safetensors")
     expected = mean if taken else best

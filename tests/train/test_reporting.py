@@ -13,10 +13,9 @@ from rich.console import Console
 
 from tests.train.toy import Notes, Sample, Task, settings
 from weft.errors import CheckpointError
-from weft.train import screen
+from weft.train import reporting
 from weft.train.loop import train
-from weft.train.reporting import Line, MetricsFile, Reporter, Several, TensorBoard
-from weft.train.screen import open_report
+from weft.train.reporting import Line, MetricsFile, Reporter, Several, TensorBoard, open_report
 
 LINE = Line(
     update=1200,
@@ -38,7 +37,7 @@ LINE = Line(
 
 def test_lines_in_a_pipe() -> None:
     stream = io.StringIO()
-    lines = screen.LineReporter(stream)
+    lines = reporting.LineReporter(stream)
     lines.logged(LINE)
     lines.logged(LINE._replace(feeding=0.75, skipped=2, seconds_left=0.0))
     lines.validated(1200, {"loss": 2.0, "bleu": 30.25}, [Sample("ein Haus", "a house"), "plain"], True)
@@ -60,7 +59,7 @@ def test_lines_in_a_pipe() -> None:
 
 def test_progress_of_reading_is_told_now_and_then_and_at_the_end() -> None:
     stream = io.StringIO()
-    lines = screen.LineReporter(stream)
+    lines = reporting.LineReporter(stream)
     for done in range(1, 1001):
         lines.progress("pairs", done, 1000)
     assert stream.getvalue() == "pairs: 1 of 1,000\npairs: 1,000 of 1,000\n"
@@ -68,12 +67,12 @@ def test_progress_of_reading_is_told_now_and_then_and_at_the_end() -> None:
 
 def test_a_terminal_shows_a_bar_with_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
-    monkeypatch.setattr(screen, "SECONDS_BETWEEN_DRAWINGS", 0.0)
+    monkeypatch.setattr(reporting, "SECONDS_BETWEEN_DRAWINGS", 0.0)
     monkeypatch.setattr(
         "rich.console.Console",
         lambda **options: Console(file=stream, force_terminal=True, width=150, highlight=False),
     )
-    with screen.Bar() as bar:
+    with reporting.Bar() as bar:
         bar.progress("pairs", 500, 1000)
         bar.started(0, False)
         bar.logged(LINE)
@@ -107,7 +106,7 @@ def test_a_narrow_terminal_keeps_the_bar_and_the_time_left(
             file=stream, force_terminal=True, width=width, highlight=False, no_color=True, color_system=None
         ),
     )
-    with screen.Bar() as bar:
+    with reporting.Bar() as bar:
         bar.logged(LINE)
         bar.moved(1201, 0.25)
     lines = [line for line in re.split(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]", stream.getvalue()) if "25%" in line]
@@ -120,7 +119,7 @@ def test_a_bar_draws_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "rich.console.Console", lambda **options: Console(file=stream, force_terminal=True, width=150)
     )
-    with screen.Bar() as bar:
+    with reporting.Bar() as bar:
         bar.moved(1, 0.01)
         size = len(stream.getvalue())
         for update in range(2, 1000):

@@ -1,6 +1,6 @@
 """Read and write weights as safetensors files; tied weights are stored once.
 
-Read next: ../train/checkpoints.py, ../train/averaging.py.
+Read next: ../train/checkpoints.py, ../train/finish.py.
 """
 
 import json

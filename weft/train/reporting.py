@@ -1,15 +1,22 @@
-"""Report progress to the screen, metrics.jsonl and TensorBoard. Read next: screen.py."""
+"""Report progress to the screen, metrics.jsonl and TensorBoard.
+
+On a terminal the screen shows a bar, in a pipe or a log plain lines. Read next: session.py, which opens the
+reports; clock.py, which measures the times.
+"""
 
 import json
 import math
+import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from weft.errors import CheckpointError
 from weft.store import files, jsonfile
 from weft.train.history import plain
+from weft.wording import beneath, plural, visible
 
 
 class Line(NamedTuple):
@@ -256,3 +263,218 @@ def _stands(line: bytes, update: int, validated: bool) -> bool:
         return bool(record["update"] < update or (record["update"] == update and not again))
     except (ValueError, KeyError, TypeError):
         return False
+
+
+SECONDS_BETWEEN_DRAWINGS = 0.5
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class LineReporter(Reporter):
+    """Progress as plain lines.
+
+    Args:
+        stream: stream to write to.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._next = 0.0
+
+    def said(self, text: str) -> None:
+        """Print the sentence."""
+        print(text, file=self._stream, flush=True)
+
+    def warned(self, text: str) -> None:
+        """Print the sentence, marked as a warning."""
+        self.said(f"warning: {text}")
+
+    def progress(self, what: str, done: float, total: float | None = None) -> None:
+        """Print a line every few seconds, and at the end."""
+        if time.monotonic() >= self._next or done == total:
+            self._next = time.monotonic() + SECONDS_BETWEEN_LINES
+            self.said(progress_text(what, done, total))
+
+    def logged(self, line: Line) -> None:
+        """Print one line."""
+        self.said(f"update {line.update:,} | epoch {line.epoch + 1} | {' | '.join(measures(line))}")
+
+    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
+        """Print scores, then samples."""
+        self.said(
+            f"validation after update {update:,}: {score_text(scores)}" + (" (best so far)" if best else "")
+        )
+        for sample in samples:
+            self.said(sample_text(sample))
+
+
+class Bar(Reporter):
+    """A progress bar at the bottom of the terminal, with lines scrolling above it."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+        from rich.table import Column
+
+        self._console = Console(file=beneath(sys.stderr), highlight=False)
+        self._bar_width = min(24, max(8, self._console.width // 6))
+        # Refreshed by hand: rich's own thread would interrupt training several times a second.
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=self._bar_width),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[figures]}", markup=False, table_column=Column(no_wrap=True)),
+            console=self._console,
+            auto_refresh=False,
+            transient=True,
+        )
+        self._tasks: dict[str, Any] = {}
+        self._line: Line | None = None
+        self._next = 0.0
+        self._bar.start()
+
+    def said(self, text: str) -> None:
+        """Print above the bar."""
+        self._console.print(visible(text), markup=False, soft_wrap=True)
+
+    def warned(self, text: str) -> None:
+        """Print above the bar, in yellow."""
+        self._console.print(visible(f"warning: {text}"), markup=False, style="yellow", soft_wrap=True)
+
+    def started(self, update: int, validated: bool) -> None:
+        """Remove the bars of the steps before training."""
+        for task in self._tasks.values():
+            self._bar.remove_task(task)
+        self._tasks.clear()
+
+    def progress(self, what: str, done: float, total: float | None = None) -> None:
+        """Draw a bar for this step, or print a line if it is already done."""
+        if total == 0:
+            self.said(what)
+            return
+        self._draw(what, done, total, f"{done:,.0f}", force=done == total)
+
+    def moved(self, update: int, done: float) -> None:
+        """Move the bar, at most twice a second."""
+        what, shown = "training", [f"update {update:,}"]
+        if self._line is not None:
+            figures = measures(self._line)
+            left = (
+                [figures.pop()] if self._line.seconds_left else []
+            )  # first, so that it is shown on narrow terminals too
+            shown = [*left, *shown, *figures]
+        room = self._console.width - len(what) - self._bar_width - len(" 100% ") - 1
+        self._draw(what, done, 1.0 if done else None, fitting(shown, room))
+
+    def logged(self, line: Line) -> None:
+        """Show the figures next to the bar."""
+        self._line = line
+
+    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
+        """Print scores, then samples."""
+        mark = " (best so far)" if best else ""
+        self._console.print(
+            f"validation after update {update:,}: {score_text(scores)}{mark}",
+            markup=False,
+            style="bold" if best else None,
+            soft_wrap=True,
+        )
+        for sample in samples:
+            self.said(sample_text(sample))
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._bar.stop()
+
+    def _draw(self, what: str, done: float, total: float | None, figures: str, force: bool = False) -> None:
+        if not force and time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + SECONDS_BETWEEN_DRAWINGS
+        if what not in self._tasks:
+            self._tasks[what] = self._bar.add_task(visible(what), total=total, figures=visible(figures))
+        self._bar.update(self._tasks[what], completed=done, total=total, figures=visible(figures))
+        self._bar.refresh()
+
+
+def open_report(run: Path, *, tensorboard: bool = True) -> Reporter:
+    """The usual reports of a run: the screen, metrics.jsonl and TensorBoard.
+
+    Args:
+        run: run directory.
+        tensorboard: whether to write TensorBoard events.
+    """
+    screen: Reporter = Bar() if sys.stderr.isatty() else LineReporter(sys.stderr)
+    reports = [screen, MetricsFile(run / "metrics.jsonl")]
+    return Several(*reports, *([TensorBoard(run / "tensorboard", screen)] if tensorboard else []))
+
+
+def progress_text(what: str, done: float, total: float | None) -> str:
+    """The text of a progress line; a total of 0 means that the step is done.
+
+    Example:
+        >>> progress_text("reading", 0, None), progress_text("reading", 9, None), progress_text("read", 0, 0)
+        ('reading ...', 'reading: 9', 'read')
+    """
+    if total == 0:
+        return what
+    if total is None and not done:
+        return f"{what} ..."
+    return f"{what}: {done:,.0f}" + (f" of {total:,.0f}" if total else "")
+
+
+def fitting(parts: Sequence[str], width: int) -> str:
+    """As many of the first parts as fit into the width.
+
+    Example:
+        >>> fitting(["5:00 left", "update 1,200", "loss 3.142"], 24)
+        '5:00 left | update 1,200'
+    """
+    count = max(n for n in range(1, len(parts) + 1) if n == 1 or len(" | ".join(parts[:n])) <= width)
+    return " | ".join(parts[:count])
+
+
+def measures(line: Line) -> list[str]:
+    """Loss, speed, learning rate and, if an end is planned, the time left as the last item."""
+    parts = [
+        f"loss {line.loss:.3f}",
+        f"{line.tokens_per_second:,.0f} tokens/s",
+        f"{line.tokens_per_cpu_second:,.0f} tokens per CPU second",
+        f"lr {line.lr:.3g}",
+    ]
+    if line.feeding < 1:
+        parts.append(f"teacher forcing {line.feeding:.2f}")
+    if line.skipped:
+        parts.append(f"{plural(line.skipped, 'update')} skipped")
+    if line.seconds_left:
+        parts.append(f"{duration(line.seconds_left)} left")
+    return parts
+
+
+def duration(seconds: float) -> str:
+    """A duration as hours, minutes and seconds.
+
+    Example:
+        >>> duration(59.6), duration(3671)
+        ('1:00', '1:01:11')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def score_text(scores: Mapping[str, float]) -> str:
+    """Scores with their names.
+
+    Example:
+        >>> score_text({"loss": 1.23456, "bleu": 30.5})
+        'loss 1.235, bleu 30.500'
+    """
+    return ", ".join(f"{name} {value:.3f}" for name, value in scores.items())
+
+
+def sample_text(sample: Any) -> str:
+    """A sample, one line per field."""
+    if not hasattr(sample, "_asdict"):
+        return f"  {sample}"
+    fields = {name: value for name, value in sample._asdict().items() if value not in (None, "")}
+    width = max(map(len, fields), default=0)
+    return "\n".join(f"  {name:<{width}}  {value}" for name, value in fields.items()) + "\n"

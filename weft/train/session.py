@@ -16,9 +16,8 @@ from weft.train.checkpoints import Checkpoints
 from weft.train.interrupts import Interrupts
 from weft.train.parts import Shard
 from weft.train.processes import Processes
-from weft.train.reporting import Reporter
+from weft.train.reporting import Reporter, open_report
 from weft.train.saving import CheckpointWriter
-from weft.train.screen import open_report
 from weft.train.settings import TrainingSettings
 from weft.train.workers import BatchWorkers
 

@@ -13,8 +13,7 @@ from weft.errors import ConfigError, DataError, ShapeError
 from weft.run.training import begin_run
 from weft.train.guard import NonFinite
 from weft.train.loop import train
-from weft.train.reporting import MetricsFile
-from weft.train.screen import duration
+from weft.train.reporting import MetricsFile, duration
 from weft.tune import space as spaces
 from weft.tune.plan import QUIET
 from weft.tune.study import Study
