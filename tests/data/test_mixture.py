@@ -62,6 +62,7 @@ def test_weights_multiply_sizes() -> None:
 
     assert counts(8, 2) == [14, 13] or counts(8, 2) == [13, 14]
     assert counts(6, 1) == [12, 15]  # 27 * 3 / 7 = 11.57
+    assert counts(0.001, 1) == [1, 26]  # of a share below one half an example remains
     with pytest.raises(ConfigError, match="weights: "):
         counts(0, 1)
 

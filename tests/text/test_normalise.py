@@ -21,6 +21,11 @@ from weft.text.normalise import FORMS, normalise
         ("\ufb01n \uff21\u00b2", {}, "\ufb01n \uff21\u00b2"),
         ("\ufb01n \uff21\u00b2", {"form": "nfkc"}, "fin A2"),
         ("ÉTÉ Straße", {"lowercase": True}, "été straße"),
+        (
+            "\u0130\u0327",
+            {"lowercase": True},
+            "i\u0327\u0307",
+        ),  # the lower case has its marks in another order
         ("line\u2028separator\x0cfeed\x85next", {}, "line separator feed next"),
         ("", {}, ""),
         (" \u3000 ", {}, ""),
