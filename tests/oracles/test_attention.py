@@ -56,6 +56,11 @@ def test_a_score_is_its_equation(name: str) -> None:
         np.testing.assert_allclose(got[row], expected, rtol=1e-10, atol=1e-10)
 
 
+def test_a_scale_multiplies_the_cosine() -> None:
+    score, q, k = Cosine(2, 2, scale=3.0), torch.tensor([[[3.0, 4.0]]]), torch.tensor([[[0.0, 2.0]]])
+    assert score(q, score.prepare(k)).item() == pytest.approx(3 * 0.8)
+
+
 @every_score
 @pytest.mark.parametrize("projected", [False, True], ids=["states", "projected"])
 def test_attention_is_its_equation_and_a_probe_sees_the_weights(name: str, projected: bool) -> None:
