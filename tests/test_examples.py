@@ -50,7 +50,7 @@ def run(test: doctest.DocTest) -> str:
 def test_the_examples_of_a_room_are_true(room: str) -> None:
     wrong = ""
     for name in ROOMS[room]:
-        tests = [one for one in doctest.DocTestFinder().find(importlib.import_module(name), name)]
+        tests = doctest.DocTestFinder().find(importlib.import_module(name), name)
         assert any(one.examples for one in tests), f"{name} has an example that no docstring holds"
         wrong += "".join(run(one) for one in tests if one.examples)
     assert not wrong, wrong
