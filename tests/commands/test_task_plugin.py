@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from weft.data.lines import read_lines
-from weft.data.plain import check
+from weft.data.plain import check_plain_texts
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.scored import scored
 from weft.nn.heads.head import Loss
@@ -146,7 +146,7 @@ class Echo(Task):
 
     @classmethod
     def check(cls, files):
-        return check(files)
+        return check_plain_texts(files)
 
     def rehearse(self):
         return Table(self.model_config.scale).loss(Batch(torch.zeros(2, dtype=torch.long)))
