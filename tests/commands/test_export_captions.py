@@ -17,7 +17,7 @@ from tests.commands.test_caption import train
 from tests.shared import shared_run
 from weft.export.formats.onnx import program
 
-pytestmark = pytest.mark.slow  # each export takes seconds; test_export_pictures.py has the leading one
+pytestmark = pytest.mark.slow  # each export takes seconds; test_export_onnx.py has the leading one
 
 MODELS = {
     "gru": [],

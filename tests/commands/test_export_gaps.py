@@ -59,6 +59,7 @@ def test_gaps_are_filled_as_by_weft(changes: list[tuple[str, str]], tmp_path: Pa
         assert ours.code == 0 and run_program(tmp_path / "out", given, *options) == ours.lines, options
 
 
+@pytest.mark.slow
 def test_texts_that_cannot_be_answered_do_not_stop_the_others(tmp_path: Path) -> None:
     run = trained(tmp_path, (ENCODER, SHORT))
     exported(run, tmp_path / "out")

@@ -82,6 +82,7 @@ def test_generated_pictures_are_the_examples_and_int8_says_what_it_costs(tmp_pat
     assert "answers equal to Weft's: 20 of 20" in said and "8-bit weights: " in said, said
 
 
+@pytest.mark.slow
 def test_a_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
     run = shared_run("images")
     exported(run, tmp_path / "out")

@@ -25,7 +25,9 @@ from weft.tasks.multilingual.data import ManyData
 from weft.tasks.seq2seq.batch import collate_pairs
 
 
-@pytest.fixture(scope="module", params=["multilingual", "multilingual by a prompt"])
+@pytest.fixture(
+    scope="module", params=["multilingual", pytest.param("multilingual by a prompt", marks=pytest.mark.slow)]
+)
 def run(request: pytest.FixtureRequest) -> Path:
     return shared_run(request.param)
 
