@@ -21,7 +21,7 @@ USERS := .[parquet,serve,documents]
 TESTERS := .[test,serve-tests]
 DEVELOPERS := .[test,serve-tests,dev]
 # Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
-QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1
+QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
 HOUSE := $(wildcard tests/test_house*.py) tests/test_circles.py tests/test_docstrings.py tests/test_task_names.py
 NUMERIC := tests/laws tests/oracles tests/nn tests/search tests/train
