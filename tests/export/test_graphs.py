@@ -12,7 +12,7 @@ pytest.importorskip("onnxscript")
 
 from tests.laws.members import CELLS, DECODERS, ENCODERS, READ, SIZE, Make
 from weft.errors import ConfigError
-from weft.export.graphs import write_graph
+from weft.export.graphs import TOLERANCE, largest_difference, write_graph
 from weft.models import Generator
 from weft.nn.cells.cell import Cell
 from weft.nn.embed.tokens import Tokens
@@ -52,6 +52,16 @@ def written(graph: Graph, tmp_path: Path, part: object = "") -> None:
 class Failing(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         raise RuntimeError(f"the {'very ' * 99}first line\nand the second")
+
+
+def test_large_numbers_may_differ_by_their_rounding_and_small_ones_by_no_more() -> None:
+    ours = torch.tensor([[5000.0, 0.5, float("-inf")]])
+    rounded, wrong = ours.clone(), ours.clone()
+    rounded[0, 0] += 0.002
+    wrong[0, 0] += 20
+    assert largest_difference(ours, rounded.numpy(), None) < TOLERANCE
+    assert largest_difference(ours, wrong.numpy(), None) > TOLERANCE
+    assert largest_difference(ours[:, 1:], ours[:, 1:].numpy() + 0.01, None) > TOLERANCE
 
 
 def test_the_first_line_of_a_failure_is_whole(tmp_path: Path) -> None:

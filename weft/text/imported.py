@@ -210,7 +210,7 @@ class ImportedVocabulary(Vocabulary):
 
 
 def restored(content: dict[str, Any], about: dict[str, Any]) -> ImportedVocabulary:
-    """The vocabulary in a file that `ImportedVocabulary.save` wrote; `about` stands there under KEY."""
+    """The vocabulary in a file that `ImportedVocabulary.save` wrote, with `about` under KEY."""
     order = [int(number) for number in about["order"]]
     known, opening = about.get("known"), about.get("opening")
     return ImportedVocabulary(

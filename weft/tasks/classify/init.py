@@ -32,7 +32,7 @@ FORM = (
 
 
 USUAL = {"text": "text", "label": "label", "labels": "marked", "separator": None, "encoding": "utf-8"}
-"""What the options are where nobody says otherwise; others are part of the command that checks the files."""
+"""Defaults of the options; other values become part of the command that checks the files."""
 
 
 class Classify(TemplateInit):
