@@ -1,6 +1,6 @@
-"""No import cycles: no file's imports, at the top level or inside a function, lead back to it.
+"""No import cycles: no file's imports, at the top level, inside a function or for types, lead back to it.
 
-Imports under `if TYPE_CHECKING:` do not run and do not count. Read next: test_house.py.
+Read next: test_house.py.
 """
 
 import ast
@@ -10,17 +10,8 @@ from tests.source import PACKAGE, ROOT, nodes, text_of
 
 def imported(source: str, modules: set[str]) -> set[str]:
     """Those of `modules` that a source imports."""
-    tree = nodes(source)
-    for_types = {
-        id(part)
-        for node in tree
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for part in ast.walk(node)
-    }
     names: set[str] = set()
-    for node in tree:
-        if id(node) in for_types:
-            continue
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             names |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -65,4 +56,8 @@ def test_a_circle_is_found() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
     typed = "if TYPE_CHECKING:\n    from weft.b import B\n"
     late = "def f():\n    from weft.c import C\n    from weft import d\n"
-    assert imported(typed + late, {"weft", "weft.b", "weft.c", "weft.d"}) == {"weft.c", "weft.d"}
+    assert imported(typed + late, {"weft", "weft.b", "weft.c", "weft.d"}) == {
+        "weft.b",
+        "weft.c",
+        "weft.d",
+    }
