@@ -53,9 +53,8 @@ def folders_of(files: list[str]) -> list[Path]:
 def run(path: Path, seconds: float) -> int | None:
     """Pytest's exit code for the slow tests there, or None if the time was up."""
     words = ["-q", "-n", "auto", "--maxprocesses", "8", "--dist", "worksteal", "-m", "slow", str(path)]
-    with subprocess.Popen(
-        [sys.executable, "-m", "pytest", *words], cwd=ROOT, start_new_session=True
-    ) as tests:
+    command = [sys.executable, "-m", "pytest", *words]
+    with subprocess.Popen(command, cwd=ROOT, start_new_session=True) as tests:
         try:
             return tests.wait(seconds)
         except subprocess.TimeoutExpired:
