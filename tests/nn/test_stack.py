@@ -1,4 +1,4 @@
-"""Stacks (C3, C4, C11): residuals, eight layers, extreme lengths, carried state, truncation, errors."""
+"""Stacks: residuals, eight layers, extreme lengths, carried state, truncation, errors."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tests.laws.members import READ, ROWS, SIZE, close, normal, ready
 from weft import masks, tree
@@ -18,6 +18,7 @@ from weft.nn.cells.lstm import LSTM
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.recurrent import Stack
+from weft.tree import State
 
 CELLS = {"elman": Elman, "lstm": LSTM, "gru": GRU, "gru-before": partial(GRU, reset="before")}
 every_cell = pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
@@ -91,6 +92,24 @@ def test_law_7_a_batch_that_shrinks_equals_the_whole_batch(cell: type, call: flo
         wanted = [read, *before, *cell.parameters()]
         gradients.append((y, *after, *torch.autograd.grad(total, wanted)))
     close(gradients[1], gradients[0])
+
+
+def test_pieces_of_a_batch_may_be_computed_in_other_dtypes() -> None:
+    """Under autocast a long piece may come from another way than a short one, and in another dtype."""
+    cell, mask = ready(lambda: LSTM(READ, SIZE)), masks.from_lengths(torch.tensor(LENGTHS), 43)
+    lengths, order = mask.sum(1).sort(descending=True)
+    plan = ragged.Plan(order, ragged.cut(lengths.tolist(), 0.0))
+
+    def run(part: Tensor, state: State, inside: Tensor | None) -> tuple[Tensor, State]:
+        y, after = cell(part, state, inside)
+        return (y.bfloat16() if len(part) > 3 else y), after
+
+    x = normal(len(LENGTHS), 43, READ).requires_grad_()
+    y, _ = ragged.run_pieces(run, x, cell.start(x), mask, plan)
+    assert y.dtype == x.dtype
+    close(y, cell(x, cell.start(x), mask)[0], 1e-2)
+    (gradient,) = torch.autograd.grad(y.sum(), x)
+    close(gradient, torch.autograd.grad(cell(x, cell.start(x), mask)[0].sum(), x)[0], 1e-2)
 
 
 @every_cell

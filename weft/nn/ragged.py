@@ -6,6 +6,7 @@ unfinished rows. torch's packed sequences shrink at every step, which in trainin
 """
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import torch
@@ -110,7 +111,8 @@ def run_pieces(run: Run, x: Tensor, state: State, mask: Tensor, plan: Plan) -> t
         ys.append(y)
     back = order.argsort()
     after = _joined([state, *reversed(ended)])
-    y = _Put.apply(order, pieces, mask.shape[1], *ys)
+    dtype = reduce(torch.promote_types, (y.dtype for y in ys))  # autocast may give pieces other dtypes
+    y = _Put.apply(order, pieces, mask.shape[1], *(y.to(dtype) for y in ys))
     return y, tree_map(lambda leaf: leaf.index_select(0, back), after)
 
 
