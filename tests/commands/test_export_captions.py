@@ -37,7 +37,7 @@ MODELS = {
 def test_a_captioner(changes: list[str], tmp_path: Path) -> None:
     recipe = toys.captions(tmp_path / "toy")
     faster = ("data.size=12", "training.max_updates=400", "training.validate_every=400")
-    trained = train(recipe, "training.optimiser={use: adam, lr: 0.01}", *faster, *changes)
+    trained = train(recipe, "training.optimiser={use: adam, lr: 0.003}", *faster, *changes)
     assert trained.code == 0, trained.err
     run = recipe.parent / "run"
     said = exported(run, tmp_path / "out").out
