@@ -133,7 +133,7 @@ def find_recipe(recipe: str | Path) -> ShippedRecipe:
 
 def _renamed(name: str, old: OldName) -> ShippedRecipe:
     task, _, stem = name.partition("/")
-    is_now = f"{old.gone} and is gone; instead of it" if old.gone else "is now"
+    is_now = f"{old.gone} and is gone; use instead" if old.gone else "is now"
     note = f"{stem} {is_now}: weft train {old.words}"
     return ShippedRecipe(recipes.folder() / task / f"{old.recipe}.yaml", old.overrides, note)
 
