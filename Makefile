@@ -17,7 +17,7 @@ PYTEST_ARGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
 NEEDS := pyproject.toml constraints.txt hatch_build.py $(wildcard weft/native/*.cpp weft/native/*.h)
-USERS := .[parquet,serve,documents]
+USERS := .[parquet,tables,serve,documents]
 TESTERS := .[test,serve-tests]
 DEVELOPERS := .[test,serve-tests,dev]
 # Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
