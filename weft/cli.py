@@ -8,13 +8,16 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO
 
 import click
 
 from weft import machine
 from weft.commands.lazy import Lazy
-from weft.errors import WeftError
+from weft.errors import DataWarning, WeftError
 from weft.version import __version__
 from weft.wording import shown
 
@@ -95,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Before torch starts its threads: spinning threads slow a shared machine tenfold.
     machine.settle()
     machine.end_with_parent()
-    with shown():
+    with shown(), _data_warnings():
         code = _run(arguments)
     machine.leave(code)
 
@@ -138,6 +141,32 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise
         place = f"{trouble.filename}: " if trouble.filename is not None else ""
         return _report(f"{place}{trouble.strerror}")
+
+
+@contextmanager
+def _data_warnings() -> Iterator[None]:
+    """Print the first warning of each kind about data as one line."""
+    said: set[tuple[str, int]] = set()
+    usual = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if not issubclass(category, DataWarning):
+            usual(message, category, filename, lineno, file, line)
+        elif (filename, lineno) not in said:
+            said.add((filename, lineno))
+            print(f"weft: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _report(sentence: str) -> int:

@@ -74,6 +74,10 @@ class ExportError(WeftError):
     """An exported model answers differently from the run, or its own program cannot read it."""
 
 
+class DataWarning(UserWarning):
+    """A file is read, but not all of it or not as it is; the command line prints one of each kind."""
+
+
 @contextmanager
 def within(section: str) -> Iterator[None]:
     """Prefix errors raised in the block with the name of a recipe's section.

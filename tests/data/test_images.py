@@ -31,7 +31,7 @@ def test_a_picture_is_its_pixels_and_what_is_transparent_is_white(tmp_path):
     assert images.read_picture(tmp_path / "a.png", 11).shape == (11, 11, 3)
 
 
-@pytest.mark.parametrize("content", [b"", b"no picture", b"\x89PNG\r\n\x1a\n then nothing"])
+@pytest.mark.parametrize("content", [b"no picture", b"\x89PNG\r\n\x1a\n then nothing"])
 def test_a_corrupt_picture_is_named(tmp_path, content):
     path = tmp_path / "broken.png"
     path.write_bytes(content)

@@ -8,16 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from weft.data.magic import kind_of_bytes
 from weft.errors import ConfigError, DataError
-
-KINDS = {
-    b"\x89PNG\r\n\x1a\n": ".png",
-    b"\xff\xd8\xff": ".jpg",
-    b"GIF8": ".gif",
-    b"BM": ".bmp",
-    b"RIFF": ".wav",
-}
-"""First bytes of a file; .webp files also begin with RIFF, but differ in bytes 9 to 12."""
 
 
 def ending_of(content: bytes) -> str:
@@ -27,9 +19,8 @@ def ending_of(content: bytes) -> str:
         >>> ending_of(b"RIFF....WAVE"), ending_of(b"RIFF....WEBP"), ending_of(b"PK")
         ('.wav', '.webp', '')
     """
-    if content[8:12] == b"WEBP":
-        return ".webp"
-    return next((ending for begin, ending in KINDS.items() if content.startswith(begin)), "")
+    kind = kind_of_bytes(content)
+    return kind.ending if kind is not None and kind.holds in ("picture", "sound") else ""
 
 
 @contextmanager

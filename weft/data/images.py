@@ -1,5 +1,6 @@
 """Read images and video clips from files, with or without classes.
 
+Pillow reads them. Every image becomes upright, [height, width, 3] uint8, on white where it is transparent.
 With classes, a folder has one subfolder per class. Read next: captions.py; shapes.py, generated images.
 """
 
@@ -10,18 +11,25 @@ import tokenize
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image, ImageSequence, UnidentifiedImageError
+from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
 from weft.data import archive
-from weft.errors import DataError
+from weft.data.magic import START, kind_of_bytes, typed_for
+from weft.errors import DataError, DataWarning
 
-PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")
+PICTURES = (
+    *(".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".bmp", ".webp", ".tif", ".tiff", ".avif"),
+    *(".ppm", ".pgm", ".pbm", ".pnm"),
+    *(".heic", ".heif"),  # which Pillow cannot read: the error says what to type
+)
 CLIPS = (".gif", ".npy")
+MOST_GREY = 65535
+"""White of a greyscale image of 16 bits."""
 LARGEST_CLIP = 256 * 2**20
 """Maximum bytes of all frames of a .gif, three per pixel."""
 
@@ -34,7 +42,9 @@ class LabelledImage(NamedTuple):
 
 
 def read_picture(path: Path, size: int | None = None) -> np.ndarray:
-    """Read an image as [height, width, 3] uint8, on white if it is transparent.
+    """Read an image as [height, width, 3] uint8, upright as its EXIF says, on white if it is transparent.
+
+    16-bit grey values are divided by 257. Floats are grey values from 0 to 1 or, if one is above 1, to 255.
 
     Args:
         path: any format that Pillow reads, also inside a .zip (photos.zip/cat.png).
@@ -44,7 +54,18 @@ def read_picture(path: Path, size: int | None = None) -> np.ndarray:
         DataError: the file is missing or not an image.
     """
     with _opened(path) as file:
-        return _pixels(file, size)
+        found = _pixels(file, size, path)
+        several = 1
+        if file.format != "MPO":  # a photo with a second view or a depth map
+            with suppress(*_BROKEN):
+                several = int(getattr(file, "n_frames", 1))
+    if several > 1:
+        warnings.warn(
+            f"{path}: has {several} frames or pages; of such files only the first is read",
+            DataWarning,
+            stacklevel=1,
+        )
+    return found
 
 
 def measured(path: Path) -> int:
@@ -71,7 +92,7 @@ def read_clip(path: Path, size: int | None = None, frames: int | None = None) ->
     if path.suffix.lower() == ".npy":
         clip = _clip_of(read_array(path), path)
         if size is not None:
-            clip = np.stack([_pixels(Image.fromarray(frame), size) for frame in clip])
+            clip = np.stack([_pixels(Image.fromarray(frame), size, path) for frame in clip])
     else:
         with _opened(path) as file:
             clip = np.stack(list(_frames(file, size, path)))
@@ -144,10 +165,11 @@ def read_folders(path: Path) -> list[LabelledImage]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Image.Image]:
-    """Open an image file; any error or warning of Pillow becomes a DataError."""
+    """Open an image file; any error of Pillow becomes a DataError."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.simplefilter("ignore")  # most are about metadata
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
             found = archive.inside(path)
             with Image.open(path if found is None else io.BytesIO(archive.read_member(*found))) as file:
                 yield file
@@ -174,19 +196,50 @@ _BROKEN = (*_DECODERS, UnidentifiedImageError, struct.error, Image.Decompression
 _BROKEN_ARRAY = (*_DECODERS, zipfile.BadZipFile, tokenize.TokenError)
 
 
-def _pixels(picture: Image.Image, size: int | None) -> np.ndarray:
-    whole = picture.convert("RGBA")
+def _pixels(picture: Image.Image, size: int | None, path: Path) -> np.ndarray:
+    picture.load()
+    with suppress(*_BROKEN):  # damaged metadata of an intact image
+        picture = ImageOps.exif_transpose(picture)
+    whole = _eight_bits(picture, path).convert("RGBA")
     on_white = Image.alpha_composite(Image.new("RGBA", whole.size, "white"), whole).convert("RGB")
     if size is not None and on_white.size != (size, size):
         on_white = on_white.resize((size, size), Image.Resampling.LANCZOS)
     return np.array(on_white)
 
 
+def _eight_bits(picture: Image.Image, path: Path) -> Image.Image:
+    """Grey values of more bits as 8 bits, where Pillow would cut them at 255; others as they are."""
+    if picture.mode == "LAB":
+        raise DataError("colours in LAB, which are not read; save it as RGB", path=path)
+    if picture.mode != "F" and not picture.mode.startswith("I"):
+        return picture
+    values = np.asarray(picture)
+    least, most = float(values.min()), float(values.max())
+    if picture.mode == "F":
+        if not 0 <= least <= most <= 255:
+            raise DataError(
+                f"expected floats from 0 to 1 or to 255, got {least:g} to {most:g}; scale them", path=path
+            )
+        white = 1 if most <= 1 else 255
+    elif 0 <= least <= most <= MOST_GREY:
+        white = MOST_GREY
+    else:
+        raise DataError(
+            f"expected grey values from 0 to {MOST_GREY:,}, got {least:,.0f} to {most:,.0f}; scale them",
+            path=path,
+        )
+    grey = Image.fromarray(np.round(values.astype(np.float32) * np.float32(255 / white)).astype(np.uint8))
+    hidden = picture.info.get("transparency")
+    if isinstance(hidden, int):
+        grey.putalpha(Image.fromarray(np.where(values == hidden, 0, 255).astype(np.uint8)))
+    return grey
+
+
 def _frames(file: Image.Image, size: int | None, path: Path) -> Iterator[np.ndarray]:
     """All frames; repeated frames take only a few bytes in the file, so we limit their total size."""
     total = 0
     for frame in ImageSequence.Iterator(file):
-        picture = _pixels(frame, size)
+        picture = _pixels(frame, size, path)
         total += picture.nbytes
         if total > LARGEST_CLIP:
             raise DataError(
@@ -217,8 +270,31 @@ def _broken(path: Path, error: BaseException, what: str = "picture") -> DataErro
         return DataError("a directory; name a file in it", path=path)
     if isinstance(error, NotADirectoryError) and archive.inside(path):
         return DataError("arrays are not read from within a .zip; unpack it", path=path)
+    if isinstance(error, Image.DecompressionBombWarning | Image.DecompressionBombError):
+        return DataError(
+            f"more than {Image.MAX_IMAGE_PIXELS or 0:,} pixels; scale it down, or remove it", path=path
+        )
+    if isinstance(error, UnidentifiedImageError) and (other := _other(path)):
+        return DataError(other, path=path)
     again = "with numpy.save" if what == "array" else "as PNG or JPEG"
     return DataError(f"damaged, or no {what}; save it again {again}, or remove it", path=path)
+
+
+def _other(path: Path) -> str | None:
+    """What a file is that Pillow does not know; None if its bytes do not say."""
+    found = archive.inside(path)
+    if found is None:
+        with path.open("rb") as file:
+            start = file.read(START)
+    else:
+        start = archive.read_member(*found)[:START]
+    kind = kind_of_bytes(start)
+    if not start:
+        return "the file is empty; fetch or save it again, or remove it"
+    if kind is None or (kind.holds == "picture" and not kind.command):
+        return None
+    convert = f"; convert it: {typed_for(kind, str(path))}" if kind.holds == "picture" else ""
+    return f"expected a picture, got {kind.name}{convert or '; name another file, or remove it'}"
 
 
 def data_uri(picture: np.ndarray) -> str:

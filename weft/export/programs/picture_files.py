@@ -7,6 +7,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ def read_file(given: Given, shape: Sequence[int], read: Callable[[Any], np.ndarr
     name = "the picture" if isinstance(given, bytes) else str(given).strip()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.simplefilter("ignore")  # most are about metadata
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
             found = read(given if isinstance(given, bytes) else Path(name))
     except Refused as error:
         raise ValueError(f"{name}: {error}") from None
@@ -77,14 +79,35 @@ def picture(given: Path | bytes, size: int | None) -> np.ndarray:
 
 
 def pixels(image: Any, size: int | None) -> np.ndarray:
-    """[height, width, 3] uint8 on white, scaled to a square of this size; None keeps the size."""
-    from PIL import Image
+    """[height, width, 3] uint8, upright and on white, scaled to a square if there is a size."""
+    from PIL import Image, ImageOps
 
-    whole = image.convert("RGBA")
+    image.load()
+    with suppress(*DAMAGED):  # damaged metadata of an intact picture
+        image = ImageOps.exif_transpose(image)
+    whole = eight_bits(image).convert("RGBA")
     whole = Image.alpha_composite(Image.new("RGBA", whole.size, "white"), whole).convert("RGB")
     if size is not None and whole.size != (size, size):
         whole = whole.resize((size, size), Image.Resampling.LANCZOS)
     return np.array(whole)
+
+
+def eight_bits(image: Any) -> Any:
+    """Grey values of more bits as 8 bits, as in Weft; other pictures as they are."""
+    from PIL import Image
+
+    if image.mode != "F" and not image.mode.startswith("I"):
+        return image
+    values = np.asarray(image)
+    least, most = float(values.min()), float(values.max())
+    white = 65535 if image.mode != "F" else 1 if most <= 1 else 255
+    if not 0 <= least <= most <= white:
+        raise Refused(f"expected grey values from 0 to {white}, got {least:g} to {most:g}; scale them")
+    grey = Image.fromarray(np.round(values.astype(np.float32) * np.float32(255 / white)).astype(np.uint8))
+    hidden = image.info.get("transparency")
+    if isinstance(hidden, int):
+        grey.putalpha(Image.fromarray(np.where(values == hidden, 0, 255).astype(np.uint8)))
+    return grey
 
 
 def opened(given: Path | bytes) -> Path | io.BytesIO:

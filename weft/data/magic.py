@@ -1,0 +1,139 @@
+"""What a file is by its first bytes, whatever its name says, and what to type if something else was expected.
+
+Read next: lines.py, images.py and audio.py, which ask.
+"""
+
+import re
+import shlex
+from typing import Literal, NamedTuple
+
+START = 2**16
+"""Number of bytes that are enough to tell."""
+
+Holds = Literal["picture", "sound", "writing", "table", "archive", "numbers", "other"]
+
+
+class FileKind(NamedTuple):
+    """A kind of file that is not plain text."""
+
+    name: str  # with its article, for a sentence
+    ending: str
+    holds: Holds
+    command: str = ""  # makes plain text, a picture or a wav file of FILE
+
+
+_TO_TEXT = "pandoc FILE -t plain --wrap=none -o TEXT"
+_TO_CSV = "soffice --headless --convert-to csv FILE"
+_OLD = "soffice --headless --convert-to txt FILE"
+_TO_WAV = "ffmpeg -i FILE WAV"
+
+_ZIPPED = (
+    (rb"PK\x03\x04.{26}word/", FileKind("a Word document", ".docx", "writing", _TO_TEXT)),
+    (rb"PK\x03\x04.{26}xl/", FileKind("an Excel workbook", ".xlsx", "table", _TO_CSV)),
+    (rb"PK\x03\x04.{26}ppt/", FileKind("a PowerPoint presentation", ".pptx", "writing", _TO_TEXT)),
+    (rb"opendocument\.text", FileKind("an OpenDocument text", ".odt", "writing", _TO_TEXT)),
+    (rb"opendocument\.spreadsheet", FileKind("an OpenDocument spreadsheet", ".ods", "table", _TO_CSV)),
+    (rb"application/epub\+zip", FileKind("an EPUB book", ".epub", "writing", _TO_TEXT)),
+)
+_ZIP = FileKind("a .zip archive", ".zip", "archive", "unzip FILE")
+_KINDS = tuple(
+    (re.compile(begin, re.DOTALL), kind)
+    for begin, kind in (
+        (rb"\x89PNG\r\n\x1a\n", FileKind("a PNG picture", ".png", "picture")),
+        (rb"\xff\xd8\xff", FileKind("a JPEG picture", ".jpg", "picture")),
+        (rb"GIF8[79]a", FileKind("a GIF picture", ".gif", "picture")),
+        (rb"BM.{4}\0{4}", FileKind("a BMP picture", ".bmp", "picture")),
+        (rb"RIFF.{4}WEBP", FileKind("a WebP picture", ".webp", "picture")),
+        (rb"II\*\0|MM\0\*|II\+\0|MM\0\+", FileKind("a TIFF picture", ".tif", "picture")),
+        (
+            rb".{4}ftyp(hei|hev|mif1|msf1)",
+            FileKind("a HEIC picture", ".heic", "picture", "magick FILE PNG"),
+        ),
+        (rb".{4}ftypavi[fs]", FileKind("an AVIF picture", ".avif", "picture")),
+        (rb"(RIFF|RIFX|RF64|BW64).{4}WAVE", FileKind("a wav file", ".wav", "sound")),
+        (rb"fLaC", FileKind("a FLAC file", ".flac", "sound")),
+        (rb"OggS", FileKind("an Ogg file", ".ogg", "sound")),
+        (rb"FORM.{4}AIF[FC]", FileKind("an AIFF file", ".aiff", "sound")),
+        (rb"ID3[\x02-\x04]|\xff[\xe2\xe3\xf2\xf3\xfa\xfb]", FileKind("an MP3 file", ".mp3", "sound")),
+        (rb"caff", FileKind("a CAF file", ".caf", "sound")),
+        (rb"\.snd", FileKind("an AU file", ".au", "sound")),
+        (rb"\xff[\xf0\xf1\xf8\xf9]", FileKind("an AAC file", ".aac", "sound", _TO_WAV)),
+        (rb".{4}ftyp", FileKind("an MPEG-4 recording", ".m4a", "sound", _TO_WAV)),
+        (rb"\x1aE\xdf\xa3", FileKind("a WebM or Matroska recording", ".webm", "sound", _TO_WAV)),
+        (rb"\x30\x26\xb2\x75\x8e\x66\xcf\x11", FileKind("a WMA recording", ".wma", "sound", _TO_WAV)),
+        (rb"#!AMR", FileKind("an AMR recording", ".amr", "sound", _TO_WAV)),
+        (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", FileKind("an old Office file", ".doc", "writing", _OLD)),
+        (rb"%PDF-", FileKind("a PDF", ".pdf", "writing", "pdftotext FILE TEXT")),
+        (rb"\{\\rtf", FileKind("an RTF document", ".rtf", "writing", _TO_TEXT)),
+        (rb"PK\x03\x04|PK\x05\x06", _ZIP),
+        (rb"\x1f\x8b", FileKind("a gzip file", ".gz", "archive", "gunzip FILE")),
+        (rb"BZh[1-9]", FileKind("a bzip2 file", ".bz2", "archive", "bunzip2 FILE")),
+        (rb"7z\xbc\xaf\x27\x1c", FileKind("a 7z archive", ".7z", "archive", "7z x FILE")),
+        (rb"Rar!\x1a\x07", FileKind("a RAR archive", ".rar", "archive", "unrar x FILE")),
+        (rb".{257}ustar", FileKind("a tar archive", ".tar", "archive", "tar xf FILE")),
+        (rb"\x93NUMPY", FileKind("an array of NumPy", ".npy", "numbers")),
+        (rb"PAR1", FileKind("a Parquet table", ".parquet", "numbers")),
+        (rb"SQLite format 3", FileKind("an SQLite database", ".sqlite", "other")),
+        (rb"\x7fELF|MZ.{58}", FileKind("a program", "", "other")),
+    )
+)
+_TEXTUAL = (".pdf", ".rtf")  # all others have a NUL byte or bytes that are not UTF-8 near their start
+
+
+def kind_of_bytes(start: bytes) -> FileKind | None:
+    """The kind of file that begins with these bytes; None for plain text and anything unknown.
+
+    Args:
+        start: the first bytes; `START` are enough.
+
+    Example:
+        >>> kind_of_bytes(b"RIFF....WAVE").name, kind_of_bytes(b"BMW is a car")
+        ('a wav file', None)
+    """
+    found = next((kind for begin, kind in _KINDS if begin.match(start)), None)
+    if found is _ZIP:
+        inner = start[:START]
+        return next((kind for name, kind in _ZIPPED if re.search(name, inner, re.DOTALL)), _ZIP)
+    return found
+
+
+def not_text(start: bytes, file: str) -> str | None:
+    """Why a file that begins with these bytes is not plain text, and what to type; None if it may be text.
+
+    Args:
+        start: the first bytes.
+        file: its name, for the command.
+
+    Example:
+        >>> not_text(b"%PDF-1.7 ...", "letter.pdf")
+        'expected plain text, got a PDF; convert it: pdftotext letter.pdf letter.txt'
+    """
+    kind = kind_of_bytes(start)
+    if kind is None or not (kind.ending in _TEXTUAL or _binary(start)):
+        return None
+    what = f"expected plain text, got {kind.name}"
+    if kind.holds in ("picture", "sound"):
+        return f"{what}; name a text file"
+    if not kind.command:
+        return f"{what}; save it as plain text, or name another file"
+    if kind.holds == "archive":
+        return f"{what}; unpack it: {typed_for(kind, file)}"
+    document = "; to translate it, pass it with --document" if kind.ending in (".docx", ".odt") else ""
+    return f"{what}{document}{', or' if document else ';'} convert it: {typed_for(kind, file)}"
+
+
+def typed_for(kind: FileKind, file: str) -> str:
+    """The command that converts a file of this kind."""
+    stem = file[: -len(kind.ending)] if file.lower().endswith(kind.ending) else file
+    names = {"FILE": file, "TEXT": f"{stem}.txt", "WAV": f"{stem}.wav", "PNG": f"{stem}.png"}
+    return " ".join(shlex.quote(names[word]) if word in names else word for word in kind.command.split())
+
+
+def _binary(start: bytes) -> bool:
+    """Whether bytes cannot be UTF-8 text."""
+    head = start[:512]
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        return error.end < len(head) or b"\0" in head
+    return b"\0" in head
