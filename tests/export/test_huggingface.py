@@ -119,7 +119,7 @@ def test_a_masked_language_model_fills_gaps_as_weft_does(tmp_path: Path) -> None
 )
 def test_every_vocabulary_gives_equal_numbers(kind: str, form: str, lowercase: bool, tmp_path: Path) -> None:
     made = Vocabulary.train(runs.TEXTS, kind=kind, size=SIZES.get(kind), form=form, lowercase=lowercase)
-    content = tokenizer_json(made, "huggingface", symbols=True)
+    content = tokenizer_json(made, "huggingface")
     (tmp_path / "tokenizer.json").write_text(json.dumps(content), "utf-8")
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "split_special_tokens": True}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))

@@ -5,14 +5,18 @@ import stat
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from weft.errors import CheckpointError
 from weft.text import saved
 from weft.text.loading import load_vocabulary
+from weft.text.pieces import SPECIALS
 from weft.text.vocabulary import Vocabulary
 
 LINES = ["Click the button, the Button.", "the cat sat on the mat (twice) 12"] * 3
+ODD = [" \x1c\x85", "ΟΔΟΣ, Ο.ΔΟ\u0301Σ. ΣΑΣ", "İSTANBUL", "<eos> in <unk><pad>", "a\x1cb"]
 SIZES = {"word": None, "space": None, "character": None, "bpe": 40, "unigram": 40}
 
 
@@ -34,10 +38,45 @@ def test_the_library_alone_reads_the_file_and_agrees(kind: str, tmp_path: Path) 
     vocabulary = Vocabulary.train(LINES, kind=kind, size=SIZES[kind], lowercase=True)
     vocabulary.save(tmp_path / "tokenizer.json")
     alone = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    for text in ["  Click the  mat, ", "the cat (12)", ""]:
+    for text in ["  Click the  mat, ", "the cat (12)", "", *ODD]:
         ids = vocabulary.encode(text)
         assert alone.encode(text).ids == ids
         assert alone.decode([2, *ids, 3]) == vocabulary.decode(ids)
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_symbols_in_a_text_are_text_for_the_library_too(kind: str, tmp_path: Path) -> None:
+    text = "<unk> a <eos> <pad><sos> cat"
+    marks = len(set(text)) + 5
+    vocabulary = Vocabulary.train(
+        [text], kind=kind, size=marks if kind in ("bpe", "unigram") else None, form="nfkc"
+    )
+    vocabulary.save(tmp_path / "tokenizer.json")
+    ids = Tokenizer.from_file(str(tmp_path / "tokenizer.json")).encode(text).ids
+    assert ids == vocabulary.encode(text)
+    assert not {0, 2, 3} & set(ids)
+    assert kind == "space" or 1 not in ids  # of a tokenised text, <unk> is the unknown word
+
+
+@given(text=st.text(st.sampled_from("ΑΣσςα Σ.'’\u0301\u00ad\u200dbZ1İǅʰ\u0345-ⅣⓐΌ\x1c\x85"), max_size=9))
+def test_letters_are_lowered_as_python_does(text: str) -> None:
+    vocabulary = Vocabulary.train(["a"], kind="word", size=None, form="none", lowercase=True)
+    library = Tokenizer.from_str(json.dumps(vocabulary.as_json()))
+    assert library.normalizer.normalize_str(text).strip() == " ".join(text.lower().split())
+
+
+def test_files_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    vocabulary = Vocabulary.train(LINES, kind="bpe", size=40, lowercase=True)
+    content = vocabulary.as_json()
+    special = [{"id": n, "content": name, "special": True} for n, name in enumerate(SPECIALS)]
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    content["added_tokens"] = [one | plain for one in special]
+    steps = [{"type": "NFC"}, {"type": "Lowercase"}, {"type": "Strip"}, {"type": "Prepend", "prepend": " "}]
+    content["normalizer"] = {"type": "Sequence", "normalizers": steps}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), "utf-8")
+    loaded = load_vocabulary(tmp_path / "tokenizer.json")
+    assert loaded.as_json() == vocabulary.as_json()
+    assert loaded.encode_batch(LINES) == vocabulary.encode_batch(LINES)
 
 
 def break_it(tmp_path: Path, change: object) -> Path:

@@ -37,7 +37,7 @@ def check_vocabulary(vocabulary: Vocabulary, to: str) -> None:
 
 def pieces(vocabulary: Vocabulary, to: str) -> list[tuple[str, float]]:
     """The pieces by number with SentencePiece's scores."""
-    model: Any = tokenizer_json(vocabulary, to, symbols=False)["model"]
+    model: Any = tokenizer_json(vocabulary, to)["model"]
     if model["type"] == "Unigram":
         return [(piece.replace(" ", SPACE), float(score)) for piece, score in model["vocab"]]
     scores: dict[str, float] = {}

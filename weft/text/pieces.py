@@ -26,6 +26,13 @@ _CUT_WORDS = (
 )
 PATTERNS = {"word": _CUT_WORDS, "space": r" ?[^ ]+| ", "character": r"[\s\S]", "bpe": _CUT, "unigram": _CUT}
 
+# Python's lower() writes a sigma at the end of a word as ς (Unicode 3.13, Final_Sigma), the
+# library's Lowercase does not. Letters that have a case and that the rule does not skip:
+_CASED = "[\\p{Lu}\\p{Ll}\\p{Lt}ªºⅠ-ⅿⒶ-ⓩ🄰-🅉🅐-🅩🅰-🆉]"
+_FINAL_SIGMA = rf"(?<={_CASED}\p{{Case_Ignorable}}*)Σ(?!\p{{Case_Ignorable}}*{_CASED})"
+_WHITE = r"[\s\x1c-\x1f]+"  # what str.split() splits at
+_SYMBOL = rf"^({'|'.join(SPECIALS)})$"
+
 MOST_TYPES = 4_000_000
 """Maximum number of distinct words counted; beyond it, words seen once are dropped to save memory."""
 
@@ -59,22 +66,33 @@ def count_parts(words: Counter[str], kind: str) -> Counter[str]:
 
 
 def complete(model: models.Model, kind: str, form: str, lowercase: bool) -> Tokenizer:
-    """A tokenizer that includes Weft's normalisation and decoding, to be saved as tokenizer.json."""
-    steps: list[normalizers.Normalizer] = []
-    if form != "none":
-        steps.append({"nfc": normalizers.NFC, "nfkc": normalizers.NFKC}[form]())
-    if lowercase:
-        steps.append(normalizers.Lowercase())
-    steps += [normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()]
-    ends: list[decoders.Decoder] = [decoders.Fuse()]
+    """A tokenizer that includes Weft's normalisation and decoding, to be saved as tokenizer.json.
+
+    The special symbols are no "added tokens", which the library would look for in texts, where "<eos>" is
+    text. The decoder leaves them out.
+    """
+    forms: dict[str, list[normalizers.Normalizer]] = {
+        "none": [],
+        "nfc": [normalizers.NFC()],
+        "nfkc": [normalizers.NFKC()],
+    }
+    steps = list(forms[form])
+    if lowercase:  # can break the form
+        steps += [normalizers.Replace(Regex(_FINAL_SIGMA), "ς"), normalizers.Lowercase(), *forms[form]]
+    steps += [normalizers.Replace(Regex(_WHITE), " "), normalizers.Strip()]
     if kind != "character":
         steps.append(normalizers.Prepend(" "))
-        ends.append(decoders.Strip(" ", 1, 0))
     tokenizer = Tokenizer(model)
-    tokenizer.normalizer = normalizers.Sequence(steps)
+    tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.Replace(Regex("^ +$"), "")])
     tokenizer.pre_tokenizer = cutter(kind)
-    tokenizer.decoder = decoders.Sequence(ends)
-    tokenizer.add_special_tokens(list(SPECIALS))
+    tokenizer.decoder = decoders.Sequence(
+        [
+            decoders.Replace(Regex(_SYMBOL), ""),
+            decoders.Fuse(),
+            decoders.Replace(Regex("^ +| +$"), ""),
+            decoders.Replace(Regex(" +"), " "),
+        ]
+    )
     return tokenizer
 
 

@@ -27,7 +27,6 @@ def portable(vocabulary: Vocabulary) -> bytes:
         content = json.loads(path.read_text("utf-8"))
     about = content.pop(KEY, None)
     if about is None:
-        content["added_tokens"] = []
         about = {}
     elif "sentencepiece" in about:
         raise ConfigError(

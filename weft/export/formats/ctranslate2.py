@@ -34,7 +34,7 @@ class CTranslate2(Format):
         found = network(opened, "ctranslate2")
         check_parts(found)
         for vocabulary in (found.source, found.target):
-            tokenizer_json(vocabulary, "ctranslate2", symbols=False)
+            tokenizer_json(vocabulary, "ctranslate2")
 
     def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
         """See Format."""
@@ -45,7 +45,7 @@ class CTranslate2(Format):
         count = 0
         for name, vocabulary in sides.items():
             cut = found.cut if vocabulary is found.source else None
-            content = tokenizer_json(vocabulary, "ctranslate2", symbols=False, cut=cut)
+            content = tokenizer_json(vocabulary, "ctranslate2", cut=cut)
             count += check_numbers(vocabulary, content, texts)
             (folder / name).write_text(json.dumps(content, ensure_ascii=False), "utf-8")
         pieces = (names(found.source, "ctranslate2"), names(found.target, "ctranslate2"))

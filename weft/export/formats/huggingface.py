@@ -48,14 +48,14 @@ class HuggingFace(Format):
         masked = _masked(opened)
         if masked is not None:
             bert(masked)
-            tokenizer_json(_vocabulary(opened), TO, symbols=True)
+            tokenizer_json(_vocabulary(opened), TO)
             return
         found = network(opened, TO)
         if found.encoder is not None:
             family(found)
         else:
             causal(found)
-        tokenizer_json(found.target, TO, symbols=True)
+        tokenizer_json(found.target, TO)
 
     def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
         """See Format."""
@@ -184,7 +184,7 @@ def _save(
     config = made.config | {"dtype": "float32", "torch_dtype": "float32"}
     (folder / "config.json").write_text(json.dumps(config, indent=2))
     begin = "<sos>" if framed else "<eos>" if begins else None
-    content = tokenizer_json(vocabulary, TO, symbols=True, begin=begin, end="<eos>" if framed else None)
+    content = tokenizer_json(vocabulary, TO, begin=begin, end="<eos>" if framed else None)
     length = config.get("max_position_embeddings") or config["n_positions"]
     about = settings(begins=begins) | {"model_max_length": cut or length}
     if framed:  # not declared as mask_token, which would be split like the other symbols

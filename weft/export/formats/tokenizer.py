@@ -41,7 +41,7 @@ class TokenizerOnly(Format):
             content, about = vocabulary.content, _of(vocabulary)
             said = "tokenizer.json is that of the imported model"
         else:
-            content = tokenizer_json(vocabulary, TO, symbols=True, begin="<eos>")
+            content = tokenizer_json(vocabulary, TO, begin="<eos>")
             about = settings(begins=True)
             count = check_numbers(vocabulary, content, sources(opened))
             said = f"tokenizer.json: {count} texts give Weft's tokens"

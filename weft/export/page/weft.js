@@ -6,7 +6,7 @@ import { pixels } from './pictures.js';
 ort.env.wasm.numThreads = 1; // more threads need special headers of the server
 ort.env.wasm.wasmPaths = new URL('./', import.meta.url).href;
 
-const UNK = 1, EOS = 3;
+const UNK = 1, EOS = 3, WHITE = /(?:[^\S\ufeff]|[\x1c-\x1f\x85])+/u; // what Python's split() splits at
 const ints = (values, shape) => new ort.Tensor('int64', BigInt64Array.from(values, BigInt), shape);
 const bools = (count) => new ort.Tensor('bool', new Uint8Array(count).fill(1), [1, count]);
 
@@ -33,7 +33,7 @@ class Vocabulary {
 
   normalise(text) {
     const form = this.form.toUpperCase(), shaped = (one) => (form === 'NONE' ? one : one.normalize(form));
-    return shaped(this.lowercase ? shaped(text).toLowerCase() : text).split(/\s+/u).filter(Boolean).join(' ');
+    return shaped(this.lowercase ? shaped(text).toLowerCase() : text).split(WHITE).filter(Boolean).join(' ');
   }
 
   encode(text) {
@@ -50,7 +50,7 @@ class Vocabulary {
   decode(numbers) {
     const kept = numbers.filter((number) => number > EOS);
     if (this.order) return this.exact(numbers).trim();
-    return kept.map((number) => this.piece(number)).join('').split(/\s+/u).filter(Boolean).join(' ');
+    return kept.map((number) => this.piece(number)).join('').split(WHITE).filter(Boolean).join(' ');
   }
 
   exact(numbers) { // the text of another program's pieces, with the white space at its ends
@@ -249,7 +249,7 @@ class Tagger {
   }
 
   async answer(text) {
-    const words = text.split(/\s+/u).filter(Boolean);
+    const words = text.split(WHITE).filter(Boolean);
     if (!words.length) return { text: '' };
     const half = Math.floor(this.about.letters / 2);
     const cut = words.map((word) => { const all = [...word]; return all.length <= this.about.letters ? all : [...all.slice(0, half), ...all.slice(-half)]; });
