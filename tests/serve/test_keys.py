@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
@@ -209,18 +209,148 @@ def test_an_allowance_refills_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert spent() == 3
 
 
-def test_a_changed_file_counts_at_once_and_a_damaged_one_changes_nothing(
-    locked: Locked, capfd: pytest.CaptureFixture[str]
+def emptied(file: Path, lines: list[str]) -> None:
+    os.truncate(file, 0)
+
+
+def deleted(file: Path, lines: list[str]) -> None:
+    file.unlink()
+
+
+def removed(file: Path, lines: list[str]) -> None:
+    file.write_text(lines[1])
+
+
+def of_the_same_size_and_time(file: Path, lines: list[str]) -> None:
+    before = file.stat()
+    file.write_text(lines[0].replace("alice", "alicf").replace(lines[0][-9:-1], "0" * 8) + lines[1])
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert file.stat().st_size == before.st_size
+
+
+def replaced(file: Path, lines: list[str]) -> None:
+    file.with_suffix(".new").write_text(lines[1])
+    file.with_suffix(".new").replace(file)
+
+
+def renamed(file: Path, lines: list[str]) -> None:
+    file.rename(file.with_suffix(".old"))
+
+
+def linked_elsewhere(file: Path, lines: list[str]) -> None:
+    for name, content in (("1", "".join(lines)), ("2", lines[1])):
+        (file.parent / name).write_text(content)
+    file.unlink()
+    file.symlink_to(file.parent / "1")
+    file.with_suffix(".new").symlink_to(file.parent / "2")
+    file.with_suffix(".new").replace(file)
+
+
+def linked_to_itself(file: Path, lines: list[str]) -> None:
+    file.unlink()
+    file.symlink_to(file)
+
+
+def a_directory(file: Path, lines: list[str]) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def a_pipe(file: Path, lines: list[str]) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def mistyped(file: Path, lines: list[str]) -> None:
+    file.write_text(lines[0].replace("alice:", "alice;") + lines[1])
+
+
+def cut_short(file: Path, lines: list[str]) -> None:
+    file.write_text(lines[1] + lines[0][:40])
+
+
+def commented(file: Path, lines: list[str]) -> None:
+    file.write_text(f" # {lines[0]}{lines[1]}")
+
+
+def given_a_second_key(file: Path, lines: list[str]) -> None:
+    file.write_text("".join(lines) + new_key("alice")[1])
+
+
+def in_utf_16(file: Path, lines: list[str]) -> None:
+    file.write_text("".join(lines), "utf-16")
+
+
+def removed_with_a_mark(file: Path, lines: list[str]) -> None:
+    file.write_text(lines[1].replace("\n", "\r\n"), "utf-8-sig", newline="")
+
+
+GOOD = (removed, of_the_same_size_and_time, replaced, linked_elsewhere, commented, removed_with_a_mark)
+ONE_LINE = (mistyped, cut_short, given_a_second_key)
+NONE = (emptied,)
+UNREADABLE = (deleted, renamed, linked_to_itself, a_directory, a_pipe, in_utf_16)
+
+
+@pytest.mark.parametrize("change", [*GOOD, *ONE_LINE, *NONE, *UNREADABLE], ids=lambda change: change.__name__)
+def test_a_withdrawn_key_is_refused_at_the_next_request(
+    change: Callable[[Path, list[str]], None], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    file = tmp_path / "keys.txt"
+    (key, line), (other, second) = new_key("alice"), new_key("bob")
+    lines = [f"{line}\n", f"{second}\n"]
+    file.write_text("".join(lines))
+    keys = Keys(file)
+    assert keys.owner(key) and keys.owner(other)
+    change(file, lines)
+    if change in UNREADABLE:
+        for one in (key, other, key):
+            with pytest.raises(Refusal, match="keys of this server cannot be read") as refused_now:
+                keys.owner(one)
+            assert refused_now.value.status == 503
+    else:
+        assert keys.owner(key) is None and (keys.owner(other) is None) == (change in NONE)
+        assert keys.owner(key) is None
+    said = capfd.readouterr().err
+    assert said.count("keys.txt") == said.count("\n") == (0 if change in GOOD else 1), said
+    assert key not in said and line not in said
+    if file.is_dir():
+        file.rmdir()
+    else:
+        file.unlink(missing_ok=True)
+    file.write_text("".join(lines))
+    assert keys.owner(key) and keys.owner(other)
+
+
+def test_a_file_that_may_not_be_read_has_no_valid_key(tmp_path: Path) -> None:
+    key, line = new_key("alice")
+    file = tmp_path / "keys.txt"
+    file.write_text(line)
+    keys = Keys(file)
+    file.chmod(0)
+    if os.access(file, os.R_OK):
+        pytest.skip("the superuser reads every file")
+    with pytest.raises(Refusal):
+        keys.owner(key)
+    file.chmod(0o600)
+    assert keys.owner(key)
+
+
+def test_a_changed_file_counts_at_the_next_request(locked: Locked, capfd: pytest.CaptureFixture[str]) -> None:
     where = f"{locked.where}/metrics"
     locked.file.write_text("nonsense " + locked.key)
-    assert ask(where, headers=locked.bearer()).status == 200
-    assert ask(where, headers=locked.bearer()).status == 200
+    assert ask(where, headers=locked.bearer()).status == 401
+    assert post(f"{locked.where}/translate", {**ASKED, "api_key": locked.key}).status == 403
+    assert ask(where, headers=locked.bearer()).status == 401
     said = capfd.readouterr().err
     assert said.count("keys.txt:1: expected NAME:SHA256") == 1
     assert locked.key not in said
     os.unlink(locked.file)
-    assert ask(where, headers=locked.bearer()).status == 200
+    for reply in (
+        ask(where, headers=locked.bearer()),
+        post(f"{locked.where}/translate", {**ASKED, "api_key": locked.key}),
+        post(f"{locked.where}/api/key", {"key": locked.key}),
+    ):
+        assert reply.status == 503 and "API keys of this server cannot be read" in reply.body["error"]
     key, line = new_key("carol")
     locked.file.write_text(line)
     assert ask(where, headers=locked.bearer()).status == 401

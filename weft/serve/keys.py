@@ -1,7 +1,8 @@
 """API keys: the file with their hashes, and the rate limit of each key. Read next: guard.py.
 
 A key has 256 random bits, so a plain SHA-256 hides it: there is nothing to guess, and the
-file does not open the server.
+file does not open the server. The file is read at every request: a key is valid as long as it stands there in
+a line without a mistake, and no key is valid while the file cannot be read.
 """
 
 import hashlib
@@ -19,6 +20,10 @@ from typing import IO, NamedTuple
 
 from weft.errors import ConfigError
 from weft.serve.limits import Refusal
+from weft.store import jsonfile
+
+LARGEST = 16 * 2**20
+"""Maximum bytes of the file."""
 
 LINE = re.compile(r"(?P<name>[A-Za-z0-9._@-]{1,64}):(?P<hash>[0-9a-f]{64})(?::(?P<limit>[1-9][0-9]{0,8}))?")
 FORM = "NAME:SHA256 or NAME:SHA256:REQUESTS_PER_MINUTE"
@@ -51,59 +56,76 @@ def new_key(name: str) -> tuple[str, str]:
     return key, line
 
 
-def owners_in(path: Path) -> list[Owner]:
-    """The owners in a file of keys.
+class KeyFile(NamedTuple):
+    """The content of a file of keys."""
+
+    owners: tuple[Owner, ...]
+    mistakes: tuple[str, ...]  # each with its place; the keys of these lines are not valid
+
+
+def parsed(content: bytes, path: Path) -> KeyFile:
+    """The owners in the bytes of a file. Of a name in two lines, neither key is valid.
+
+    Raises:
+        ConfigError: it is not UTF-8.
+    """
+    try:
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"--api-keys {path}: cannot be read (not UTF-8)") from error
+    owners: dict[str, Owner] = {}
+    mistakes: list[str] = []
+    names: set[str] = set()
+    for number, line in enumerate(map(str.strip, lines), 1):
+        if not line or line.startswith("#"):
+            continue
+        found = LINE.fullmatch(line)
+        if not found:  # the line is not shown, as it may contain a key
+            mistakes.append(f"{path}:{number}: expected {FORM}; weft serve --new-key NAME prints such a line")
+            continue
+        name = found["name"]
+        if name in names:
+            mistakes.append(f"{path}:{number}: a second key of {name}; give it another name")
+            owners.pop(name, None)
+        else:
+            owners[name] = Owner(name, bytes.fromhex(found["hash"]), int(found["limit"] or 0))
+        names.add(name)
+    return KeyFile(tuple(owners.values()), tuple(mistakes))
+
+
+class Keys:
+    """The keys that a server accepts, as they stand in a file at each request.
+
+    Args:
+        path: the file.
 
     Raises:
         ConfigError: it cannot be read, has no key, or a line has another form.
     """
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8"
-        raise ConfigError(f"--api-keys {path}: cannot be read ({why})") from error
-    owners: dict[str, Owner] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        found = LINE.fullmatch(line.strip())
-        if not found:  # the line is not shown, as it may contain a key
-            raise ConfigError(
-                f"{path}:{number}: expected {FORM}; weft serve --new-key NAME prints such a line"
-            )
-        if found["name"] in owners:
-            raise ConfigError(f"{path}:{number}: a second key of {found['name']}; give it another name")
-        limit = int(found["limit"] or 0)
-        owners[found["name"]] = Owner(found["name"], bytes.fromhex(found["hash"]), limit)
-    if not owners:
-        raise ConfigError(
-            f"--api-keys {path}: expected at least one key; make one with weft serve --new-key NAME"
-        )
-    return list(owners.values())
-
-
-class Keys:
-    """The keys that a server accepts. A changed file is read again at the next request.
-
-    Args:
-        path: the file, see `owners_in`.
-
-    Raises:
-        ConfigError: as `owners_in`.
-    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._state = self._stat()
-        self._owners = owners_in(path)
+        self._content = self._read()
+        self._file = parsed(self._content, path)
+        self._said = ""
         self._spent = Allowances()
+        if self._file.mistakes:
+            raise ConfigError(self._file.mistakes[0])
+        if not self._file.owners:
+            raise ConfigError(
+                f"--api-keys {path}: expected at least one key; make one with weft serve --new-key NAME"
+            )
 
     def owner(self, key: str) -> Owner | None:
-        """The owner of a key; None for an unknown key. Every hash is compared, each in constant time."""
+        """The owner of a key; None for an unknown key. Every hash is compared, each in constant time.
+
+        Raises:
+            Refusal: the file cannot be read.
+        """
         self._reread()
         digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
         found = None
-        for one in self._owners:
+        for one in self._file.owners:
             if hmac.compare_digest(one.digest, digest):
                 found = one
         return found
@@ -134,22 +156,34 @@ class Keys:
         """Count the requests of all processes that are forked from now on together, in an empty file."""
         self._spent = Allowances(file)
 
-    def _reread(self) -> None:
-        state = self._stat()
-        if state == self._state:
-            return
-        self._state = state
+    def _read(self) -> bytes:
         try:
-            self._owners = owners_in(self.path)
-        except ConfigError as error:
-            print(f"{error}; the keys read before remain valid", file=sys.stderr, flush=True)
+            return jsonfile.read_bytes(self.path, LARGEST)
+        except (OSError, ValueError) as error:  # a ValueError for a pipe, or a path with a NUL
+            why = getattr(error, "strerror", None) or error
+            raise ConfigError(f"--api-keys {self.path}: cannot be read ({why})") from error
 
-    def _stat(self) -> tuple[int, ...]:
+    def _reread(self) -> None:
         try:
-            found = os.stat(self.path)
-        except OSError:
-            return ()
-        return found.st_ino, found.st_size, found.st_mtime_ns
+            content = self._read()
+            if content != self._content:
+                self._file, self._content = parsed(content, self.path), content
+        except ConfigError as error:
+            self._say(f"{error}; until it can be read again, no key is accepted")
+            raise Refusal(503, "the API keys of this server cannot be read at the moment") from error
+        mistakes, said = self._file.mistakes, ""
+        if mistakes:
+            more = f" (and {len(mistakes) - 1:,} more such lines)" if len(mistakes) > 1 else ""
+            said = f"{mistakes[0]}{more}; until then the key is not accepted"
+        elif not self._file.owners:
+            said = f"{self.path}: has no keys, so none is accepted; add one with weft serve --new-key NAME"
+        self._say(said)
+
+    def _say(self, sentence: str) -> None:
+        """Tell the operator once."""
+        if sentence and sentence != self._said:
+            print(sentence, file=sys.stderr, flush=True)
+        self._said = sentence
 
 
 class Allowances:
