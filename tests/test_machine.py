@@ -22,9 +22,9 @@ TORCHRUN = [
     "--standalone",
     "--nproc-per-node",
     "2",
-    "-m",
+    "--no-python",
     "--",
-    "weft",
+    str(Path(PYTHON).with_name("weft")),
 ]
 ENDLESS = ("training.max_updates=1000000", "training.validate_every=50", "data.validate_rows=2")
 

@@ -1,12 +1,17 @@
-"""Which of several processes is the cause when they end, told in one sentence."""
+"""Several processes of a command: what they may import, and which is the cause when they end."""
 
+import ast
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 
+from tests.commands.shell import weft
 from weft.commands import launch
+
+WEFT = Path(launch.__file__).parents[1]
 
 END = "import os, time; time.sleep({}); os.kill(os.getpid(), {}) if {} else os._exit({})"
 
@@ -44,3 +49,47 @@ def test_the_cause_is_told_once(
         for file in errors:
             file.close()
     assert capsys.readouterr().err == (f"weft: {said}; all were stopped\n" if said else "")
+
+
+def imported() -> set[str]:
+    """The first name of every module that Weft imports from elsewhere."""
+    names: set[str] = set()
+    for path in WEFT.rglob("*.py"):
+        for one in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(one, ast.Import):
+                names |= {name.name.partition(".")[0] for name in one.names}
+            elif isinstance(one, ast.ImportFrom) and one.module and not one.level:
+                names.add(one.module.partition(".")[0])
+    return names - {"weft"}
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a file named like each library, which notes that it ran."""
+    names = imported()
+    assert {"msgspec", "torch", "json", "click"} <= names
+    for name in names:
+        (tmp_path / f"{name}.py").write_text(f"open('{name} ran', 'w')\nraise ImportError('planted')\n")
+    (tmp_path / "weft").mkdir()
+    (tmp_path / "weft" / "__init__.py").write_text("open('weft ran', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_child_runs_no_file_of_the_current_folder(planted: Path) -> None:
+    with tempfile.TemporaryFile() as said, launch.started(["--version"], [{}], [said]) as children:
+        assert children[0].wait(60) == 0
+    assert not list(planted.glob("* ran"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["predict", "train"])
+def test_no_process_of_a_command_runs_a_file_of_the_current_folder(
+    command: str, trained: Path, planted: Path
+) -> None:
+    (planted / "in.txt").write_text("alpha\nbeta\n")
+    words = ["predict", trained, "in.txt", "--output", "out.txt", "--beam", 1]
+    if command == "train":
+        words = ["train", trained / "recipe.yaml", "--run", "run", "training.max_updates=2"]
+    answer = weft(*words, "--processes", 2)
+    assert answer.code == 0 and not list(planted.glob("* ran")), answer.err

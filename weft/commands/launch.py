@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import zip_longest
+from pathlib import Path
 from types import FrameType
 from typing import IO
 
@@ -82,7 +83,7 @@ def started(
         for each, file in zip_longest(own, errors):
             children.append(
                 subprocess.Popen(
-                    [sys.executable, "-m", "weft", *arguments],
+                    [*_python(), "-m", "weft", *arguments],
                     env={**base, **each},
                     stdout=None if file is None else subprocess.DEVNULL,
                     stderr=file,
@@ -97,6 +98,16 @@ def started(
             if child.poll() is None:
                 child.kill()
                 child.wait()
+
+
+def _python() -> list[str]:
+    """The interpreter without the current folder on its path, where a file named like a library would run."""
+    return [sys.executable] if in_source() else [sys.executable, "-P"]
+
+
+def in_source() -> bool:
+    """Whether the current folder is the source code of Weft, which other processes may need on their path."""
+    return Path(__file__).resolve().parents[2] == Path.cwd().resolve()
 
 
 def _watch(children: list[subprocess.Popen[bytes]], errors: Sequence[IO[bytes]], together: bool) -> int:

@@ -7,7 +7,10 @@ the output. Ray sends pickles between its own processes, but never writes or rea
 bulk.py.
 """
 
+import contextlib
 import logging
+import os
+import tempfile
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -16,6 +19,7 @@ from typing import Any
 import click
 
 from weft.commands import bulk
+from weft.commands.launch import in_source
 from weft.errors import ConfigError, DataError, WeftError
 from weft.wording import plural
 
@@ -28,9 +32,12 @@ class Answerer:
 
     Args:
         given: all options of the command.
+        folder: the current folder of the command.
     """
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(self, given: Mapping[str, Any], folder: str) -> None:
+        with contextlib.suppress(OSError):  # another machine may not have it
+            os.chdir(folder)
         import torch
 
         from weft.commands.asked import PREDICTING, asked, ready_options
@@ -79,27 +86,43 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
         raise ConfigError(f"--ray: {error.name} is not installed; pip install 'weft[ray]'") from None
     parts = bulk.begin(opened, file, output, given)
     workers = given["processes"] or 1
+    with tempfile.TemporaryDirectory(prefix="weft-") as empty:
+        _start(ray, given["ray"], workers, empty)
+        try:
+            done = _write(ray.data, parts, file, given, workers)
+        finally:
+            ray.shutdown()
+    click.echo(f"{plural(done, 'chunk')} answered by {workers} Ray workers", err=True)
+
+
+def _start(ray: Any, address: str, workers: int, empty: str) -> None:
+    """Start Ray from an empty folder.
+
+    Ray puts the current folder on the path of its workers, where a file named like a library would run.
+    """
+    own = {"address": "local", "num_cpus": workers + 1, "include_dashboard": False}
+    where = own if address == "local" else {"address": address}
     try:
-        own = {"address": "local", "num_cpus": workers + 1, "include_dashboard": False}
-        where = own if given["ray"] == "local" else {"address": given["ray"]}
-        ray.init(**where, logging_level=logging.ERROR)
+        with contextlib.chdir(os.getcwd() if in_source() else empty):
+            ray.init(**where, logging_level=logging.ERROR)
     except Exception as error:  # noqa: BLE001  Ray raises a plain Exception if its services start too slowly
         why = f"the cluster does not answer ({error}); check the address, or pass --ray local to start one"
-        if given["ray"] == "local":
+        if address == "local":
             why = f"Ray does not start ({error}); try again when the machine is less busy, or omit --ray"
-        raise ConfigError(f"--ray {given['ray']}: {why}") from None
+        raise ConfigError(f"--ray {address}: {why}") from None
+
+
+def _write(data: Any, parts: Path, file: Path, given: Mapping[str, Any], workers: int) -> int:
+    """Answer and write the remaining chunks; returns their number."""
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # hide its execution plans
-    context = ray.data.DataContext.get_current()
+    context = data.DataContext.get_current()
     context.enable_progress_bars = False
     context.execution_options.preserve_order = True
     done = 0
-    try:
-        for number, found in _answers(ray.data, bulk.pending(parts, file), given, workers):
-            bulk.write(parts, number, *found)
-            done += 1
-    finally:
-        ray.shutdown()
-    click.echo(f"{plural(done, 'chunk')} answered by {workers} Ray workers", err=True)
+    for number, found in _answers(data, bulk.pending(parts, file), given, workers):
+        bulk.write(parts, number, *found)
+        done += 1
+    return done
 
 
 def _answers(
@@ -109,7 +132,7 @@ def _answers(
         chunks = data.from_items(window, override_num_blocks=len(window))
         made = chunks.map(
             Answerer,
-            fn_constructor_args=[dict(given)],
+            fn_constructor_args=[dict(given), os.getcwd()],
             compute=data.ActorPoolStrategy(size=min(workers, len(window))),
             num_cpus=1,
         )

@@ -61,7 +61,7 @@ def command(
       weft train my.yaml --run runs/wide 'model.encoder.sizes=[512,512]' training.seed=2
       weft train my.yaml --plugin mine model.encoder.cell=mine.leaky.Leaky
       weft train my.yaml --processes 2
-      torchrun --nproc-per-node 8 -m -- weft train my.yaml --run runs/my
+      torchrun --nproc-per-node 8 --no-python -- weft train my.yaml --run runs/my
     """  # noqa: D301  click reads the \b
     from weft.commands.launch import LOST, launch
     from weft.config import read_recipe
