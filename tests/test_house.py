@@ -27,6 +27,7 @@ GROUND = {
     "native",
     "version",
     "wording",
+    "words",
 }
 SIDE = {"search", "metrics", "text", "data", "ngram"}
 ORDER = [
@@ -60,6 +61,7 @@ ALLOWED["commands"] = ALLOWED["commands"] | {"machine"}
 ALLOWED["cli"] = ALLOWED["cli"] | {"machine"}
 ALLOWED |= {
     "wording": set(),
+    "words": set(),
     "errors": {"wording"},
     "tree": {"errors"},
     "shapes": {"errors"},
@@ -87,7 +89,7 @@ HOMES = {
     "python_calamine": {"data"},
     "soundfile": {"data"},
     "charset_normalizer": {"data"},
-    "regex": {"text", "data", "metrics", "tasks"},
+    "regex": {"words", "text", "data", "documents", "metrics", "tasks"},
     "msgspec": {"store", "serve"},
     "sacrebleu": {"metrics"},
     "nltk": {"metrics"},

@@ -53,6 +53,31 @@ def test_terms_are_whole_words_the_longest_first_each_once() -> None:
     assert tuple(found) == (2, 1, 1)
 
 
+WORDS = {
+    "a vowel sign": ("कल", "कला", "कल और आज"),
+    "an accent of its own": ("resume", "the resume\u0301", "Resume it"),
+    "the other Unicode form": ("résumé", "resumes", "the re\u0301sume\u0301."),
+    "a soft hyphen": ("button", "but\u00adtons", "the but\u00adton"),
+    "no space between words": ("文件", "文字", "打开文件。"),
+    "no space in Thai": ("ไฟล์", "ไฟ", "เปิดไฟล์"),
+    "a part of a word in katakana": ("カー", "カード", "カーを"),
+    "a ligature": ("file", "profile", "the ﬁle"),
+    "wide letters": ("ABC", "ABCD", "ＡＢＣ"),
+    "a curly quote": ("don't", "don", "Don’t"),
+    "a sharp s": ("straße", "Straßen", "STRASSE"),
+    "a joiner inside": ("می‌خواهم", "خواهم", "من می‌خواهم."),
+    "an emoji of several": ("👩‍🚒", "👩", "A 👩‍🚒!"),
+}
+
+
+@pytest.mark.parametrize(("term", "other", "line"), WORDS.values(), ids=WORDS)
+def test_words_end_where_unicode_says(term: str, other: str, line: str) -> None:
+    glossary = Glossary([(term, "x")])
+    assert glossary.required(other) == ()
+    assert glossary.required(line) == ("x",)
+    assert tuple(kept(Glossary([("a", term)]), ["a", "a"], [line, other], [other, line])) == (2, 1, 1)
+
+
 @pytest.mark.parametrize("line", ["beta", "\tnove", "beta\t", "beta\tnove\tsei"])
 def test_a_damaged_glossary_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "terms.tsv"

@@ -3,8 +3,9 @@
 import numpy as np
 
 from weft.documents.files import Document, opened
-from weft.documents.links import Links, words
+from weft.documents.links import Links
 from weft.documents.segments import WrittenSentence
+from weft.words import spans as words
 
 
 def shouted(document: Document) -> bytes:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from tests.documents.capitals import translated
 from weft.documents.html import Html
 from weft.documents.html_events import read_html_events
-from weft.documents.links import Links, attended, proportional, words
+from weft.documents.links import Links, attended, proportional
 from weft.documents.plan import DocumentPlan
 from weft.documents.segments import WrittenSentence
+from weft.words import spans as words
 
 TAGS = """<b> </b> <i> </i> </a> <p> </p> <br> <br/> <pre> </pre> <x-y> </x-y> <img/>"""
 PARTS = st.sampled_from(

@@ -7,8 +7,9 @@ import pytest
 
 from tests.documents.capitals import translated
 from weft.documents.files import opened
-from weft.documents.links import Links, words
+from weft.documents.links import Links
 from weft.documents.segments import WrittenSentence
+from weft.words import spans as words
 
 for _name in ("lxml", "polib"):
     pytest.importorskip(_name, reason=f"{_name} is not installed: pip install -e .[documents]")

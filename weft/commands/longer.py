@@ -3,13 +3,13 @@
 Read next: train.py and evaluate.py, which print it.
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.commands.program import typed
 from weft.wording import plural
+from weft.words import words
 
 if TYPE_CHECKING:
     from weft.train.settings import TrainingSettings
@@ -72,13 +72,9 @@ def hint(why: str, updates: int, command: str) -> str:
 def _repeats(output: str, *others: str) -> bool:
     """Whether its share of distinct words is far below that of the reference and the source."""
     usual = min((_variety(other) for other in others if other), default=1.0)
-    return len(_words(output)) >= 3 and _variety(output) < LITTLE * usual
+    return len(words(output)) >= 3 and _variety(output) < LITTLE * usual
 
 
 def _variety(text: str) -> float:
-    words = _words(text)
-    return len(set(words)) / max(1, len(words))
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+|[^\w\s]", text)
+    found = words(text)
+    return len(set(found)) / max(1, len(found))

@@ -3,21 +3,17 @@
 Read next: segments.py; moving.py, which moves markup along these links.
 """
 
-import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 import numpy as np
 
+from weft.words import spans
+
 Span = tuple[int, int]
 """Where a word begins and ends in a text."""
 
-# A sign of a script without spaces is a word of its own; so is a mark of punctuation.
-_WORD = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|"
-    r"(?:(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])\w)+|[^\w\s]"
-)
 LONGEST = 2000
 """Characters of a sentence whose pieces are looked for one by one if they are not the text as it stands."""
 
@@ -32,16 +28,6 @@ class Links(NamedTuple):
     target: list[Span]
 
 
-def words(text: str) -> list[Span]:
-    """The words of a text and its marks of punctuation.
-
-    Example:
-        >>> words("Don't go.")
-        [(0, 3), (3, 4), (4, 5), (6, 8), (8, 9)]
-    """
-    return [found.span() for found in _WORD.finditer(text)]
-
-
 def proportional(source: str, target: str) -> Links:
     """Links by position alone, for a model whose attention cannot be had.
 
@@ -49,7 +35,7 @@ def proportional(source: str, target: str) -> Links:
         >>> proportional("a b", "x y z").weights.argmax(1).tolist()
         [0, 0, 1]
     """
-    read, written = words(source), words(target)
+    read, written = spans(source), spans(target)
     weights = np.zeros((len(written), len(read)), np.float32)
     if read:
         places = (2 * np.arange(len(written)) + 1) * len(read) / max(1, 2 * len(written))

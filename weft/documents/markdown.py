@@ -10,13 +10,15 @@ from io import StringIO
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+import regex
+
 from weft.documents.library import library
 from weft.documents.moving import Laid, laid
 from weft.documents.segments import Mark, Segment, WrittenSentence
 
 _FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|$)")
 _NOTE = re.compile(r"\[\^[^\s\[\]]+\]:?")
-_SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|^(?:[#>]|[-+](?=\s))|(?<=^\d)[.)](?=\s)")
+_SPECIAL = regex.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|^(?:[#>]|[-+](?=\s))|(?<=^\d)[.)](?=\s)")
 _TASK = re.compile(r"\[[ xX]\]\s+")
 
 

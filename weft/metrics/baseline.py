@@ -4,7 +4,6 @@
 to the source and returns its translation. Read next: bleu.py.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -12,9 +11,7 @@ import numpy as np
 
 from weft.errors import DataError
 from weft.wording import plural
-
-# One word, one punctuation mark, or one character of a script without spaces.
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\w\s]")
+from weft.words import words
 
 WORSE = "worse than the baseline"
 """Marks a model that scores below a baseline."""
@@ -53,8 +50,8 @@ def nearest(train_sources: Sequence[str], train_targets: Sequence[str], sources:
         raise DataError("baseline: expected at least 1 training pair, got 0")
     numbers: dict[str, int] = {}
     terms, lines, counts = [], [], []
-    for row, words in enumerate(_bags(train_sources)):
-        for word, count in words.items():
+    for row, bag in enumerate(_bags(train_sources)):
+        for word, count in bag.items():
             terms.append(numbers.setdefault(word, len(numbers)))
             lines.append(row)
             counts.append(count)
@@ -69,10 +66,10 @@ def nearest(train_sources: Sequence[str], train_targets: Sequence[str], sources:
     ends = np.concatenate([[0], np.bincount(term, minlength=len(numbers)).cumsum()])
 
     outputs = []
-    for source, words in zip(sources, _bags(sources), strict=True):
+    for source, bag in zip(sources, _bags(sources), strict=True):
         # the source's own norm scales all its cosines equally, so we leave it out
         similarity = np.zeros(size)
-        for word, times in words.items():
+        for word, times in bag.items():
             if word in numbers:
                 number = numbers[word]
                 span = slice(ends[number], ends[number + 1])
@@ -84,7 +81,7 @@ def nearest(train_sources: Sequence[str], train_targets: Sequence[str], sources:
 
 def _bags(lines: Sequence[str]) -> Iterator[Counter[str]]:
     for line in lines:
-        yield Counter(_WORD.findall(line.lower()))
+        yield Counter(words(line.lower()))
 
 
 def beside(value: float, baseline: float, *, higher: bool = True) -> str:

@@ -3,11 +3,15 @@
 Read next: bleu_n.py, rouge.py, cider.py.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
-_WORD = re.compile(r"\w+(?:[-']\w+)*")
+import regex
+
+from weft.words import LETTERS
+
+_PART = rf"(?:{LETTERS}|_)+"
+_WORD = regex.compile(rf"{_PART}(?:[-']{_PART})*")
 SIGNATURE = "tok:words.lower.nosigns"
 
 
@@ -18,7 +22,8 @@ def words(caption: str) -> list[str]:
         >>> words("A man's dog -- it's red.")
         ['a', "man's", 'dog', "it's", 'red']
     """
-    return _WORD.findall(caption.lower())
+    found: list[str] = _WORD.findall(caption.lower())
+    return found
 
 
 def grams(caption: Sequence[str], n: int) -> Counter[tuple[str, ...]]:

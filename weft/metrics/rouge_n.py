@@ -1,18 +1,19 @@
 """ROUGE-1, ROUGE-2 and ROUGE-L of summaries, as F1. Read next: rouge.py."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+import regex
 
 from weft.metrics.metric import Metric
 from weft.metrics.rouge import longest_common
 from weft.shapes import check_choice
+from weft.words import LETTERS
 
 Kind = Literal["1", "2", "L"]
-_WORD = re.compile(r"[^\W_]+")
+_WORD = regex.compile(rf"{LETTERS}+")
 
 
 class Rouge(Metric):
@@ -67,7 +68,8 @@ class Rouge(Metric):
 
 
 def _words(line: str) -> list[str]:
-    return _WORD.findall(line.lower())
+    found: list[str] = _WORD.findall(line.lower())
+    return found
 
 
 def _grams(words: list[str], width: int) -> Counter[tuple[str, ...]]:

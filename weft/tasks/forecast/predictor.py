@@ -7,7 +7,6 @@ Read next: forecaster.py, one series.
 import csv
 import io
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
 
 import numpy as np
+import regex
 import torch
 from torch import Tensor, nn
 
@@ -34,6 +34,7 @@ from weft.tasks.forecast.forecaster import SeriesColumn, SeriesForecaster
 from weft.tasks.forecast.model import ForecastNetwork, SeriesBatch, tensors
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads, name_of
+from weft.words import LETTERS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,7 +109,7 @@ def file_name(series: str) -> str:
         >>> file_name("shop 7/Zagreb")
         'shop-7-Zagreb'
     """
-    return re.sub(r"[^\w.]+", "-", series).strip("-.")[:80]
+    return regex.sub(rf"(?:(?!{LETTERS})[^_.])+", "-", series).strip("-.")[:80]
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -5,11 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import regex
+
 from weft.data.plain import PlainText, no_words
 from weft.errors import DataError
 from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, only, splits
 from weft.tasks.survey import Survey, files_of, planned, survey
 from weft.wording import plural
+from weft.words import LETTERS
 
 Kind = Literal["space", "word", "character", "bpe"]
 Model = Literal["lstm", "gpt"]
@@ -17,7 +20,7 @@ SMALL = 2_000_000  # characters
 FEWEST = 10
 """Lines of a text without validation text."""
 _LOOSE = re.compile(r"(?<=\S) [.,;:?!](?= |$)", re.MULTILINE)
-_TIGHT = re.compile(r"(?<=\w)[.,;:?!](?= |$)", re.MULTILINE)
+_TIGHT = regex.compile(rf"(?<={LETTERS}|_)[.,;:?!](?= |$)", regex.MULTILINE)
 
 
 class Language(TemplateInit):

@@ -8,7 +8,6 @@ Source: Dinu et al. 2019, "Training Neural Machine Translation to Apply Terminol
 annotation ("append"), here with marks around the translation instead of factors.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from zlib import crc32
 from weft.data.lines import read_lines
 from weft.errors import DataError
 from weft.search.required import MOST_WORDS
+from weft.words import folded, spans, words
 
 MOST_TERMS = 100_000
 MARKS = "<term>", "</term>"
@@ -27,7 +27,7 @@ class Glossary:
     """Terms and their translations.
 
     Args:
-        terms: pairs; a term is found as whole words, in any letter case, the longest first.
+        terms: pairs; a term is found as whole words, in any letter case and Unicode form, the longest first.
     """
 
     def __init__(self, terms: Sequence[tuple[str, str]]) -> None:
@@ -65,17 +65,15 @@ class Glossary:
 
     def _found(self, line: str) -> Iterator[tuple[int, str]]:
         """Where each term of a source ends, and its translation."""
-        ends, words = [], []
-        for word in _WORD.finditer(line):
-            ends.append(word.end())
-            words.append(word.group().casefold())
+        found = spans(line)
+        read = [folded(line[begin:end]) for begin, end in found]
         at = 0
-        while at < len(words):
-            for size in range(min(self._longest, len(words) - at), 0, -1):
-                target = self._targets.get(" ".join(words[at : at + size]))
+        while at < len(read):
+            for size in range(min(self._longest, len(read) - at), 0, -1):
+                target = self._targets.get(" ".join(read[at : at + size]))
                 if target is not None:
                     at += size
-                    yield ends[at - 1], target
+                    yield found[at - 1][1], target
                     break
             else:
                 at += 1
@@ -159,7 +157,7 @@ def reread(path: Path) -> Glossary:
         if not line.strip():
             continue
         source, tab, target = line.partition("\t")
-        if not tab or not _words(source) or not target.strip() or "\t" in target:
+        if not tab or not words(source) or not target.strip() or "\t" in target:
             raise DataError(
                 f"expected TERM TAB TRANSLATION, got {line[:60]!r}; correct or remove the line",
                 path=path,
@@ -180,13 +178,5 @@ def reread(path: Path) -> Glossary:
     return _READ[path]
 
 
-_WORD = re.compile(r"\w+|[^\w\s]")
-
-
-def _words(text: str) -> list[str]:
-    """Words and single other characters, in lower case."""
-    return [word.casefold() for word in _WORD.findall(text)]
-
-
 def _key(text: str) -> str:
-    return " ".join(_words(text))
+    return " ".join(map(folded, words(text)))
