@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from weft.tasks.language.decoding import ProseSettings
+
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
 
@@ -57,7 +59,7 @@ def test_it_answers_as_predict_does(run: Path, beam: int) -> None:
     assert run_program(run / "out", text, "--beam", str(beam)) == ours
     assert len(ours) >= len(LINES) and any(len(line) > 40 for line in ours)
     opened, model = open_run(run / "run", device="cpu"), program(run / "out")
-    predictor: Any = opened.pipeline.predictor(opened.model, {"beam": beam})
+    predictor: Any = opened.pipeline.predictor(opened.model, ProseSettings(beam=beam))
     for whole in WHOLE:
         assert model(whole, beam=beam) == predictor.predict(whole)
 

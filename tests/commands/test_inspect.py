@@ -17,7 +17,7 @@ from PIL import Image
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
 from weft.commands.inspect import VIEWS
-from weft.inspect.inspection import inspected_of, kinds, views_of
+from weft.inspect.inspection import inspection_of, kinds, views_of
 from weft.inspect.views.cells import CellsView
 from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.tree import TreeView
@@ -129,7 +129,7 @@ def test_a_tagger_and_a_classifier_have_their_own(tmp_path: Path) -> None:
 
 def test_a_replay_of_the_stored_tree_is_the_n_best_and_their_paths_are_lit(trained: Path) -> None:
     opened = open_run(trained, device="cpu")
-    subject = inspected_of(opened, TEXT)
+    subject = inspection_of(opened, TEXT)
     (tree,) = [view for view in views_of(opened, subject) if isinstance(view, TreeView)]
     replayed = tree.searched.trace.replay()[0]
     assert [one.tokens for one in replayed] == tree.searched.paths and len(replayed) == 3  # the recipe's beam
@@ -143,7 +143,7 @@ def test_a_replay_of_the_stored_tree_is_the_n_best_and_their_paths_are_lit(train
 
 def test_inspected_states_are_those_of_the_fast_path(trained: Path) -> None:
     opened = open_run(trained, device="cpu")
-    subject = inspected_of(opened, TEXT)
+    subject = inspection_of(opened, TEXT)
     (cells,) = [view for view in views_of(opened, subject) if isinstance(view, CellsView)]
     model = opened.model
     with torch.no_grad():  # nobody watches: the kernels run
@@ -158,7 +158,7 @@ def test_inspected_states_are_those_of_the_fast_path(trained: Path) -> None:
 
 def test_the_reach_of_the_last_state_is_one_in_both_directions(trained: Path) -> None:
     opened = open_run(trained, device="cpu")
-    subject = inspected_of(opened, TEXT)
+    subject = inspection_of(opened, TEXT)
     (gradients,) = [view for view in views_of(opened, subject) if isinstance(view, GradientsView)]
     assert len(gradients.charts) == 5  # two layers both ways, and the decoder
     for chart in gradients.charts:

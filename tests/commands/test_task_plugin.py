@@ -25,7 +25,7 @@ from weft.metrics.scored import scored
 from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.predictor import Answer, Predictor
-from weft.tasks.task import Pipeline, Task, Training
+from weft.tasks.task import Pipeline, PredictionSettings, Task, Training
 from weft.tasks.validation import Sample, Validation
 
 LETTERS = "abcdefg"
@@ -121,13 +121,18 @@ class Word(Answer):
         return figure
 
 
+@dataclass(frozen=True, kw_only=True)
+class EchoSettings(PredictionSettings):
+    plot: Path | None = None
+
+
 class Echo(Task):
     """Words to themselves."""
 
     sections = {"data": Files, "model": Parts}
     better = {"loss": "lower", "accuracy": "higher"}
     evaluation = Evaluated
-    options = {"predict": ("plot",)}
+    prediction_settings = EchoSettings
 
     def __init__(self, *, data: Files, model: Parts) -> None:
         self.data, self.model_config = data, model
@@ -185,10 +190,10 @@ class EchoPipeline(Pipeline):
     def model(self):
         return Table(self.task.model_config.scale)
 
-    def predictor(self, model, options={}):
+    def predictor(self, model, settings=None):
         return Speaker(model)
 
-    def evaluate(self, model, *, split="test", data=None, options={}):
+    def evaluate(self, model, *, split="test", data=None, settings=None):
         words = self.task.words(data or self.task.data.valid)
         outputs = [Speaker(model).predict(word) for word in words]
         baselines = {"always a": ["a" * len(word) for word in words]}

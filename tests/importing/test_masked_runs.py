@@ -13,6 +13,8 @@ from tokenizers import (
     models,
 )
 
+from weft.tasks.masked.task import GapSettings
+
 pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
 
 from tests.importing.masked_models import SPELLING, sentences, write_checkpoint
@@ -94,7 +96,7 @@ def test_a_run_fills_gaps_without_weft(
     assert "answers equal to Weft's: 7 of 7" in capsys.readouterr().out
     model, opened = program(tmp_path / "out"), open_run(there / "run", device="cpu")
     for options in ({}, {"nbest": 3, "scores": True}):
-        filler = opened.pipeline.predictor(opened.model, options)
+        filler = opened.pipeline.predictor(opened.model, GapSettings(**options))
         parsed = [filler.parse(text, Place("input")) for text in TEXTS]
         assert [model(text, **options) for text in TEXTS] == [one.text() for one in filler.answers(parsed)]
 

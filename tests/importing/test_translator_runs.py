@@ -4,6 +4,7 @@ Skipped with a message if the library is missing: pip install -e .[import-tests]
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -184,7 +185,7 @@ def test_it_writes_what_the_library_writes(imported: Imported, beam: int, penalt
     opened = open_run(run, device="cpu")
     settings = {"search": "beam" if beam > 1 else "greedy", "length_penalty": penalty}
     options = settings | ({"beam": beam} if beam > 1 else {})
-    translator = opened.pipeline.predictor(opened.model, options)
+    translator = opened.pipeline.translator(opened.model, replace(opened.pipeline.decoding, **options))
     order, end = opened.pipeline.target.order, case.settings["eos_token_id"]
     banned = sorted({case.settings["pad_token_id"], 3, case.settings["decoder_start_token_id"]} - {end})
     for line in LINES:

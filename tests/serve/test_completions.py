@@ -16,8 +16,9 @@ from weft.run import open_run
 def test_the_greedy_answer_is_the_command_lines(address: str, runs: Path) -> None:
     asked = {"prompt": ["the cat", "a mat and", "the dog"], "temperature": 0, "max_tokens": 9}
     answer = post(f"{address}/v1/completions", asked).body
-    opened = open_run(runs / "prose", device="cpu")
-    writer = opened.pipeline.predictor(opened.model, {"search": "greedy", "max_tokens": 9})
+    changes = ["decoding.search=greedy", "decoding.max_tokens=9"]
+    opened = open_run(runs / "prose", device="cpu", changes=changes)
+    writer = opened.pipeline.predictor(opened.model)
     wanted = [found[0] for found in writer.write(asked["prompt"])]
     assert [one["text"] for one in answer["choices"]] == [one.added for one in wanted]
     assert {one["finish_reason"] for one in answer["choices"]} <= {"stop", "length"}

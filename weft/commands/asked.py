@@ -1,68 +1,89 @@
-"""Options of the command line, checked against those of the run's task."""
+"""Options of the command line as the settings that the run's task takes."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from weft.commands.options import given_one
 from weft.errors import ConfigError
 
+if TYPE_CHECKING:
+    from weft.run import LoadedRun
+    from weft.tasks.seq2seq.decoding import TextGenerationSettings
+    from weft.tasks.task import RequestSettings
+
+S = TypeVar("S", bound="RequestSettings")
+
 PREDICTING = ("run", "file", "plot_limit", "changes", "device", "plugins", "output", "processes", "ray")
 """Options of `weft predict` that the command handles itself, for every task."""
 
 
-def asked(opened: Any, command: str, given: Mapping[str, Any], common: Sequence[str]) -> dict[str, Any]:
-    """The task's own options among those that the user gave.
+def settings_for(opened: "LoadedRun", kind: type[S], given: Mapping[str, Any], common: Sequence[str]) -> S:
+    """The settings that the user's options ask for.
 
     Args:
         opened: the run.
-        command: predict or evaluate.
+        kind: one of its task's classes of settings.
         given: everything click parsed; an option that was not given is None, False or empty.
-        common: names of options that the command itself handles, for every task.
+        common: names of options that the command itself handles, for every task; a `device` and `plugins` are
+            those of the runs of `--ensemble`.
 
     Raises:
-        ConfigError: the task does not have a given option.
+        ConfigError: the task does not have a given option, or a value is out of its range; or see `_members`.
     """
-    known = opened.task.options.get(command, ())
+    known = kind.options()
     found = {key: value for key, value in given.items() if given_one(value)}
     for key in found:
         if key not in known and key not in common:
             takes = ", ".join(_flag(one) for one in known) or "no options of its own"
             raise ConfigError(f"{_flag(key)} is not an option of the task {opened.name}, which takes {takes}")
-    return {key: value for key, value in found.items() if key in known}
+    chosen = {key: value for key, value in found.items() if key in known}
+    if "ensemble" in chosen:
+        chosen["ensemble"] = members(opened.path, chosen["ensemble"], given["device"], given["plugins"])
+    return kind(**chosen, progress=_told)
 
 
-def ready_options(options: dict[str, Any], run: Path, device: str, plugins: Sequence[str]) -> dict[str, Any]:
-    """The options, with the runs of `--ensemble` opened, and "progress", which receives progress lines.
-
-    A folder RUN/cycles stands for every file in it.
+def members(
+    run: Path, ensemble: Sequence[Path], device: str, plugins: Sequence[str]
+) -> "tuple[LoadedRun, ...]":
+    """The runs of `--ensemble`, opened; a folder RUN/cycles stands for every file in it.
 
     Raises:
         ConfigError: such a folder has no other weights than the run, or a run is named twice.
     """
     from weft.run import open_run
 
-    paths = [one for path in options.get("ensemble", ()) for one in _members(path, run)]
+    paths = [one for path in ensemble for one in _members(path, run)]
     for number, path in enumerate(paths):
         itself = path.resolve() == run.resolve() or _is_model_of(run, path)
         if itself or path.resolve() in [one.resolve() for one in paths[:number]]:
             said = f"is the model of {run}" if itself else "is named twice"
             raise ConfigError(f"--ensemble {path}: {said}, so it would count twice; leave it out")
-    opened = [open_run(path, device=device, plugins=plugins) for path in paths]
-    return {**options, "progress": _told} | ({"ensemble": opened} if opened else {})
+    return tuple(open_run(path, device=device, plugins=plugins) for path in paths)
 
 
-def check_members(opened: Any, paths: Sequence[Path], plugins: Sequence[str]) -> None:
+def search_of(given: Mapping[str, Any]) -> "TextGenerationSettings":
+    """The search that the user's options ask for, without the runs of `--ensemble`."""
+    from weft.tasks.seq2seq.decoding import TextGenerationSettings
+
+    names = {*TextGenerationSettings.options()} - {"ensemble"}
+    return TextGenerationSettings(
+        **{key: value for key, value in given.items() if key in names and given_one(value)}
+    )
+
+
+def check_members(opened: "LoadedRun", paths: Sequence[Path], plugins: Sequence[str]) -> None:
     """Check before hours of work that the runs of `--ensemble` fit an opened run.
 
     Raises:
-        ConfigError: see ready_options; or a run has another task or vocabulary.
+        ConfigError: see `members`; or a run has another task or vocabulary.
     """
     if paths:
-        options = ready_options({"ensemble": paths}, opened.path, "cpu", plugins)
-        opened.pipeline.predictor(opened.model, options)
+        given = {"ensemble": paths, "device": "cpu", "plugins": plugins}
+        settings = settings_for(opened, opened.task.prediction_settings, given, ("device", "plugins"))
+        opened.pipeline.predictor(opened.model, settings)
 
 
 def _told(what: str, done: float, total: float | None) -> None:

@@ -27,7 +27,6 @@ from weft.commands.options import (
     GroupedCommand,
     as_words,
     device,
-    given_one,
     plugin,
     processes,
     sampling,
@@ -169,7 +168,7 @@ def _languages(opened: "LoadedRun", given: Mapping[str, Any]) -> tuple[str, str]
     found = [
         one for one in known if all(not name or name == mine for name, mine in zip(asked, one, strict=True))
     ]
-    if len(found) == 1 and ("target" in opened.task.options["predict"] or not any(asked)):
+    if len(found) == 1 and ("target" in opened.task.prediction_settings.options() or not any(asked)):
         return found[0]
     names = ", ".join(" to ".join(one) for one in known)
     if len(known) == 1:
@@ -180,6 +179,7 @@ def _languages(opened: "LoadedRun", given: Mapping[str, Any]) -> tuple[str, str]
 def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequence[Path]) -> None:
     """Create the folder, or check that it has pairs of the same texts, model and search."""
     from weft.commands import predict, rewritten
+    from weft.commands.asked import search_of
     from weft.errors import ConfigError, DataError
     from weft.run.teacher import digest
     from weft.store import files, jsonfile
@@ -188,8 +188,7 @@ def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequ
     how = {name: value for name, value in search.items() if name not in COMPUTING}
     pipeline = opened.pipeline
     assert isinstance(pipeline, Rewrites)
-    asked = {name: value for name, value in how.items() if given_one(value)}
-    decoding = pipeline.decoding.with_options(asked)
+    decoding = pipeline.decoding.with_settings(search_of(how))
     stats = [(file.absolute(), file.stat()) for file in mono]
     about: dict[str, Any] = {
         "model": str(opened.path.resolve()),

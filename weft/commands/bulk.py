@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -23,6 +23,10 @@ from weft.data.labelled import kind_of
 from weft.errors import ConfigError, DataError
 from weft.store import files, jsonfile
 from weft.wording import plural
+
+if TYPE_CHECKING:
+    from weft.run import LoadedRun
+    from weft.tasks.task import PredictionSettings
 
 CHUNK = 512
 """Lines per chunk."""
@@ -53,7 +57,7 @@ class Chunk(NamedTuple):
 
 
 def predict(
-    opened: Any, file: Path, output: Path, options: Mapping[str, Any], given: Mapping[str, Any]
+    opened: "LoadedRun", file: Path, output: Path, settings: "PredictionSettings", given: Mapping[str, Any]
 ) -> None:
     """Answer this process's chunks that have no answers yet.
 
@@ -61,7 +65,7 @@ def predict(
         opened: the run.
         file: the input, a text file.
         output: the output file.
-        options: options of the predictor.
+        settings: of the predictor.
         given: all options of the command; existing chunks must be from the same command.
 
     Raises:
@@ -73,7 +77,7 @@ def predict(
     done = 0
     for part in pending(parts, file):
         if part.number % count == rank:
-            write(parts, part.number, *answer(opened, part, options, file))
+            write(parts, part.number, *answer(opened, part, settings, file))
             done += len(part.lines)
     click.echo(
         f"{plural(done, 'line')} answered" + (f" by process {rank} of {count}" if count > 1 else ""), err=True
@@ -103,18 +107,18 @@ def pending(parts: Path, file: Path) -> Iterator[Chunk]:
     return (part for part in chunks(file) if not (parts / f"{part.number:09}").exists())
 
 
-def answer(opened: Any, part: Chunk, options: Mapping[str, Any], file: Path) -> ChunkAnswers:
+def answer(opened: "LoadedRun", part: Chunk, settings: "PredictionSettings", file: Path) -> ChunkAnswers:
     """Answer a chunk with a predictor of its own, so that samples do not depend on other chunks.
 
     Args:
         opened: the run.
         part: the chunk.
-        options: options of the predictor.
+        settings: of the predictor.
         file: the input file, for error messages.
     """
     from weft.tasks.predictor import Place, answered
 
-    predictor = opened.pipeline.predictor(opened.model, options)
+    predictor = opened.pipeline.predictor(opened.model, settings)
     first = part.number * CHUNK + 1
     given = (predictor.given(line, Place(str(file), number)) for number, line in enumerate(part.lines, first))
     answers = list(answered(predictor, given))

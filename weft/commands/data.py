@@ -77,10 +77,10 @@ def check(
 
     columns = {name: value for name, value in form.items() if value is not None}
     kinds: dict[str, Any] = {} if task else rooms.parts(weft.tasks, Task)
-    takers = [name for name, kind in kinds.items() if columns.keys() <= set(kind.options.get("check", ()))]
+    takers = [name for name, kind in kinds.items() if columns.keys() <= set(kind.check_options)]
     named = task or (takers[0] if columns and takers else _guess(files, kinds))
     kind: Any = named_part("--task", named, Task, plugins)
-    if unknown := [f"--{name}" for name in columns if name not in kind.options.get("check", ())]:
+    if unknown := [f"--{name}" for name in columns if name not in kind.check_options]:
         raise ConfigError(
             f"{' and '.join(unknown)}: expected files of a task that has this option, got files for {named}; "
             "leave it out"

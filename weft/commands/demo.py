@@ -61,6 +61,7 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     from weft.run import open_run
     from weft.run.card import write_card
     from weft.run.training import begin_run
+    from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings
     from weft.tasks.seq2seq.translator import Translator
     from weft.train.loop import train
 
@@ -87,7 +88,8 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     opened = open_run(run)
     click.echo("\nScores on help pages that were not used in training:\n")
     for beam in (1, 5):
-        click.echo(opened.pipeline.evaluate(opened.model, options={"beam": beam}).text() + "\n")
+        settings = TranslationEvaluationSettings(beam=beam)
+        click.echo(opened.pipeline.evaluate(opened.model, settings=settings).text() + "\n")
     translator = opened.pipeline.predictor(opened.model)
     assert isinstance(translator, Translator)
     sentences = ENGLISH if source == "en" else _from_test(opened)

@@ -6,13 +6,16 @@ Read next: ../documents/files.py.
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from weft.commands import outputs
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
+
+if TYPE_CHECKING:
+    from weft.tasks.task import PredictionSettings
 
 OTHERS = ("file", "nbest", "scores", "plot", "alignments", "split_sentences", "processes", "ray")
 """Options that do not go together with --document."""
@@ -32,13 +35,13 @@ def check_options(given: Mapping[str, Any]) -> None:
     outputs.check_outputs(given["output"], reads=(given["document"],))
 
 
-def translate(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:
+def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettings") -> list[str]:
     """Translate the document and write it to --output or standard output.
 
     Args:
         opened: the run.
         given: all options of the command.
-        options: those of the predictor.
+        settings: those of the predictor.
 
     Returns:
         The sentences that could not be translated, with reasons; they stay as they are.
@@ -52,11 +55,11 @@ def translate(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any])
     from weft.tasks.seq2seq.documents import translated
 
     file: Path = given["document"]
-    source, target = _languages(opened, options)
+    source, target = _languages(opened, given["source"], given["target"])
     lost: list[str] = []
     document = document_of(_read(file), str(file), source, target, lost)
     plan = DocumentPlan(document.segments, source, target)
-    predictor = opened.pipeline.predictor(opened.model, options)
+    predictor = opened.pipeline.predictor(opened.model, settings)
     wrong: list[str] = []
     data = document.written(plan.joined(list(translated(predictor, plan.sentences, wrong))))
     if given["output"]:
@@ -79,15 +82,15 @@ def _read(file: Path) -> bytes:
         raise DataError(f"cannot be read ({error.strerror}); check the name", path=file) from error
 
 
-def _languages(opened: Any, options: Mapping[str, Any]) -> tuple[str, str]:
+def _languages(opened: Any, source: str | None, target: str | None) -> tuple[str, str]:
     """The direction of the translation."""
     pairs = [
         pair
         for pair in opened.pipeline.directions()
-        if options.get("source", pair[0]) == pair[0] and options.get("target", pair[1]) == pair[1]
+        if source in (None, pair[0]) and target in (None, pair[1])
     ]
     if len(pairs) != 1:
-        offered = ", ".join(f"{source} to {target}" for source, target in opened.pipeline.directions())
+        offered = ", ".join(" to ".join(pair) for pair in opened.pipeline.directions())
         raise ConfigError(f"--document: choose one direction with --source and --target: {offered}")
-    source, target = pairs[0]
-    return source, target
+    found: tuple[str, str] = pairs[0]
+    return found

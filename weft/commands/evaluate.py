@@ -94,7 +94,7 @@ def command(**given: Any) -> int:
       weft evaluate runs/en-es --json scores.json --plot scores.png
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.commands.asked import asked, ready_options
+    from weft.commands.asked import settings_for
     from weft.commands.metrics import named
     from weft.config import build
     from weft.errors import ConfigError
@@ -110,8 +110,7 @@ def command(**given: Any) -> int:
         raise ConfigError("--plot: cannot be combined with --score; leave out one of them")
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(run, device=given["device"], plugins=given["plugins"], changes=changes)
-    options = asked(opened, "evaluate", given, COMMON)
-    options = ready_options(options, given["run"], given["device"], given["plugins"])
+    settings = settings_for(opened, opened.task.evaluation_settings, given, COMMON)
     if plot and not opened.task.evaluation.shows:
         raise ConfigError(f"--plot: an evaluation of the task {opened.name} has no picture; leave it out")
     training = opened.recipe.section("training", optional=True)
@@ -119,7 +118,9 @@ def command(**given: Any) -> int:
     metrics = {one.key: one for one in own} | named(given["metrics"], given["plugins"])
     if given["metrics"] and (given["score"] or not opened.task.evaluation.compares):
         raise ConfigError("--metric: needs outputs that are compared with references; leave it out")
-    found = opened.pipeline.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
+    found = opened.pipeline.evaluate(
+        opened.model, split=given["split"], data=given["data"], settings=settings
+    )
     found = found if given["score"] else found.with_metrics(metrics)
     text = found.text()
     click.echo(text)

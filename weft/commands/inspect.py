@@ -102,10 +102,11 @@ def command(**given: Any) -> None:
       weft inspect runs/en-es --only alignment --only search-tree
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
+    from weft.commands.asked import settings_for
     from weft.commands.views import folder_for
     from weft.config.plugins import named_part
     from weft.errors import ConfigError
-    from weft.inspect.inspection import inspected_of, name_of, page_of, views_of, write_views
+    from weft.inspect.inspection import inspection_of, name_of, page_of, views_of, write_views
     from weft.inspect.views.quality import score
     from weft.inspect.views.view import View
     from weft.run import open_run
@@ -121,7 +122,8 @@ def command(**given: Any) -> None:
     outputs.check_outputs(output)
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
-    subject = inspected_of(opened, given["text"], {"series": given["series"]})
+    settings = settings_for(opened, opened.task.inspection_settings, {"series": given["series"]}, ())
+    subject = inspection_of(opened, given["text"], settings)
     more = [named_part("--view", name, View, given["plugins"]) for name in given["more"]]
     views = views_of(opened, subject, only, more)
     if given["evaluate"] or "quality-by-length" in only:

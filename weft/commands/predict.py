@@ -25,7 +25,9 @@ from weft.wording import plural
 
 if TYPE_CHECKING:
     from weft.figures.answers import AnswerPictures
+    from weft.run import LoadedRun
     from weft.tasks.predictor import Predictor
+    from weft.tasks.task import PredictionSettings
 
 HEADINGS = {
     "Search": ("nbest", "scores", *SEARCH),
@@ -144,7 +146,7 @@ def command(**given: Any) -> int:
       weft predict runs/en-es large.txt.gz --output out.txt --processes 64 --ray auto
     """  # noqa: D301  click reads the \b
     from weft.commands import documents, outputs
-    from weft.commands.asked import PREDICTING, asked, ready_options
+    from weft.commands.asked import PREDICTING, settings_for
     from weft.errors import ConfigError
     from weft.run import open_run
 
@@ -159,19 +161,18 @@ def command(**given: Any) -> int:
         return _side_by_side(given)
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
-    options = asked(opened, "predict", given, PREDICTING)
-    options = ready_options(options, given["run"], given["device"], given["plugins"])
+    settings = settings_for(opened, opened.task.prediction_settings, given, PREDICTING)
     if given["document"]:
-        return outputs.reported(documents.translate(opened, given, options))
+        return outputs.reported(documents.translate(opened, given, settings))
     if given["output"]:
-        return _filed(opened, given, options)
+        return _filed(opened, given, settings)
     if file is None and sys.stdin.isatty():
         click.echo("type a line and press Enter; Ctrl-D ends", err=True)
     # As the input is read: UTF-8 and LF, whatever the terminal's or the system's own ways are.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     source = sys.stdin.buffer if file is None else file
-    return _written(opened.pipeline.predictor(opened.model, options), source, given)
+    return _written(opened.pipeline.predictor(opened.model, settings), source, given)
 
 
 def answer_file(run: Path, file: Path, output: Path, options: Mapping[str, Any]) -> int:
@@ -183,20 +184,20 @@ def answer_file(run: Path, file: Path, output: Path, options: Mapping[str, Any])
     return 0 if code == UNANSWERED else int(code or 0)
 
 
-def _filed(opened: Any, given: Mapping[str, Any], options: Mapping[str, Any]) -> int:
+def _filed(opened: "LoadedRun", given: Mapping[str, Any], settings: "PredictionSettings") -> int:
     """Write the answers to --output."""
     from weft.commands import bulk
 
     file = given["file"]
     if not _several(given) and not bulk.linewise(opened, file):
         source = sys.stdin.buffer if file is None else file
-        return _kept(opened.pipeline.predictor(opened.model, options), source, given["output"])
+        return _kept(opened.pipeline.predictor(opened.model, settings), source, given["output"])
     if given["ray"]:
         from weft.commands import ray_job
 
         ray_job.predict(opened, file, given["output"], given)
     else:
-        bulk.predict(opened, file, given["output"], options, given)
+        bulk.predict(opened, file, given["output"], settings, given)
     return _joined(file, given["output"]) if "WORLD_SIZE" not in os.environ else 0
 
 

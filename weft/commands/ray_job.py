@@ -40,7 +40,7 @@ class Answerer:
             os.chdir(folder)
         import torch
 
-        from weft.commands.asked import PREDICTING, asked, ready_options
+        from weft.commands.asked import PREDICTING, settings_for
         from weft.run import open_run
 
         torch.set_num_threads(1)  # one core per worker
@@ -49,8 +49,8 @@ class Answerer:
         self._opened = open_run(
             given["run"], device=given["device"], plugins=given["plugins"], changes=changes
         )
-        options = asked(self._opened, "predict", given, PREDICTING)
-        self._options = ready_options(options, given["run"], given["device"], given["plugins"])
+        kind = self._opened.task.prediction_settings
+        self._settings = settings_for(self._opened, kind, given, PREDICTING)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """Answer a chunk, given by its number and lines; returns its number and answers, or the error."""
@@ -59,7 +59,7 @@ class Answerer:
             int(row["number"]), [DataError(str(why)) if why else str(line) for line, why in pairs]
         )
         try:
-            answers = bulk.answer(self._opened, part, self._options, self._file)
+            answers = bulk.answer(self._opened, part, self._settings, self._file)
         except WeftError as error:
             return {"number": part.number, "answers": [""], "unanswered": [""], "wrong": str(error)}
         unanswered = answers.wrong or [""]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.commands.options import given_one
+from weft.commands.asked import search_of
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
 from weft.run.teacher import Teacher, digest, teacher_of
@@ -132,7 +132,7 @@ def jobs(
     if texts and sum(one.trained for one in wanted) > 1:
         raise ConfigError("--sources: expected a student of one direction, got several; leave it out")
     read = {_languages(one): one.data for one in opened.task.corpora()}
-    named = "target" in opened.task.options.get("predict", ())
+    named = "target" in opened.task.prediction_settings.options()
     found = []
     for one in wanted:
         source, target = _languages(one)
@@ -152,14 +152,13 @@ def about(opened: "LoadedRun", options: Mapping[str, Any], texts: Sequence[Path]
     """
     pipeline = opened.pipeline
     assert isinstance(pipeline, Rewrites)
-    given = {name: value for name, value in options.items() if given_one(value)}
     return Teacher(
         run=str(opened.path.resolve()),
         weights=digest(opened.path),
         about=f"{opened.name}, {opened.task.about()}",
-        decoding=pipeline.decoding.with_options(given).describe(),
+        decoding=pipeline.decoding.with_settings(search_of(options)).describe(),
         sources=[str(file.absolute()) for file in texts] or ["its training data"],
-        ensemble=[str(Path(run).resolve()) for run in given.get("ensemble", ())],
+        ensemble=[str(Path(run).resolve()) for run in (options.get("ensemble") or ())],
     )
 
 

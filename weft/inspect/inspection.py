@@ -6,41 +6,37 @@ Read next: ../tasks/inspection.py, views/view.py, page/html.py.
 import csv
 import io
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import weft.inspect.views
 from weft import rooms
-from weft.errors import ConfigError
 from weft.inspect.page.html import PageHead, page
 from weft.inspect.views.view import View
 from weft.run import LoadedRun
 from weft.store import files, jsonfile
 from weft.tasks.inspection import LONGEST, Examples, Inspection
+from weft.tasks.task import InspectionSettings
 from weft.version import __version__
 
 Format = Literal["svg", "png", "csv", "json"]
 
 
-def inspected_of(opened: LoadedRun, text: str | None, options: Mapping[str, Any] = {}) -> Inspection:
+def inspection_of(
+    opened: LoadedRun, text: str | None, settings: InspectionSettings | None = None
+) -> Inspection:
     """Run the model on a text, or on an example of the run if it is None.
 
     Args:
         opened: the run.
         text: input text, or the path of a file for a task that reads files.
-        options: options from the user, of those in `opened.task.options["inspect"]`.
+        settings: what the user asks for, of the class `opened.task.inspection_settings`.
 
     Raises:
         DataError: the text is empty, too long, or the model cannot read it.
-        ConfigError: the task does not have an option.
     """
-    for name, value in options.items():
-        if value is not None and name not in opened.task.options.get("inspect", ()):
-            raise ConfigError(f"--{name}: the task {opened.name} does not have this option; leave it out")
-    return opened.pipeline.inspected(  # type: ignore[no-any-return]
-        opened.model, text, examples(opened.path), options
-    )
+    return opened.pipeline.inspection(opened.model, text, examples(opened.path), settings)
 
 
 def examples(run: Path) -> Examples:
@@ -64,23 +60,23 @@ def kinds() -> dict[str, type[View]]:
 
 
 def views_of(
-    opened: LoadedRun, inspected: Inspection, only: Collection[str] = (), more: Sequence[type[View]] = ()
+    opened: LoadedRun, inspection: Inspection, only: Collection[str] = (), more: Sequence[type[View]] = ()
 ) -> list[View]:
     """Every view that applies, in the order of the page.
 
     Args:
         opened: the run.
-        inspected: its results on an input.
+        inspection: its results on an input.
         only: names of views, such as search-tree; all if empty.
         more: views of plugins.
     """
     chosen = [kind for name, kind in kinds().items() if not only or name in only]
     chosen = sorted([*chosen, *more], key=lambda kind: kind.order)
-    found = [kind.collect(opened, inspected) for kind in chosen]
+    found = [kind.collect(opened, inspection) for kind in chosen]
     return [view for view in found if view is not None]
 
 
-def page_of(opened: LoadedRun, inspected: Inspection, views: Sequence[View]) -> str:
+def page_of(opened: LoadedRun, inspection: Inspection, views: Sequence[View]) -> str:
     """The page as HTML."""
     parameters = sum(parameter.numel() for parameter in opened.model.parameters())
     facts = [
@@ -90,7 +86,7 @@ def page_of(opened: LoadedRun, inspected: Inspection, views: Sequence[View]) -> 
         ("Weft", __version__),
     ]
     title = f"weft inspect {opened.path.resolve().name}"
-    return page(PageHead(title, facts, inspected.text, inspected.answer), views)
+    return page(PageHead(title, facts, inspection.text, inspection.answer), views)
 
 
 def name_of(view: View | type[View]) -> str:

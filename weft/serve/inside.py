@@ -56,7 +56,7 @@ def inside(run: ServedRun, given: InspectFile, limits: ServerLimits) -> Work:
 
 
 def _page(run: ServedRun, text: str | None) -> str:
-    from weft.inspect.inspection import inspected_of, page_of, views_of
+    from weft.inspect.inspection import inspection_of, page_of, views_of
 
-    subject = inspected_of(run.opened, text)
+    subject = inspection_of(run.opened, text)
     return page_of(run.opened, subject, views_of(run.opened, subject))

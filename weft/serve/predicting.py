@@ -89,13 +89,14 @@ def _answered(
     run: ServedRun, items: list[Any], stopped: Stopped, limits: ServerLimits, edits: ModelEdits
 ) -> Iterator[Any]:
     """The answers as JSON, while a client is waiting for them."""
-    options: dict[str, Any] = {"batch_rows": limits.batch_rows}
-    if "scores" in run.opened.task.options.get("predict", ()):
-        options["scores"] = True
+    kind = run.opened.task.prediction_settings
+    asked: dict[str, Any] = {"batch_rows": limits.batch_rows}
+    if "scores" in kind.options():
+        asked["scores"] = True
     model = without(run, edits)
     if isinstance(model, Generator):
         model = stoppable(model, stopped)
-    predictor = run.opened.pipeline.predictor(model, options)
+    predictor = run.opened.pipeline.predictor(model, kind(**asked))
     if predictor.reads == "picture":
         for item in items:
             check_pixels(item)

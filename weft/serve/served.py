@@ -19,6 +19,7 @@ from weft.serve.limits import Refusal
 from weft.store import jsonfile, weights
 from weft.tasks.abilities import Continues, Rewrites
 from weft.tasks.predictor import Reads
+from weft.tasks.seq2seq.decoding import TextGenerationSettings
 from weft.tasks.seq2seq.glossary import reread
 
 MODEL = "model.safetensors"
@@ -69,7 +70,9 @@ class ServedRun:
 
     def _use_glossary(self, rewriter: Rewrites) -> None:
         if self.glossary:
-            rewriter.decoding = rewriter.decoding.with_options({"glossary": self.glossary})
+            rewriter.decoding = rewriter.decoding.with_settings(
+                TextGenerationSettings(glossary=self.glossary)
+            )
         elif rewriter.decoding.glossary:
             self.glossary = rewriter.decoding.glossary
             self.state = self.now()

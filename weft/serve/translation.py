@@ -29,6 +29,7 @@ from weft.serve.limits import Refusal, ServerLimits
 from weft.serve.requests import Detect, Translate
 from weft.serve.responses import Detected, Direction, Health, Language, Settings, Spoken, Translated
 from weft.serve.served import ServedRun
+from weft.tasks.seq2seq.decoding import GenerationSettings
 from weft.text.language_names import NAMES
 
 AUTO = "auto"
@@ -125,7 +126,7 @@ class TranslationHandlers:
         assert run.rewriter is not None
         decoding = run.rewriter.decoding
         if more:
-            decoding = decoding.with_options({"nbest": more + 1})
+            decoding = decoding.with_settings(GenerationSettings(nbest=more + 1))
         decoding = replace(decoding, batch_rows=self.limits.batch_rows)
         work = translating(run, target, decoding)
         check = partial(

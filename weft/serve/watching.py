@@ -89,9 +89,9 @@ def watch(run: ServedRun, given: dict[str, Any], emit: Emit, stopped: Stopped) -
 def _decided(predictor: Weighs, text: str) -> dict[str, Any]:
     """The class of a text, and the weight of each word."""
     seen = predictor.explain(text)
-    probs = dict(zip(predictor.classes, seen.decided.probs.tolist(), strict=True))
+    probs = dict(zip(predictor.classes, seen.decision.probs.tolist(), strict=True))
     return {
-        "text": seen.decided.label,
+        "text": seen.decision.label,
         "source": seen.words,
         "weights": [_rounded(seen.weights)],
         "shown": seen.shown,

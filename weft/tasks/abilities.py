@@ -38,7 +38,7 @@ class Rewrites(Protocol):
         """
 
     def directed(self, text: str, target: str) -> str:
-        """A text in the form that makes `inspected` translate it into this language."""
+        """A text in the form that makes `inspection` translate it into this language."""
 
     def typed(self, sample: str) -> str:
         """The source of a validation sample as a user would type it, without its direction."""
@@ -161,7 +161,7 @@ class Continues(Protocol):
         """The trained model, in evaluation mode, ready to continue texts."""
 
 
-class Decided(Protocol):
+class Decision(Protocol):
     """A decision between classes."""
 
     @property
@@ -173,11 +173,11 @@ class Decided(Protocol):
         """[C] probabilities, in the order of the classes."""
 
 
-class Weighed(Protocol):
+class WeightedDecision(Protocol):
     """A decision on a text, and the weight of each word in it."""
 
     @property
-    def decided(self) -> Decided:
+    def decision(self) -> Decision:
         """The decision."""
 
     @property
@@ -201,7 +201,7 @@ class Weighs(Protocol):
     def classes(self) -> Sequence[str]:
         """All classes, in the order of the probabilities."""
 
-    def explain(self, text: str) -> Weighed:
+    def explain(self, text: str) -> WeightedDecision:
         """Decide on a text and weigh its words."""
 
 

@@ -1,6 +1,6 @@
 """What a task says about its model so that other programs can run it.
 
-A task whose model can be exported as graphs overrides `Pipeline.exported` (task.py).
+A task whose model can be exported as graphs overrides `Pipeline.model_export` (task.py).
 Read next: ../export/format.py.
 """
 
@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -69,7 +69,7 @@ class ModelExport(NamedTuple):
     scored: "Callable[[], tuple[Sequence[Raw], Score | None]] | None" = None
     shown: Callable[[Answer], str] = lambda answer: answer.text()
     same: Callable[[str, str], bool] = operator.eq
-    options: Mapping[str, Any] = {}
+    options: Mapping[str, int | str] = {}
 
 
 def ragged_mask(rows: int, steps: int) -> Tensor:

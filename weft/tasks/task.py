@@ -9,8 +9,9 @@ Read next: predictor.py, evaluation.py; translate/task.py, the main task.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from torch import nn
@@ -19,6 +20,7 @@ from weft.data.report import Report
 from weft.errors import ConfigError
 from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
+from weft.setting_types import check_fields
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Examples, Inspection, checked
@@ -34,8 +36,16 @@ Progress = Callable[[str, float, float | None], None]
 """Called with the current step of the work, how much of it is done, and the total (None if unknown)."""
 
 
+def silent(what: str, done: float, total: float | None) -> None:
+    """A Progress that shows nothing."""
+
+
 class OtherRun(Protocol):
     """Another run, opened (weft.run)."""
+
+    @property
+    def path(self) -> Path:
+        """The run's directory."""
 
     @property
     def pipeline(self) -> "Pipeline":
@@ -63,6 +73,67 @@ class RunOpener(Protocol):
         """A run of which only the recipe and the vocabularies are there, with a new model."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RequestSettings:
+    """What the user of a trained model asks for, besides the recipe.
+
+    Every field that a task's own class adds is an option of the command, under the same name. The command
+    line and the server make them, which checks the ranges in their types (setting_types.py).
+
+    Args:
+        progress: receives the steps of long work.
+    """
+
+    progress: Progress = field(default=silent, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_fields(self, "--")
+
+    @classmethod
+    def options(cls) -> list[str]:
+        """The names of the options."""
+        internal = {one.name for kind in (RequestSettings, PredictionSettings) for one in fields(kind)}
+        return [one.name for one in fields(cls) if one.name not in internal]
+
+    @classmethod
+    def of(cls, given: "RequestSettings | None") -> Self:
+        """The given settings, or the defaults if there are none.
+
+        Raises:
+            ConfigError: the settings are for another task.
+        """
+        found = cls() if given is None else given
+        if not isinstance(found, cls):
+            raise ConfigError(f"settings: expected {cls.__name__}, got {type(given).__name__}")
+        return found
+
+    def given(self) -> dict[str, Any]:
+        """The values that are not the defaults, by name."""
+        pairs = ((one, getattr(self, one.name)) for one in fields(self) if one.compare)
+        return {one.name: value for one, value in pairs if value != one.default}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionSettings(RequestSettings):
+    """What the user asks of predictions.
+
+    Args:
+        batch_rows: inputs computed at once, for tasks that search; None is as the recipe says.
+    """
+
+    batch_rows: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationSettings(RequestSettings):
+    """What the user asks of an evaluation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectionSettings(RequestSettings):
+    """What the user asks of an inspection."""
+
+
 class Task(ABC):
     """What to learn, from which data.
 
@@ -72,8 +143,9 @@ class Task(ABC):
             be changed when a run is used: `weft predict RUN --set KEY=VALUE`.
         better: for each validation score, whether higher or lower is better.
         evaluation: the class of the result of `evaluate`; callers ask it in advance what it can show.
-        options: for the commands `predict`, `evaluate`, `inspect` and (data) `check`, the names of options
-            that this task supports; it receives the user's values as a mapping.
+        prediction_settings, evaluation_settings, inspection_settings: what the user of a trained model may
+            ask for; their fields are the options of the commands `predict`, `evaluate` and `inspect`.
+        check_options: names of the options of `weft data check` that `check` takes.
         note: how the validation scores are computed; a sentence for the model card.
         streams: whether the state after a training batch is the state before the next one. The model then has
             `carry_on(batch, state) -> (Loss, State)`, and a batch's `continues` tells whether it continues.
@@ -83,14 +155,17 @@ class Task(ABC):
             again.
         suffixes: extensions of files that belong to this task alone, such as .conllu; `weft data check`
             finds the task by them. "*" takes the files that no other task claims.
-        samples_readable: whether `inspected` can read the source of a validation sample.
+        samples_readable: whether `inspection` can read the source of a validation sample.
         columns: column names in the first line of a .csv or .tsv table that identify this task.
     """
 
     sections: ClassVar[Mapping[str, type]]
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]]
     evaluation: ClassVar[type[Evaluation]] = Evaluation
-    options: ClassVar[Mapping[str, Sequence[str]]] = {}
+    prediction_settings: ClassVar[type[PredictionSettings]] = PredictionSettings
+    evaluation_settings: ClassVar[type[EvaluationSettings]] = EvaluationSettings
+    inspection_settings: ClassVar[type[InspectionSettings]] = InspectionSettings
+    check_options: ClassVar[Sequence[str]] = ()
     note: ClassVar[str] = ""
     keeps: ClassVar[Sequence[str]] = ("tokenizer*.json",)
     suffixes: ClassVar[Sequence[str]] = ()
@@ -211,15 +286,15 @@ class Pipeline(ABC):
         """A new model with `loss(batch) -> Loss`."""
 
     @abstractmethod
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Predictor[Any]:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Predictor[Any]:
         """The trained model, ready to answer inputs.
 
         Args:
             model: trained, in evaluation mode.
-            options: the user's values for `task.options["predict"]`.
+            settings: of the class `task.prediction_settings`.
 
         Raises:
-            ConfigError: the options do not fit together.
+            ConfigError: the settings do not fit together.
         """
 
     @abstractmethod
@@ -229,7 +304,7 @@ class Pipeline(ABC):
         *,
         split: Split = "test",
         data: Path | None = None,
-        options: Mapping[str, Any] = {},
+        settings: EvaluationSettings | None = None,
     ) -> Evaluation:
         """Scores on a split of the recipe's data, or on other files, next to the baselines.
 
@@ -237,19 +312,27 @@ class Pipeline(ABC):
             model: trained, in evaluation mode.
             split: the split to score.
             data: the user's files, to score instead.
-            options: the user's values for `task.options["evaluate"]`.
+            settings: of the class `task.evaluation_settings`.
         """
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         """What `weft inspect` shows of one input; heavy imports belong inside.
 
-        If `text` is None, the input is one of `examples`, from the run's validation data.
+        Args:
+            model: trained, in evaluation mode.
+            text: the input; if it is None, the input is one of `examples`.
+            examples: from the run's validation data.
+            settings: of the class `task.inspection_settings`.
         """
         return Inspection(text="" if text is None else checked(text), answer="")
 
-    def exported(self, model: nn.Module) -> ModelExport | None:
+    def model_export(self, model: nn.Module) -> ModelExport | None:
         """The model as graphs that other programs run; None if the task has none.
 
         Raises:

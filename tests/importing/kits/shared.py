@@ -2,6 +2,7 @@
 
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,4 +68,5 @@ def log_probabilities(run: Path, sources: list[str], targets: list[str]) -> list
 def translations(run: Path, sources: list[str], options: dict[str, Any]) -> list[str]:
     """The best translation of each source."""
     opened = open_run(run, device="cpu")
-    return [found[0].text for found in opened.pipeline.predictor(opened.model, options).translate(sources)]
+    translator = opened.pipeline.translator(opened.model, replace(opened.pipeline.decoding, **options))
+    return [found[0].text for found in translator.translate(sources)]

@@ -6,6 +6,7 @@ The zip files of the folder joeynmt hold tiny models and JoeyNMT's own outputs; 
 import json
 import math
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,7 +73,8 @@ def test_outputs_are_joeynmt_s(imported: Imported, search: str) -> None:
         **expected.get("search", {}),
     }
     options |= expected["beam"] if search == "beam" else {}
-    translator = imported.opened.pipeline.predictor(imported.opened.model, options)
+    opened = imported.opened
+    translator = opened.pipeline.translator(opened.model, replace(opened.pipeline.decoding, **options))
     # a beam search that reaches the limit may choose between finished and cut texts in another way
     rows = [row for row in expected["rows"] if search == "greedy" or len(row["beam_ids"]) < expected["most"]]
     found = [next(translator.translate([row["source"]]))[0] for row in rows]

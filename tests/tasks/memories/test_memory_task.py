@@ -162,7 +162,7 @@ def test_a_line_of_signs_is_read_answered_and_shown(
         with pytest.raises(DataError, match=r"expected .* such as .*, got "):
             rememberer.predict(other)
     pipeline = MemoryPipeline(task)
-    shown = pipeline.inspected(pipeline.model().eval(), line, lambda: iter(()))
+    shown = pipeline.inspection(pipeline.model().eval(), line, lambda: iter(()))
     assert len(shown.answer) == len(said) == len(shown.choices)
 
 

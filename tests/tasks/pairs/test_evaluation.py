@@ -15,6 +15,7 @@ from tests.commands.shell import weft
 from weft.errors import DataError
 from weft.run import LoadedRun, open_run
 from weft.tasks.seq2seq import evaluation
+from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings
 from weft.tasks.seq2seq.evaluation import loss_of_pairs
 from weft.tasks.seq2seq.scoring import perplexity
 
@@ -67,7 +68,7 @@ def test_scores_are_sacrebleus_and_baselines_stand_beside(opened: LoadedRun) -> 
 
 
 def test_lowercase_scores_in_small_letters_and_says_so(opened: LoadedRun) -> None:
-    report = opened.pipeline.evaluate(opened.model, options={"lowercase": True})
+    report = opened.pipeline.evaluate(opened.model, settings=TranslationEvaluationSettings(lowercase=True))
     references = [target for _, _, target in opened.task.data.open("test")]
     want = sacrebleu.corpus_bleu(report.outputs, [references], lowercase=True).score
     assert report.scores[0].value == pytest.approx(want)
@@ -101,7 +102,9 @@ def test_validation_is_what_evaluation_says(opened: LoadedRun, monkeypatch: pyte
     # The last validation of training, in metrics.jsonl, against the greedy evaluation of the same split.
     lines = [json.loads(line) for line in (opened.path / "metrics.jsonl").read_text("utf-8").splitlines()]
     scores = next(line["scores"] for line in reversed(lines) if line["event"] == "validation")
-    report = opened.pipeline.evaluate(opened.model, split="valid", options={"beam": 1})
+    report = opened.pipeline.evaluate(
+        opened.model, split="valid", settings=TranslationEvaluationSettings(beam=1)
+    )
     assert report.title == "valid xx-yy, 13 pairs, greedy"
     assert report.scores[0].value == pytest.approx(scores["bleu"])
     assert report.perplexity == pytest.approx(scores["perplexity"], rel=1e-4)

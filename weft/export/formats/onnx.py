@@ -39,7 +39,7 @@ class Onnx(Format):
         self.shares = shares
 
     def check(self, opened: LoadedRun, options: Options) -> None:
-        if opened.pipeline.exported(opened.model) is None:
+        if opened.pipeline.model_export(opened.model) is None:
             raise ConfigError(
                 f"--to onnx: a model of the task {opened.name} has no graphs; serve it with weft serve"
             )
@@ -49,7 +49,7 @@ class Onnx(Format):
         from weft.export.quantise import quantise
         from weft.export.shared import share, stored
 
-        form = opened.pipeline.exported(opened.model)
+        form = opened.pipeline.model_export(opened.model)
         assert form is not None
         paths = [folder / f"{graph.name}.onnx" for graph in form.graphs]
         worst = max(write_graph(graph, path) for graph, path in zip(form.graphs, paths, strict=True))
@@ -86,7 +86,8 @@ def compared(opened: LoadedRun, form: ModelExport, folder: Path) -> str:
         ExportError: most answers differ.
     """
     inputs = form.examples(COMPARED)
-    predictor = opened.pipeline.predictor(opened.model, form.options)
+    asked: dict[str, Any] = dict(form.options)
+    predictor = opened.pipeline.predictor(opened.model, opened.task.prediction_settings(**asked))
     parsed = [predictor.parse(one, Place("input", n)) for n, one in enumerate(inputs, 1)]
     found = list(zip(inputs, predictor.attempts(parsed), strict=True))
     answered = [(one, form.shown(answer)) for one, answer in found if isinstance(answer, Answer)]

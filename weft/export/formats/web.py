@@ -52,7 +52,7 @@ class Web(Format):
 
     def check(self, opened: LoadedRun, options: Options) -> None:
         Onnx().check(opened, options)
-        form = opened.pipeline.exported(opened.model)
+        form = opened.pipeline.model_export(opened.model)
         if form is not None and form.settings["kind"] not in _kinds():
             raise ConfigError(f"--to web: the page cannot run a model of task {opened.name}; use --to onnx")
         if form is not None and form.settings.get("frames"):

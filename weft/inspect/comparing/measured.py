@@ -16,7 +16,7 @@ import torch
 
 from weft.errors import WeftError
 from weft.inspect.comparing.evidence import Evidence, evidence
-from weft.inspect.inspection import inspected_of
+from weft.inspect.inspection import inspection_of
 from weft.inspect.views.curves import read_curves
 from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.view import plain
@@ -159,7 +159,7 @@ def _reach(
 ) -> tuple[dict[str, list[list[float]]], list[str], int | None, str]:
     """Gradient reach by lag for each cell; sentences; bytes stored for the loss; the example."""
     try:
-        subject = inspected_of(opened, text)
+        subject = inspection_of(opened, text)
     except WeftError:  # the run has no example, or the task cannot read it
         return {}, [], None, ""
     saved, view = saved_bytes(opened, subject), GradientsView.collect(opened, subject)

@@ -5,6 +5,7 @@ Read next: ../pictures/data.py, ../pictures/model.py; predictor.py, evaluation.p
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -29,12 +30,35 @@ from weft.tasks.pictures.model import CaptionModel, places_of
 from weft.tasks.pictures.pictures import parts, read_shape, write_shape
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
 from weft.tasks.seq2seq.batch import PairBatch
-from weft.tasks.seq2seq.decoding import EVALUATED, PREDICTED, Decoding
+from weft.tasks.seq2seq.decoding import (
+    Decoding,
+    DecodingSettings,
+    GenerationEvaluationSettings,
+    GenerationSettings,
+)
 from weft.tasks.seq2seq.scoring import GivenScores, score_file
-from weft.tasks.task import Progress, Split, Training
+from weft.tasks.task import (
+    EvaluationSettings,
+    InspectionSettings,
+    PredictionSettings,
+    Progress,
+    Split,
+    Training,
+)
 from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionSettings(GenerationSettings):
+    """What the user asks of captions.
+
+    Args:
+        coco: write them as COCO's results.
+    """
+
+    coco: bool = False
 
 
 class CaptionTraining(Training):
@@ -118,18 +142,24 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
     def common(self) -> Mapping[str, Any]:
         return {**super().common(), "shape of pictures": self.shape}
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Captioner:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Captioner:
         """The trained model; `predict(file or array)` returns a caption."""
+        asked = CaptionSettings.of(settings)
+        return self._captioner(model, asked, scores=asked.scores, coco=asked.coco)
+
+    def _captioner(
+        self, model: nn.Module, settings: DecodingSettings, *, scores: bool = False, coco: bool = False
+    ) -> Captioner:
         assert isinstance(model, Generator)
         return Captioner(
             model,
             self.vocabulary,
-            self.decoding.with_options(options),
+            self.decoding.with_settings(settings),
             self.shape,
             self.task.data,
-            others=self.members(options),
-            scores=bool(options.get("scores")),
-            coco=bool(options.get("coco")),
+            others=self.members(settings),
+            scores=scores,
+            coco=coco,
         )
 
     def examples_of(self, split: Split, data: Path | None) -> Captions:
@@ -149,7 +179,7 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
         examples: Captions,
         split: Split,
         data: Path | None,
-        options: Mapping[str, Any],
+        settings: EvaluationSettings,
     ) -> CaptionEvaluation:
         """BLEU-1 to 4, ROUGE-L, CIDEr-D and exact captions."""
         own = self.task.data
@@ -159,25 +189,32 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
                 own.load("train").captions if own.generated else [one.captions for one in own.find("train")]
             )
         title = own.describe(split) if data is None else data.name
-        return evaluate(self.predictor(model, options), examples, title=title, train=train)
+        captioner = self._captioner(model, DecodingSettings.of(settings))
+        return evaluate(captioner, examples, title=title, train=train)
 
-    def given_scores(self, model: Generator, examples: Captions, options: Mapping[str, Any]) -> GivenScores:
+    def given_scores(
+        self, model: Generator, examples: Captions, settings: GenerationEvaluationSettings
+    ) -> GivenScores:
         places = places_of(self.task.model_config.front, self.shape)
         return score_file(
             model,
             len(examples.pixels),
             self.vocabulary.encode_batch,
             lambda numbers, rows: captioned(examples.pixels[numbers], rows, places),
-            options,
+            settings,
         )
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         """The text is the name of a picture."""
         return inspected(self.predictor(model), text)
 
-    def exported(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: nn.Module) -> ModelExport:
         from weft.tasks.caption.graphs import exported
 
         return exported(self.predictor(model))
@@ -197,10 +234,8 @@ class CaptionTask(Seq2SeqTask[Pictures]):
         "model": CaptionModel,
         "decoding": Decoding,
     }
-    options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": (*PREDICTED, "coco"),
-        "evaluate": EVALUATED,
-    }
+    prediction_settings: ClassVar = CaptionSettings
+    evaluation_settings: ClassVar = GenerationEvaluationSettings
     keeps: ClassVar[Sequence[str]] = ("tokenizer.json", "pictures.json")
     note: ClassVar[str] = (
         "Exact is the share of captions that match a reference word for word; BLEU-4 and CIDEr-D are "

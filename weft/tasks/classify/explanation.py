@@ -20,7 +20,7 @@ class Explanation(NamedTuple):
 
     words: list[str]
     weights: np.ndarray  # [words], their sum is 1
-    decided: LabelDecision
+    decision: LabelDecision
     shown: str  # which weights these are
 
 

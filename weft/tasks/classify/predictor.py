@@ -149,7 +149,7 @@ class LabelAnswer(Answer):
         found = self._explain(self._asked.text) if self._asked.text.strip() else None
         if found is None or not found.words:
             return None
-        title = f"{found.decided.label} ({100 * found.decided.prob:.0f} %)"
+        title = f"{found.decision.label} ({100 * found.decision.prob:.0f} %)"
         return coloured_text(found.words, found.weights, title=title, note=found.shown)
 
     def figure_name(self) -> str:
@@ -351,7 +351,7 @@ def inspect_text(classifier: TextClassifier, text: str, valid: Callable[[], Iter
     reader, model = classifier.reader, classifier.model
     rows = reader.encode([text])
     explanation = classifier.explain(text)
-    decided = explanation.decided
+    decided = explanation.decision
     device = next(model.parameters()).device
     batch = reader.batch(rows, [decided.label], [text]).to(device)
     order = decided.probs.argsort()[::-1][:12]

@@ -5,6 +5,7 @@ Read next: data.py, reader.py, model.py, predictor.py, evaluation.py.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -40,14 +41,29 @@ from weft.tasks.contextual import PretrainedContext, whole_words
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Examples, Inspection, checked
-from weft.tasks.labels.base import LabelBatch, TextLabelPipeline, TextLabelTask
+from weft.tasks.labels.base import (
+    CalibrationSettings,
+    LabelBatch,
+    LabelSettings,
+    TextLabelPipeline,
+    TextLabelTask,
+)
 from weft.tasks.labels.calibration import LabelCalibration
 from weft.tasks.labels.splits import small_validation
 from weft.tasks.labels.weights import weights_of
 from weft.tasks.predictor import Place, separated
 from weft.tasks.seq2seq.batch import pad
 from weft.tasks.space import Range, Recipe, Space, usual
-from weft.tasks.task import Progress, Split, Training, named_rows
+from weft.tasks.task import (
+    EvaluationSettings,
+    InspectionSettings,
+    OtherRun,
+    PredictionSettings,
+    Progress,
+    Split,
+    Training,
+    named_rows,
+)
 from weft.tasks.validation import Sample, Validation, first, samples_of
 from weft.text.loading import load_vocabulary
 from weft.wording import plural
@@ -112,6 +128,38 @@ class LabelledTexts(NamedTuple):
             [column[n] for n in numbers] for column in (self.texts, self.labels, self.finer)
         )
         return LabelledTexts(texts, labels, [self.lines[n] for n in numbers], finer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierSettings(LabelSettings):
+    """What the user asks of classes.
+
+    Args:
+        plot: folder for pictures of the weights of words, which the command draws.
+        ensemble: runs that decide along.
+
+    Raises:
+        ConfigError: an ensemble is to be drawn.
+    """
+
+    plot: Path | None = None
+    ensemble: Sequence[OtherRun] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ensemble and self.plot is not None:
+            raise ConfigError("--plot: shows the attention of one model; leave out --plot or --ensemble")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierEvaluationSettings(CalibrationSettings):
+    """What the user asks of the scores of classes.
+
+    Args:
+        ensemble: runs that decide along.
+    """
+
+    ensemble: Sequence[OtherRun] = ()
 
 
 class ClassifyTraining(Training):
@@ -244,31 +292,28 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
             found["embed.words.table.weight"] = found.pop("embed.table.weight")
         return {**found, **of_head}
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> TextClassifier:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> TextClassifier:
         """The trained model: `predict(text)` answers with a class.
 
         Args:
             model: in evaluation mode.
-            options: `scores`; `ensemble`, opened runs that decide along; each reads texts its own way.
+            settings: ClassifierSettings; the runs of an ensemble read texts each its own way.
 
         Raises:
             ConfigError: a member is another kind of run, or has other classes; or it is to be drawn.
         """
         assert isinstance(model, Predictor)
-        members = options.get("ensemble", ())
-        if members and options.get("plot"):
-            raise ConfigError("--plot: shows the attention of one model; leave out --plot or --ensemble")
-        others = [self._joined(member) for member in members]
-        scores = bool(options.get("scores"))
-        return TextClassifier(model, self.reader, self.task.data, others=others, scores=scores)
+        asked = ClassifierSettings.of(settings)
+        others = [self._joined(member) for member in asked.ensemble]
+        return TextClassifier(model, self.reader, self.task.data, others=others, scores=asked.scores)
 
-    def _joined(self, member: Any) -> TextClassifier:
+    def _joined(self, member: OtherRun) -> TextClassifier:
         if not isinstance(member.pipeline, ClassifyPipeline):
             raise ConfigError(f"--ensemble {member.path}: expected a run of the task classify; leave it out")
         other = member.pipeline.predictor(member.model)
         with within(f"--ensemble {member.path}"):
             order(other.reader.classes, self.reader.classes)
-        return other  # type: ignore[no-any-return]
+        return other
 
     def examples(self, split: Split, file: Path | None = None) -> list[LabelledExample]:
         source = self.task.data
@@ -280,9 +325,9 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
     def valid_texts(self) -> Iterable[str]:
         return (one.text for one in self.task.data.texts("valid"))
 
-    def title(self, split: Split, file: Path | None, options: Mapping[str, Any]) -> str:
+    def title(self, split: Split, file: Path | None, settings: EvaluationSettings) -> str:
         named = self.task.data.describe(split) if file is None else file.name
-        members = options.get("ensemble", ())
+        members = ClassifierEvaluationSettings.of(settings).ensemble
         return f"{named}, {1 + len(members)} runs together" if members else named
 
     def evaluate(
@@ -291,17 +336,17 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         *,
         split: Split = "test",
         data: Path | None = None,
-        options: Mapping[str, Any] = {},
+        settings: EvaluationSettings | None = None,
     ) -> Evaluation:
         """See TextLabelPipeline.evaluate.
 
         Raises:
             ConfigError: a member of an ensemble learnt from texts of the split.
         """
-        for member in options.get("ensemble", ()) if data is None else ():
+        for member in ClassifierEvaluationSettings.of(settings).ensemble if data is None else ():
             if isinstance(member.pipeline, ClassifyPipeline):
-                self._check_unseen(member, split)
-        return super().evaluate(model, split=split, data=data, options=options)
+                self._check_unseen(member.path, member.pipeline.task.data, split)
+        return super().evaluate(model, split=split, data=data, settings=settings)
 
     def scores(
         self,
@@ -310,9 +355,10 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         train: list[LabelledExample] | None,
         *,
         title: str,
-        options: Mapping[str, Any],
+        settings: EvaluationSettings,
     ) -> LabelEvaluation | SeveralEvaluation:
-        classifier = self.predictor(model, {"ensemble": options.get("ensemble", ())})
+        members = ClassifierEvaluationSettings.of(settings).ensemble
+        classifier = self.predictor(model, ClassifierSettings(ensemble=members))
         texts, labels, lines, _ = LabelledTexts.of(found)
         known = None if train is None else LabelledTexts.of(train)[:2]
         judge = evaluate if self.reader.separator is None else evaluate_several
@@ -334,21 +380,25 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         limits = self.reader.thresholds if several else ()
         LabelCalibration(self.reader.temperature, limits).save(self.run)
 
-    def _check_unseen(self, member: Any, split: Split) -> None:
+    def _check_unseen(self, run: Path, data: LabelData, split: Split) -> None:
         """Refuse a member of an ensemble whose training texts may hold those of the split."""
-        if member.task.data.parts(split) != self.task.data.parts(split):
+        if data.parts(split) != self.task.data.parts(split):
             raise ConfigError(
-                f"--ensemble {member.path}: has a different split, so it may have been "
+                f"--ensemble {run}: has a different split, so it may have been "
                 "trained on texts tested here; name a run with the same section data"
             )
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         text = checked(examples.middle() if text is None else text)
         return inspect_text(self.predictor(model), text, self.valid_texts)
 
-    def exported(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: nn.Module) -> ModelExport:
         return export_classifier(self.predictor(model), self.valid_texts)
 
 
@@ -361,11 +411,9 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": LabelData, "model": LabelModel}
-    options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": ("scores", "plot", "ensemble"),
-        "evaluate": ("ensemble", "calibrate"),
-        "check": ("text", "label", "labels", "separator", "encoding"),
-    }
+    prediction_settings: ClassVar = ClassifierSettings
+    evaluation_settings: ClassVar = ClassifierEvaluationSettings
+    check_options: ClassVar[Sequence[str]] = ("text", "label", "labels", "separator", "encoding")
     note: ClassVar[str] = "Accuracy: share of right classes; f1: mean F1 of the classes; loss: nats per text."
     columns: ClassVar[Sequence[str]] = ("text", "label")
     evaluation: ClassVar = LabelEvaluation

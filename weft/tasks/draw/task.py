@@ -7,6 +7,7 @@ Read next: tiles.py, predictor.py, ../pictures/model.py; ../seq2seq/base.py.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -29,13 +30,45 @@ from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
 from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.evaluation import loss_of_pairs
-from weft.tasks.task import Progress, Split, Training
+from weft.tasks.task import (
+    EvaluationSettings,
+    InspectionSettings,
+    PredictionSettings,
+    Progress,
+    Split,
+    Training,
+)
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
 DRAWN = 64
 """Number of pictures that a validation draws; its loss is over all of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaintingSettings(PredictionSettings):
+    """What the user asks of pictures; see Decoding.
+
+    Args:
+        sample: draw the tiles at random.
+        plot: folder for the pictures, which the command writes.
+    """
+
+    beam: int | None = None
+    sample: bool = False
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    plot: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaintingEvaluationSettings(EvaluationSettings):
+    """What the user asks of the scores of pictures."""
+
+    beam: int | None = None
 
 
 class DrawTraining(Training):
@@ -130,10 +163,10 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
     def model(self) -> Generator:
         return self.task.model_config.build(len(self.vocabulary), len(self.tiles))
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Painter:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Painter:
         """The trained model; `predict(text)` returns a picture, [height, width, 3] uint8."""
         assert isinstance(model, Generator)
-        decoding = self.decoding.with_options(options)
+        decoding = self.decoding.with_settings(PaintingSettings.of(settings))
         return Painter(model, self.vocabulary, self.tiles, self.shape, decoding)
 
     def examples_of(self, split: Split, data: Path | None) -> Captions:
@@ -153,18 +186,22 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
         examples: Captions,
         split: Split,
         data: Path | None,
-        options: Mapping[str, Any],
+        settings: EvaluationSettings,
     ) -> DrawEvaluation:
         """Likelihood, error and share right."""
         own, train = self.task.data, None
         with suppress(DataError):
             train = drawable(own.load("train"))
         title = own.describe(split) if data is None else data.name
-        painter = self.predictor(model, options)
+        painter = self.predictor(model, PaintingSettings(beam=PaintingEvaluationSettings.of(settings).beam))
         return evaluate(painter, examples, train, max_length=own.max_length, title=title)
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         text = checked(examples.middle() if text is None else text)
         return inspected(self.predictor(model), text)
@@ -191,10 +228,8 @@ class DrawTask(Seq2SeqTask[Pictures]):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": DrawData, "model": DrawModel, "decoding": Decoding}
-    options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": ("beam", "sample", "temperature", "top_k", "top_p", "seed", "plot"),
-        "evaluate": ("beam",),
-    }
+    prediction_settings: ClassVar = PaintingSettings
+    evaluation_settings: ClassVar = PaintingEvaluationSettings
     keeps: ClassVar[Sequence[str]] = ("tokenizer.json", "pictures.json", "tiles.npy")
     note: ClassVar[str] = (
         "loss is nats per tile, error the mean squared difference of the pixels (0 to 1) of drawn pictures "

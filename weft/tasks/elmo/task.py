@@ -6,7 +6,7 @@ A tagger uses it with `model.embedding.contextual: RUN`. Read next: ../../nn/emb
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from torch import nn
@@ -26,7 +26,15 @@ from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.evaluation import ContextEvaluation, perplexity
 from weft.tasks.running_text.sentences import check_lines, learn_lexicon, sentences_of
 from weft.tasks.running_text.sentences import sentences as split_sentences
-from weft.tasks.task import ContextSource, Progress, Split, Training
+from weft.tasks.task import (
+    ContextSource,
+    EvaluationSettings,
+    InspectionSettings,
+    PredictionSettings,
+    Progress,
+    Split,
+    Training,
+)
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.wording import plural
 
@@ -93,7 +101,7 @@ class ElmoPipeline(RunningTextPipeline):
         words = next(iter(found.values()))
         return {**found, **dict.fromkeys(("head.weight", "head.bias"), words)}
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> ContextComparer:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> ContextComparer:
         """The trained model: `vectors("a text")`, `compare("bank", "one sentence", "another")`."""
         assert isinstance(model, BothWays)
         return ContextComparer(model, self.lexicon, self.task.data)
@@ -104,7 +112,7 @@ class ElmoPipeline(RunningTextPipeline):
         *,
         split: Split = "test",
         data: Path | None = None,
-        options: Mapping[str, Any] = {},
+        settings: EvaluationSettings | None = None,
     ) -> ContextEvaluation:
         """Both perplexities, beside that of word frequencies."""
         assert isinstance(model, BothWays)
@@ -119,13 +127,17 @@ class ElmoPipeline(RunningTextPipeline):
         assert isinstance(model, BothWays)
         return ContextSource(lambda sentences: self.lexicon.spell(sentences)[0], model)
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         text = checked(examples.middle() if text is None else text)
         return inspect_sentences(self.predictor(model), text, self.valid_texts)
 
-    def exported(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: nn.Module) -> ModelExport:
         return export_contexts(self.predictor(model), self.valid_texts)
 
 

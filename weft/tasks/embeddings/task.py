@@ -4,8 +4,9 @@ Read next: data.py, corpus.py, predictor.py, evaluation.py; ../../nn/embed/neigh
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -14,22 +15,47 @@ from torch import nn
 from weft.data.check import check_pairs
 from weft.data.questions import read_questions
 from weft.data.report import Report
-from weft.errors import ConfigError, DataError
+from weft.errors import DataError
 from weft.native.allocator import keep_freed
 from weft.nn.embed.counts import Cells, Glove
 from weft.nn.embed.neighbours import Neighbourhood, Neighbours
 from weft.nn.heads.head import Loss
+from weft.setting_types import AtLeastOne
 from weft.tasks.embeddings.corpus import CooccurrenceTable, Corpus, ShuffledPieces, WordList, WordWindows
 from weft.tasks.embeddings.data import WordsData
 from weft.tasks.embeddings.evaluation import WordsEvaluation, evaluate
 from weft.tasks.embeddings.model import WordsModel
 from weft.tasks.embeddings.predictor import NEAREST, WordVectors, inspect_words
 from weft.tasks.inspection import Examples, Inspection, checked
-from weft.tasks.task import Pipeline, Progress, Split, Task, Training
+from weft.tasks.task import (
+    EvaluationSettings,
+    InspectionSettings,
+    Pipeline,
+    PredictionSettings,
+    Progress,
+    Split,
+    Task,
+    Training,
+)
 from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
 
 VALIDATION = 200
 """Number of fixed training pieces whose loss is the validation score; for GloVe 128 times as many cells."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighbourSettings(PredictionSettings):
+    """What the user asks of the words near a word.
+
+    Args:
+        nbest: number of near words.
+        scores: write their cosines too.
+        plot: folder for pictures, which the command draws.
+    """
+
+    nbest: AtLeastOne = NEAREST
+    scores: bool = False
+    plot: Path | None = None
 
 
 class EmbeddingsTraining(Training):
@@ -120,22 +146,16 @@ class EmbeddingsPipeline(Pipeline):
         """A new model for these words."""
         return self.task.model_config.build(self.words.words)
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> WordVectors:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> WordVectors:
         """The vectors: `nearest("word", 5)`, `vector("word")`, `analogy("a", "b", "c")`.
 
         Args:
             model: trained.
-            options: `nbest`, the number of near words, and `scores`.
-
-        Raises:
-            ConfigError: `nbest` is less than 1.
+            settings: NeighbourSettings.
         """
         assert isinstance(model, Neighbours | Glove)
-        count = options.get("nbest", NEAREST)
-        if count < 1:
-            raise ConfigError(f"--nbest: expected at least 1, got {count}")
-        scores = bool(options.get("scores"))
-        return WordVectors(model, self.words, self.task.data, count=count, scores=scores)
+        asked = NeighbourSettings.of(settings)
+        return WordVectors(model, self.words, self.task.data, count=asked.nbest, scores=asked.scores)
 
     def evaluate(
         self,
@@ -143,7 +163,7 @@ class EmbeddingsPipeline(Pipeline):
         *,
         split: Split = "test",
         data: Path | None = None,
-        options: Mapping[str, Any] = {},
+        settings: EvaluationSettings | None = None,
     ) -> WordsEvaluation:
         """Similarity of word pairs or analogies, with coverage and baselines."""
         path = data if data is not None else self.task.data.questions(split)
@@ -153,8 +173,12 @@ class EmbeddingsPipeline(Pipeline):
         except DataError as error:
             raise DataError(f"{error}; train on more text, or lower data.min_count", path=path) from None
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         return inspect_words(self.predictor(model), checked(examples.middle() if text is None else text))
 
@@ -170,7 +194,7 @@ class EmbeddingsTask(Task):
     sections: ClassVar[Mapping[str, type]] = {"data": WordsData, "model": WordsModel}
     evaluation: ClassVar = WordsEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower"}
-    options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("nbest", "scores", "plot")}
+    prediction_settings: ClassVar = NeighbourSettings
     note: ClassVar[str] = (
         "Loss is the training objective (nats per pair, or GloVe's weighted squared error per cell) on a "
         "fixed part of the training text, since held-out text does not measure word vectors. Score them with "

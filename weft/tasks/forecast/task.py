@@ -4,7 +4,7 @@ Read next: data.py, model.py; ../nn/forecasters, the models; ../metrics/series.p
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -33,11 +33,64 @@ from weft.tasks.forecast.model import ForecastModel, ForecastNetwork, SeriesBatc
 from weft.tasks.forecast.predictor import ForecastPredictor, Horizon, export_forecaster, inspect_series
 from weft.tasks.inspection import Examples, Inspection
 from weft.tasks.space import Range, Recipe, Space, usual, whole
-from weft.tasks.task import Pipeline, Progress, Split, Task, Training
+from weft.tasks.task import (
+    EvaluationSettings,
+    InspectionSettings,
+    OtherRun,
+    Pipeline,
+    PredictionSettings,
+    Progress,
+    Split,
+    Task,
+    Training,
+)
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.wording import plural
 
 PARTS: dict[str, int] = {"train": 0, "valid": 1, "test": 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecastSettings(PredictionSettings):
+    """What the user asks of forecasts.
+
+    Args:
+        scores: write the quantiles too.
+        plot: folder for pictures with bands, which the command draws.
+        ensemble: further runs to average with.
+        future: table of the covariates that are known in advance.
+        series: names of the series to forecast; all if empty.
+    """
+
+    scores: bool = False
+    plot: Path | None = None
+    ensemble: Sequence[OtherRun] = ()
+    future: Path | None = None
+    series: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecastEvaluationSettings(EvaluationSettings):
+    """What the user asks of the scores of forecasts.
+
+    Args:
+        ensemble: further runs to average with.
+        series: name of the series that is drawn; None takes one in the middle.
+    """
+
+    ensemble: Sequence[OtherRun] = ()
+    series: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecastInspectionSettings(InspectionSettings):
+    """What the user asks of an inspection of forecasts.
+
+    Args:
+        series: name of the series to inspect.
+    """
+
+    series: str | None = None
 
 
 class ForecastTraining(Training):
@@ -130,15 +183,16 @@ class ForecastPipeline(Pipeline):
             model.begin_with(weight, spread)
         return model
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> ForecastPredictor:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> ForecastPredictor:
         """The trained model; `predict(values)` returns the next values.
 
         Raises:
             ConfigError: a member of the ensemble belongs to another task or forecasts something else; a point
                 forecaster has no quantiles; a future is given that the model does not read.
         """
-        members, scores = options.get("ensemble", ()), bool(options.get("scores"))
-        if options.get("future") is not None and not self.data.known:
+        asked = ForecastSettings.of(settings)
+        members, scores = asked.ensemble, asked.scores
+        if asked.future is not None and not self.data.known:
             raise ConfigError("--future: this model reads no covariates of the future; leave it out")
         for member in members if scores else ():
             if not self.task.decoding.conformal and not member.model.has_quantiles:
@@ -151,9 +205,9 @@ class ForecastPipeline(Pipeline):
             self.about,
             self.task.decoding,
             scores=scores,
-            bands=bool(options.get("plot")),
-            only=options.get("series", ()),
-            future=options.get("future"),
+            bands=asked.plot is not None,
+            only=asked.series,
+            future=asked.future,
         )
 
     def evaluate(
@@ -162,15 +216,17 @@ class ForecastPipeline(Pipeline):
         *,
         split: Split = "test",
         data: Path | None = None,
-        options: Mapping[str, Any] = {},
+        settings: EvaluationSettings | None = None,
     ) -> ForecastEvaluation:
         """Errors on all windows of a split, next to repeat, seasonal and ridge; see Pipeline.evaluate."""
-        members, own = options.get("ensemble", ()), self.data
+        asked = ForecastEvaluationSettings.of(settings)
+        members, own = asked.ensemble, self.data
         together = self._at_work(model, members)
         for member in members if data is None else ():
-            if member.task.data.split != own.split:
+            assert isinstance(member.pipeline, ForecastPipeline)  # as _together has checked
+            if (split_there := member.pipeline.data.split) != own.split:
                 raise ConfigError(
-                    f"--ensemble {member.path}: its data.split is {list(member.task.data.split)}, here "
+                    f"--ensemble {member.path}: its data.split is {list(split_there)}, here "
                     f"{list(own.split)}, so it may have been trained on rows tested here; name a run with "
                     "the same data.split"
                 )
@@ -180,11 +236,11 @@ class ForecastPipeline(Pipeline):
         title = f"{data or own.name}, {split}"
         title += f", {1 + len(members)} runs together" if members else ""
         title += ", quantiles calibrated on the validation part" if self.task.decoding.conformal else ""
-        season, series = own.season_of(table), options.get("series")
-        return evaluate(together, windows, PARTS[split], title=title, season=season, series=series)
+        season = own.season_of(table)
+        return evaluate(together, windows, PARTS[split], title=title, season=season, series=asked.series)
 
     def _at_work(
-        self, model: nn.Module, members: Sequence[Any]
+        self, model: nn.Module, members: Sequence[OtherRun]
     ) -> ForecastNetwork | ForecastEnsemble | CalibratedForecast:
         """The model with the members of an ensemble, calibrated if the recipe says so."""
         together = self._together(model, members)
@@ -200,24 +256,31 @@ class ForecastPipeline(Pipeline):
             self._calibrated = CalibratedForecast(together, windows)
         return self._calibrated
 
-    def _together(self, model: nn.Module, members: Sequence[Any]) -> ForecastNetwork | ForecastEnsemble:
+    def _together(self, model: nn.Module, members: Sequence[OtherRun]) -> ForecastNetwork | ForecastEnsemble:
         assert isinstance(model, ForecastNetwork)
+        models, lookbacks = [model], [self.data.lookback]
         for member in members:
+            other, own = member.pipeline, member.model
             with within(f"--ensemble {member.path}"):
-                if not isinstance(member.pipeline, ForecastPipeline):
+                if not isinstance(other, ForecastPipeline) or not isinstance(own, ForecastNetwork):
                     raise ConfigError("it is not a run of the task forecast; leave it out")
-                check_joins(self.about, self.data, member.pipeline.about, member.pipeline.data)
-        if not members:
-            return model
-        lookbacks = [self.data.lookback, *(member.pipeline.data.lookback for member in members)]
-        return ForecastEnsemble([model, *(member.model for member in members)], lookbacks)
+                check_joins(self.about, self.data, other.about, other.data)
+            models.append(own)
+            lookbacks.append(other.data.lookback)
+        return ForecastEnsemble(models, lookbacks) if members else model
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
-        return inspect_series(self.predictor(model).forecaster, text, options.get("series"))
+        return inspect_series(
+            self.predictor(model).forecaster, text, ForecastInspectionSettings.of(settings).series
+        )
 
-    def exported(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: nn.Module) -> ModelExport:
         assert isinstance(model, ForecastNetwork)
         return export_forecaster(model, self.data, self.about)
 
@@ -238,11 +301,9 @@ class ForecastTask(Task):
     evaluation: ClassVar = ForecastEvaluation
     samples_readable: ClassVar[bool] = False
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"mse": "lower", "mae": "lower"}
-    options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": ("scores", "plot", "ensemble", "future", "series"),
-        "evaluate": ("ensemble", "series"),
-        "inspect": ("series",),
-    }
+    prediction_settings: ClassVar = ForecastSettings
+    evaluation_settings: ClassVar = ForecastEvaluationSettings
+    inspection_settings: ClassVar = ForecastInspectionSettings
     keeps: ClassVar[Sequence[str]] = (KEPT,)
     note: ClassVar[str] = "Errors are means over all windows of values scaled by the training part."
     suffixes: ClassVar[Sequence[str]] = (".csv", ".parquet")

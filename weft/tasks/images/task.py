@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -25,11 +25,19 @@ from weft.tasks.images.data import ClassData, LabelledPictures
 from weft.tasks.images.evaluation import ImageEvaluation, evaluate
 from weft.tasks.images.predictor import ImageClassifier, export_pictures, inspect_picture
 from weft.tasks.inspection import Examples, Inspection
-from weft.tasks.labels.base import LabelBatch, LabelTask
+from weft.tasks.labels.base import LabelBatch, LabelSettings, LabelTask
 from weft.tasks.pictures.check import check_classes
 from weft.tasks.pictures.model import ImageModel, places_of
 from weft.tasks.pictures.pictures import read_shape, source, write_shape
-from weft.tasks.task import Pipeline, Progress, Split, Training
+from weft.tasks.task import (
+    EvaluationSettings,
+    InspectionSettings,
+    Pipeline,
+    PredictionSettings,
+    Progress,
+    Split,
+    Training,
+)
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.wording import plural
 
@@ -108,10 +116,10 @@ class ImagesPipeline(Pipeline):
     def model(self) -> Predictor:
         return self.task.model_config.build(self.shape, len(self.names))
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> ImageClassifier:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> ImageClassifier:
         """The trained model; `predict(file or array)` returns a class."""
         assert isinstance(model, Predictor)
-        scores = bool(options.get("scores"))
+        scores = LabelSettings.of(settings).scores
         return ImageClassifier(model, self.names, self.shape, self.task.data.one, scores=scores)
 
     def evaluate(
@@ -120,7 +128,7 @@ class ImagesPipeline(Pipeline):
         *,
         split: Split = "test",
         data: Path | None = None,
-        options: Mapping[str, Any] = {},
+        settings: EvaluationSettings | None = None,
     ) -> ImageEvaluation:
         """Accuracy, F1 of each class and confusion matrix; `data` has a folder for each class."""
         own = self.task.data
@@ -137,12 +145,16 @@ class ImagesPipeline(Pipeline):
         title = own.describe(split) if data is None else data.name
         return evaluate(self.predictor(model), found, title=title, usual=usual)
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         return inspect_picture(self.predictor(model), self.task.data, text)
 
-    def exported(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: nn.Module) -> ModelExport:
         return export_pictures(self.predictor(model), self.task.data)
 
 
@@ -155,7 +167,7 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": ClassData, "model": ImageModel}
-    options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("scores",)}
+    prediction_settings: ClassVar = LabelSettings
     keeps: ClassVar[Sequence[str]] = ("pictures.json",)
     note: ClassVar[str] = (
         "accuracy is the share of pictures with the right class, f1 the mean F1 of the classes, loss is nats "

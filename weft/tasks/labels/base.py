@@ -4,10 +4,11 @@ Read next: ../images/task.py, a short one; ../tag/task.py, on texts; evaluation.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +18,29 @@ from weft.errors import ConfigError, DataError, within
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.labels.calibration import outdated
-from weft.tasks.task import SPLITS, Pipeline, RunOpener, Split, Task
+from weft.tasks.task import SPLITS, EvaluationSettings, Pipeline, PredictionSettings, RunOpener, Split, Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelSettings(PredictionSettings):
+    """What the user asks of labels.
+
+    Args:
+        scores: write the probabilities too.
+    """
+
+    scores: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationSettings(EvaluationSettings):
+    """What the user asks of the scores of labels of texts.
+
+    Args:
+        calibrate: fit the probabilities to the validation texts first, and keep that in the run.
+    """
+
+    calibrate: bool = False
 
 
 class LabelBatch(NamedTuple):
@@ -118,6 +141,8 @@ class TextLabelTask(LabelTask[D, M]):
     """
 
     reads_runs = True
+    prediction_settings: ClassVar[type[PredictionSettings]] = LabelSettings
+    evaluation_settings: ClassVar[type[EvaluationSettings]] = CalibrationSettings
 
     def __init__(self, *, data: D, model: M, runs: RunOpener) -> None:
         super().__init__(data=data, model=model)
@@ -172,7 +197,7 @@ class TextLabelPipeline(Pipeline, Generic[E]):
         """The validation texts, as a user would type them."""
 
     @abstractmethod
-    def title(self, split: Split, file: Path | None, options: Mapping[str, Any]) -> str:
+    def title(self, split: Split, file: Path | None, settings: EvaluationSettings) -> str:
         """The name of what is scored."""
 
     @abstractmethod
@@ -187,7 +212,7 @@ class TextLabelPipeline(Pipeline, Generic[E]):
         train: list[E] | None,
         *,
         title: str,
-        options: Mapping[str, Any],
+        settings: EvaluationSettings,
     ) -> Evaluation:
         """The scores of a model on texts.
 
@@ -196,7 +221,7 @@ class TextLabelPipeline(Pipeline, Generic[E]):
             found: texts with their labels.
             train: those of the training, for the baselines; None if they are gone.
             title: what is scored.
-            options: of `evaluate`.
+            settings: as for `evaluate`.
         """
 
     def evaluate(
@@ -205,13 +230,14 @@ class TextLabelPipeline(Pipeline, Generic[E]):
         *,
         split: Split = "test",
         data: Path | None = None,
-        options: Mapping[str, Any] = {},
+        settings: EvaluationSettings | None = None,
     ) -> Evaluation:
         """Scores on a split or another file, with the baselines where the training texts are still there."""
         found, train = self.examples(split, data), None
         with suppress(DataError):
             train = self.examples("train")
-        if options.get("calibrate"):
+        asked = CalibrationSettings.of(self.task.evaluation_settings.of(settings))
+        if asked.calibrate:
             self.calibrate(model)
-        title = self.title(split, data, options) + outdated(self.run)
-        return self.scores(model, found, train, title=title, options=options)
+        title = self.title(split, data, asked) + outdated(self.run)
+        return self.scores(model, found, train, title=title, settings=asked)

@@ -1,11 +1,12 @@
 """A language model's section `decoding`: how it continues a text. Read next: predictor.py."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from pathlib import Path
+from typing import Literal
 
 from weft.errors import ConfigError
 from weft.search.settings import check_search
+from weft.tasks.task import PredictionSettings
 
 _LEAST = {
     "beam": 1,
@@ -77,15 +78,15 @@ class ProseDecoding:
         """Whether weights of a mixture are tuned on the validation text."""
         return self.ngram_weight is None or self.cache > 0
 
-    def with_options(self, options: Mapping[str, Any]) -> "ProseDecoding":
-        """These settings with the user's options; other options are ignored.
+    def with_settings(self, asked: "ProseSettings") -> "ProseDecoding":
+        """These settings with those that the user asks for.
 
         Raises:
             ConfigError: the search does not use a setting, or a setting is out of range.
         """
         settings = {field.name for field in fields(self)}
-        given = {name: value for name, value in options.items() if name in settings}
-        if options.get("sample"):
+        given = {name: value for name, value in asked.given().items() if name in settings}
+        if asked.sample:
             given["search"] = "sample"
         elif "beam" in given:
             given["search"] = "greedy" if given["beam"] == 1 and given.get("nbest", 1) == 1 else "beam"
@@ -96,3 +97,25 @@ class ProseDecoding:
         if search != "beam" and "length_penalty" in given:
             raise ConfigError(f"length_penalty: applies to beam search, but the search is {search}")
         return replace(self, **given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProseSettings(PredictionSettings):
+    """What the user asks of continuations; see ProseDecoding. None is as the recipe says.
+
+    Args:
+        scores: write the length-normalised log-probability of each continuation too.
+        sample: draw tokens at random.
+        plot: folder for pictures, which the command draws.
+    """
+
+    beam: int | None = None
+    nbest: int | None = None
+    scores: bool = False
+    sample: bool = False
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    length_penalty: float | None = None
+    plot: Path | None = None

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from weft.nn.positions import most_positions
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.language.cache import Cache
-from weft.tasks.language.decoding import ProseDecoding
+from weft.tasks.language.decoding import ProseDecoding, ProseSettings
 from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate
 from weft.tasks.language.mixture import parts_of
 from weft.tasks.language.model import ProseModel, grows
@@ -46,7 +46,15 @@ from weft.tasks.language.stream import (
 from weft.tasks.language.stream import read as read_text
 from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
 from weft.tasks.running_text.data import ProseData
-from weft.tasks.task import Progress, Split, Training, named_rows
+from weft.tasks.task import (
+    EvaluationSettings,
+    InspectionSettings,
+    PredictionSettings,
+    Progress,
+    Split,
+    Training,
+    named_rows,
+)
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
@@ -158,10 +166,10 @@ class LanguagePipeline(RunningTextPipeline):
     def rows(self) -> Mapping[str, Sequence[str]]:
         return named_rows(self.vocabulary)
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> TextWriter:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> TextWriter:
         """The trained model: `predict(text)` continues a text; also `score(text)`, `next(text, k)`."""
         assert isinstance(model, Generator)
-        data, decoding = self.data, self.task.decoding.with_options(options)
+        data, decoding = self.data, self.task.decoding.with_settings(ProseSettings.of(settings))
         mixture = self._mixture(model, decoding) if decoding.mixture or decoding.cache else None
         return TextWriter(
             model,
@@ -170,7 +178,7 @@ class LanguagePipeline(RunningTextPipeline):
             batching=data.batches,
             length=data.length,
             mixed=mixture,
-            scores=bool(options.get("scores")),
+            scores=ProseSettings.of(settings).scores,
         )
 
     def writer(self, model: nn.Module) -> TextWriter:
@@ -194,7 +202,7 @@ class LanguagePipeline(RunningTextPipeline):
         *,
         split: Split = "test",
         data: Path | None = None,
-        options: Mapping[str, Any] = {},
+        settings: EvaluationSettings | None = None,
     ) -> ProseEvaluation:
         """Perplexity, nats per word and bits per character, next to an n-gram model of the training text."""
         assert isinstance(model, Generator)
@@ -215,13 +223,17 @@ class LanguagePipeline(RunningTextPipeline):
             else lambda: read(source, self.vocabulary, "valid"),
         )
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         text = checked(examples.middle() if text is None else text)
         return inspect_text(self.predictor(model), text, self.valid_texts)
 
-    def exported(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: nn.Module) -> ModelExport:
         return export_writer(self.predictor(model), self.valid_texts)
 
 
@@ -239,21 +251,7 @@ class LanguageTask(RunningTextTask[ProseModel]):
         "model": ProseModel,
         "decoding": ProseDecoding,
     }
-    options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": (
-            "beam",
-            "nbest",
-            "scores",
-            "sample",
-            "temperature",
-            "top_k",
-            "top_p",
-            "seed",
-            "length_penalty",
-            "plot",
-        ),
-        "evaluate": (),
-    }
+    prediction_settings: ClassVar = ProseSettings
     note: ClassVar[str] = "Loss (in nats) and perplexity are per token, with the end of each line."
     evaluation: ClassVar = ProseEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "perplexity": "lower"}

@@ -4,18 +4,20 @@ Read next: model.py, predictor.py.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.plain import PlainText, no_words
-from weft.errors import ConfigError, within
+from weft.errors import within
 from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.heads.head import Loss
+from weft.setting_types import AtLeastOne
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Examples, Inspection, checked
 from weft.tasks.masked.evaluation import evaluate, score
@@ -25,7 +27,16 @@ from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, v
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.evaluation import ContextEvaluation
 from weft.tasks.running_text.sentences import check_lines
-from weft.tasks.task import ContextSource, Progress, Split, Training, named_rows
+from weft.tasks.task import (
+    ContextSource,
+    EvaluationSettings,
+    InspectionSettings,
+    PredictionSettings,
+    Progress,
+    Split,
+    Training,
+    named_rows,
+)
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
@@ -44,6 +55,19 @@ class NumberedEpochs:
     def epoch(self, number: int) -> list[np.ndarray]:
         """Line + epoch x lines."""
         return [np.asarray(some) + number * self.count for some in self.batches.epoch(number)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapSettings(PredictionSettings):
+    """What the user asks of the pieces for a gap.
+
+    Args:
+        nbest: number of pieces of each gap.
+        scores: write their probabilities too.
+    """
+
+    nbest: AtLeastOne = 1
+    scores: bool = False
 
 
 class MaskedTraining(Training):
@@ -126,21 +150,16 @@ class MaskedPipeline(RunningTextPipeline):
         found = named_rows(self.vocabulary, more=[MASK])
         return {f"predictor.{name}": names for name, names in found.items()}
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> GapFiller:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> GapFiller:
         """The trained model: `predict("the [MASK] of a file")`, `fill(text, 5)`.
 
         Args:
             model: in evaluation mode.
-            options: `nbest`, the number of pieces of each gap, and `scores`.
-
-        Raises:
-            ConfigError: `nbest` is less than 1.
+            settings: GapSettings.
         """
         assert isinstance(model, MaskedLanguageModel)
-        count = options.get("nbest", 1)
-        if count < 1:
-            raise ConfigError(f"--nbest: expected at least 1, got {count}")
-        return GapFiller(model, self.vocabulary, count=count, scores=bool(options.get("scores")))
+        asked = GapSettings.of(settings)
+        return GapFiller(model, self.vocabulary, count=asked.nbest, scores=asked.scores)
 
     def evaluate(
         self,
@@ -148,7 +167,7 @@ class MaskedPipeline(RunningTextPipeline):
         *,
         split: Split = "test",
         data: Path | None = None,
-        options: Mapping[str, Any] = {},
+        settings: EvaluationSettings | None = None,
     ) -> ContextEvaluation:
         """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text."""
         assert isinstance(model, MaskedLanguageModel)
@@ -164,14 +183,18 @@ class MaskedPipeline(RunningTextPipeline):
         reads = partial(words_in_pieces, self.vocabulary, length=self.task.data.length)
         return ContextSource(reads, PiecesInContext(embed, self.task.model_config.size, encoder))
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         text = checked(examples.middle() if text is None else text)
         most = self.task.data.length
         return inspect_gaps(self.predictor(model), text, most, self.valid_texts)
 
-    def exported(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: nn.Module) -> ModelExport:
         return export_filler(self.predictor(model), self.task.data.length, self.valid_texts)
 
 
@@ -198,7 +221,7 @@ class MaskedTask(RunningTextTask[MaskedModel]):
     sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": MaskedModel}
     evaluation: ClassVar = ContextEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
-    options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("nbest", "scores")}
+    prediction_settings: ClassVar = GapSettings
     note: ClassVar[str] = (
         "loss (in nats) and accuracy are of 15 % of the validation tokens, always the same ones; as in "
         "training 80 % of them are masked, 10 % replaced, 10 % left as they are."

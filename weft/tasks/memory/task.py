@@ -7,7 +7,7 @@ Read next: ../../data/memory_problems.py, which makes the examples; problems.py,
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from torch import nn
@@ -21,7 +21,15 @@ from weft.tasks.memory.data import EndlessBatches, MemoryData
 from weft.tasks.memory.evaluation import MemoryEvaluation, evaluate, measure
 from weft.tasks.memory.model import MemoryModel
 from weft.tasks.memory.predictor import Rememberer, inspect_problem
-from weft.tasks.task import Pipeline, Progress, Split, Training
+from weft.tasks.task import (
+    EvaluationSettings,
+    InspectionSettings,
+    Pipeline,
+    PredictionSettings,
+    Progress,
+    Split,
+    Training,
+)
 from weft.tasks.validation import Sample, Validation, samples_of
 
 
@@ -70,7 +78,7 @@ class MemoryPipeline(Pipeline):
         """A new model."""
         return self.task.model_config.build(self.task.data)
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Rememberer:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Rememberer:
         """The trained model; `predict("0.3 0.7* 0.1 0.9*")` returns the sum."""
         assert isinstance(model, Predictor)
         return Rememberer(model, self.task.data)
@@ -81,7 +89,7 @@ class MemoryPipeline(Pipeline):
         *,
         split: Split = "test",
         data: Path | None = None,
-        options: Mapping[str, Any] = {},
+        settings: EvaluationSettings | None = None,
     ) -> MemoryEvaluation:
         """The error of sums or the accuracy of copies, next to the score without memory.
 
@@ -97,8 +105,12 @@ class MemoryPipeline(Pipeline):
         count = {"train": own.examples, "valid": own.valid, "test": own.test}[split]
         return evaluate(self.predictor(model), split, count)
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         return inspect_problem(self.predictor(model), None if text is None else checked(text))
 

@@ -7,6 +7,7 @@ Read next: data.py, the data; predictor.py; ../seq2seq/base.py; ../translate/tas
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -37,7 +38,15 @@ from weft.tasks.predictor import Json, Predictor
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
 from weft.tasks.seq2seq.batch import AugmentedPairs, PairBatch, collate_pairs
 from weft.tasks.seq2seq.data import moved
-from weft.tasks.seq2seq.decoding import ALIGNED, EVALUATED, Decoding, decoding_space, search_space
+from weft.tasks.seq2seq.decoding import (
+    Decoding,
+    DecodingSettings,
+    GenerationEvaluationSettings,
+    TranslationEvaluationSettings,
+    TranslationSettings,
+    decoding_space,
+    search_space,
+)
 from weft.tasks.seq2seq.documents import SentenceTranslator
 from weft.tasks.seq2seq.evaluation import BETTER, evaluate, loss_of_fitting, written
 from weft.tasks.seq2seq.model import PairModel
@@ -46,13 +55,33 @@ from weft.tasks.seq2seq.reading import encode_pairs
 from weft.tasks.seq2seq.scoring import GivenScores, perplexity, score_file
 from weft.tasks.seq2seq.translator import Translator
 from weft.tasks.space import Recipe, Space
-from weft.tasks.task import Progress, Split, Training, named_rows
+from weft.tasks.task import (
+    EvaluationSettings,
+    InspectionSettings,
+    PredictionSettings,
+    Progress,
+    Split,
+    Training,
+    named_rows,
+)
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import EOS, Vocabulary
 
 REPEATED = 100
 """Copies of each prompt in the vocabulary's training text, so that it is split into few pieces."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectedSettings(TranslationSettings):
+    """What the user asks of translations of many directions.
+
+    Args:
+        source, target: languages; without a target, each input names its direction.
+    """
+
+    source: str | None = None
+    target: str | None = None
 
 
 class ManyTraining(Training):
@@ -149,15 +178,14 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         asked = {"prompt": data.prompt, "languages": (data.targets, data.names)}
         return {**super().common(), **asked}
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Predictor[str]:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Predictor[str]:
         """The trained model: `predict(text, "de")`, or `to("de")` for a translator of one direction."""
-        many = self._many(model, options)
-        if "target" not in options:
+        asked = DirectedSettings.of(settings)
+        many = self._many(model, asked, scores=asked.scores)
+        if asked.target is None:
             return many
-        found = many.to(options["target"], options.get("source"))
-        if not options.get("split_sentences"):
-            return found
-        return SentenceTranslator(found, options.get("source") or "", options["target"])
+        found = many.to(asked.target, asked.source)
+        return SentenceTranslator(found, asked.source or "", asked.target) if asked.split_sentences else found
 
     def directions(self) -> Sequence[tuple[str, str]]:
         pairs = (*self.task.data.pairs, *self.task.data.zero_shot)
@@ -178,8 +206,12 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         """A source language for this target language, or None."""
         return next((source for source, to in self.directions() if to == target), None)
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         """A text may begin with its direction ("en-de: Click."); by default the first pair is used."""
         from weft.tasks.seq2seq.inspection import inspected
@@ -192,7 +224,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
             pair, text = begin.strip(), rest.strip()
         if not text:
             raise DataError(f"the text after {pair}: is empty; give one sentence, in quotes")
-        return inspected(self._many(model, {}).of(pair), text, data.of(pair))
+        return inspected(self._many(model, DecodingSettings()).of(pair), text, data.of(pair))
 
     def examples_of(self, split: Split, data: Path | None) -> Mapping[str, Pairs]:
         """The pairs of every direction, trained ones first.
@@ -211,19 +243,21 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         examples: Mapping[str, Pairs],
         split: Split,
         data: Path | None,
-        options: Mapping[str, Any],
+        settings: EvaluationSettings,
     ) -> ManyEvaluation:
         """Every trained pair and every unseen one with its scores and baselines."""
-        many, own = self._many(model, options), self.task.data
-        lowercase = options.get("lowercase", False)
+        asked, own = TranslationEvaluationSettings.of(settings), self.task.data
+        many = self._many(model, asked)
         found = {
-            pair: evaluate(many.of(pair), *pairs, title=own.of(pair).describe(split), lowercase=lowercase)
+            pair: evaluate(
+                many.of(pair), *pairs, title=own.of(pair).describe(split), lowercase=asked.lowercase
+            )
             for pair, pairs in examples.items()
         }
         return together(found, own.zero_shot)
 
     def given_scores(
-        self, model: Generator, examples: Mapping[str, Pairs], options: Mapping[str, Any]
+        self, model: Generator, examples: Mapping[str, Pairs], settings: GenerationEvaluationSettings
     ) -> GivenScores:
         """The scores of a file as `--output` writes it (pair TAB translation).
 
@@ -242,18 +276,17 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
             len(read),
             self.source.encode_batch,
             lambda numbers, rows: collate_pairs([read[n] for n in numbers], rows),
-            options,
+            settings,
             labels=labels,
             kept=kept,
         )
 
-    def _many(self, model: nn.Module, options: Mapping[str, Any]) -> ManyTranslator:
+    def _many(self, model: nn.Module, settings: DecodingSettings, *, scores: bool = False) -> ManyTranslator:
         assert isinstance(model, Generator)
-        others = self.members(options)
-        decoding, scores = self.decoding.with_options(options), bool(options.get("scores"))
+        others, decoding = self.members(settings), self.decoding.with_settings(settings)
         return ManyTranslator(model, self.task.data, self.source, decoding, others=others, scores=scores)
 
-    def exported(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: nn.Module) -> ModelExport:
         """The program takes the target language as an option."""
         from weft.tasks.seq2seq.graphs import rewriting
 
@@ -295,10 +328,8 @@ class MultilingualTask(Seq2SeqTask[None]):
     sections: ClassVar[Mapping[str, type]] = {"data": ManyData, "model": PairModel, "decoding": Decoding}
     evaluation: ClassVar = ManyEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = BETTER
-    options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": (*ALIGNED, "split_sentences", "document", "source", "target"),
-        "evaluate": (*EVALUATED, "lowercase", "glossary"),
-    }
+    prediction_settings: ClassVar = DirectedSettings
+    evaluation_settings: ClassVar = TranslationEvaluationSettings
     note: ClassVar[str] = (
         "BLEU and chrF are means over the trained pairs of sacrebleu's scores on detokenised greedy output."
     )

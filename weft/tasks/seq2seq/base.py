@@ -15,10 +15,20 @@ from weft.errors import ConfigError, within
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.decoding import Decoding, DecodingSettings, GenerationEvaluationSettings
 from weft.tasks.seq2seq.glossary import read_glossary
 from weft.tasks.seq2seq.scoring import GivenScores
-from weft.tasks.task import SPLITS, Pipeline, Progress, Split, Task, Training, named_rows
+from weft.tasks.task import (
+    SPLITS,
+    EvaluationSettings,
+    OtherRun,
+    Pipeline,
+    Progress,
+    Split,
+    Task,
+    Training,
+    named_rows,
+)
 from weft.text.vocabulary import Vocabulary
 
 VOCABULARY = "tokenizer.json"
@@ -144,12 +154,14 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
         examples: Examples,
         split: Split,
         data: Path | None,
-        options: Mapping[str, Any],
+        settings: EvaluationSettings,
     ) -> Evaluation:
         """Write a target for each source, and score it beside the baselines."""
 
-    def given_scores(self, model: Generator, examples: Examples, options: Mapping[str, Any]) -> GivenScores:
-        """The log-probability of each line of the file that the option `score` names.
+    def given_scores(
+        self, model: Generator, examples: Examples, settings: GenerationEvaluationSettings
+    ) -> GivenScores:
+        """The log-probability of each line of the file that the setting `score` names.
 
         Raises:
             ConfigError: the task does not write lines of text.
@@ -165,13 +177,13 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
     def common(self) -> Mapping[str, Any]:
         return {"vocabulary": pieces(self.target)}
 
-    def members(self, options: Mapping[str, Any]) -> list[Generator]:
-        """The further models of the option `ensemble`.
+    def members(self, settings: DecodingSettings) -> list[Generator]:
+        """The further models of an ensemble.
 
         Raises:
             ConfigError: one of them reads or writes something else.
         """
-        return [joined(member, self) for member in options.get("ensemble", ())]
+        return [joined(member, self) for member in settings.ensemble]
 
     def evaluate(
         self,
@@ -179,36 +191,21 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
         *,
         split: Split = "test",
         data: Path | None = None,
-        options: Mapping[str, Any] = {},
+        settings: EvaluationSettings | None = None,
     ) -> Evaluation:
         """The scores of what the model writes for a split, or for the user's files.
 
-        With the option `score`, a file, the result is the log-probability of each of its lines instead.
+        With the setting `score`, a file, the result is the log-probability of each of its lines instead.
         """
         assert isinstance(model, Generator)
+        asked = self.task.evaluation_settings.of(settings)
         examples = self.examples_of(split, data)
-        if "score" in options:
-            return self.given_scores(model, examples, options)
-        return self.score(model, examples, split, data, options)
+        if isinstance(asked, GenerationEvaluationSettings) and asked.score is not None:
+            return self.given_scores(model, examples, asked)
+        return self.score(model, examples, split, data, asked)
 
 
-class Member(Protocol):
-    """An opened run (weft.run)."""
-
-    @property
-    def path(self) -> Path:
-        """The run's directory."""
-
-    @property
-    def pipeline(self) -> Pipeline:
-        """The run's Pipeline, with its vocabularies."""
-
-    @property
-    def model(self) -> nn.Module:
-        """The run's model, in evaluation mode."""
-
-
-def joined(member: Member, pipeline: Pipeline) -> Generator:
+def joined(member: OtherRun, pipeline: Pipeline) -> Generator:
     """The member's model, if it reads and writes the same under the same numbers as the first run.
 
     Args:

@@ -1,13 +1,13 @@
-"""A recipe's section `decoding` for sequence pairs: the search settings, and what `weft tune` tries.
+"""A recipe's section `decoding` for sequence pairs, what users may change of it, what `weft tune` tries.
 
 Read next: translator.py.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from weft.errors import ConfigError
 from weft.search.beam import Stop
@@ -15,6 +15,7 @@ from weft.search.ensemble import Mean
 from weft.search.normalisation import Normalisation
 from weft.search.settings import check_search
 from weft.tasks.space import Range, Recipe, Space, usual
+from weft.tasks.task import EvaluationSettings, OtherRun, PredictionSettings, RequestSettings
 
 _LEAST = {
     "beam": 1,
@@ -33,17 +34,6 @@ _LEAST = {
     "shortlist": 0,
 }
 DROPOUTS = "model.encoder.dropout", "model.decoder.dropout"
-SEARCHED = ("diverse", "prefix", "require", "no_repeat_ngram", "min_length", "coverage", "ensemble")
-"""Options of predict and evaluate in addition to the usual ones."""
-
-PREDICTED = (
-    *("beam", "nbest", "scores", "sample", "temperature", "top_k", "top_p", "seed", "length_penalty", "plot"),
-    *SEARCHED,
-)
-ALIGNED = (*PREDICTED, "alignments", "glossary")
-EVALUATED = ("beam", "length_penalty", "score", *SEARCHED)
-"""Options of predict and evaluate of the tasks that write a text for a source; ALIGNED where that is text."""
-
 _OF_BEAMS = {
     "diverse": 1,
     "require": (),
@@ -135,8 +125,8 @@ class Decoding:
         """The settings that only a beam search has."""
         return [name for name in _OF_BEAMS if name != "glossary" or self.terms == "require"]
 
-    def with_options(self, options: Mapping[str, Any]) -> "Decoding":
-        """These settings with the user's options; other options are ignored.
+    def with_settings(self, asked: RequestSettings) -> "Decoding":
+        """These settings with those that the user asks for; what is no setting of a search is ignored.
 
         Asking for a beam, or for several translations, selects beam search. The beam is wide enough for them
         unless its width is given too.
@@ -144,9 +134,9 @@ class Decoding:
         Raises:
             ConfigError: the search does not use a setting, or a setting is out of range.
         """
-        settings = {field.name for field in fields(self)}
-        given = {name: value for name, value in options.items() if name in settings}
-        search = given.setdefault("search", "sample" if options.get("sample") else self.search)
+        settings, asked_for = {field.name for field in fields(self)}, asked.given()
+        given = {name: value for name, value in asked_for.items() if name in settings}
+        search = given.setdefault("search", "sample" if "sample" in asked_for else self.search)
         unused = [name for name in ("temperature", "top_k", "top_p", "seed") if name in given]
         if search != "sample" and unused:
             raise ConfigError(f"{unused[0]}: applies to sampling, but the search is {search}; add --sample")
@@ -190,6 +180,99 @@ class Decoding:
         plain = {field.name: field.default for field in fields(self)}
         said = [(name, getattr(self, name)) for name in (*names, "precision")]
         return "".join(f", {name} {value}" for name, value in said if value != plain[name])
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingSettings(RequestSettings):
+    """What the user may change of a search; see Decoding. None is as the recipe says.
+
+    Args:
+        ensemble: further runs to average with.
+    """
+
+    beam: int | None = None
+    length_penalty: float | None = None
+    diverse: int | None = None
+    prefix: str | None = None
+    require: tuple[str, ...] = ()
+    no_repeat_ngram: int | None = None
+    min_length: int | None = None
+    coverage: float | None = None
+    ensemble: Sequence[OtherRun] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationSettings(DecodingSettings, PredictionSettings):
+    """What the user asks of the sequences that a model writes; see Decoding.
+
+    Args:
+        scores: write the length-normalised log-probability of each sequence too.
+        sample: draw sequences at random.
+        plot: folder for pictures, which the command draws.
+    """
+
+    nbest: int | None = None
+    scores: bool = False
+    sample: bool = False
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    plot: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextGenerationSettings(GenerationSettings):
+    """What the user asks of the texts that a model writes for a text.
+
+    Args:
+        alignments: file for the alignments of words, which the command writes.
+    """
+
+    alignments: Path | None = None
+    glossary: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationSettings(TextGenerationSettings):
+    """What the user asks of translations.
+
+    Args:
+        split_sentences: translate lines of several sentences one by one.
+        document: a file that the command translates.
+    """
+
+    split_sentences: bool = False
+    document: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationEvaluationSettings(DecodingSettings, EvaluationSettings):
+    """What the user asks of the scores of sequences that a model writes.
+
+    Args:
+        score: a file; score its lines instead of writing any.
+    """
+
+    score: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextEvaluationSettings(GenerationEvaluationSettings):
+    """What the user asks of the scores of texts that a model writes for a text."""
+
+    glossary: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationEvaluationSettings(TextEvaluationSettings):
+    """What the user asks of the scores of translations.
+
+    Args:
+        lowercase: compute BLEU and chrF on lower-cased text.
+    """
+
+    lowercase: bool = False
 
 
 def search_space(recipe: Recipe) -> Space:

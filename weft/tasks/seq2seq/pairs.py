@@ -30,7 +30,15 @@ from weft.tasks.predictor import Predictor
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask, pieces
 from weft.tasks.seq2seq.batch import AugmentedPairs, PairBatch, collate_pairs
 from weft.tasks.seq2seq.data import PairData, moved
-from weft.tasks.seq2seq.decoding import Decoding, decoding_space, search_space
+from weft.tasks.seq2seq.decoding import (
+    Decoding,
+    DecodingSettings,
+    GenerationEvaluationSettings,
+    TextEvaluationSettings,
+    TextGenerationSettings,
+    decoding_space,
+    search_space,
+)
 from weft.tasks.seq2seq.evaluation import loss_of_fitting, written
 from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.reading import (
@@ -45,7 +53,16 @@ from weft.tasks.seq2seq.reading import (
 from weft.tasks.seq2seq.scoring import GivenScores, perplexity, score_file
 from weft.tasks.seq2seq.translator import Translator
 from weft.tasks.space import Recipe, Space
-from weft.tasks.task import Progress, Split, Training, named_rows
+from weft.tasks.task import (
+    EvaluationSettings,
+    InspectionSettings,
+    PredictionSettings,
+    Progress,
+    Split,
+    Training,
+    named_rows,
+    silent,
+)
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import EOS
 
@@ -126,10 +143,6 @@ class PairTraining(Training):
         return self._scored(Validation(losses, samples, compared, notes))
 
 
-def _silent(what: str, done: float, total: float | None) -> None:
-    """Shows no progress."""
-
-
 class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
     """The vocabularies of a run that was trained on sequence pairs.
 
@@ -159,16 +172,19 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         known = {"source vocabulary": pieces(self.source), "target vocabulary": pieces(self.target)}
         return {**known, "reading": str(self.reading)}
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Predictor[str]:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Predictor[str]:
         """The trained model; `predict(text)` returns a text."""
-        return self.searcher(model, options)
+        asked = TextGenerationSettings.of(settings)
+        return self.searcher(model, asked, scores=asked.scores)
 
-    def searcher(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Translator:
+    def searcher(
+        self, model: nn.Module, settings: DecodingSettings | None = None, *, scores: bool = False
+    ) -> Translator:
         """The trained model, for one sentence or text at a time."""
         assert isinstance(model, Generator)
-        others = self.members(options)
-        decoding, scores = self.decoding.with_options(options), bool(options.get("scores"))
-        short = self._shortlist(options.get("progress", _silent)) if decoding.shortlist else None
+        asked = DecodingSettings.of(settings)
+        others, decoding = self.members(asked), self.decoding.with_settings(asked)
+        short = self._shortlist(asked.progress) if decoding.shortlist else None
         return Translator(
             model, self.reading, self.target, decoding, others=others, scores=scores, shortlist=short
         )
@@ -192,14 +208,18 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
     def typed(self, sample: str) -> str:
         return sample
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         from weft.tasks.seq2seq.inspection import inspected
 
         return inspected(self.searcher(model), examples.middle() if text is None else text, self.task.data)
 
-    def exported(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: nn.Module) -> ModelExport:
         from weft.tasks.seq2seq.graphs import rewriting
 
         form = rewriting(model, self.source, self.target, self.decoding, cut=self.reading.cut)
@@ -234,7 +254,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         """The pairs of a split, or of the user's files (a prefix or a .tsv)."""
         return read_pairs(self.task.data.open(split) if data is None else self.task.data.at(data))
 
-    def _shortlist(self, progress: Progress = _silent) -> Shortlist:
+    def _shortlist(self, progress: Progress = silent) -> Shortlist:
         """For searches that ask for it."""
         if self._made is None:
             self._made = shortlist(self.known, self.task.data, progress)
@@ -246,14 +266,16 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         number = self.reading.num_cut([examples.sources[n] for n in complete(*examples)])
         return f"{named}, {number:,} cut after {self.reading.cut} tokens" if number else named
 
-    def given_scores(self, model: Generator, examples: Pairs, options: Mapping[str, Any]) -> GivenScores:
+    def given_scores(
+        self, model: Generator, examples: Pairs, settings: GenerationEvaluationSettings
+    ) -> GivenScores:
         read = self.reading.encode_batch(examples.sources)
         return score_file(
             model,
             len(read),
             lambda texts: encode_pairs(self.reading, self.target, examples.sources, texts).target,
             lambda numbers, rows: collate_pairs([read[n] for n in numbers], rows),
-            options,
+            settings,
             kept=complete(*examples),
         )
 
@@ -268,6 +290,8 @@ class PairTask(Seq2SeqTask[list[Any]], ABC):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": PairData, "model": PairModel, "decoding": Decoding}
+    prediction_settings: ClassVar[type[PredictionSettings]] = TextGenerationSettings
+    evaluation_settings: ClassVar[type[EvaluationSettings]] = TextEvaluationSettings
     data: PairData
     model_config: PairModel
 

@@ -1,7 +1,7 @@
 """The log-probability of given translations, line by line. Read next: evaluation.py."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -18,6 +18,7 @@ from weft.models import Generator
 from weft.tasks.each import Failure, each
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.predictor import Place, separated
+from weft.tasks.seq2seq.decoding import GenerationEvaluationSettings
 from weft.wording import plural
 
 TOKENS = 2000  # target positions whose distributions are held at once
@@ -76,7 +77,7 @@ def score_file(
     count: int,
     encode: Callable[[list[str]], Sequence[Sequence[int]]],
     batch: Batcher,
-    options: Mapping[str, Any],
+    settings: GenerationEvaluationSettings,
     *,
     labels: Sequence[str] = (),
     kept: Sequence[int] | None = None,
@@ -88,17 +89,18 @@ def score_file(
         count: sources; the file has as many lines.
         encode: lines to the numbers of their pieces.
         batch: makes batches.
-        options: of the command; `score` names the file, and no other may be given.
+        settings: `score` names the file; nothing else may be set.
         labels: the label before a tab that each line begins with; empty for none.
         kept: the numbers of the sources whose pair has text on both sides, the only ones that are summed;
             by default all.
 
     Raises:
-        ConfigError: there are other options.
+        ConfigError: something else is set.
         DataError: the number of lines or a label is wrong; or no line can be scored.
     """
-    path: Path = options["score"]
-    beside = sorted({*options} - {"score", "progress"})
+    path = settings.score
+    assert path is not None
+    beside = sorted({*settings.given()} - {"score"})
     if beside:
         raise ConfigError(
             f"--score: cannot be combined with {beside[0]}, because nothing is searched; leave it out"

@@ -24,7 +24,7 @@ from weft.store import jsonfile
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Examples, Inspection
 from weft.tasks.seq2seq.base import VOCABULARY, Seq2SeqPipeline, Seq2SeqTask
-from weft.tasks.seq2seq.decoding import EVALUATED, PREDICTED, Decoding
+from weft.tasks.seq2seq.decoding import DecodingSettings, GenerationEvaluationSettings, GenerationSettings
 from weft.tasks.seq2seq.inspection import plain_beam
 from weft.tasks.seq2seq.scoring import GivenScores, score_file
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings
@@ -33,7 +33,14 @@ from weft.tasks.speech.data import Recording, SpeechData
 from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, loss_of_recordings, spelled
 from weft.tasks.speech.model import SpeechModel
 from weft.tasks.speech.predictor import SpeechDecoding, Transcriber, inspected
-from weft.tasks.task import Progress, Split, Training
+from weft.tasks.task import (
+    EvaluationSettings,
+    InspectionSettings,
+    PredictionSettings,
+    Progress,
+    Split,
+    Training,
+)
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
@@ -125,19 +132,20 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
     def common(self) -> Mapping[str, Any]:
         return {**super().common(), "sound": self.task.data.sound}
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Transcriber:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Transcriber:
         """The trained model; `predict("x.wav")` returns text.
 
         Raises:
             ConfigError: a member of the ensemble reads or writes something else.
         """
         assert isinstance(model, Generator)
-        return self._transcriber(model, self.decoding.with_options(options), options)
+        asked = GenerationSettings.of(settings)
+        return self._transcriber(model, asked, scores=asked.scores)
 
     def _transcriber(
-        self, model: Generator, decoding: Decoding, options: Mapping[str, Any] = {}
+        self, model: Generator, settings: DecodingSettings, *, scores: bool = False
     ) -> Transcriber:
-        others, scores = self.members(options), bool(options.get("scores"))
+        others, decoding = self.members(settings), self.decoding.with_settings(settings)
         sound = self.task.data.sound
         return Transcriber(model, self.vocabulary, sound, decoding, others=others, scores=scores)
 
@@ -155,25 +163,30 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         examples: Sequence[Recording],
         split: Split,
         data: Path | None,
-        options: Mapping[str, Any],
+        settings: EvaluationSettings,
     ) -> SpeechEvaluation:
         """Error rates, next to the most frequent answer."""
         title = (data or self.task.data.path(split)).name
-        return evaluate(self.predictor(model, options), examples, title=title, answer=self.answer)
+        transcriber = self._transcriber(model, DecodingSettings.of(settings))
+        return evaluate(transcriber, examples, title=title, answer=self.answer)
 
     def given_scores(
-        self, model: Generator, examples: Sequence[Recording], options: Mapping[str, Any]
+        self, model: Generator, examples: Sequence[Recording], settings: GenerationEvaluationSettings
     ) -> GivenScores:
         return score_file(
             model,
             len(examples),
             self.vocabulary.encode_batch,
             lambda numbers, rows: collate_recordings([examples[n].frames for n in numbers], rows),
-            options,
+            settings,
         )
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         """The text is the name of a wav file; without one, a validation recording is used."""
         assert isinstance(model, Generator)
@@ -183,10 +196,11 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
             raise DataError(f"{text[:60]}: no such file; give a wav file")
         else:
             path = Path(text)
-        transcriber = self._transcriber(model, plain_beam(self.decoding))
+        sound = self.task.data.sound
+        transcriber = Transcriber(model, self.vocabulary, sound, plain_beam(self.decoding))
         return inspected(transcriber, transcriber.read(path), path.name)
 
-    def exported(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: nn.Module) -> ModelExport:
         from weft.tasks.speech.graphs import exported
 
         return exported(self.predictor(model), self.task.data)
@@ -212,10 +226,8 @@ class SpeechTask(Seq2SeqTask[Recordings]):
         "wer": "lower",
         "cer": "lower",
     }
-    options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": PREDICTED,
-        "evaluate": EVALUATED,
-    }
+    prediction_settings: ClassVar = GenerationSettings
+    evaluation_settings: ClassVar = GenerationEvaluationSettings
     keeps: ClassVar[Sequence[str]] = (VOCABULARY, KEPT)
     note: ClassVar[str] = (
         "WER and CER are percent of the references' words and characters, with greedy search."

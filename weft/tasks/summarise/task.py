@@ -5,7 +5,7 @@ Read next: ../seq2seq/pairs.py, which reads and trains; evaluation.py, the score
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from weft.data.check import check_pairs
 from weft.data.report import Report
@@ -13,11 +13,11 @@ from weft.errors import ConfigError
 from weft.metrics.rouge_n import Rouge
 from weft.models import Generator
 from weft.tasks.seq2seq.data import PairData
-from weft.tasks.seq2seq.decoding import ALIGNED, EVALUATED, Decoding
+from weft.tasks.seq2seq.decoding import Decoding, TextEvaluationSettings
 from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.pairs import PairPipeline, Pairs, PairTask
 from weft.tasks.summarise.evaluation import KINDS, SummaryEvaluation, evaluate
-from weft.tasks.task import Split
+from weft.tasks.task import EvaluationSettings, Split
 from weft.tasks.validation import Validation
 
 
@@ -30,10 +30,11 @@ class SummarisePipeline(PairPipeline):
         examples: Pairs,
         split: Split,
         data: Path | None,
-        options: Mapping[str, Any],
+        settings: EvaluationSettings,
     ) -> SummaryEvaluation:
         """ROUGE, next to the lead sentence and the first words."""
-        return evaluate(self.searcher(model, options), *examples, title=self.title(split, data, examples))
+        found = self.searcher(model, TextEvaluationSettings.of(settings))
+        return evaluate(found, *examples, title=self.title(split, data, examples))
 
 
 class SummariseTask(PairTask):
@@ -46,10 +47,6 @@ class SummariseTask(PairTask):
         "rouge_1": "higher",
         "rouge_2": "higher",
         "rouge_l": "higher",
-    }
-    options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": ALIGNED,
-        "evaluate": (*EVALUATED, "glossary"),
     }
     note: ClassVar[str] = "ROUGE is F1 of greedy output, in lower case, without stemming."
 

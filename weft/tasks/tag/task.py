@@ -28,7 +28,7 @@ from weft.nn.positions import most_positions
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Examples, Inspection, checked
-from weft.tasks.labels.base import LabelBatch, TextLabelPipeline, TextLabelTask
+from weft.tasks.labels.base import LabelBatch, LabelSettings, TextLabelPipeline, TextLabelTask
 from weft.tasks.labels.calibration import LabelCalibration
 from weft.tasks.labels.weights import weights_of
 from weft.tasks.lexicon import Lexicon
@@ -39,7 +39,14 @@ from weft.tasks.tag.data import TagData
 from weft.tasks.tag.evaluation import TagEvaluation, evaluate
 from weft.tasks.tag.model import Spelling, TagModel
 from weft.tasks.tag.predictor import WordTagger, export_tagger, inspect_words
-from weft.tasks.task import Progress, Split, Training
+from weft.tasks.task import (
+    EvaluationSettings,
+    InspectionSettings,
+    PredictionSettings,
+    Progress,
+    Split,
+    Training,
+)
 from weft.tasks.validation import Sample, Validation, first, mean_loss, samples_of
 
 
@@ -184,14 +191,14 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         embed = "embed" if self._context is None else "embed.words"
         return {**self.lexicon.rows(embed), **dict.fromkeys(heads, self.lexicon.tags)}
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> WordTagger:
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> WordTagger:
         """The trained model: `predict("a b c")` gives words with tags."""
         assert isinstance(model, Predictor)
         return WordTagger(
             model,
             self.lexicon,
             self.task.data.column,
-            probs=bool(options.get("scores")),
+            probs=LabelSettings.of(settings).scores,
             temperature=self.temperature,
         )
 
@@ -202,7 +209,7 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
     def valid_texts(self) -> Iterable[str]:
         return (" ".join(one.forms) for one in self.task.data.sentences("valid"))
 
-    def title(self, split: Split, file: Path | None, options: Mapping[str, Any]) -> str:
+    def title(self, split: Split, file: Path | None, settings: EvaluationSettings) -> str:
         data = self.task.data
         return data.describe(split) if file is None else f"{file.name} {data.column}"
 
@@ -213,7 +220,7 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         train: list[ConlluSentence] | None,
         *,
         title: str,
-        options: Mapping[str, Any],
+        settings: EvaluationSettings,
     ) -> TagEvaluation:
         column = self.task.data.column
         return evaluate(self.predictor(model), found, title=title, column=column, train=train)
@@ -229,13 +236,17 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         self.temperature = fitted(np.log(np.maximum(probs[known], 1e-30)), targets[known])
         LabelCalibration(self.temperature).save(self.run)
 
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    def inspection(
+        self,
+        model: nn.Module,
+        text: str | None,
+        examples: Examples,
+        settings: InspectionSettings | None = None,
     ) -> Inspection:
         text = checked(examples.middle() if text is None else text)
         return inspect_words(self.predictor(model), text, self.valid_texts)
 
-    def exported(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: nn.Module) -> ModelExport:
         return export_tagger(self.predictor(model), self.valid_texts)
 
 
@@ -259,7 +270,6 @@ class TagTask(TextLabelTask[TagData, TagModel]):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": TagData, "model": TagModel}
-    options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("scores",), "evaluate": ("calibrate",)}
     note: ClassVar[str] = (
         "accuracy is the share of words with the right tag, unknown the same for words that training never "
         "saw, f1 the mean F1 of the tags, loss is nats per word."

@@ -6,7 +6,7 @@ Read next: ../seq2seq/pairs.py, which reads and trains; ../seq2seq/translator.py
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from torch import nn
 
@@ -17,11 +17,11 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.models import Generator
 from weft.tasks.predictor import Predictor
-from weft.tasks.seq2seq.decoding import ALIGNED, EVALUATED
+from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings, TranslationSettings
 from weft.tasks.seq2seq.documents import SentenceTranslator
 from weft.tasks.seq2seq.evaluation import BETTER, PairEvaluation, evaluate
 from weft.tasks.seq2seq.pairs import PairPipeline, Pairs, PairTask
-from weft.tasks.task import Split
+from weft.tasks.task import EvaluationSettings, PredictionSettings, Split
 from weft.tasks.validation import Validation
 
 
@@ -31,10 +31,11 @@ class TranslatePipeline(PairPipeline):
     def directions(self) -> Sequence[tuple[str, str]]:
         return [(self.task.data.source, self.task.data.target)]
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Predictor[str]:
-        """The trained model; with the option `split_sentences` for lines of several sentences."""
-        found = self.searcher(model, options)
-        return SentenceTranslator(found, *self.directions()[0]) if options.get("split_sentences") else found
+    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Predictor[str]:
+        """The trained model; with the setting `split_sentences` for lines of several sentences."""
+        asked = TranslationSettings.of(settings)
+        found = self.searcher(model, asked, scores=asked.scores)
+        return SentenceTranslator(found, *self.directions()[0]) if asked.split_sentences else found
 
     def score(
         self,
@@ -42,7 +43,7 @@ class TranslatePipeline(PairPipeline):
         examples: Pairs,
         split: Split,
         data: Path | None,
-        options: Mapping[str, Any],
+        settings: EvaluationSettings,
     ) -> PairEvaluation:
         """BLEU, chrF, METEOR and perplexity.
 
@@ -51,23 +52,21 @@ class TranslatePipeline(PairPipeline):
         train = None
         with suppress(DataError):
             train = self.task.data.complete("train")
-        lowercase = options.get("lowercase", False)
+        asked = TranslationEvaluationSettings.of(settings)
         return evaluate(
-            self.searcher(model, options),
+            self.searcher(model, asked),
             *examples,
             title=self.title(split, data, examples),
             train=train,
-            lowercase=lowercase,
+            lowercase=asked.lowercase,
         )
 
 
 class TranslateTask(PairTask):
     """Trains a translator on parallel text."""
 
-    options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": (*ALIGNED, "split_sentences", "document"),
-        "evaluate": (*EVALUATED, "lowercase", "glossary"),
-    }
+    prediction_settings: ClassVar = TranslationSettings
+    evaluation_settings: ClassVar = TranslationEvaluationSettings
     note: ClassVar[str] = (
         "BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is per token."
     )
