@@ -118,7 +118,7 @@ def law_7_fast_kernel_equals_plain_loop(make: Make) -> None:
 
 
 def fast_kernel_equals_plain_loop(make: Make, dtype: torch.dtype, masked: bool, where: str) -> None:
-    tolerance = 1e-10 if dtype == torch.float64 else 1e-5
+    tolerance = 1e-10 if dtype == torch.float64 else 2e-5  # kernels add up in another order than a loop
     cell = cell_of(make, dtype)
     x, mask = source(dtype) if masked else (normal(ROWS, SOURCE, READ, dtype=dtype), None)
     begin = middle(cell, dtype) if where == "middle" else cell.start(x)

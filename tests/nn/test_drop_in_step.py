@@ -12,7 +12,10 @@ from weft.errors import ConfigError, ShapeError
 from weft.nn import drop_in_step
 from weft.nn.kernels import choice
 
-pytestmark = pytest.mark.skipif(native.loaded().library is None, reason=native.loaded().reason)
+pytestmark = [
+    pytest.mark.skipif(native.loaded().library is None, reason=native.loaded().reason),
+    pytest.mark.usefixtures("unforced"),
+]
 KINDS: dict[str, dict[str, Any]] = {"LSTM": {}, "GRU": {}, "RNN": {}, "RNN relu": {"nonlinearity": "relu"}}
 
 

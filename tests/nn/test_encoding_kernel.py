@@ -54,6 +54,7 @@ def test_compiled_layers_are_those_of_the_modules(form: str, rows: int, places: 
     close(states(model, way, rows, places).double(), exact, 2e-5)
 
 
+@pytest.mark.usefixtures("unforced")
 def test_compiled_layers_serve_the_usual_forms_only() -> None:
     x = normal(2, 5, 48, dtype=torch.float32)
     with torch.no_grad():

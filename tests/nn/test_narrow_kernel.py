@@ -25,6 +25,7 @@ SHAPES = [(1, 8, 5), (7, 130, 64), (33, 67, 203), (2, 300, 999), (37, 300, 130)]
 
 
 @needs_int8
+@pytest.mark.usefixtures("unforced")
 @pytest.mark.parametrize(("rows", "size", "classes"), SHAPES)
 @torch.no_grad()
 def test_int8_is_the_product_of_rounded_rows_and_rounded_weights(rows: int, size: int, classes: int) -> None:

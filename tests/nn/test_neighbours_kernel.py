@@ -16,6 +16,7 @@ from weft.nn.kernels.neighbours import Places, word2vec
 
 reason = native.loaded("neighbours").reason
 needs = pytest.mark.skipif(native.loaded("neighbours").library is None, reason=reason)
+pytestmark = pytest.mark.usefixtures("unforced")
 objectives = pytest.mark.parametrize("cbow", [False, True], ids=["skipgram", "cbow"])
 SIZES = [(5, 3, 7, 11), (37, 29, 23, 13), (100, 67, 31, 101), (16, 16, 16, 5)]  # D, N, L, V
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.laws.members import close, normal
+from tests.nn.ways import needs_native
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
 from weft.nn.kernels import choice, repeated
@@ -111,6 +112,8 @@ def test_law_7_a_loop_of_compiled_steps_equals_the_plain_cell(cell: str, rows: i
         close(one, other, 1e-5)
 
 
+@needs_native
+@pytest.mark.usefixtures("unforced")
 def test_a_loop_leaves_nothing_behind() -> None:
     gc.collect()
     gc.disable()
