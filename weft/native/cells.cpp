@@ -12,6 +12,7 @@
 // (narrow.h) it is rounded once per step, and two products are added at a time. For few rows and steps, weights are read as
 // they are: packing them would take longer than the products.
 
+#include "equations.h"
 #include "narrow.h"
 #include "panels.h"
 #include "tiles.h"
@@ -128,34 +129,24 @@ INLINE void finish_forward(const Forward &f, Int t, Int row, Int u, int register
       for (int v = 0; v < NV; v++)
         store(out + v * W, lanes(H - u - v * W), CELL == ELMAN ? tangent(sums[v]) : most(set(0.f), sums[v]));
     } else if constexpr (CELL == GRU) {
-      V R = sigmoid(sums[0]), U = sigmoid(sums[1]), Q = sums[2], N = tangent(fma(R, Q, xn[r]));
-      store(out, here, fma(U, sub(load(h + r * H + u, here), N), N));
+      const GRUStep now = gru(sums[0], sums[1], xn[r], sums[2], load(h + r * H + u, here));
+      store(out, here, now.h);
       if (f.training) {
-        store(save, here, R), store(save + H, here, U), store(save + 2 * H, here, N);
-        store(f.inner + (at + r) * H + u, here, Q);
+        store(save, here, now.r), store(save + H, here, now.u), store(save + 2 * H, here, now.candidate);
+        store(f.inner + (at + r) * H + u, here, sums[2]);
       }
     } else {
       float *cell = f.c + (f.training ? at + r : row + r) * H + u;
-      V c = load(cell, here), I, F, G, O;
-      if constexpr (CELL == COUPLED) {
-        F = sigmoid(sums[0]), G = tangent(sums[1]), O = sigmoid(sums[2]);
-        c = fma(F, sub(c, G), G);
-      } else {
-        V i = sums[0], g = sums[1], o = sums[3];
-        if constexpr (CELL == PEEPHOLE) {
-          i = fma(c, load(f.peephole + u, here), i);
-          g = fma(c, load(f.peephole + H + u, here), g);
-        }
-        I = sigmoid(i), F = sigmoid(g), G = tangent(sums[2]);
-        c = fma(F, c, mul(I, G));
-        if constexpr (CELL == PEEPHOLE) o = fma(c, load(f.peephole + 2 * H + u, here), o);
-        O = sigmoid(o);
-      }
-      store(cell + next, here, c);
-      store(out, here, mul(O, tangent(c)));
+      const V c = load(cell, here);
+      LSTMStep now;
+      if constexpr (CELL == COUPLED) now = coupled(sums[0], sums[1], sums[2], c);
+      else if constexpr (CELL == LSTM) now = lstm(sums[0], sums[1], sums[2], sums[3], c);
+      else now = lstm(sums[0], sums[1], sums[2], sums[3], c, f.peephole + u, H, here);
+      store(cell + next, here, now.c);
+      store(out, here, now.h);
       if (f.training) {
-        if constexpr (CELL != COUPLED) store(save, here, I), save += H;
-        store(save, here, F), store(save + H, here, G), store(save + 2 * H, here, O);
+        if constexpr (CELL != COUPLED) store(save, here, now.i), save += H;
+        store(save, here, now.f), store(save + H, here, now.candidate), store(save + 2 * H, here, now.o);
       }
     }
   }

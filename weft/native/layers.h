@@ -7,6 +7,7 @@
 #pragma once
 
 #include "dense.h"
+#include "equations.h"
 
 enum Activation { RELU, GELU, GELU_TANH, SILU, SWIGLU };
 
@@ -221,8 +222,7 @@ inline void recur(const Decode &d, const Layer &l, Int first, Int n, const float
     float *after = l.carry + half * apart + (slot + row % beam) * D, *x = d.x + row * D;
     for (Int u = 0; u < D; u += W) {
       const M m = lanes(D - u);
-      const V f = sigmoid(load(gate + u, m)), new_part = mul(sub(set(1.f), f), load(gate + D + u, m));
-      const V c = add(mul(f, load(before + u, m)), new_part);
+      const V c = mixed(sigmoid(load(gate + u, m)), load(before + u, m), load(gate + D + u, m));
       store(after + u, m, c);
       store(x + u, m, add(load(x + u, m), most(set(0.f), c)));
     }

@@ -3,7 +3,7 @@
 // One product has computed the gates' inputs z for all steps. Gates and state are computed in one pass over z, so each
 // number is read once. The backward pass recomputes the gates, which costs less than storing them. Units and rows
 // are independent: each thread takes a slab of rows. Plain C interface, compiled like cells.cpp.
-#include "common.h"
+#include "equations.h"
 
 enum Kind { MINGRU, MINLSTM, SSRU, SRU };
 
@@ -65,11 +65,11 @@ template <int KIND> void row_forward(const Light &f, Int b) {
       const M m = lanes(H - u);
       V held = load(before + u, m);
       Gates g = gates<KIND>(f, z + u, held, u, m);
-      V now = fma(g.keep, sub(held, g.candidate), g.candidate);
+      V now = mixed(g.keep, held, g.candidate);
       store(c + u, m, now);
       if constexpr (KIND == SRU) {
         V carried = load(past + u, m);
-        now = fma(g.out, sub(now, carried), carried);
+        now = mixed(g.out, now, carried);
       }
       if constexpr (KIND == SSRU) now = most(set(0.f), now);
       if (y) store(y + u, m, now);

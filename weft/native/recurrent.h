@@ -3,6 +3,7 @@
 // one half, at its parent, and writes the other.
 #pragma once
 
+#include "equations.h"
 #include "predict.h"
 #include "stepping.h"
 
@@ -127,18 +128,16 @@ inline void Moving::cell(const Cell &c, const float *x, float *y) {
     for (Int u = 0; u < H; u += W) {
       const M m = lanes(H - u);
       auto gate = [&](const float *from, Int g) { return load(from + g * H + u, m); };
+      const V held = load(past + u, m);
       V kept, shown;
       if (c.kind == LSTM) {
-        const V memory = fma(sigmoid(gate(z, 1)), load(past + u, m), mul(sigmoid(gate(z, 0)), tangent(gate(z, 2))));
-        store(second + u, m, memory);
-        kept = shown = mul(sigmoid(gate(z, 3)), tangent(memory));
+        const LSTMStep now = lstm(gate(z, 0), gate(z, 1), gate(z, 2), gate(z, 3), held);
+        store(second + u, m, now.c);
+        kept = shown = now.h;
       } else if (c.kind == GRU) {
-        const V reset = sigmoid(add(gate(z, 0), gate(zh, 0))), stay = sigmoid(add(gate(z, 1), gate(zh, 1)));
-        const V candidate = tangent(fma(reset, gate(zh, 2), gate(z, 2)));
-        kept = shown = fma(stay, sub(load(past + u, m), candidate), candidate);
+        kept = shown = gru(add(gate(z, 0), gate(zh, 0)), add(gate(z, 1), gate(zh, 1)), gate(z, 2), gate(zh, 2), held).h;
       } else {
-        const V f = sigmoid(gate(z, 0));
-        kept = add(mul(f, load(past + u, m)), mul(sub(set(1.f), f), gate(z, 1)));
+        kept = mixed(sigmoid(gate(z, 0)), held, gate(z, 1));
         shown = most(set(0.f), kept);
       }
       store(first + u, m, kept), store(y + r * H + u, m, shown);
