@@ -87,7 +87,7 @@ HOMES = {
     "zstandard": {"data"},
     "pandas": {"data", "tasks"},
     "python_calamine": {"data"},
-    "soundfile": {"data"},
+    "soundfile": {"data", "export"},
     "charset_normalizer": {"data"},
     "regex": {"words", "text", "data", "documents", "metrics", "tasks"},
     "msgspec": {"store", "serve"},

@@ -10,6 +10,8 @@ import zipfile
 import zlib
 from pathlib import Path
 
+import numpy as np
+import soundfile
 import zstandard
 
 HUGE = 10**12
@@ -20,6 +22,13 @@ def wav(samples: int, length: int, channels: int = 1, rate: int = 16000) -> byte
     form = struct.pack("<HHIIHH", 1, channels, rate, 2 * rate * channels, 2 * channels, 16)
     chunk = b"fmt " + struct.pack("<I", len(form)) + form + b"data" + struct.pack("<I", samples)
     return b"RIFF" + struct.pack("<I", length) + b"WAVE" + chunk + b"\0" * 8
+
+
+def flac(seconds: int = 4000) -> bytes:
+    """Silence, compressed a thousand times."""
+    out = io.BytesIO()
+    soundfile.write(out, np.zeros(16000 * seconds, np.int16), 16000, format="FLAC")
+    return out.getvalue()
 
 
 def npy(shape: tuple[int, ...], dtype: str = "<f8", data: bytes = b"\0" * 64) -> bytes:

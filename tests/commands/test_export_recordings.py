@@ -13,7 +13,7 @@ from tests import toys
 from tests.commands.exporting import answers, exported
 from tests.commands.shell import refused, unanswered, weft
 from tests.shared import shared_run
-from weft.data.audio import Sound, read_wav
+from weft.data.audio import Sound, read_sound
 from weft.export.formats.onnx import program
 from weft.export.programs.recordings import samples_of
 
@@ -97,10 +97,11 @@ def test_other_encoders(changes: list[str], tmp_path: Path) -> None:
     same(tmp_path / "run", tmp_path / "out", sorted((tmp_path / "toy").glob("*.wav")), 2)
 
 
+@pytest.mark.filterwarnings("ignore::weft.errors.DataWarning")
 def test_frames_equal_those_of_weft(run: Path, out: Path, tmp_path: Path) -> None:
     model, ours = program(out), package.load(run)
     for file in [*odd(tmp_path / "odd"), *sorted((run.parent / "toy").glob("*.wav"))]:
-        sound = read_wav(file)
+        sound = read_sound(file)
         samples, rate = samples_of(file)
         assert np.array_equal(samples, sound.samples) and rate == sound.rate
         assert np.abs(model.frames(samples, rate) - ours.sound.of(Sound(samples, rate))).max() < 1e-4

@@ -10,7 +10,7 @@ import weft as package
 from tests.commands.given import scored_alike
 from tests.commands.shell import refused, untouched, weft
 from tests.shared import shared_run
-from weft.data.audio import read_wav
+from weft.data.audio import read_sound
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +65,8 @@ def test_init_writes_a_recipe_that_trains(run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
-        ("broken.wav\tdo\n", "broken.wav: not a PCM wav file"),
-        ("missing.wav\tdo\n", "missing.wav: cannot be read"),
+        ("broken.wav\tdo\n", "broken.wav: damaged, or no recording"),
+        ("missing.wav\tdo\n", "missing.wav: no such file"),
         ("train0.wav\t\n", "no transcript of train0.wav"),
         ("train0.wav\n", "got 1"),
     ],
@@ -96,14 +96,14 @@ def test_bad_recordings_are_named_and_nothing_is_written(
 
 def test_a_damaged_recording_stops_predict_with_one_sentence(run: Path, tmp_path: Path) -> None:
     (tmp_path / "x.wav").write_bytes(b"RIFF no sound")
-    assert "x.wav: not a PCM wav file" in refused(weft("predict", run, tmp_path / "x.wav"))
+    assert "x.wav: damaged, or no recording" in refused(weft("predict", run, tmp_path / "x.wav"))
 
 
 def test_given_transcripts_are_scored_and_runs_listen_together(run: Path, tmp_path: Path) -> None:
     transcriber = package.load(run)
     test = run.parent / "toy" / "test.tsv"
     names = [line.split("\t")[0] for line in test.read_text().splitlines()]
-    sounds = [transcriber.sound.of(read_wav(test.parent / name)) for name in names]
+    sounds = [transcriber.sound.of(read_sound(test.parent / name)) for name in names]
     found = [each[0] for each in transcriber.transcribe(sounds)]
     scored_alike(run, found, tmp_path)
     shutil.copytree(run, tmp_path / "copy")

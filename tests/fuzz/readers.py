@@ -17,7 +17,7 @@ import zstandard
 from tests.fuzz import samples
 from tests.train.saved import save
 from weft.config import read_recipe
-from weft.data.audio import read_spoken, read_wav
+from weft.data.audio import read_sound, read_spoken
 from weft.data.captions import read_captions
 from weft.data.conllu import read_sentences
 from weft.data.files import file_bytes
@@ -113,7 +113,7 @@ READERS: dict[str, Reader] = {
     "captions-tsv": Reader("c.tsv", [b"image\tcaption\nx.png\ta dot\n"], read_captions, _one_picture),
     "captions-jsonl": Reader("c.jsonl", [samples.RECORD], read_captions, _one_picture),
     "captions-coco": Reader("c.json", [json.dumps(samples.COCO).encode()], read_captions, _one_picture),
-    "wav": Reader("x.wav", [samples.wav(width) for width in (1, 2, 3, 4)], read_wav),
+    "wav": Reader("x.wav", [samples.wav(width) for width in (1, 2, 3, 4)], read_sound),
     "array": Reader(
         "x.npy",
         [samples.array(np.ones((3, 2, 2))), samples.array(np.ones((2, 2, 2, 3), np.uint8))],

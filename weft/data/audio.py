@@ -1,37 +1,50 @@
-"""Recordings: read wav files, resample them, and read lists of recordings with transcripts.
+"""Recordings: read by soundfile, resampled here, and listed with their transcripts.
 
 Read next: ../nn/embed/audio.py, which turns samples into frames.
 """
 
+import io
 import math
-import os
-import stat
-import wave
+import re
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from weft.data.files import FREE_BYTES, MOST_TIMES, unreadable
 from weft.data.lines import read_lines
-from weft.errors import DataError
+from weft.data.magic import kind_of_bytes, typed_for
+from weft.errors import ConfigError, DataError, DataWarning
+
+SOUNDS = (
+    *(".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".aifc", ".au", ".caf"),
+    *(".m4a", ".aac", ".mp4", ".wma", ".webm", ".amr", ".3gp"),  # the error says how to convert these
+)
+"""Extensions of recordings; any other file is a list of them."""
 
 ZEROS = 16
 """Zero crossings on each side of the resampling filter; more give a sharper cutoff."""
 
 BLOCK = 2**16  # samples computed at a time
 
-LOWEST_RATE = 1000
-"""Minimum sample rate in Hz; a file at 1 Hz would become 16,000 times as long."""
+LOWEST_RATE, HIGHEST_RATE = 1000, 768_000
+"""Sample rates in Hz; a file at 1 Hz would become 16,000 times as long."""
 
 MOST_PHASES = 4096
 """Maximum number of resampling filters; pairs of rates with a tiny common divisor would need more."""
 
+_ZERO = b"data\0\0\0\0"
+_UNKNOWN = 0x7FFF0000  # who writes to a pipe does not know the length, and states one from here on, or 0
+_LENGTH = re.compile(r"^\s*(?:data|SSND|riff|Riff size|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
+
 
 class Sound(NamedTuple):
-    """The samples of a wav file, averaged over its channels."""
+    """The samples of a recording, averaged over its channels."""
 
-    samples: np.ndarray  # [N] float32 between -1 and 1
+    samples: np.ndarray  # [N] float32, mostly between -1 and 1
     rate: int  # Hz
 
     @property
@@ -49,54 +62,85 @@ class ListedRecording(NamedTuple):
     line: int  # of it
 
 
-def read_wav(path: str | Path) -> Sound:
-    """Read a RIFF wave file of 8, 16, 24 or 32 bit PCM.
+def read_sound(path: str | Path) -> Sound:
+    """Read a recording: WAV, FLAC, Ogg, Opus, MP3, AIFF and whatever else libsndfile reads.
 
     Raises:
-        DataError: the file is missing, damaged, truncated, empty or not PCM.
+        DataError: the file is missing, damaged, cut off, empty or of another kind.
     """
+    with _opened(Path(path)) as file:
+        blocks, count = list[np.ndarray](), 0
+        while count < file.frames and len(block := file.read(BLOCK, "float32", always_2d=True)):
+            blocks.append(block.mean(1, dtype=np.float32))
+            count += len(block)
+        channels, rate, whole = file.channels, file.samplerate, file.frames
+    if count < whole:
+        raise _cut_off(path, f"{whole:,} samples", count)
+    samples = np.concatenate(blocks)
+    if not np.isfinite(samples).all():
+        raise DataError("has samples that are not finite numbers; save it again, or remove it", path=path)
+    if channels > 1:
+        warnings.warn(f"{path}: has {channels} channels; their mean is read", DataWarning, stacklevel=1)
+    return Sound(samples, rate)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """soundfile's open file, checked; its errors become a DataError."""
     try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
+        import soundfile
+    except OSError:
+        raise ConfigError("recordings need libsndfile; install it, such as apt install libsndfile1") from None
+    try:
+        if path.exists() and not path.is_file():
             raise DataError("no such recording; check the name", path=path)
-        with wave.open(str(path), "rb") as file:
-            channels, width, rate, count = file.getparams()[:4]
-            # Limit the count: a header may promise terabytes, which would be allocated.
-            data = file.readframes(min(count, status.st_size // max(1, channels * width) + 1))
-    except (wave.Error, EOFError, ValueError, RuntimeError, ZeroDivisionError) as error:
-        why = str(error) or "it ends too early"
-        raise DataError(
-            f"not a PCM wav file ({why}); convert it: ffmpeg -i IN -c:a pcm_s16le OUT.wav", path=path
-        ) from None
+        with path.open("rb") as raw:
+            start = raw.read(4096)
+        source: str | io.BytesIO = str(path)
+        if start[:4] == b"RIFF" and _ZERO in start:  # 0 stands for unknown; libsndfile would believe it
+            source = io.BytesIO(path.read_bytes().replace(_ZERO, b"data\xff\xff\xff\xff", 1))
     except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror or error})", path=path) from None
-    if rate < LOWEST_RATE or channels < 1 or width not in (1, 2, 3, 4):
-        raise DataError(
-            f"expected PCM of at least {LOWEST_RATE} Hz, "
-            f"got {channels} channels of {8 * width} bit at {rate} Hz",
-            path=path,
-        )
-    if len(data) != count * channels * width:
-        raise DataError(
-            f"expected {count:,} samples as its header says, got "
-            f"{len(data) // (channels * width):,}; the "
-            "file was cut off, so fetch it again",
-            path=path,
-        )
-    if not count:
+        raise unreadable(path, error) from None
+    try:
+        with soundfile.SoundFile(source) as file:
+            _check(file, path)
+            yield file
+    except DataError:  # a ValueError too
+        raise
+    except (soundfile.SoundFileError, OSError, RuntimeError, TypeError, ValueError) as error:
+        raise _broken(path, start, str(getattr(error, "error_string", error))) from None
+
+
+def _check(file: Any, path: Path) -> None:
+    for stated, there in _LENGTH.findall(file.extra_info):
+        if int(there) < int(stated) < _UNKNOWN:
+            raise _cut_off(path, f"{int(stated):,} bytes of samples", int(there))
+    if not LOWEST_RATE <= file.samplerate <= HIGHEST_RATE:
+        got = f"{file.samplerate:,}"
+        raise DataError(f"expected {LOWEST_RATE:,} to {HIGHEST_RATE:,} Hz, got {got} Hz", path=path)
+    if not file.frames:
         raise DataError("the recording is empty; remove it", path=path)
-    return Sound(_numbers(data, width).reshape(-1, channels).mean(1, dtype=np.float32), rate)
+    if 4 * file.frames > max(FREE_BYTES, MOST_TIMES * path.stat().st_size):
+        what = f"unpacks to more than {MOST_TIMES} times its size, which no recording does"
+        raise DataError(f"{what}; write it as a wav file if you trust it", path=path)
 
 
-def _numbers(data: bytes, width: int) -> np.ndarray:
-    if width == 1:  # the only unsigned wav format
-        return (np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128
-    if width == 3:
-        padded = np.zeros((len(data) // 3, 4), np.uint8)
-        padded[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)  # the high bytes of 32 bit
-        return (padded.view("<i4")[:, 0] / 2**31).astype(np.float32)
-    whole = np.frombuffer(data, "<i2" if width == 2 else "<i4")
-    return (whole / 2.0 ** (8 * width - 1)).astype(np.float32)
+def _cut_off(path: str | Path, stated: str, count: int) -> DataError:
+    why = f"expected {stated} as its header says, got {count:,}; the file was cut off, so fetch it again"
+    return DataError(why, path=path)
+
+
+def _broken(path: Path, start: bytes, why: str) -> DataError:
+    kind = kind_of_bytes(start)
+    if not start:
+        what = "the file is empty; remove it"
+    elif kind is None or (kind.holds == "sound" and not kind.command):
+        what = f"damaged, or no recording ({why.rstrip('.')}); fetch it again, or convert it with ffmpeg"
+    elif kind.holds == "sound":
+        what = f"{kind.name}, which libsndfile does not read; convert it: {typed_for(kind, str(path))}"
+    else:
+        what = f"expected a recording, got {kind.name}; name another file"
+    return DataError(what, path=path)
 
 
 def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
@@ -165,14 +209,14 @@ def read_spoken(path: str | Path) -> Iterator[ListedRecording]:
 
 
 def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
-    """The recordings of an input with their line numbers: one wav file, or a list with one file per line.
+    """The recordings of an input with their line numbers: one recording, or a list with a file per line.
 
     In a list, columns after the first are ignored.
 
     Raises:
         DataError: the list cannot be read.
     """
-    if isinstance(source, str | Path) and Path(source).suffix.lower() in (".wav", ".wave"):
+    if isinstance(source, str | Path) and Path(source).suffix.lower() in SOUNDS:
         yield 1, Path(source)
         return
     folder = Path(source).parent if isinstance(source, str | Path) else Path()

@@ -7,13 +7,17 @@ import base64
 import binascii
 from typing import Any
 
-from weft.data.held import ending_of, held
+from weft.data.held import held
 from weft.data.images import measured
+from weft.data.magic import kind_of_bytes
 from weft.errors import DataError
 from weft.serve.limits import Refusal, ServerLimits, kind_of
 from weft.tasks.predictor import Reads
 
-WANTED: dict[Reads, str] = {"picture": "pictures (PNG, JPEG, GIF, BMP, WebP)", "sound": "wav files"}
+WANTED: dict[Reads, str] = {
+    "picture": "pictures (PNG, JPEG, GIF, BMP, WebP, TIFF)",
+    "sound": "recordings (WAV, FLAC, Ogg, MP3)",
+}
 """The file formats of each kind of input, as text for people."""
 
 ITEMS = 8
@@ -48,8 +52,10 @@ def limited(given: Any, reads: Reads, limits: ServerLimits) -> list[bytes]:
             data = base64.b64decode(item.rpartition(",")[2], validate=True)
         except (binascii.Error, ValueError):
             raise Refusal(400, f"inputs: expected {wanted} as base64, got other text") from None
-        if (ending_of(data) == ".wav") != (reads == "sound") or not ending_of(data):
-            raise Refusal(400, f"inputs: expected {wanted}, got another kind of file")
+        kind = kind_of_bytes(data)
+        if kind is None or kind.holds != reads:
+            got = "another kind of file" if kind is None else kind.name
+            raise Refusal(400, f"inputs: expected {wanted}, got {got}")
         found.append(data)
     return found
 

@@ -1,4 +1,6 @@
-"""Use a model that Weft exported to ONNX, with onnxruntime, numpy, tokenizers (text) and Pillow (pictures).
+"""Use a model that Weft exported to ONNX, with onnxruntime and numpy.
+
+It also needs tokenizers for text, Pillow for pictures and soundfile for recordings.
 
 On the command line, one answer per line of input:
     python weft_onnx.py < input.txt

@@ -2,7 +2,7 @@
 
 import io
 import math
-import wave
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ ZEROS = 16
 BLOCK = 2**16  # samples computed at a time
 MOST_PHASES = 4096
 LOWEST_RATE = 1000
+UNKNOWN = 0x7FFF0000  # a wav file from a pipe states such a length
 
 
 class Transcriber(SourceWriter):
@@ -31,7 +32,7 @@ class Transcriber(SourceWriter):
         """The text.
 
         Args:
-            given: the name of a wav file (a tab and what follows are ignored), or a file's content.
+            given: the name of a recording (a tab and what follows are ignored), or a file's content.
             beam: width of the beam; None for the recipe's search.
         """
         if isinstance(given, str):
@@ -41,8 +42,8 @@ class Transcriber(SourceWriter):
         name = "the recording" if isinstance(given, bytes) else str(given)
         try:
             frames = self.frames(*samples_of(given))
-        except (wave.Error, EOFError, OSError, RuntimeError, ZeroDivisionError, ValueError) as error:
-            raise ValueError(f"{name}: not a readable PCM wav file ({error})") from None
+        except (OSError, RuntimeError, TypeError, ValueError) as error:
+            raise ValueError(f"{name}: missing, damaged, or no recording ({error})") from None
         most = self.about["max_source"]
         if most is not None and len(frames) > most:
             raise ValueError(f"{name}: expected at most {most} frames, got {len(frames)}; cut it into pieces")
@@ -74,26 +75,23 @@ class Transcriber(SourceWriter):
 
 
 def samples_of(given: str | Path | bytes) -> tuple[np.ndarray, int]:
-    """The samples [N] of a wav file from -1 to 1, the mean of its channels, and their rate."""
-    if not isinstance(given, bytes) and not Path(given).is_file():
-        raise ValueError("no such file")
+    """The samples [N] of a recording, the mean of its channels, and their rate."""
+    import soundfile
+
     content = given if isinstance(given, bytes) else Path(given).read_bytes()
-    with wave.open(io.BytesIO(content), "rb") as file:
-        channels, width, rate, count = file.getparams()[:4]
-        data = file.readframes(min(count, len(content)))  # a header may promise more than there is
-    if rate < LOWEST_RATE or width not in (1, 2, 3, 4):
-        raise ValueError(f"expected at least {LOWEST_RATE} Hz, got {8 * width} bit at {rate} Hz")
-    if not count or len(data) != count * channels * width:
+    if content[:4] == b"RIFF":  # 0 stands for an unknown length
+        content = content[:4096].replace(b"data" + bytes(4), b"data\xff\xff\xff\xff", 1) + content[4096:]
+    with soundfile.SoundFile(io.BytesIO(content)) as file:
+        found = file.read(file.frames, "float32", always_2d=True)
+        rate, whole = file.samplerate, file.frames
+        stated = re.findall(r"^\s*(?:data|SSND) *: (\d+) \(should be (\d+)\)", file.extra_info, re.MULTILINE)
+    if rate < LOWEST_RATE:
+        raise ValueError(f"expected at least {LOWEST_RATE} Hz, got {rate}")
+    if not whole or len(found) < whole or any(int(b) < int(a) < UNKNOWN for a, b in stated):
         raise ValueError("it is empty or was cut off")
-    if width == 1:  # the only unsigned format
-        numbers = (np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128
-    elif width == 3:
-        padded = np.zeros((len(data) // 3, 4), np.uint8)
-        padded[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)  # the high bytes of 32 bit
-        numbers = (padded.view("<i4")[:, 0] / 2**31).astype(np.float32)
-    else:
-        numbers = np.frombuffer(data, "<i2" if width == 2 else "<i4") / 2.0 ** (8 * width - 1)
-    return numbers.astype(np.float32).reshape(-1, channels).mean(1, dtype=np.float32), rate
+    if not np.isfinite(found).all():
+        raise ValueError("it has samples that are not finite numbers")
+    return found.mean(1, dtype=np.float32), rate
 
 
 def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:

@@ -13,7 +13,7 @@ const make = (name, from = {}, ...inside) => {
 let runs = [];
 let asking = null; // AbortController of the current request
 const WATCHED = ["translate", "multilingual", "summarise", "language", "classify"];
-const READS_FILES = { images: "image/*", caption: "image/*", speech: "audio/wav,.wav" };
+const READS_FILES = { images: "image/*", caption: "image/*", speech: "audio/*" };
 
 const say = (text, bad = false) => {
   at("status").textContent = text;

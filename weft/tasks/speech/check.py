@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from weft.data.audio import read_wav
+from weft.data.audio import SOUNDS, read_sound
 from weft.data.lines import read_lines
 from weft.data.report import COMMON, Report
 from weft.data.sides import Finding, placed
@@ -21,16 +21,16 @@ WORDS = COMMON | {
 
 
 def check_recordings(files: Sequence[Path]) -> Report:
-    """Check lists (FILE TAB TRANSCRIPT) and every recording in them, or single wav files.
+    """Check lists (FILE TAB TRANSCRIPT) and every recording in them, or single recordings.
 
     Args:
-        files: the lists or wav files; recordings that an earlier list also contains are reported.
+        files: the lists or recordings; recordings that an earlier list also contains are reported.
     """
     findings: list[Finding] = []
     lines: dict[str, int] = {}
     seen: dict[Path, str] = {}
     for file in files:
-        if file.suffix.lower() in (".wav", ".wave"):
+        if file.suffix.lower() in SOUNDS:
             findings += _sound(file, str(file), 0)
             lines[str(file)] = 1
             continue
@@ -66,7 +66,7 @@ def _row(file: Path, number: int, columns: list[str], seen: dict[Path, str]) -> 
 
 def _sound(path: Path, file: str, line: int) -> list[Finding]:
     try:
-        sound = read_wav(path)
+        sound = read_sound(path)
     except DataError as error:
         return [Finding(file, line, "recording", str(error) if line else error.why)]
     if not sound.samples.any():

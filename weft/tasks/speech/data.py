@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from weft.data.audio import ListedRecording, Sound, read_spoken, read_wav, resample
+from weft.data.audio import ListedRecording, Sound, read_sound, read_spoken, resample
 from weft.errors import ConfigError, DataError
 from weft.nn.embed.audio import log_mel, mel_filters, normalised
 from weft.tasks.task import Progress, Split
@@ -156,6 +156,6 @@ def heard(spoken: ListedRecording) -> Sound:
         DataError: the file cannot be read; names list, line and file.
     """
     try:
-        return read_wav(spoken.file)
+        return read_sound(spoken.file)
     except DataError as error:
         raise DataError(str(error), path=spoken.source, line=spoken.line) from None

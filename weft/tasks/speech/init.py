@@ -15,7 +15,7 @@ class Speech(TemplateInit):
     """A recipe for recordings that a list names with their transcripts."""
 
     about: ClassVar[str] = "A transcriber for recordings."
-    details: ClassVar[str] = "Recordings are wav files (PCM), listed with their transcripts."
+    details: ClassVar[str] = "Recordings (.wav, .flac, .mp3 and others) are listed with their transcripts."
     examples: ClassVar = ("recordings/train.tsv",)
     options: ClassVar = (TRAIN._replace(help="Training list: lines FILE TAB TRANSCRIPT."), VALID, TEST)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 import numpy as np
 import torch
 
-from weft.data.audio import Sound, read_paths, read_wav
+from weft.data.audio import Sound, read_paths, read_sound
 from weft.data.held import held
 from weft.errors import ConfigError
 from weft.figures.records import Heard
@@ -105,14 +105,14 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         self.search = BatchSearch([model, *others], vocabulary, decoding, (PAD, UNK, SOS))
 
     def parse(self, raw: Raw, place: Place) -> np.ndarray:
-        """The content of a wav file, as frames [S, F]."""
+        """The content of a recording, as frames [S, F]."""
         if not isinstance(raw, bytes):
-            raise place.refuse("expected the bytes of a wav file")
-        with held(raw, str(place), ".wav") as path:
+            raise place.refuse("expected the bytes of a recording")
+        with held(raw, str(place)) as path:
             return self.read(path)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[np.ndarray]]:
-        """A wav file, or a list with the name of one per line."""
+        """A recording, or a list with the name of one per line."""
         name = name_of(source)
         files = ((path, Place(name, number)) for number, path in read_paths(source))
         return read_each(source, files, self.read)
@@ -128,17 +128,17 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         self.align(np.zeros((50, self.sound.bins), np.float32), [])
 
     def predict(self, raw: str | Path | Sound) -> str:
-        """The transcript of one recording: a wav file, or samples and their rate."""
+        """The transcript of one recording: a file, or samples and their rate."""
         frames = self.sound.of(raw) if isinstance(raw, Sound) else self.read(Path(raw))
         return next(self.transcribe([frames]))[0].text
 
     def read(self, path: Path) -> np.ndarray:
-        """The frames [S, F] of a wav file.
+        """The frames [S, F] of a recording.
 
         Raises:
             DataError: the file is damaged or cannot be resampled.
         """
-        return self.sound.of(read_wav(path))
+        return self.sound.of(read_sound(path))
 
     def transcribe(self, recordings: Iterable[np.ndarray]) -> Iterator[list[SearchResult]]:
         """The n best transcripts of each recording, from its frames [S, F], in order."""

@@ -188,12 +188,12 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         examples: Examples,
         settings: InspectionSettings | None = None,
     ) -> Inspection:
-        """The text is the name of a wav file; without one, a validation recording is used."""
+        """The text is the name of a recording; without one, a validation recording is used."""
         assert isinstance(model, Generator)
         if text is None:
             path = next(iter(read_spoken(self.task.data.path("valid")))).file
         elif not text.strip() or len(text) > 1000 or not Path(text).is_file():
-            raise DataError(f"{text[:60]}: no such file; give a wav file")
+            raise DataError(f"{text[:60]}: no such file; give a recording")
         else:
             path = Path(text)
         sound = self.task.data.sound
