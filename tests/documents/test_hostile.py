@@ -54,6 +54,7 @@ def seconds(data: str, name: str) -> float:
     ("one", "name", "around"),
     [
         ("{{ a.%", "a.po", 'msgid "{}"\nmsgstr ""\n'),
+        (" ", "a.html", "<p>a{}b</p>"),
         *slow(
             [
                 ("*a* ", "a.md", "{}"),

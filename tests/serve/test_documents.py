@@ -1,8 +1,11 @@
 """Files as LibreTranslate takes them: sent, translated, fetched; damaged, large and unknown ones refused."""
 
+import asyncio
 import io
+import threading
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,15 +99,43 @@ def test_a_form_that_cannot_be_read_writes_nothing_to_the_log(
 
 def test_a_shelf_forgets_and_is_bounded(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path / "shelf", largest=10)
-    first = shelf.put("a b.html", b"12345")
+    first = shelf.put("a b.html", b"12345", "alice")
     assert first.endswith(".a_b.html") and shelf.get(first) == b"12345"
     assert (tmp_path / "shelf").stat().st_mode & 0o077 == 0
     with pytest.raises(Refusal, match="too many"):
-        shelf.put("c.html", b"123456")
+        shelf.put("c.html", b"123456", "alice")
+    other = shelf.put("c.html", b"123456", "bob")  # one client cannot fill the shelf of another
+    assert shelf.get(other) == b"123456" and shelf.get(first[:16] + other[16:]) is None
     shelf.seconds = -1
     assert shelf.get(first) is None
-    shelf.put("c.html", b"1234567890")
-    assert len(list((tmp_path / "shelf").iterdir())) == 1
+    shelf.put("c.html", b"1234567890", "alice")
+    assert len(list((tmp_path / "shelf").glob("*/*"))) == 1
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(Refusal, match="another user"):
         Shelf(tmp_path / "link").put("a", b"")
+
+
+def test_an_upload_that_takes_long_does_not_make_another_client_wait(
+    monkeypatch: pytest.MonkeyPatch, serving: Any
+) -> None:
+    """Two documents of one client are opened one after the other; that of another client at once."""
+    from weft.serve.documents import Documents
+
+    async def opened() -> list[str]:
+        documents = Documents(serving.translation, serving.limits, Shelf())
+        slow, order = threading.Event(), list[str]()
+
+        def step(name: str) -> None:
+            if name == "slow":
+                slow.wait(20)
+            order.append(name)
+
+        first = asyncio.ensure_future(documents._open("alice", step, "slow"))
+        await asyncio.sleep(0)
+        second = asyncio.ensure_future(documents._open("alice", step, "second"))
+        await documents._open("bob", step, "bob")
+        slow.set()
+        await asyncio.gather(first, second)
+        return order
+
+    assert asyncio.run(opened()) == ["bob", "slow", "second"]

@@ -35,7 +35,7 @@ DEEPEST = 50
 """Inline elements inside each other, and ends of elements that are not open; the tags of further ones are
 points."""
 
-_EMPTY_LINES = re.compile(r"[ \t\r\f]*\n\s*\n[ \t]*")
+_GAP = re.compile(r"\s+")
 
 
 class InlineTag(NamedTuple):
@@ -110,7 +110,7 @@ class Html:
     def _text(self, raw: str) -> None:
         """Text; inside <pre> each line is a segment."""
         if self._preformatted <= 0:
-            self._run.text(raw, _EMPTY_LINES.sub("\n", html.unescape(raw)))
+            self._run.text(raw, _GAP.sub(_one_line_end, html.unescape(raw)))
             return
         for number, line in enumerate(raw.split("\n")):
             if number:
@@ -188,6 +188,11 @@ class _Run:
         done = self._open.pop()
         mark = Mark(done.begin, self._length, InlineTag(done.raw, raw), tuple(done.inner))
         self._open[-1].inner.append(mark)
+
+
+def _one_line_end(gap: re.Match[str]) -> str:
+    """White space without its empty lines, at which a text would be cut."""
+    return "\n" if gap[0].count("\n") > 1 else gap[0]
 
 
 def _is_sign(events: Sequence[Event], place: int) -> bool:

@@ -8,6 +8,9 @@ from typing import Any
 from weft.documents.library import library
 from weft.errors import DataError
 
+MOST_TAGS = 1_000_000
+"""Maximum number of tags of a document; each takes some 300 bytes of memory."""
+
 
 def parsed(data: bytes, name: str, part: str = "") -> Any:
     """The root element.
@@ -18,10 +21,14 @@ def parsed(data: bytes, name: str, part: str = "") -> Any:
         part: its name inside an archive, for errors.
 
     Raises:
-        DataError: it is not well formed, too deep, or declares entities.
+        DataError: it is not well formed, too deep or too large, or declares entities.
         ConfigError: lxml is not installed.
     """
     etree = library("lxml.etree")
+    if (count := data.count(b"<")) > MOST_TAGS:
+        raise DataError(
+            f"{_where(part)}expected at most {MOST_TAGS:,} tags, got {count:,}; give a part of it", path=name
+        )
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
         root = etree.fromstring(data, parser)

@@ -58,7 +58,7 @@ class Application:
         self.streams = Batcher("streams", most=limits.streams * BEAM, rows=limits.items)
         self.counts = Counts(self.batcher, self.streams, limits.deadline_seconds)
         kept, keyed = Suggestions(limits, suggestions), self.access.keys is not None
-        translation = TranslationHandlers(
+        self.translation = translation = TranslationHandlers(
             runs, self.batcher, limits, keyed=keyed, suggests=suggestions is not None
         )
         documents = Documents(translation, limits, Shelf())

@@ -1,23 +1,21 @@
 """LibreTranslate's files: /translate_file takes a document, /download_file gives its translation.
 
 Source: libretranslate.com/docs. Read next: shelf.py, where translations are kept; translation.py;
-../documents/files.py.
+../documents/isolated.py.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import islice
 from pathlib import PurePath
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from weft.documents.files import Document, opened
-from weft.documents.pairs import languages
-from weft.documents.plan import DocumentPlan
+from weft.documents.isolated import DocumentBounds, document_language, document_sentences, translated_document
 from weft.documents.segments import WrittenSentence
-from weft.documents.sentences import base
 from weft.serve.forms import Json, Upload, fields, typed
 from weft.serve.limits import Refusal, ServerLimits, kind_of
 from weft.serve.requests import TranslateFile
@@ -25,8 +23,7 @@ from weft.serve.responses import TranslatedFile
 from weft.serve.shelf import Shelf
 from weft.serve.translation import AUTO, TranslationHandlers
 
-AT_ONCE = 2
-"""Documents that are read or written at the same time."""
+Found = TypeVar("Found")
 
 FIELDS = 10_000
 """Bytes of a request besides its file."""
@@ -34,14 +31,8 @@ FIELDS = 10_000
 LENGTH = 10
 """Characters of a sentence on average, at least; a file has no more sentences than fit its characters so."""
 
-ARCHIVES = (".docx", ".odt")
-"""Files whose bytes are not lines."""
-
-NAMING = (".tmx", ".xliff", ".xlf")
-"""Files that name their languages."""
-
-BEGINNING = 100
-"""Texts of another file whose language is detected."""
+AT_ONCE = 4
+"""Documents that are opened at the same time, each in a process of its own; one for each client."""
 
 
 class Documents:
@@ -57,7 +48,9 @@ class Documents:
         self.translation = translation
         self.limits = limits
         self.shelf = shelf
-        self._reading = asyncio.Semaphore(AT_ONCE)
+        self.bounds = DocumentBounds(limits.document_characters, max(1, limits.document_characters // LENGTH))
+        self._opening = asyncio.Semaphore(AT_ONCE)
+        self._clients: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def translate_file(self, request: Request) -> Response:
         """Translate a document, batch by batch, so that others are answered in between."""
@@ -70,20 +63,22 @@ class Documents:
             raise Refusal(400, f"file: expected a file as multipart/form-data, got {kind_of(upload)}")
         given = typed({**fields_given, "file": upload.name}, TranslateFile)
         name = PurePath(given.file.replace("\\", "/")).name
-        async with self._reading:
-            asked = given.source
-            if asked.lower() == AUTO:
-                asked = await asyncio.to_thread(self._detected, upload.data, name)
-            run, source, target = self.translation.direction(asked, given.target)
-            document, plan = await asyncio.to_thread(self._planned, upload.data, name, source, target)
+        owner = _owner(request)
+        asked = given.source
+        if asked.lower() == AUTO:
+            asked = await self._detected(owner, upload.data, name)
+        run, source, target = self.translation.direction(asked, given.target)
+        languages = (source, target)
+        sentences = await self._open(owner, document_sentences, upload.data, name, *languages, self.bounds)
         found: list[WrittenSentence] = []
-        for at in range(0, len(plan.sentences), self.limits.batch_rows):
-            part = plan.sentences[at : at + self.limits.batch_rows]
+        for at in range(0, len(sentences), self.limits.batch_rows):
+            part = sentences[at : at + self.limits.batch_rows]
             found += [best[0] for best in await self.translation.found(request, run, target, part, 0)]
-        async with self._reading:
-            kept = await asyncio.to_thread(
-                self._kept, document, plan, found, f"{PurePath(name).stem}.{target}{PurePath(name).suffix}"
-            )
+        written = await self._open(
+            owner, translated_document, upload.data, name, *languages, found, self.bounds
+        )
+        translated = f"{PurePath(name).stem}.{target}{PurePath(name).suffix}"
+        kept = await asyncio.to_thread(self.shelf.put, translated, written, owner)
         return Json(TranslatedFile(f"{request.base_url}download_file/{kept}"))
 
     async def download_file(self, request: Request) -> Response:
@@ -97,39 +92,21 @@ class Documents:
         headers = {"Content-Disposition": f'attachment; filename="{shown}"'}
         return Response(data, media_type="application/octet-stream", headers=headers)
 
-    def _detected(self, data: bytes, name: str) -> str:
+    async def _detected(self, owner: str, data: bytes, name: str) -> str:
         """The language of a document: the one that it names, or that of its beginning."""
-        self._check_lines(data, name)
-        if PurePath(name).suffix.lower() in NAMING:
-            return base(languages([data], name)[0])
-        begun = islice(opened(data, name, "", "").segments, BEGINNING)
-        text = " ".join(one.text for one in begun)[: self.limits.characters]
-        return self.translation.detected(text)[0].language
+        named, text = await self._open(
+            owner, document_language, data, name, self.bounds, self.limits.characters
+        )
+        return named or self.translation.detected(text)[0].language
 
-    def _check_lines(self, data: bytes, name: str) -> None:
-        most, lines = self.limits.document_characters, data.count(b"\n") + data.count(b"\r")
-        if lines > most and PurePath(name).suffix.lower() not in ARCHIVES:
-            raise Refusal(400, f"file: expected at most {most:,} lines, got {lines:,}; send a part of it")
+    async def _open(self, owner: str, step: Callable[..., Found], *arguments: Any) -> Found:
+        """Take a step with a document. A client's second document waits for its first, others do not."""
+        lock = self._clients.setdefault(owner, asyncio.Lock())
+        async with lock, self._opening:
+            return await asyncio.to_thread(step, *arguments)
 
-    def _planned(self, data: bytes, name: str, source: str, target: str) -> tuple[Document, DocumentPlan]:
-        self._check_lines(data, name)
-        most = self.limits.document_characters
-        document = opened(data, name, source, target)
-        count = sum(len(one.text) for one in document.segments)
-        if count > most:
-            raise Refusal(
-                400, f"file: expected at most {most:,} characters, got {count:,}; send a part of it"
-            )
-        plan = DocumentPlan(document.segments, source, target)
-        if len(plan.sentences) > max(1, most // LENGTH):
-            raise Refusal(
-                400,
-                f"file: expected at most {max(1, most // LENGTH):,} sentences, got {len(plan.sentences):,}; "
-                "send a part of it",
-            )
-        return document, plan
 
-    def _kept(
-        self, document: Document, plan: DocumentPlan, found: Sequence[WrittenSentence], name: str
-    ) -> str:
-        return self.shelf.put(name, document.written(plan.joined(found)))
+def _owner(request: Request) -> str:
+    """Who sent a request: the name of its key, or the address that it came from."""
+    client = request.client
+    return request.scope.get("weft.key") or (client.host if client else "")
