@@ -17,8 +17,8 @@ from weft.errors import ConfigError
 from weft.run import open_run
 from weft.tasks.classify.data import LabelData, names_of
 from weft.tasks.classify.heads import MultiLabelHead, nats, thresholds
-from weft.tasks.inspection import Examples
 from weft.tasks.predictor import Place
+from weft.tasks.task import InspectionSettings
 
 TOPICS = {"news": "today", "sport": "goal", "music": "song"}
 CHANGES = (
@@ -122,7 +122,7 @@ def test_scores_and_thresholds_are_fitted_to_the_validation_part(run: Path) -> N
 
 def test_it_is_inspected_and_has_no_page(run: Path, tmp_path: Path) -> None:
     opened = open_run(run, device="cpu")
-    seen = opened.pipeline.inspection(opened.model, "a song today", Examples([], ""))
+    seen = opened.pipeline.inspection(opened.model, InspectionSettings(text="a song today"))
     assert seen.answer.startswith("music|news (")
     pytest.importorskip("onnxscript", reason="pip install -e .[export]")
     said = refused(weft("export", run, "--to", "web", "--output", tmp_path / "out"))

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,12 +32,14 @@ def inspection_of(
     Args:
         opened: the run.
         text: input text, or the path of a file for a task that reads files.
-        settings: what the user asks for, of the class `opened.task.inspection_settings`.
+        settings: what else the user asks for, of the class `opened.task.inspection_settings`.
 
     Raises:
         DataError: the text is empty, too long, or the model cannot read it.
     """
-    return opened.pipeline.inspection(opened.model, text, examples(opened.path), settings)
+    asked = opened.task.inspection_settings.of(settings)
+    asked = replace(asked, text=text, examples=examples(opened.path))
+    return opened.pipeline.inspection(opened.model, asked)
 
 
 def examples(run: Path) -> Examples:

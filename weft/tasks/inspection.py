@@ -1,6 +1,6 @@
 """What a task shows of one input: the model's output, and everything that the views draw.
 
-A task fills `Inspection` in `Pipeline.inspected`; fields that do not apply stay empty. `WordsAround` has
+A task fills `Inspection` in `Pipeline.inspection`; fields that do not apply stay empty. `WordsAround` has
 words in other sentences of the validation data, because the neighbours of a vector in context are words in
 their sentences. Read next: ../inspect/views/view.py, which draws from it.
 """
@@ -204,6 +204,9 @@ class Examples(NamedTuple):
         if not self.texts:
             raise DataError("keeps no example to inspect; give a text after the run", path=self.run)
         return self.texts[len(self.texts) // 2]
+
+
+NO_EXAMPLES = Examples((), "")
 
 
 def checked(text: str) -> str:

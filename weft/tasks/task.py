@@ -23,7 +23,7 @@ from weft.nn.heads.head import Loss
 from weft.setting_types import check_fields
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.exported import ModelExport
-from weft.tasks.inspection import Examples, Inspection, checked
+from weft.tasks.inspection import NO_EXAMPLES, Examples, Inspection, checked
 from weft.tasks.predictor import Predictor
 from weft.tasks.space import Recipe, Space, usual
 from weft.tasks.validation import Validation
@@ -92,8 +92,8 @@ class RequestSettings:
     @classmethod
     def options(cls) -> list[str]:
         """The names of the options."""
-        internal = {one.name for kind in (RequestSettings, PredictionSettings) for one in fields(kind)}
-        return [one.name for one in fields(cls) if one.name not in internal]
+        shared = {one.name for kind in (PredictionSettings, InspectionSettings) for one in fields(kind)}
+        return [one.name for one in fields(cls) if one.name not in shared]
 
     @classmethod
     def of(cls, given: "RequestSettings | None") -> Self:
@@ -131,7 +131,23 @@ class EvaluationSettings(RequestSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class InspectionSettings(RequestSettings):
-    """What the user asks of an inspection."""
+    """What the user asks of an inspection.
+
+    Args:
+        text: the input; None takes one of the examples.
+        examples: of the run's validation data.
+    """
+
+    text: str | None = None
+    examples: Examples = NO_EXAMPLES
+
+    def input(self) -> str:
+        """The text, or the example of median length.
+
+        Raises:
+            DataError: the text is empty or too long, or there are no examples.
+        """
+        return checked(self.examples.middle() if self.text is None else self.text)
 
 
 class Task(ABC):
@@ -315,22 +331,14 @@ class Pipeline(ABC):
             settings: of the class `task.evaluation_settings`.
         """
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
         """What `weft inspect` shows of one input; heavy imports belong inside.
 
         Args:
             model: trained, in evaluation mode.
-            text: the input; if it is None, the input is one of `examples`.
-            examples: from the run's validation data.
             settings: of the class `task.inspection_settings`.
         """
-        return Inspection(text="" if text is None else checked(text), answer="")
+        return Inspection(text="" if settings.text is None else settings.input(), answer="")
 
     def model_export(self, model: nn.Module) -> ModelExport | None:
         """The model as graphs that other programs run; None if the task has none.

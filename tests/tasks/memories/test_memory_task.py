@@ -21,6 +21,7 @@ from weft.tasks.memory.model import MemoryModel
 from weft.tasks.memory.predictor import Rememberer
 from weft.tasks.memory.task import MemoryPipeline, MemoryTask, MemoryTraining
 from weft.tasks.predictor import answered
+from weft.tasks.task import InspectionSettings
 
 
 def small(problem: str, **changes: Any) -> MemoryTask:
@@ -162,7 +163,7 @@ def test_a_line_of_signs_is_read_answered_and_shown(
         with pytest.raises(DataError, match=r"expected .* such as .*, got "):
             rememberer.predict(other)
     pipeline = MemoryPipeline(task)
-    shown = pipeline.inspection(pipeline.model().eval(), line, lambda: iter(()))
+    shown = pipeline.inspection(pipeline.model().eval(), InspectionSettings(text=line))
     assert len(shown.answer) == len(said) == len(shown.choices)
 
 

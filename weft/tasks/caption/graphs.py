@@ -16,7 +16,7 @@ from weft.tasks.pictures.pictures import content, encoded, noise, readable
 from weft.tasks.seq2seq.graphs import written
 
 
-def exported(captioner: Captioner) -> ModelExport:
+def export_captioner(captioner: Captioner) -> ModelExport:
     """What `weft export` writes for a captioner."""
     data, shape = captioner.data, captioner.shape
     places = captioner.front.places

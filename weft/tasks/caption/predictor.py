@@ -251,7 +251,7 @@ def captioned(pixels: np.ndarray, tokens: list[list[int]], places: int) -> PairB
     return collate_pairs([[1]] * len(tokens), tokens)._replace(source=x, source_mask=mask)
 
 
-def inspected(plain: Captioner, text: str | None) -> Inspection:
+def inspect_caption(plain: Captioner, text: str | None) -> Inspection:
     """What `weft inspect` shows of a picture.
 
     Args:

@@ -21,9 +21,9 @@ from weft.metrics.compared import ComparedOutputs
 from weft.models import Generator
 from weft.nn.pictures.front import Front
 from weft.tasks.caption.evaluation import CaptionEvaluation, evaluate, exact
-from weft.tasks.caption.predictor import Captioner, captioned, inspected
+from weft.tasks.caption.predictor import Captioner, captioned, inspect_caption
 from weft.tasks.exported import ModelExport
-from weft.tasks.inspection import Examples, Inspection
+from weft.tasks.inspection import Inspection
 from weft.tasks.pictures.check import check_captions
 from weft.tasks.pictures.data import SIDE, CaptionData, Captions, Pictures, read_pictures
 from weft.tasks.pictures.model import CaptionModel, places_of
@@ -204,20 +204,14 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
             settings,
         )
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
         """The text is the name of a picture."""
-        return inspected(self.predictor(model), text)
+        return inspect_caption(self.predictor(model), settings.text)
 
     def model_export(self, model: nn.Module) -> ModelExport:
-        from weft.tasks.caption.graphs import exported
+        from weft.tasks.caption.graphs import export_captioner
 
-        return exported(self.predictor(model))
+        return export_captioner(self.predictor(model))
 
 
 class CaptionTask(Seq2SeqTask[Pictures]):

@@ -40,7 +40,7 @@ from weft.tasks.classify.reader import LabelDecision, LabelReader
 from weft.tasks.contextual import PretrainedContext, whole_words
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.exported import ModelExport
-from weft.tasks.inspection import Examples, Inspection, checked
+from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import (
     CalibrationSettings,
     LabelBatch,
@@ -388,15 +388,8 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
                 "trained on texts tested here; name a run with the same section data"
             )
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
-        text = checked(examples.middle() if text is None else text)
-        return inspect_text(self.predictor(model), text, self.valid_texts)
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+        return inspect_text(self.predictor(model), settings.input(), self.valid_texts)
 
     def model_export(self, model: nn.Module) -> ModelExport:
         return export_classifier(self.predictor(model), self.valid_texts)

@@ -140,7 +140,7 @@ class Painter(predictor.Predictor[str]):
             yield from self.tiles.decode(np.maximum(numbers, FIRST), self.shape)
 
 
-def inspected(painter: Painter, text: str) -> Inspection:
+def inspect_painting(painter: Painter, text: str) -> Inspection:
     """What `weft inspect` shows of a caption and the picture drawn for it.
 
     The picture is drawn as `weft predict` draws it; a beam search shows its tree.

@@ -19,9 +19,9 @@ from weft.data.report import Report
 from weft.errors import DataError
 from weft.models import Generator
 from weft.tasks.draw.evaluation import DrawEvaluation, evaluate, judged
-from weft.tasks.draw.predictor import Painter, inspected
+from weft.tasks.draw.predictor import Painter, inspect_painting
 from weft.tasks.draw.tiles import Tiles
-from weft.tasks.inspection import Examples, Inspection, checked
+from weft.tasks.inspection import Inspection
 from weft.tasks.pictures.check import check_captions
 from weft.tasks.pictures.data import Captions, DrawData, Pictures, read_pictures
 from weft.tasks.pictures.model import DrawModel
@@ -196,15 +196,8 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
         painter = self.predictor(model, PaintingSettings(beam=PaintingEvaluationSettings.of(settings).beam))
         return evaluate(painter, examples, train, max_length=own.max_length, title=title)
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
-        text = checked(examples.middle() if text is None else text)
-        return inspected(self.predictor(model), text)
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+        return inspect_painting(self.predictor(model), settings.input())
 
 
 def drawable(found: Captions) -> Captions:

@@ -19,7 +19,7 @@ from weft.tasks.elmo.evaluation import collate, evaluate, nats
 from weft.tasks.elmo.model import SIZES, Elmo, ElmoModel
 from weft.tasks.elmo.predictor import ContextComparer, export_contexts, inspect_sentences
 from weft.tasks.exported import ModelExport
-from weft.tasks.inspection import Examples, Inspection, checked
+from weft.tasks.inspection import Inspection
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask
 from weft.tasks.running_text.data import ProseData
@@ -127,15 +127,8 @@ class ElmoPipeline(RunningTextPipeline):
         assert isinstance(model, BothWays)
         return ContextSource(lambda sentences: self.lexicon.spell(sentences)[0], model)
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
-        text = checked(examples.middle() if text is None else text)
-        return inspect_sentences(self.predictor(model), text, self.valid_texts)
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+        return inspect_sentences(self.predictor(model), settings.input(), self.valid_texts)
 
     def model_export(self, model: nn.Module) -> ModelExport:
         return export_contexts(self.predictor(model), self.valid_texts)

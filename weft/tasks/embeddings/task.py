@@ -26,7 +26,7 @@ from weft.tasks.embeddings.data import WordsData
 from weft.tasks.embeddings.evaluation import WordsEvaluation, evaluate
 from weft.tasks.embeddings.model import WordsModel
 from weft.tasks.embeddings.predictor import NEAREST, WordVectors, inspect_words
-from weft.tasks.inspection import Examples, Inspection, checked
+from weft.tasks.inspection import Inspection
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
@@ -173,14 +173,8 @@ class EmbeddingsPipeline(Pipeline):
         except DataError as error:
             raise DataError(f"{error}; train on more text, or lower data.min_count", path=path) from None
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
-        return inspect_words(self.predictor(model), checked(examples.middle() if text is None else text))
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+        return inspect_words(self.predictor(model), settings.input())
 
 
 class EmbeddingsTask(Task):

@@ -31,7 +31,7 @@ from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate, mean_sq
 from weft.tasks.forecast.forecaster import check_columns
 from weft.tasks.forecast.model import ForecastModel, ForecastNetwork, SeriesBatch, tensors
 from weft.tasks.forecast.predictor import ForecastPredictor, Horizon, export_forecaster, inspect_series
-from weft.tasks.inspection import Examples, Inspection
+from weft.tasks.inspection import Inspection
 from weft.tasks.space import Range, Recipe, Space, usual, whole
 from weft.tasks.task import (
     EvaluationSettings,
@@ -269,16 +269,9 @@ class ForecastPipeline(Pipeline):
             lookbacks.append(other.data.lookback)
         return ForecastEnsemble(models, lookbacks) if members else model
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
-        return inspect_series(
-            self.predictor(model).forecaster, text, ForecastInspectionSettings.of(settings).series
-        )
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+        series = ForecastInspectionSettings.of(settings).series
+        return inspect_series(self.predictor(model).forecaster, settings.text, series)
 
     def model_export(self, model: nn.Module) -> ModelExport:
         assert isinstance(model, ForecastNetwork)

@@ -24,7 +24,7 @@ from weft.tasks.exported import ModelExport
 from weft.tasks.images.data import ClassData, LabelledPictures
 from weft.tasks.images.evaluation import ImageEvaluation, evaluate
 from weft.tasks.images.predictor import ImageClassifier, export_pictures, inspect_picture
-from weft.tasks.inspection import Examples, Inspection
+from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelSettings, LabelTask
 from weft.tasks.pictures.check import check_classes
 from weft.tasks.pictures.model import ImageModel, places_of
@@ -145,14 +145,8 @@ class ImagesPipeline(Pipeline):
         title = own.describe(split) if data is None else data.name
         return evaluate(self.predictor(model), found, title=title, usual=usual)
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
-        return inspect_picture(self.predictor(model), self.task.data, text)
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+        return inspect_picture(self.predictor(model), self.task.data, settings.text)
 
     def model_export(self, model: nn.Module) -> ModelExport:
         return export_pictures(self.predictor(model), self.task.data)

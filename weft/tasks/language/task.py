@@ -23,7 +23,7 @@ from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
 from weft.tasks.exported import ModelExport
-from weft.tasks.inspection import Examples, Inspection, checked
+from weft.tasks.inspection import Inspection
 from weft.tasks.language.cache import Cache
 from weft.tasks.language.decoding import ProseDecoding, ProseSettings
 from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate
@@ -223,15 +223,8 @@ class LanguagePipeline(RunningTextPipeline):
             else lambda: read(source, self.vocabulary, "valid"),
         )
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
-        text = checked(examples.middle() if text is None else text)
-        return inspect_text(self.predictor(model), text, self.valid_texts)
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+        return inspect_text(self.predictor(model), settings.input(), self.valid_texts)
 
     def model_export(self, model: nn.Module) -> ModelExport:
         return export_writer(self.predictor(model), self.valid_texts)

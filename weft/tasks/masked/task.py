@@ -19,7 +19,7 @@ from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.heads.head import Loss
 from weft.setting_types import AtLeastOne
 from weft.tasks.exported import ModelExport
-from weft.tasks.inspection import Examples, Inspection, checked
+from weft.tasks.inspection import Inspection
 from weft.tasks.masked.evaluation import evaluate, score
 from weft.tasks.masked.model import MaskedBatch, MaskedLanguageModel, MaskedModel, hide, words_in_pieces
 from weft.tasks.masked.predictor import MASK, GapFiller, export_filler, inspect_gaps
@@ -183,16 +183,8 @@ class MaskedPipeline(RunningTextPipeline):
         reads = partial(words_in_pieces, self.vocabulary, length=self.task.data.length)
         return ContextSource(reads, PiecesInContext(embed, self.task.model_config.size, encoder))
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
-        text = checked(examples.middle() if text is None else text)
-        most = self.task.data.length
-        return inspect_gaps(self.predictor(model), text, most, self.valid_texts)
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+        return inspect_gaps(self.predictor(model), settings.input(), self.task.data.length, self.valid_texts)
 
     def model_export(self, model: nn.Module) -> ModelExport:
         return export_filler(self.predictor(model), self.task.data.length, self.valid_texts)

@@ -15,7 +15,7 @@ from torch import nn
 from weft.errors import ConfigError
 from weft.models import Predictor
 from weft.nn.heads.head import Loss
-from weft.tasks.inspection import Examples, Inspection, checked
+from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelTask
 from weft.tasks.memory.data import EndlessBatches, MemoryData
 from weft.tasks.memory.evaluation import MemoryEvaluation, evaluate, measure
@@ -105,14 +105,8 @@ class MemoryPipeline(Pipeline):
         count = {"train": own.examples, "valid": own.valid, "test": own.test}[split]
         return evaluate(self.predictor(model), split, count)
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
-        return inspect_problem(self.predictor(model), None if text is None else checked(text))
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+        return inspect_problem(self.predictor(model), None if settings.text is None else settings.input())
 
 
 class MemoryTask(LabelTask[MemoryData, MemoryModel]):

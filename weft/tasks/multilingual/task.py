@@ -30,7 +30,7 @@ from weft.models import Generator
 from weft.store.cache import cache_directory
 from weft.tasks.abilities import Direction
 from weft.tasks.exported import ModelExport
-from weft.tasks.inspection import Examples, Inspection, checked
+from weft.tasks.inspection import Inspection
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation, together
 from weft.tasks.multilingual.predictor import ManyTranslator
@@ -206,25 +206,19 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         """A source language for this target language, or None."""
         return next((source for source, to in self.directions() if to == target), None)
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
         """A text may begin with its direction ("en-de: Click."); by default the first pair is used."""
-        from weft.tasks.seq2seq.inspection import inspected
+        from weft.tasks.seq2seq.inspection import inspect_translation
 
         data = self.task.data
-        text = checked(examples.middle() if text is None else text)
+        text = settings.input()
         begin, colon, rest = text.partition(":")
         pair = data.pairs[0]
         if colon and begin.strip() in (*data.pairs, *data.zero_shot):
             pair, text = begin.strip(), rest.strip()
         if not text:
             raise DataError(f"the text after {pair}: is empty; give one sentence, in quotes")
-        return inspected(self._many(model, DecodingSettings()).of(pair), text, data.of(pair))
+        return inspect_translation(self._many(model, DecodingSettings()).of(pair), text, data.of(pair))
 
     def examples_of(self, split: Split, data: Path | None) -> Mapping[str, Pairs]:
         """The pairs of every direction, trained ones first.

@@ -1,6 +1,6 @@
 """What `weft inspect` shows of a search: every hypothesis with attention and probabilities.
 
-`decoded` serves every task that searches; `inspected` shows a text and its translations.
+`decoded` serves every task that searches; `inspect_translation` shows a text and its translations.
 Read next: ../inspection.py; the predictors of captions and speech.
 """
 
@@ -176,7 +176,7 @@ def attention_maps(model: Generator, batch: Any, width: int) -> tuple[list[Atten
     return looks, logp
 
 
-def inspected(translator: Translator, text: str, data: PairData) -> Inspection:
+def inspect_translation(translator: Translator, text: str, data: PairData) -> Inspection:
     """The translations of a text and their search.
 
     Args:

@@ -25,7 +25,7 @@ from weft.metrics.compared import of_lines
 from weft.models import Generator
 from weft.tasks.abilities import Direction
 from weft.tasks.exported import SCORED, SEED, ModelExport, Score
-from weft.tasks.inspection import Examples, Inspection
+from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Predictor
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask, pieces
 from weft.tasks.seq2seq.batch import AugmentedPairs, PairBatch, collate_pairs
@@ -208,16 +208,10 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
     def typed(self, sample: str) -> str:
         return sample
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
-        from weft.tasks.seq2seq.inspection import inspected
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+        from weft.tasks.seq2seq.inspection import inspect_translation
 
-        return inspected(self.searcher(model), examples.middle() if text is None else text, self.task.data)
+        return inspect_translation(self.searcher(model), settings.input(), self.task.data)
 
     def model_export(self, model: nn.Module) -> ModelExport:
         from weft.tasks.seq2seq.graphs import rewriting

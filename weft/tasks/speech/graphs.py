@@ -25,7 +25,7 @@ FILTERS = "filters.npy"
 SEED = 1
 
 
-def exported(transcriber: Transcriber, data: SpeechData) -> ModelExport:
+def export_transcriber(transcriber: Transcriber, data: SpeechData) -> ModelExport:
     """What `weft export` writes for a transcriber; validation recordings are of `data`."""
     model, sound = transcriber.model, transcriber.sound
     assert model.encoder is not None

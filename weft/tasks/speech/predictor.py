@@ -198,7 +198,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         return next(self.model.parameters()).device
 
 
-def inspected(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspection:
+def inspect_recording(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspection:
     """The transcripts of a recording and their search.
 
     Args:

@@ -22,7 +22,7 @@ from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.store import jsonfile
 from weft.tasks.exported import ModelExport
-from weft.tasks.inspection import Examples, Inspection
+from weft.tasks.inspection import Inspection
 from weft.tasks.seq2seq.base import VOCABULARY, Seq2SeqPipeline, Seq2SeqTask
 from weft.tasks.seq2seq.decoding import DecodingSettings, GenerationEvaluationSettings, GenerationSettings
 from weft.tasks.seq2seq.inspection import plain_beam
@@ -32,7 +32,7 @@ from weft.tasks.speech.check import check_recordings
 from weft.tasks.speech.data import Recording, SpeechData
 from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, loss_of_recordings, spelled
 from weft.tasks.speech.model import SpeechModel
-from weft.tasks.speech.predictor import SpeechDecoding, Transcriber, inspected
+from weft.tasks.speech.predictor import SpeechDecoding, Transcriber, inspect_recording
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
@@ -181,15 +181,10 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
             settings,
         )
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
         """The text is the name of a recording; without one, a validation recording is used."""
         assert isinstance(model, Generator)
+        text = settings.text
         if text is None:
             path = next(iter(read_spoken(self.task.data.path("valid")))).file
         elif not text.strip() or len(text) > 1000 or not Path(text).is_file():
@@ -198,12 +193,12 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
             path = Path(text)
         sound = self.task.data.sound
         transcriber = Transcriber(model, self.vocabulary, sound, plain_beam(self.decoding))
-        return inspected(transcriber, transcriber.read(path), path.name)
+        return inspect_recording(transcriber, transcriber.read(path), path.name)
 
     def model_export(self, model: nn.Module) -> ModelExport:
-        from weft.tasks.speech.graphs import exported
+        from weft.tasks.speech.graphs import export_transcriber
 
-        return exported(self.predictor(model), self.task.data)
+        return export_transcriber(self.predictor(model), self.task.data)
 
 
 class SpeechTask(Seq2SeqTask[Recordings]):

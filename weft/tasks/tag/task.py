@@ -27,7 +27,7 @@ from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.exported import ModelExport
-from weft.tasks.inspection import Examples, Inspection, checked
+from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelSettings, TextLabelPipeline, TextLabelTask
 from weft.tasks.labels.calibration import LabelCalibration
 from weft.tasks.labels.weights import weights_of
@@ -236,15 +236,8 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         self.temperature = fitted(np.log(np.maximum(probs[known], 1e-30)), targets[known])
         LabelCalibration(self.temperature).save(self.run)
 
-    def inspection(
-        self,
-        model: nn.Module,
-        text: str | None,
-        examples: Examples,
-        settings: InspectionSettings | None = None,
-    ) -> Inspection:
-        text = checked(examples.middle() if text is None else text)
-        return inspect_words(self.predictor(model), text, self.valid_texts)
+    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+        return inspect_words(self.predictor(model), settings.input(), self.valid_texts)
 
     def model_export(self, model: nn.Module) -> ModelExport:
         return export_tagger(self.predictor(model), self.valid_texts)
