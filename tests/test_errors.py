@@ -7,7 +7,7 @@ import pytest
 
 from weft.data.conllu import read_sentences
 from weft.data.lines import read_lines
-from weft.data.sides import Finding, placed
+from weft.data.report import Finding, placed
 from weft.errors import DataError
 
 

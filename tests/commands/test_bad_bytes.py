@@ -51,7 +51,7 @@ def test_training_and_evaluation_name_the_line(trained: Path, tmp_path: Path) ->
 
 
 def test_a_file_that_is_no_text_is_refused_at_once(trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "in.txt").write_bytes("alpha\nbeta\n".encode("utf-16"))
+    (tmp_path / "in.txt").write_bytes("alpha\nbeta\n".encode("utf-16-le"))
     assert f"{tmp_path / 'in.txt'}:1: " in refused(weft("predict", trained, tmp_path / "in.txt"))
 
 

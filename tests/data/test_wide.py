@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from weft.data.lines import LONGEST
 from weft.data.series import MOST_COLUMNS, Columns, read_series
 from weft.errors import ConfigError, DataError
 
@@ -30,9 +31,11 @@ def test_a_table_of_too_many_columns_is_refused_with_the_limit(tmp_path: Path) -
         read_series(table(tmp_path / "wide.csv", MOST_COLUMNS))
 
 
-def test_a_head_of_one_endless_cell_is_refused(tmp_path: Path) -> None:
+def test_a_head_of_one_endless_cell_is_read_up_to_the_limit_of_a_line(tmp_path: Path) -> None:
     (tmp_path / "long.csv").write_text("a" * 1_000_000 + ",b\n1,2\n")
-    with pytest.raises(DataError, match=r"long\.csv:1: field larger than field limit"):
+    assert read_series(tmp_path / "long.csv").columns == ("a" * 1_000_000, "b")
+    (tmp_path / "long.csv").write_text("a" * (LONGEST + 2**20) + ",b\n1,2\n")
+    with pytest.raises(DataError, match=r"long\.csv:1: a line longer than"):
         read_series(tmp_path / "long.csv")
 
 

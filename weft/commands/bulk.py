@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from weft.commands.options import given_one
-from weft.data.labelled import kind_of
+from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
 from weft.store import files, jsonfile
 from weft.wording import plural
@@ -86,7 +86,7 @@ def predict(
 
 def linewise(opened: Any, file: Path | None) -> bool:
     """Whether the lines of a file are answered independently, so that it can be cut into chunks."""
-    if file is None or kind_of(file) != "lines":
+    if file is None or is_table(file):
         return False
     return bool(opened.pipeline.predictor(opened.model).linewise)
 

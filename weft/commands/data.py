@@ -1,14 +1,12 @@
 """weft data: check data files before training on them."""
 
-import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
-from weft.commands.options import plugin
+from weft.commands.options import given_one, plugin
 
 SHOWN = 50
 
@@ -27,7 +25,20 @@ def command() -> None:
     help="Task that the files are for, such as translate.",
 )
 @click.option(
-    "--text", metavar="COLUMN", show_default="guessed", help="Classification tables: column of the text."
+    "--source",
+    metavar="COLUMN",
+    show_default="guessed",
+    help="Tables of sentence pairs: column to translate.",
+)
+@click.option(
+    "--target", metavar="COLUMN", show_default="guessed", help="Tables of sentence pairs: its translation."
+)
+@click.option(
+    "--text",
+    metavar="COLUMN",
+    multiple=True,
+    show_default="guessed",
+    help="Classification tables: column of the text (repeatable: several are joined).",
 )
 @click.option(
     "--label", metavar="COLUMN", show_default="guessed", help="Classification tables: column of the class."
@@ -57,17 +68,19 @@ def check(
     task: str | None,
     plugins: tuple[str, ...],
     everything: bool,
-    **form: str | None,
+    **form: str | tuple[str, ...] | None,
 ) -> int:
     """Report every mistake in FILES at once, each with its file and line.
 
-    FILES are data files of any task, such as train.en train.de, or a .tsv table. A summary is printed first,
-    then each finding. The exit code is 1 if training would fail on the files, else 0, even with warnings.
+    FILES are data files of any task, such as train.en train.de, or a table (.csv, .tsv, .xlsx). A summary is
+    printed first, then each finding. The exit code is 1 if training would fail on the files, else 0, even
+    with warnings.
 
     \b
     Examples:
       weft data check train.en train.de valid.en valid.de
       weft data check reviews.csv --text review --label stars
+      weft data check memory.xlsx --source English --target German
     """  # noqa: D301  click reads the \b
     import weft.tasks
     from weft import rooms
@@ -75,9 +88,10 @@ def check(
     from weft.errors import ConfigError
     from weft.tasks.task import Task
 
-    columns = {name: value for name, value in form.items() if value is not None}
+    columns = {name: value for name, value in form.items() if given_one(value)}
     kinds: dict[str, Any] = {} if task else rooms.parts(weft.tasks, Task)
     takers = [name for name, kind in kinds.items() if columns.keys() <= set(kind.check_options)]
+    takers.sort(key=lambda name: "*" not in kinds[name].suffixes)
     named = task or (takers[0] if columns and takers else _guess(files, kinds))
     kind: Any = named_part("--task", named, Task, plugins)
     if unknown := [f"--{name}" for name in columns if name not in kind.check_options]:
@@ -116,15 +130,13 @@ def _guess(files: Sequence[Path], kinds: Mapping[str, type]) -> str:
 
 def _task_of(file: Path, kinds: Mapping[str, type]) -> str:
     from weft.data.files import COMPRESSED
-    from weft.data.lines import read_lines
-    from weft.errors import DataError
+    from weft.data.tables import header_of, is_table, kind_of
     from weft.tasks.task import Task
 
-    ending = next((each for each in reversed(file.suffixes) if each not in COMPRESSED), "").lower()
-    cells: set[str] = set()
-    if ending in (".csv", ".tsv"):
-        with suppress(DataError):  # the check reports it
-            cells = {cell.strip(' "') for cell in re.split("[,;\t]", next(read_lines(file), ""))}
+    ending = (
+        kind_of(file) or next((one for one in reversed(file.suffixes) if one not in COMPRESSED), "").lower()
+    )
+    cells = set(header_of(file)) if is_table(file) else set[str]()  # the check reports what is wrong
     tasks = {name: kind for name, kind in kinds.items() if issubclass(kind, Task)}
     by_columns = (name for name, kind in tasks.items() if kind.columns and cells.issuperset(kind.columns))
     if cells and not any(kind.columns and cells.issuperset(kind.columns) for kind in tasks.values()):

@@ -14,10 +14,11 @@ from pathlib import Path
 from statistics import median
 
 from weft.data.drift import first_skip
-from weft.data.lines import wrong_bytes
-from weft.data.report import COMMON, MOST, Report
-from weft.data.sides import AlignedText, Finding, SideLines, raw_lines, texts
+from weft.data.lines import raw_lines, wrong_bytes
+from weft.data.report import COMMON, MOST, Finding, Report
+from weft.data.sides import AlignedText, SideLines, texts
 from weft.data.swapped import SwappedPairs
+from weft.errors import ConfigError
 
 OUT_OF_PROPORTION = 4.0
 """Maximum factor between a pair's length ratio and the text's median."""
@@ -43,17 +44,26 @@ _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LONG = 30  # characters of the longer side; the ratio of shorter pairs varies by chance
 
 
-def check_pairs(*paths: str | Path, pairs: bool = True) -> Report:
+def check_pairs(
+    *paths: str | Path, pairs: bool = True, source: str | None = None, target: str | None = None
+) -> Report:
     """Check all files together; memory use is about 300 bytes per pair.
 
     Args:
-        paths: files with language extensions, prefixes of such files, .tsv files, or memories. Files that
+        paths: files with language extensions, prefixes of such files, tables, or memories. Files that
             differ only in the language are sides of one text, and so are two consecutive files with other
             names. Each text is compared with those before it; texts with "train" in their name come first.
         pairs: whether files may be sides of one text; otherwise each file is checked by itself.
+        source, target: the columns of a table; None to guess.
+
+    Raises:
+        ConfigError: only one of the columns is named.
     """
+    if (source is None) != (target is None):
+        raise ConfigError("--source and --target: expected both columns of a table, got one; name the other")
     checker = _Checker()
-    for text in texts(paths, pairs=pairs):
+    columns = (source, target) if source is not None and target is not None else None
+    for text in texts(paths, pairs=pairs, columns=columns):
         if isinstance(text, Finding):
             checker.add(text)
         else:
@@ -94,15 +104,15 @@ class _Checker:
         self._places.append(text)
         self.lines[text.name] = 0
         self.paired = self.paired or len(text.sides) > 1
-        if text.guessed:
-            self.notes.append(f"{text.files[0]} and {text.files[1]} are read as a pair, line by line")
+        self.notes += text.notes
         unequal = self.counts["count"]
         ratios = [(array("q"), array("d")) for _ in text.sides]
         for row in text.rows():
             if isinstance(row, Finding):
                 self.add(row)
                 continue
-            self.lines[text.name] = self.lines[text.name] + 1 if text.units else row.number - text.header
+            counted = text.units or text.columns
+            self.lines[text.name] = self.lines[text.name] + 1 if counted else row.number
             self._row(text, row, ratios)
         for side, (numbers, values) in enumerate(ratios):
             self._ratios(text, side, numbers, values)

@@ -1,9 +1,8 @@
-"""Variants of tables: the delimiter, the decimal separator, and the order of day and month.
+"""Variants of numbers and dates in tables: the decimal separator, and the order of day and month.
 
-Read next: series.py and labelled.py, which read tables; guess.py, which guesses their columns.
+Read next: series.py, which reads them; guess.py, which guesses columns.
 """
 
-import csv
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,8 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weft.errors import DataError
-
-MARKS = ",;\t|"
 
 _COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. \u00a0\u202f']\d{3})+),\d+")
 _GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
@@ -26,35 +23,6 @@ Row = tuple[int, list[Any]]
 
 Order = Literal["day", "month"]
 """The first part of a date: 31.12.2024 or 12/31/2024."""
-
-
-def mark_of(line: str) -> str:
-    """The delimiter that splits the first line into the most cells; a comma if it has a single cell.
-
-    Example:
-        >>> mark_of("day;a,b;c"), mark_of('"a;b",c'), mark_of("one cell")
-        (';', ',', ',')
-    """
-    return max(MARKS, key=lambda mark: _count(line, mark))
-
-
-def _count(line: str, mark: str) -> int:
-    try:
-        return len(next(csv.reader([line], delimiter=mark), []))
-    except csv.Error:  # a cell exceeds the library's limit, so this is not the delimiter
-        return 0
-
-
-def csv_fault(error: csv.Error) -> str:
-    """What is wrong with a row, and what to do.
-
-    Example:
-        >>> csv_fault(csv.Error("unexpected end of data"))
-        'unexpected end of data; quote the cell or correct the line'
-    """
-    if "new-line character" in str(error):
-        return "lines end with a carriage return only; convert the file: tr '\\r' '\\n' < FILE > NEW"
-    return f"{error}; quote the cell or correct the line"
 
 
 def with_points(rows: Sequence[Row], mark: str) -> Sequence[Row]:

@@ -1,19 +1,18 @@
-"""Guess the columns of a table: texts and their classes, or times and series.
+"""Guess the columns of a table: texts and their classes, the two sides of pairs, or times and series.
 
-`weft init` and `weft data check` print this guess; a recipe names its columns. Read next: dialect.py.
+`weft init` and `weft data check` print this guess; a recipe names its columns. Read next: tables.py.
 """
 
-import csv
 from collections.abc import Sequence
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from weft.data.clock import parse
-from weft.data.dialect import iso, mark_of, with_points
-from weft.data.lines import read_lines
-from weft.data.sides import raw_lines
-from weft.errors import DataError
+from weft.data.dialect import iso, with_points
+from weft.data.language_guess import code_of
+from weft.data.tables import Row, TableFile, kind_of
+from weft.errors import ConfigError, DataError
 
 ROWS = 2_000
 """Rows examined."""
@@ -40,7 +39,7 @@ class ColumnStatistics(NamedTuple):
 class TableColumns(NamedTuple):
     """The columns of a table of labelled texts."""
 
-    text: str
+    texts: list[str]
     label: str
 
 
@@ -55,52 +54,111 @@ class SeriesColumns(NamedTuple):
 
 
 def columns_of(path: Path, encoding: str = "utf-8") -> list[ColumnStatistics]:
-    """The columns of a .csv or .tsv with a header; empty if its quoting is damaged.
+    """The columns of a table, named 1, 2, ... if it has no header; none if it has no good row.
 
     Raises:
-        DataError: the file cannot be read as text.
+        DataError: the file cannot be read.
+        ConfigError: a library is not installed.
     """
-    try:
-        lines = read_lines(path)
-        if encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
-            raw = (line for line in raw_lines(str(path)) if isinstance(line, bytes))
-            lines = (line.decode(encoding, "replace") for line in raw)
-        head = next(lines, "")
-        mark = mark_of(head)
-        rows = list(
-            islice(csv.reader((f"{line}\n" for line in chain([head], lines)), delimiter=mark), ROWS + 1)
-        )
-    except csv.Error:
+    table = TableFile(path, encoding)
+    rows = []
+    for row in islice(table.rows(), 1, ROWS + 1):
+        if isinstance(row, Row):
+            rows.append([cell.strip() for cell in row.cells])
+        elif row.kind != "columns":
+            raise row.error()
+    if not rows:
         return []
-    names = [name.strip() for name in rows[0]] if rows else []
-    body = [row for _, row in with_points([(0, row) for row in rows[1:] if len(row) == len(names)], mark)]
-    return [_column(name, [row[n].strip() for row in body]) for n, name in enumerate(names)] if body else []
+    names = table.names()
+    if not has_header(names, rows):
+        rows = [[cell.strip() for cell in table.first], *rows]
+        names = [str(n + 1) for n in range(len(names))]
+    body = [row for _, row in with_points([(0, row) for row in rows], table.mark)]
+    return [_column(name, [row[n].strip() for row in body]) for n, name in enumerate(names)]
 
 
-def texts_of(columns: Sequence[ColumnStatistics]) -> TableColumns | None:
-    """The column of texts (with the most words) and that of their classes (with few distinct cells)."""
+def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row names the columns: no cell of it is also a value of a column with few values.
+
+    Example:
+        >>> rows = [["one text", "bill"], ["another", "tech"], ["a third", "bill"], ["a last", "tech"]]
+        >>> has_header(["text", "class"], rows), has_header(["a text", "tech"], rows)
+        (True, False)
+    """
+    for name, cells in zip(first, zip(*rows, strict=True), strict=True):
+        values = set(cells)
+        if name and name in values and len(values) <= len(cells) / 2:
+            return False
+    return True
+
+
+def texts_of(
+    columns: Sequence[ColumnStatistics], texts: Sequence[str] | None = None, label: str | None = None
+) -> TableColumns | None:
+    """The column of texts (with the most words) and that of their classes (with few distinct cells).
+
+    Args:
+        columns: of the table.
+        texts, label: those that are known.
+    """
     textual = [one for one in columns if not one.numbers and not one.times and one.words >= 2]
-    text = max(textual, key=lambda one: one.words, default=None)
-    if text is None:
-        return None
+    textual = [one for one in textual if one.name != label]
+    if not texts:
+        if not textual:
+            return None
+        texts = [max(textual, key=lambda one: one.words).name]
+    if label is not None:
+        return TableColumns(list(texts), label)
     likely = [
         one
         for one in columns
-        if one is not text and not one.times and 1 < one.distinct <= min(MOST_CLASSES, one.filled / 2)
+        if one.name not in texts and not one.times and 1 < one.distinct <= min(MOST_CLASSES, one.filled / 2)
     ]
     named = [one for one in likely if one.name.lower() in LABELS]
     few = sorted(likely, key=lambda one: (one.numbers, one.distinct))
-    label = next(iter([*named, *few]), None)
-    return None if label is None else TableColumns(text.name, label.name)
+    best = next(iter([*named, *few]), None)
+    return None if best is None else TableColumns(list(texts), best.name)
 
 
 def holds_texts(path: Path) -> bool:
-    """Whether a table seems to hold labelled texts; a .tsv with two columns may be parallel text."""
-    try:
-        found = columns_of(path)
-    except DataError:
+    """Whether a table seems to hold labelled texts; a .tsv with two columns may hold pairs."""
+    found = _columns(path)
+    if names_languages(found):
         return False
-    return (".csv" in path.name.lower() or len(found) > 2) and texts_of(found) is not None
+    said = texts_of(found)
+    if said is None or kind_of(path) != ".tsv" or len(found) > 2:
+        return said is not None
+    return any(one.name == said.label and one.distinct <= one.filled / 10 for one in found)
+
+
+def holds_pairs(path: Path) -> bool:
+    """Whether a table seems to hold sentence pairs."""
+    found = _columns(path)
+    return names_languages(found) or sides_of(found) is not None
+
+
+def names_languages(columns: Sequence[ColumnStatistics]) -> bool:
+    """Whether two columns are called after languages, or source and target."""
+    names = {one.name.lower() for one in columns}
+    return sum(code_of(name) is not None for name in names) >= 2 or {"source", "target"} <= names
+
+
+def sides_of(columns: Sequence[ColumnStatistics]) -> tuple[str, str] | None:
+    """The two columns with the most text, in their order; None if there are no two with different texts."""
+    textual = [one for one in columns if not one.numbers and not one.times and one.words >= 1.5]
+    textual = [one for one in textual if one.distinct > one.filled / 2 and one.filled > 1]
+    if len(textual) < 2 or len({one.name for one in textual}) < len(textual):
+        return None
+    most = sorted(textual, key=lambda one: one.filled * one.words)[-2:]
+    first, second = (one.name for one in columns if one in most)
+    return first, second
+
+
+def _columns(path: Path) -> list[ColumnStatistics]:
+    try:
+        return columns_of(path)
+    except (DataError, ConfigError):
+        return []
 
 
 def series_of(columns: Sequence[ColumnStatistics]) -> SeriesColumns | None:

@@ -1,23 +1,19 @@
 """Read labelled texts: `__label__x text` lines as in fastText, lines that begin with their class as in
-published data sets, or two columns of a TSV or CSV file.
+published data sets, or the columns of a table.
 
-Read next: sides.py, which reads the raw lines.
+Read next: tables.py, which reads tables.
 """
 
-import codecs
-import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from weft.data.dialect import csv_fault, mark_of
-from weft.data.files import COMPRESSED
-from weft.data.lines import wrong_bytes
-from weft.data.sides import Finding, raw_lines
+from weft.data.lines import raw_lines, wrong_bytes
+from weft.data.report import Finding
+from weft.data.tables import Row, TableFile, is_table
 from weft.errors import ConfigError, DataError
 from weft.shapes import check_choice
-from weft.wording import plural
 
 MARK = "__label__"
 Labels = Literal["marked", "first", "coarse"]
@@ -39,20 +35,30 @@ class LabelledExample(NamedTuple):
     cells: dict[str, str]
     """All cells of a table row, by column."""
 
+    row: Sequence[str] = ()
+    """All cells of a table row, in order."""
+
 
 class LabelledText:
     """The labelled texts of a file; each iteration reads the file again.
 
     Args:
-        path: ends in .tsv or .csv (also compressed); any other file has `__label__x text` lines.
-        text, label: column names in the header of a table; a TSV file with two columns may omit the
-            header: label TAB text.
+        path: a table (see tables.py), or any other file with `__label__x text` lines.
+        text: the column of the text, or several that are joined by a space; by name, or by number from 1 in
+            a table without a header. A .tsv with two columns and no header is label TAB text.
+        label: the column of the class.
         labels: format of lines: "marked" is `__label__x text`, "first" takes the first word as the class, as
             in `0 a dull film`, and "coarse" takes that word up to its colon, NUM in `NUM:dist How far is it
             ?`.
         encoding: of the file, such as latin-1.
         unlabelled: whether the label of a table's row may be empty.
+        separator: joins the labels of a line that has several `__label__`; None if it may have only one.
         named: where users name the columns, for the error message.
+
+    Attributes:
+        table: the table; None for lines.
+        headed: whether its first row names the columns.
+        names: the columns of a table; empty for lines.
 
     Raises:
         DataError: the file or a column is missing.
@@ -72,40 +78,27 @@ class LabelledText:
         self,
         path: str | Path,
         *,
-        text: str = "text",
+        text: str | Sequence[str] = "text",
         label: str = "label",
         labels: Labels = "marked",
         encoding: str = "utf-8",
         unlabelled: bool = False,
+        separator: str | None = None,
         named: str = RECIPE,
     ) -> None:
         check_choice("labels", labels, Labels)
         check_encoding(encoding)
         self.labels, self.encoding, self.unlabelled = labels, encoding, unlabelled
+        self.separator = separator
         self.path = Path(path)
-        self.text, self.label = text, label
-        self.kind = kind_of(self.path)
-        self.mark = self._mark()
-        self._names: list[str] = []
-        self._header = 0
-        first = next(self._split(), None)
-        if isinstance(first, Finding):
+        self.table = TableFile(path, encoding) if is_table(path) else None
+        self.names: list[str] = []
+        self.headed = False
+        if self.table is not None:
+            self.path = self.table.path
+            self._find(self.table, text_columns(text), label, named)
+        elif isinstance(first := next(self._lines(), None), Finding):
             raise first.error()
-        if self.kind == "lines" or first is None:
-            return
-        names = [cell.strip() for cell in first[1]]
-        missing = next((name for name in (text, label) if name not in names), None)
-        if missing is None:
-            self._names, self._header = names, 1
-        elif self.kind == "tsv" and len(names) == 2 and not {text, label} & set(names):
-            self._names = [label, text]
-        else:
-            shown = ", ".join(name[:20] for name in names[:10])
-            raise DataError(
-                f"expected a column {missing!r}, got {shown}; name the columns {named}, or in the first line",
-                path=path,
-                line=1,
-            )
 
     def __iter__(self) -> Iterator[LabelledExample]:
         for row in self.rows():
@@ -115,107 +108,96 @@ class LabelledText:
 
     def rows(self) -> Iterator[LabelledExample | Finding]:
         """Every text, or a finding if its line is wrong; reading continues after it."""
-        for row, found in enumerate(self._split()):
-            if row < self._header:
-                continue
-            if isinstance(found, Finding):
-                yield found
-                continue
-            number, cells = found
-            if self.kind == "lines":
-                yield self._marked(number, cells[0])
-            elif len(cells) != len(self._names):
-                what = f"expected {plural(len(self._names), 'column')}, got {len(cells)}"
-                yield self._wrong(number, "columns", f"{what}; correct or remove the line")
-            else:
-                named = dict(zip(self._names, cells, strict=True))
-                label = named[self.label].strip()
-                if label or self.unlabelled:
-                    yield LabelledExample(number, label, named[self.text], named)
-                else:
-                    what = "the label is empty; give one or remove the line"
-                    yield self._wrong(number, "unlabelled", what)
-
-    def _mark(self) -> str:
-        """The delimiter; for a .csv it is guessed from the first line."""
-        return mark_of(next(self._lines(), ("", None))[0]) if self.kind == "csv" else "\t"
-
-    @property
-    def headed(self) -> bool:
-        """Whether the first line names the columns."""
-        return self._header > 0
-
-    @property
-    def names(self) -> list[str]:
-        """The columns of a table; empty for lines."""
-        return self._names
-
-    def _split(self) -> Iterator[tuple[int, list[str]] | Finding]:
-        if self.kind == "csv":
-            yield from self._records()
+        if self.table is None:
+            for found in self._lines():
+                yield found if isinstance(found, Finding) else self._marked(*found)
             return
-        for number, (line, wrong) in enumerate(self._lines(), 1):
-            yield wrong or (number, line.split("\t") if self.kind == "tsv" else [line])
+        rows = self.table.rows()
+        if self.headed:
+            next(rows)
+        for row in rows:
+            yield (
+                self._example(row)
+                if isinstance(row, Row)
+                else row._replace(text=row.text + _option(row.text))
+            )
 
-    def _records(self) -> Iterator[tuple[int, list[str]] | Finding]:
-        """Rows of a CSV file; a row of several lines is numbered by its first line."""
-        wrong: list[Finding] = []
+    def _find(self, table: TableFile, texts: Sequence[str], label: str, named: str) -> None:
+        """Find the columns by their names; or by their numbers, or their order, in a table without names."""
+        self.names = table.names()
+        width = len(self.names)
+        found = [table.find(name) for name in (*texts, label)]
+        columns = [column for column in found if column is not None]
+        if len(columns) == len(found):
+            self.headed = True
+        elif all(name.isdecimal() and 0 < int(name) <= width for name in (*texts, label)):
+            self.names = [str(n + 1) for n in range(width)]
+            columns = [int(name) - 1 for name in (*texts, label)]
+        elif table.kind == ".tsv" and width == 2 and not columns and len(texts) == 1:
+            self.names, columns = [label, texts[0]], [1, 0]
+        else:
+            missing = next(name for name, one in zip((*texts, label), found, strict=True) if one is None)
+            shown = ", ".join(name[:20] for name in self.names[:10])
+            raise DataError(
+                f"expected a column {missing!r}, got {shown} (1, 2, ... without a header); name the "
+                f"columns {named}, or in the first line",
+                path=table.path,
+                line=table.number,
+            )
+        self._texts, self._label = columns[:-1], columns[-1]
 
-        def usable() -> Iterator[str]:
-            for line, found in self._lines():
-                wrong.extend([found] if found else ())
-                yield f"{line}\n"
+    def _example(self, row: Row) -> LabelledExample | Finding:
+        number, cells = row
+        label = cells[self._label].strip()
+        if not label and not self.unlabelled:
+            what = "the label is empty; give one or remove the line"
+            return self._wrong(number, "unlabelled", what)
+        texts = [cells[column] for column in self._texts]
+        text = texts[0] if len(texts) == 1 else " ".join(one.strip() for one in texts if one.strip())
+        return LabelledExample(number, label, text, dict(zip(self.names, cells, strict=True)), cells)
 
-        reader = csv.reader(usable(), strict=True, delimiter=self.mark)
-        while True:
-            begun = reader.line_num + 1
-            cells: list[str] | None = []
-            try:
-                cells = next(reader, None)
-                mistaken = None
-            except csv.Error as error:
-                mistaken = self._wrong(begun, "columns", csv_fault(error))
-            yield from wrong or ([mistaken] if mistaken else ())
-            if cells is None:
-                return
-            if cells and not wrong:
-                yield begun, cells
-            wrong.clear()
-
-    def _lines(self) -> Iterator[tuple[str, Finding | None]]:
-        """Each line, and what is wrong with it."""
-        for number, line in enumerate(raw_lines(str(self.path)), 1):
+    def _lines(self) -> Iterator[tuple[int, str] | Finding]:
+        """Each line with its number, or what is wrong with it."""
+        for number, line in enumerate(raw_lines(self.path, self.encoding), 1):
             if isinstance(line, Finding):
-                yield "", line
-                continue
-            why = wrong_bytes(line, str(self.path)) if self._is_utf8 else None
-            wrong = self._wrong(number, "bytes", why + _option(why)) if why else None
-            yield line.decode(self.encoding, "replace"), wrong
-
-    @property
-    def _is_utf8(self) -> bool:
-        return codecs.lookup(self.encoding).name == "utf-8"
+                yield line
+            elif why := wrong_bytes(line, str(self.path)):
+                yield self._wrong(number, "bytes", why + _option(why))
+            else:
+                yield number, line.decode("utf-8")
 
     def _marked(self, number: int, line: str) -> LabelledExample | Finding:
-        first, _, rest = line.strip().partition(" ")
+        """A line that begins with its class; white space of any kind ends the class."""
+        first, *rest = line.split(maxsplit=1) or [""]
+        text = rest[0].strip() if rest else ""
         if self.labels != "marked":
             label = first.partition(":")[0] if self.labels == "coarse" else first
-            if label and rest.strip():
-                return LabelledExample(number, label, rest.strip(), {})
+            if label and text:
+                return LabelledExample(number, label, text, {})
             what = f"expected a class and a text with a space between, got {line[:30]!r}; remove the line"
             return self._wrong(number, "unlabelled", what)
-        label = first.removeprefix(MARK)
-        if not first.startswith(MARK) or not label:
-            what = (
-                f"{line[:30]!r} has no label; begin the line with {MARK}NAME and a space, give a .tsv or .csv"
+        found = []
+        while first.startswith(MARK) and first.strip(",") != MARK:
+            found += [one.strip(",") for one in first.removeprefix(MARK).split(f",{MARK}")]
+            first, *rest = text.split(maxsplit=1) or [""]
+            if first.startswith(MARK):
+                text = rest[0].strip() if rest else ""
+        if not found:
+            advice = (
+                "rename it .tsv if it is a table" if "\t" in line else "give a table such as .tsv or .csv"
             )
+            what = f"{line[:30]!r} has no label; begin the line with {MARK}NAME and a space, {advice}"
             return self._wrong(
-                number, "unlabelled", f"{what} file, or say that the first word is the class: {FIRST}"
+                number, "unlabelled", f"{what}, or say that the first word is the class: {FIRST}"
             )
-        if rest.lstrip().startswith(MARK):
-            what = "expected one label, got two; keep one or remove the line"
-            return self._wrong(number, "unlabelled", what)
-        return LabelledExample(number, label, rest, {})
+        if len(found) > 1 and self.separator is None:
+            what = f"expected one label, got two or more ({', '.join(found)[:60]}); keep one"
+            return self._wrong(
+                number,
+                "unlabelled",
+                f'{what}, or pass a separator for several (data.separator: "|", --separator)',
+            )
+        return LabelledExample(number, (self.separator or "|").join(found), text, {})
 
     def _wrong(self, number: int, kind: str, what: str) -> Finding:
         return Finding(str(self.path), number, kind, what)
@@ -248,14 +230,6 @@ def check_encoding(name: str) -> None:
         )
 
 
-def kind_of(path: Path) -> str:
-    """The file format, tsv, csv or lines, by the file name.
-
-    Example:
-        >>> kind_of(Path("a.csv.gz"))
-        'csv'
-    """
-    name = path.name.lower()
-    for end in COMPRESSED:
-        name = name.removesuffix(end)
-    return name.rpartition(".")[2] if name.endswith((".tsv", ".csv")) else "lines"
+def text_columns(text: str | Sequence[str]) -> list[str]:
+    """The columns of a text; one may be given without a list."""
+    return [text] if isinstance(text, str) else list(text)

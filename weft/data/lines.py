@@ -1,22 +1,33 @@
 r"""Read the lines of a text file or stream, split only at LF.
 
-U+2028, NEL and form feed are part of a line; CRLF counts as LF; a byte order mark is dropped; the last
-line needs no LF. Errors name file:line. Read next: files.py, which reads the bytes; parallel.py, two files
+U+2028, NEL and form feed are part of a line; CRLF counts as LF, and so does CR in a file without any LF; a
+byte order mark is dropped, one of UTF-16 or UTF-32 says how the file is decoded; the last line needs no LF.
+Errors name file:line. Read next: files.py, which reads the bytes; tables.py, columns; parallel.py, two files
 side by side.
 """
 
+import codecs
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
 from weft.data.encodings import advice
-from weft.data.files import file_bytes, stream_bytes
+from weft.data.files import file_bytes, not_text, stream_bytes
+from weft.data.report import Finding, placed
 from weft.errors import DataError
 
 LONGEST = 16 * 2**20
 """Maximum bytes of a line; longer ones suggest a binary file or other line ends."""
 
-_BOM = b"\xef\xbb\xbf"
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Byte order marks, the longer first where one begins with another."""
 
 
 def read_lines(file: str | Path | BinaryIO) -> Iterator[str]:
@@ -50,15 +61,40 @@ def each_line(file: str | Path | BinaryIO) -> Iterator[str | DataError]:
         ['one', 'three']
     """
     if isinstance(file, str | Path):
-        return _decoded(file_bytes(file), str(file))
-    return _decoded(stream_bytes(file), str(getattr(file, "name", "input")))
+        return _decoded(text_bytes(file), str(file))
+    return _decoded(_unmarked(stream_bytes(file)), str(getattr(file, "name", "input")))
+
+
+def raw_lines(file: str | Path, encoding: str = "utf-8") -> Iterator[bytes | Finding]:
+    """The lines as bytes, and a final Finding if the file cannot be read completely."""
+    try:
+        for _, whole in blocks(text_bytes(file, encoding), str(file)):
+            for line in whole.removesuffix(b"\n").split(b"\n"):
+                yield line.removesuffix(b"\r")
+    except DataError as error:
+        yield placed(str(file), error)
+
+
+def text_bytes(path: str | Path, encoding: str = "utf-8") -> Iterator[bytes]:
+    """The bytes of a text file in UTF-8, without a byte order mark and with LF.
+
+    Args:
+        path: of the file, possibly compressed.
+        encoding: of a file that has no byte order mark; bytes that are not in it become U+FFFD. With UTF-8
+            they stay as they are, so that the reader can name their line.
+
+    Raises:
+        DataError: at once if the file is missing, empty, a directory or unreadable; while reading if it is
+            damaged, or a workbook or a document instead of text.
+    """
+    return _lined(_unmarked(file_bytes(path), encoding, path))
 
 
 def blocks(parts: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     """Blocks of whole lines: the number of the first line, and their bytes.
 
     Args:
-        parts: the bytes of a file, split anywhere.
+        parts: the bytes of a file in UTF-8, split anywhere; see `text_bytes`.
         name: of the file, for the error.
 
     Raises:
@@ -67,7 +103,7 @@ def blocks(parts: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     first = 1
     held: list[bytes] = []  # the incomplete last line
     size = 0
-    for part in _without_mark(parts):
+    for part in parts:
         end = part.rfind(b"\n") + 1
         if end:
             whole = b"".join([*held, part[:end]])
@@ -102,16 +138,36 @@ def wrong_bytes(line: bytes, file: str = "") -> str | None:
     return None
 
 
-def _without_mark(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The parts without a byte order mark, which may be split across parts."""
+def _unmarked(
+    parts: Iterable[bytes], encoding: str = "utf-8", path: str | Path | None = None
+) -> Iterator[bytes]:
+    """The parts in UTF-8, without a byte order mark, which may be split across them."""
     parts = iter(parts)
     start = b""
     for part in parts:
         start += part
-        if len(start) >= len(_BOM) or not _BOM.startswith(start):
+        if len(start) >= 4 or not any(mark.startswith(start) for mark in _MARKS):
             break
-    yield start.removeprefix(_BOM)
-    yield from parts
+    if path is not None and (why := not_text(path, start)):
+        raise DataError(why, path=path)
+    mark = next((mark for mark in _MARKS if start.startswith(mark)), b"")
+    name = _MARKS.get(mark, encoding)
+    parts = chain([start.removeprefix(codecs.BOM_UTF8)], parts)
+    if codecs.lookup(name).name == "utf-8":
+        yield from parts
+        return
+    decoder = codecs.getincrementaldecoder(name)("replace")
+    for part in parts:
+        yield decoder.decode(part).encode()
+    yield decoder.decode(b"", final=True).encode()
+
+
+def _lined(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """The parts with LF instead of CR, if the first one has no LF but lines that end with CR."""
+    first = next(parts, b"")
+    alone = b"\n" not in first and b"\r" in first
+    for part in chain([first], parts):
+        yield part.replace(b"\r", b"\n") if alone else part
 
 
 def _readable(line: str | DataError) -> str:

@@ -1,10 +1,11 @@
 """Parallel text: the same lines in two languages, in two files or in two columns of one.
 
 `ParallelText("data/train", "en", "de")` reads data/train.en and data/train.de (also .gz, .xz, .zst).
-`ParallelText("data/train.tsv", "en", "de")` reads two columns of a TSV file: those named by its header, or
-the only two if it has no header. `ParallelText("english.txt,german.txt", "en", "de")` reads two files with
-any names. `ParallelText("memory.tmx", "en", "de")` reads a translation memory, and so .po and .xliff.
-Read next: corpora.py, the corpus included in Weft; store.py.
+`ParallelText("data/train.tsv", "en", "de")` reads two columns of a table, also .csv or .xlsx: those named
+by its header, or the only two if it has no header. `ParallelText("english.txt,german.txt", "en", "de")` reads
+two files with any names. `ParallelText("memory.tmx", "en", "de")` reads a translation memory, also .po and
+.xliff.
+Read next: tables.py; corpora.py, the corpus included in Weft; store.py.
 """
 
 import re
@@ -14,13 +15,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weft.data.files import COMPRESSED, file_bytes, unreadable
+from weft.data.language_guess import code_of
 from weft.data.lines import read_lines
+from weft.data.report import Finding
+from weft.data.tables import TableFile, is_table
 from weft.documents.pairs import ENDINGS, pairs
 from weft.errors import DataError
 from weft.store.files import status
 from weft.wording import plural
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
+_SIDES = "source", "target", "src", "tgt", "trg"
 
 
 class SentencePair(NamedTuple):
@@ -37,8 +42,8 @@ class ParallelText:
     """Pairs of lines; each iteration reads the files again, and nothing is kept in memory.
 
     Args:
-        path: the part of two file names before the language, a .tsv file, two file names with a comma, or a
-            memory: .tmx, .po, .xliff or .xlf.
+        path: the part of two file names before the language, a table (see tables.py), two file names with a
+            comma, or a memory: .tmx, .po, .xliff or .xlf.
         source, target: languages, as file extensions or column names.
         complete: leave out pairs with an empty side.
         name: the text's name in messages; the path by default.
@@ -54,18 +59,16 @@ class ParallelText:
         self.complete = complete
         self.name = name or str(path)
         two = both(path)
-        self._table = two is None and is_table(path)
+        self.table: TableFile | None = None
         self._memory = two is None and is_memory(path)
-        self._header = 0
-        self._columns = (0, 1)
-        self._width = 2
         if two is not None:
             self.files = list(two)
             for file in two:
                 next(file_bytes(file))
-        elif self._table:
-            self.files = [Path(path)]
-            self._read_header()
+        elif is_table(path):
+            self.table = TableFile(path)
+            self.files = [self.table.path]
+            self._pair = pair_columns(self.table, source, target)
         elif self._memory:
             self.files = [Path(path)]
             next(self._units())
@@ -73,7 +76,7 @@ class ParallelText:
             self.files = [find_side(path, source), find_side(path, target)]
 
     def __iter__(self) -> Iterator[SentencePair]:
-        pairs = self._rows() if self._table else self._units() if self._memory else self._lines()
+        pairs = self._rows() if self.table else self._units() if self._memory else self._lines()
         if self.complete:
             return (pair for pair in pairs if pair.source.strip() and pair.target.strip())
         return pairs
@@ -97,21 +100,19 @@ class ParallelText:
             yield SentencePair(number, source, target)
 
     def _rows(self) -> Iterator[SentencePair]:
-        (file,) = self.files
-        left, right = self._columns
-        for number, line in enumerate(read_lines(file), 1):
-            if number <= self._header:
-                continue
-            cells = line.split("\t")
-            if len(cells) != self._width:
-                form = f" ({self.source} TAB {self.target})" if self._width == 2 else ""
-                raise DataError(
-                    f"expected {plural(self._width, 'column')}{form}, got {len(cells)}; "
-                    "correct or remove the line (weft data check lists all)",
-                    path=file,
-                    line=number,
+        assert self.table is not None
+        left, right, header = self._pair
+        rows = self.table.rows()
+        if header:
+            next(rows)
+        for row in rows:
+            if isinstance(row, Finding):
+                form = f" ({self.source} TAB {self.target})" if len(self.table.first) == 2 else ""
+                what = row.text.replace("2 columns", f"2 columns{form}").replace(
+                    "the line", "the line (weft data check lists all)"
                 )
-            yield SentencePair(number, cells[left], cells[right])
+                raise row._replace(text=what if row.kind == "columns" else row.text).error()
+            yield SentencePair(row.number, one_line(row.cells[left]), one_line(row.cells[right]))
 
     def _units(self) -> Iterator[SentencePair]:
         (file,) = self.files
@@ -122,26 +123,70 @@ class ParallelText:
         except DataError as error:
             raise DataError(error.why, path=file, line=error.line) from error
 
-    def _read_header(self) -> None:
-        """Find the columns by the names in the first line, or take the only two."""
-        (file,) = self.files
-        line = next(read_lines(file), None)
-        if line is None:  # only a byte order mark
-            raise DataError("the file is empty; give one with at least one line", path=file)
-        cells = [cell.strip() for cell in line.split("\t")]
-        wanted = [self.source, self.target]
-        if set(wanted) <= set(cells):
-            self._header, self._width = 1, len(cells)
-            self._columns = (cells.index(self.source), cells.index(self.target))
-        elif len(cells) != 2 or all(map(_LANGUAGE.fullmatch, cells)) or set(wanted) & set(cells):
-            missing = next(name for name in wanted if name not in cells)
-            shown = ", ".join(cell[:20] for cell in cells[:10])
-            raise DataError(
-                f"expected a column {missing!r}, got {shown}; "
-                "name the columns in the first line, or give two columns (source TAB target) without names",
-                path=file,
-                line=1,
-            )
+
+class PairColumns(NamedTuple):
+    """The columns of sentence pairs in a table."""
+
+    source: int
+    target: int
+    header: bool  # whether the first row names them
+
+
+def pair_columns(table: TableFile, source: str, target: str) -> PairColumns:
+    """The columns with these names, or the only two of a table without names.
+
+    Raises:
+        DataError: the table has other columns.
+    """
+    left, right = table.find(source), table.find(target)
+    if left is not None and right is not None:
+        return PairColumns(left, right, True)
+    names = table.names()
+    found = left is not None or right is not None
+    if len(names) == 2 and not found and not all(map(names_side, names)):
+        return PairColumns(0, 1, False)
+    missing = source if left is None else target
+    raise _without(table, missing, "or give two columns (source TAB target) without names")
+
+
+def column_of(table: TableFile, name: str) -> tuple[int, bool]:
+    """The column of texts in a table and whether its first row is a header.
+
+    It has this name, or is the first of a table with one or two columns and no header.
+
+    Raises:
+        DataError: the table has other columns.
+    """
+    found = table.find(name)
+    if found is None and (len(table.first) > 2 or all(map(names_side, table.names()))):
+        raise _without(table, name, "or give a text file, one text on each line")
+    return found or 0, found is not None
+
+
+def names_side(cell: str) -> bool:
+    """Whether a cell of a header may name a language or a side.
+
+    Example:
+        >>> [names_side(cell) for cell in ("en", "pt-BR", "German", "source", "id", "Comment")]
+        [True, True, True, True, False, False]
+    """
+    lower = cell.strip().lower()
+    return bool(_LANGUAGE.fullmatch(cell) and cell != "id") or lower in _SIDES or code_of(lower) is not None
+
+
+def one_line(cell: str) -> str:
+    """A cell without line ends, which become spaces: a pair is a line of text on each side."""
+    return cell if "\n" not in cell and "\r" not in cell else " ".join(cell.splitlines())
+
+
+def _without(table: TableFile, name: str, other: str) -> DataError:
+    shown = ", ".join(cell[:20] for cell in table.names()[:10])
+    return DataError(
+        f"expected a column {name!r}, got {shown}; name the columns (--source, --target for weft init, "
+        f"data.source, data.target in a recipe) as in the first line, {other}",
+        path=table.path,
+        line=table.number,
+    )
 
 
 def complete(sources: Sequence[str], targets: Sequence[str]) -> list[int]:
@@ -153,12 +198,6 @@ def complete(sources: Sequence[str], targets: Sequence[str]) -> list[int]:
     """
     sides = zip(sources, targets, strict=True)
     return [number for number, (source, target) in enumerate(sides) if source.strip() and target.strip()]
-
-
-def is_table(path: str | Path) -> bool:
-    """Whether a path names a TSV file."""
-    name = Path(path).name
-    return any(name.endswith(f".tsv{end}") for end in ("", *COMPRESSED))
 
 
 def is_memory(path: str | Path) -> bool:
@@ -199,7 +238,7 @@ def find_side(prefix: str | Path, language: str) -> Path:
             raise DataError("one file of a pair was given; name the part before the language", path=prefix)
         raise DataError(
             f"no such file, with or without {', '.join(COMPRESSED)}; "
-            f"give the part of the name before .{language}, or a .tsv file",
+            f"give the part of the name before .{language}, or a table (.csv, .tsv, .xlsx)",
             path=forms[0],
         )
     return found[0]

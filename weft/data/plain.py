@@ -11,8 +11,7 @@ from pathlib import Path
 from weft.data.corpora import FOLDER, languages, names
 from weft.data.files import file_bytes
 from weft.data.lines import blocks, read_lines, wrong_bytes
-from weft.data.report import COMMON, MOST, Report
-from weft.data.sides import Finding, placed
+from weft.data.report import COMMON, MOST, Finding, Report, placed
 from weft.errors import ConfigError, DataError
 
 SPLITS = ("train", "valid", "test")

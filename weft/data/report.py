@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from weft.data.sides import Finding
+from weft.errors import DataError
 from weft.wording import plural
 
 MOST = 1_000
@@ -24,6 +24,31 @@ COMMON = {
 
 ERRORS = ("file", "count", "columns", "bytes", "unlabelled", "single", "recording", "unspoken")
 """Kinds that stop training; the others are warnings, which reduce quality."""
+
+
+class Finding(NamedTuple):
+    """A problem at some place."""
+
+    file: str
+    line: int
+    """From 1; 0 for the whole file."""
+
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return str(self.error())
+
+    def error(self) -> DataError:
+        """The finding as an error."""
+        return DataError(self.text, path=self.file, line=self.line or None)
+
+
+def placed(file: str, error: DataError, kind: str = "file") -> Finding:
+    """An error as a finding in this file; an error of another file keeps that file's name in its text."""
+    if error.path != file:
+        return Finding(file, 0, kind, str(error))
+    return Finding(file, error.line or 0, kind, error.why)
 
 
 class Report(NamedTuple):

@@ -1,4 +1,4 @@
-"""Read time series from CSV or Parquet: wide (one column per series) or long (unique_id, ds, y).
+"""Read time series from tables: wide (one column per series) or long (unique_id, ds, y).
 
 Missing values become NaN and missing periods become rows of NaN. Rows at the end without values are the
 future, with known covariates only. Errors for irregular, decreasing or duplicate times, infinite values and
@@ -6,19 +6,17 @@ cells that are not numbers name file and line.
 Read next: clock.py and periods.py, times; future.py, covariates known ahead; windows.py, the model's inputs.
 """
 
-import csv
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from weft.data.clock import read_times
-from weft.data.dialect import Order, csv_fault, mark_of, order_of, with_points
-from weft.data.lines import read_lines
+from weft.data.dialect import Order, order_of, with_points
 from weft.data.parquet import parquet_rows
 from weft.data.periods import aligned, resampled, shown
+from weft.data.tables import TableFile
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
 
@@ -84,7 +82,7 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
     """Read all series of a file.
 
     Args:
-        path: .csv (also .gz, .xz, .zst) with or without a header line, or .parquet.
+        path: a table with or without a header, see data/tables.py.
         which: columns.
 
     Raises:
@@ -133,31 +131,19 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
 
 def read_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
     """Header and numbered rows of a table; columns without a header are named 1, 2, ..."""
-    return parquet_rows(path) if path.suffix == ".parquet" else _csv(path)
-
-
-def _csv(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
-    lines = read_lines(path)
-    head = next(lines, "")
-    mark = mark_of(head)
-    if (count := head.count(mark) + 1) > MOST_COLUMNS:
+    if path.suffix == ".parquet":
+        return parquet_rows(path)
+    table = TableFile(path)
+    if (count := len(table.first)) > MOST_COLUMNS:
         raise DataError(
             f"expected at most {MOST_COLUMNS:,} columns, got {count:,}; give fewer, or one row for "
             "each series and time (unique_id, ds, y)",
             path=path,
         )
-    reader = csv.reader((line + "\n" for line in chain([head], lines)), delimiter=mark)
-    try:
-        rows = [(reader.line_num, row) for row in reader if row]
-    except csv.Error as error:
-        raise DataError(csv_fault(error), path=path, line=reader.line_num) from None
-    if not rows:
-        raise DataError("expected a header and rows, got an empty file", path=path)
-    first = [str(cell) for cell in rows[0][1]]
-    rows = list(with_points(rows, mark))
-    if all(_is_number(cell) for cell in first):
-        return [str(n + 1) for n in range(len(first))], rows
-    return [cell.strip() for cell in first], rows[1:]
+    rows = list(with_points([(row.number, row.cells) for row in table], table.mark))
+    if all(_is_number(cell) for cell in rows[0][1]):
+        return [str(n + 1) for n in range(count)], rows
+    return [cell.strip() for cell in table.first], rows[1:]
 
 
 def time_column(path: Path, header: list[str], name: str | None, rows: Sequence[Any]) -> int:

@@ -10,32 +10,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weft.data.files import COMPRESSED, file_bytes
-from weft.data.lines import blocks
-from weft.data.parallel import ParallelText, is_memory, is_table
+from weft.data.guess import columns_of, sides_of
+from weft.data.lines import raw_lines
+from weft.data.parallel import ParallelText, is_memory, names_side, one_line, pair_columns
+from weft.data.report import Finding, placed
+from weft.data.tables import TableFile, is_table
 from weft.documents.pairs import languages
-from weft.errors import DataError
-from weft.wording import plural
+from weft.errors import ConfigError, DataError
 
 _PART = re.compile(r"(?<![a-z])(train(ing)?|valid(ation)?|val|dev|test)(?![a-z])", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
-
-
-class Finding(NamedTuple):
-    """A problem at some place."""
-
-    file: str
-    line: int
-    """From 1; 0 for the whole file."""
-
-    kind: str
-    text: str
-
-    def __str__(self) -> str:
-        return str(self.error())
-
-    def error(self) -> DataError:
-        """The finding as an error."""
-        return DataError(self.text, path=self.file, line=self.line or None)
 
 
 class SideLines(NamedTuple):
@@ -54,10 +38,11 @@ class AlignedText(NamedTuple):
     columns: list[int]
     """Columns of the sides in a table; empty if each side is a file."""
 
-    width: int = 0
-    header: int = 0
-    guessed: bool = False
-    """Whether the files were paired only because they were given one after the other."""
+    header: bool = False
+    """Whether the first row of a table names its columns."""
+
+    notes: tuple[str, ...] = ()
+    """How the files were interpreted, where that was a guess."""
 
     units: bool = False
     """Whether it is a memory, whose units may be anywhere in the lines of its file."""
@@ -77,17 +62,14 @@ class AlignedText(NamedTuple):
             yield placed(file, error)
 
     def _cells(self) -> Iterator[SideLines | Finding]:
-        file = self.files[0]
-        for number, line in enumerate(raw_lines(file), 1):
-            if isinstance(line, Finding):
-                yield line
-            elif number > self.header:
-                cells = line.split(b"\t")
-                if len(cells) == self.width:
-                    yield SideLines(number, [cells[column] for column in self.columns])
-                else:
-                    what = f"expected {plural(self.width, 'column')}, got {len(cells)}"
-                    yield Finding(file, number, "columns", f"{what}; correct or remove the line")
+        rows = TableFile(self.files[0]).rows()
+        if self.header:
+            next(rows)
+        for row in rows:
+            if isinstance(row, Finding):
+                yield row
+            else:
+                yield SideLines(row.number, [one_line(row.cells[column]).encode() for column in self.columns])
 
     def _lines(self) -> Iterator[SideLines | Finding]:
         sides = [raw_lines(file) for file in self.files]
@@ -108,12 +90,15 @@ class AlignedText(NamedTuple):
             )
 
 
-def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[AlignedText | Finding]:
+def texts(
+    paths: Iterable[str | Path], *, pairs: bool = True, columns: tuple[str, str] | None = None
+) -> Iterator[AlignedText | Finding]:
     """The texts formed by the paths, those with "train" in their name first, and findings for missing paths.
 
     Args:
         paths: files, or prefixes of files (data/train for data/train.en, data/train.de).
         pairs: whether files may be sides of one text.
+        columns: the names of the two sides in a table; None to guess.
     """
     tables: list[str] = []
     memories: list[str] = []
@@ -138,7 +123,7 @@ def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[Aligne
         for file in files:
             stem, _, language = _bare(file).rpartition(".")
             groups.setdefault((stem or str(file)) if pairs else str(file), {})[language] = str(file)
-    found: list[AlignedText | Finding] = [_table(file) for file in dict.fromkeys(tables)]
+    found: list[AlignedText | Finding] = [_table(file, columns) for file in dict.fromkeys(tables)]
     found += [_memory(file) for file in dict.fromkeys(memories)]
     given = [file for sides in groups.values() for file in sides.values()]
     if not (tables or memories) and len(given) == len(groups) and _may_pair(given):
@@ -150,23 +135,6 @@ def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[Aligne
         ordered = sorted(sides, key=lambda side: order[side])
         found.append(AlignedText(name, ordered, [sides[side] for side in ordered], []))
     yield from sorted(found, key=lambda text: "train" not in Path(text[0]).name)
-
-
-def raw_lines(file: str) -> Iterator[bytes | Finding]:
-    """The lines without their ends, and a final Finding if the file cannot be read completely."""
-    try:
-        for _, whole in blocks(file_bytes(file), file):
-            for line in whole.removesuffix(b"\n").split(b"\n"):
-                yield line.removesuffix(b"\r")
-    except DataError as error:
-        yield placed(file, error)
-
-
-def placed(file: str, error: DataError, kind: str = "file") -> Finding:
-    """An error as a finding in this file; an error of another file keeps that file's name in its text."""
-    if error.path != file:
-        return Finding(file, 0, kind, str(error))
-    return Finding(file, error.line or 0, kind, error.why)
 
 
 def _may_pair(files: Sequence[str]) -> bool:
@@ -194,7 +162,8 @@ def _files_as_pair(names: list[str], *files: str) -> AlignedText:
     """Two files as a pair; the names and order of the sides are those of the first pair."""
     if [side_name(file) for file in reversed(files)] == names:
         files = files[::-1]
-    return AlignedText(" + ".join(files), names, list(files), [], guessed=True)
+    note = f"{files[0]} and {files[1]} are read as a pair, line by line"
+    return AlignedText(" + ".join(files), names, list(files), [], notes=(note,))
 
 
 def _bare(file: Path) -> str:
@@ -210,15 +179,30 @@ def _memory(file: str) -> AlignedText | Finding:
         return placed(file, error.at(file, error.line))
 
 
-def _table(file: str) -> AlignedText | Finding:
-    first = next(raw_lines(file))
-    if isinstance(first, Finding):
-        return first
-    cells = [cell.decode("utf-8", errors="replace").strip() for cell in first.split(b"\t")]
-    columns = [column for column, cell in enumerate(cells) if _LANGUAGE.fullmatch(cell) and cell != "id"]
-    if len(columns) < 2:
-        sides = ["source", "target", *map(str, range(3, len(cells) + 1))][: len(cells)]
-        return AlignedText(file, sides, [file] * len(cells), list(range(len(cells))), len(cells))
-    return AlignedText(
-        file, [cells[column] for column in columns], [file] * len(columns), columns, len(cells), 1
-    )
+def _table(file: str, named: tuple[str, str] | None) -> AlignedText | Finding:
+    try:
+        table = TableFile(file)
+        names, notes = table.names(), list(table.notes)
+        columns = [column for column, name in enumerate(names) if names_side(name)]
+        header = len(columns) >= 2
+        if named is not None:
+            left, right, header = pair_columns(table, *named)
+            names, columns = list(named), [left, right] if header else [0, 1]
+        elif not header and len(names) == 2:
+            names, columns = ["source", "target"], [0, 1]
+        elif not header:
+            found = sides_of(columns_of(Path(file)))
+            if found is None:
+                what = f"expected two columns of texts, got {', '.join(names)[:200]}"
+                return Finding(file, table.number, "columns", f"{what}; name them: --source and --target")
+            columns, header = [names.index(name) for name in found], True
+            notes.append(
+                f"{file}: columns {found[0]!r} and {found[1]!r} are read as the two sides; --source and "
+                "--target name others"
+            )
+    except DataError as error:
+        return placed(file, error, "columns" if error.line else "file")
+    except ConfigError as error:
+        return Finding(file, 0, "file", str(error).removeprefix(f"{file}: "))
+    sides = names if len(names) == len(columns) else [names[column] for column in columns]
+    return AlignedText(file, sides, [file] * len(columns), columns, header, tuple(notes))

@@ -4,7 +4,8 @@ from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
 
-from weft.data.parallel import ParallelText, both, is_memory, is_table
+from weft.data.parallel import ParallelText, both, is_memory
+from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
 from weft.store import files
 

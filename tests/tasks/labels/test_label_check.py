@@ -82,7 +82,9 @@ def test_columns_of_other_names_are_named(tmp_path: Path) -> None:
     table.write_text("review,stars\n" + "fine,good\nawful,bad\n" * 3)
     answer = weft("data", "check", table, "--text", "review", "--label", "stars")
     assert answer.code == 0 and "6 texts" in answer.out and answer.out.count("the same text as") == 4
-    missing = weft("data", "check", table, "--text", "review")
+    guessed = weft("data", "check", table, "--text", "review")
+    assert guessed.code == 0 and "column 'review' is read as the text and 'stars' as its class" in guessed.out
+    missing = weft("data", "check", table, "--text", "review", "--label", "label")
     assert "r.csv:1: expected a column 'label'" in missing.out and "with --text and --label" in missing.out
     said = refused(weft("data", "check", table, "--label", "stars", "--task", "language"))
     assert "--label:" in said and "got files for language" in said

@@ -6,12 +6,12 @@ Read next: ../../data/labelled.py, whose formats are checked.
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from weft.data.guess import TableColumns, columns_of, texts_of
-from weft.data.labelled import OPTIONS, LabelledText, kind_of
-from weft.data.report import COMMON, Report
-from weft.data.sides import Finding, placed
+from weft.data.guess import columns_of, texts_of
+from weft.data.labelled import OPTIONS, LabelledText, text_columns
+from weft.data.report import COMMON, Finding, Report, placed
+from weft.data.tables import is_table, kind_of
 from weft.errors import DataError
 from weft.tasks.classify.data import names_of
 from weft.wording import plural
@@ -56,7 +56,9 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
     for path in sorted(files, key=lambda path: path != first):
         counts: Counter[str] = Counter()
         try:
-            texts = LabelledText(path, named=OPTIONS, unlabelled=separator is not None, **form)
+            texts = LabelledText(
+                path, named=OPTIONS, unlabelled=separator is not None, separator=separator, **form
+            )
         except DataError as error:  # in the first line, and no other line can be read without it
             wrong = placed(str(path), error)
             found.add(wrong._replace(kind="columns") if wrong.line else wrong)
@@ -67,7 +69,7 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
             if isinstance(one, Finding):
                 found.add(one)
                 continue
-            number, said, read, _ = one
+            number, said, read, *_ = one
             names = names_of(said, separator)
             counts.update(names)
             most = max(most, len(names))
@@ -114,8 +116,18 @@ def _training(found: _Found, path: Path, counts: Counter[str], separator: str | 
             found.add(Finding(str(path), 0, "label", what))
 
 
-def columns(path: Path, text: str | None, label: str | None, encoding: str = "utf-8") -> tuple[str, str, str]:
-    """The columns with the texts and the labels, and a sentence to print where they are a guess.
+class NamedColumns(NamedTuple):
+    """The columns with the texts and the labels."""
+
+    text: str | list[str]
+    label: str
+    note: str = ""  # a sentence to print where they are a guess
+
+
+def columns(
+    path: Path, text: Sequence[str] | None, label: str | None, encoding: str = "utf-8"
+) -> NamedColumns:
+    """The columns with the texts and the labels.
 
     Args:
         path: of the table, or of lines.
@@ -124,20 +136,33 @@ def columns(path: Path, text: str | None, label: str | None, encoding: str = "ut
 
     Raises:
         DataError: it cannot be read.
+        ConfigError: a library is not installed.
     """
-    if (text and label) or kind_of(path) == "lines":
-        return text or "text", label or "label", ""
+    named = NamedColumns(_one(text or ["text"]), label or "label")
+    if (text and label) or not is_table(path):
+        return named
     found = columns_of(path, encoding)
     names = {one.name for one in found}
-    wrong = any(one is not None and one not in names for one in (text, label))
-    if wrong or {text or "text", label or "label"} <= names:
-        return text or "text", label or "label", ""
-    guess = texts_of([one for one in found if one.name not in (text, label)] if label is None else found)
+    given = {*(text or ()), *([label] if label else ())}
+    if given - names or {*text_columns(named.text), named.label} <= names:
+        return named
+    guess = texts_of(found, text, label)
     if guess is None:
-        return text or "text", label or "label", ""
-    said = TableColumns(text or guess.text, label or guess.label)
-    return (
-        *said,
-        f"{path}: column {said.text!r} is read as the text and {said.label!r} as its class; --text and "
-        "--label name others",
+        return named
+    if kind_of(path) == ".tsv" and len(found) == 2 and guess == (["2"], "1"):
+        return named._replace(
+            note=f"{path}: no header, so the first column is read as the class of the second"
+        )
+    shown = " and ".join(map(repr, guess.texts))
+    read = (
+        f"columns {shown} are read as the text, joined,"
+        if len(guess.texts) > 1
+        else f"column {shown} is read as the text"
     )
+    note = f"{path}: {read} and {guess.label!r} as its class; --text and --label name others"
+    return NamedColumns(_one(guess.texts), guess.label, note)
+
+
+def _one(texts: Sequence[str]) -> str | list[str]:
+    """One column, or the list of several."""
+    return texts[0] if len(texts) == 1 else list(texts)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from weft.data import corpora
-from weft.data.labelled import LabelledExample, LabelledText, check_encoding
+from weft.data.labelled import LabelledExample, LabelledText, check_encoding, text_columns
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
 from weft.tasks.labels.splits import check_classes, check_columns, check_parts, cut_texts, said
@@ -43,10 +43,11 @@ class LabelData:
     """The source of labelled texts.
 
     Args:
-        train, valid, test: files with `__label__x text` lines (or see labels), .tsv or .csv; also compressed.
+        train, valid, test: files with `__label__x text` lines (or see labels), or tables such as .csv.
         folder: folder of these files; by default the current one.
         corpus: an embedded corpus instead of files; the class of a sentence is its language.
-        text, label: columns of a table.
+        text: the column of a table with the text, or a list of columns, which are joined by a space.
+        label: its column with the class. In a table without a header, columns are numbered from "1".
         finer: column of a table with subclasses, such as "late" and "lost" of the class "order"; its cells
             may be empty. They are learnt, and a class has the probability of all its subclasses.
         separator: between the labels of a text that may have several or none, such as "|" for `sport|news`.
@@ -73,7 +74,7 @@ class LabelData:
     test: str | None = None
     folder: Path = Path()
     corpus: str | None = None
-    text: str = "text"
+    text: str | list[str] = "text"
     label: str = "label"
     finer: str | None = None
     separator: str | None = None
@@ -104,7 +105,9 @@ class LabelData:
             raise ConfigError(f'separator: expected a character such as "|", got {self.separator!r}')
         if self.finer is not None and (self.corpus is not None or self.separator is not None):
             raise ConfigError("finer: cannot be combined with corpus or separator; leave one of them out")
-        if self.finer in (self.text, self.label):
+        if not self.text:
+            raise ConfigError("text: expected at least one column, got none; name one")
+        if self.finer in (*text_columns(self.text), self.label):
             raise ConfigError(f"finer: expected a column of subclasses, got {self.finer!r}; name another")
         inside = self.corpus is not None or self.split_column is not None
         valid, test = self.valid is not None or (inside and not self.hold_out), self.test is not None
@@ -232,6 +235,7 @@ class LabelData:
             labels=self.labels,
             encoding=self.encoding,
             unlabelled=unlabelled or self.separator is not None,
+            separator=self.separator,
         )
 
     def describe(self, split: Split) -> str:

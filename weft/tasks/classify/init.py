@@ -16,7 +16,12 @@ FEW = 1000
 """Texts below which a linear model of words and pairs is the safer choice."""
 
 FORM = (
-    Option("text", "Column of a table that holds the text. Default: guessed, and printed."),
+    Option(
+        "text",
+        "Column of a table that holds the text (repeatable: several are joined). Default: guessed, and "
+        "printed.",
+        multiple=True,
+    ),
     Option("label", "Column of a table that holds the class. Default: guessed, and printed."),
     Option(
         "labels",
@@ -44,7 +49,7 @@ class Classify(TemplateInit):
         "train_5500.label --labels coarse --encoding latin-1",
     )
     options: ClassVar = (
-        TRAIN._replace(help="Training file: lines __label__CLASS TEXT, or a .tsv or .csv table."),
+        TRAIN._replace(help="Training file: lines __label__CLASS TEXT, or a table (.csv, .tsv, .xlsx)."),
         VALID,
         TEST,
         *FORM,
@@ -53,25 +58,32 @@ class Classify(TemplateInit):
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         from weft.tasks.classify.check import columns  # loads torch
 
-        text, label, note = columns(given["train"], given["text"], given["label"], given["encoding"])
-        if note:
-            say(note)
-        given = {**given, "text": text, "label": label}
-        said = [word for name, value in _unusual(given).items() for word in (f"--{name}", value)]
+        found = columns(given["train"], given["text"], given["label"], given["encoding"])
+        if found.note:
+            say(found.note)
+        given = {**given, "text": found.text, "label": found.label}
+        said = []
+        for name, value in _unusual(given).items():
+            for one in value if isinstance(value, list) else [value]:
+                said += [f"--{name}", one]
         return super().write(given, say)._replace(steps=[(*self.check(given["train"]), *said)])
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
-        from weft.data.labelled import OPTIONS, LabelledText, kind_of  # loads torch
+        from weft.data.labelled import OPTIONS, LabelledText, text_columns  # loads torch
         from weft.tasks.labels.splits import held_out  # loads torch
 
         train, valid, test = files_of(given)
         form: dict[str, Any] = {name: given[name] for name in ("text", "label", "labels", "encoding")}
         separator: str | None = given["separator"]
-        texts = LabelledText(train, **form, named=OPTIONS, unlabelled=separator is not None)
+        several = separator is not None
+        texts = LabelledText(train, **form, named=OPTIONS, unlabelled=several, separator=separator)
+        for note in texts.table.notes if texts.table else ():
+            say(note)
         seen, classes = _classes(texts, separator)
         few = seen.texts < FEW
         names = [f"{name} {count:,}" for name, count in classes.most_common(6)]
-        table = kind_of(train) != "lines"
+        table = texts.table is not None
+        columns = [quoted(column) for column in text_columns(form["text"])]
         every = None if valid else held_out(seen.texts)
         unusual = _unusual(given)
         return {
@@ -80,7 +92,7 @@ class Classify(TemplateInit):
             "longest": f"{seen.longest:,}",
             "classes": ", ".join([*names, "..."] if len(classes) > 6 else names),
             **splits(train, valid, test),
-            "text": quoted(form["text"]) if table else None,
+            "text": (columns[0] if len(columns) == 1 else f"[{', '.join(columns)}]") if table else None,
             "label": quoted(form["label"]) if table else None,
             "labels": unusual.get("labels"),
             "separator": None if separator is None else quoted(separator),

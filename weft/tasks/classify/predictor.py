@@ -8,6 +8,7 @@ Read next: explanation.py, how much each word weighed.
 import csv
 import io
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -19,7 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from weft.data.batching import length_groups
-from weft.data.labelled import MARK, LabelledExample, LabelledText, kind_of
+from weft.data.labelled import MARK, LabelledExample, LabelledText, text_columns
+from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
 from weft.models import Predictor
 from weft.nn.embed.contextual import InContext
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PREDICTED = "predicted"
+_MARKED = re.compile(rf"({MARK}\S*(\s+|$))+")
 
 
 class TableRow(NamedTuple):
@@ -60,8 +63,10 @@ class TableRow(NamedTuple):
 
     def line(self, more: Sequence[str]) -> str:
         """The row with more cells, in the format of its table."""
-        cells, mark = [*self.cells, *more], self.table.mark
-        if mark == "\t":  # a .tsv is cut at tabs, whatever quotes are in it
+        table = self.table.table
+        assert table is not None
+        cells, mark = [*self.cells, *more], table.mark
+        if not table.quoted:  # its quotes are part of the text
             return mark.join(cells)
         text = io.StringIO()
         csv.writer(text, delimiter=mark, lineterminator="\n").writerow(cells)
@@ -227,20 +232,19 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
     def parse(self, raw: Raw, place: Place) -> ClassifyInput:
         """A text; the `__label__x` that may begin a line of a file is left out."""
         text = str(raw)
-        marked = place.line > 0 and text.startswith(MARK)
-        return ClassifyInput(text.partition(" ")[2] if marked else text)
+        return ClassifyInput(_MARKED.sub("", text) if place.line else text)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[ClassifyInput]]:
         """The lines of a file, or the header (where there is one) and the rows of a table."""
-        if not isinstance(source, Path) or kind_of(source) == "lines":
+        if not isinstance(source, Path) or not is_table(source):
             yield from super().inputs(source)
             return
-        table = self._data.read(source, label=self._data.text, unlabelled=True)
+        table = self._data.read(source, label=text_columns(self._data.text)[0], unlabelled=True)
         if table.headed:
             yield ParsedInput(Place(str(source), 1), ClassifyInput("", TableRow(table, table.names, 0)))
         for number, one in enumerate(table.rows(), 1):
             if isinstance(one, LabelledExample):
-                row = TableRow(table, list(one.cells.values()), number) if table.headed else None
+                row = TableRow(table, one.row, number) if table.headed else None
                 empty = "" if one.text.strip() else f"{source}:{one.number}: the text is empty; write one"
                 if empty and row is None:
                     yield ParsedInput(Place(str(source), one.number), DataError(empty))

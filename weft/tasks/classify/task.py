@@ -550,8 +550,9 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     @classmethod
     def check(cls, files: Sequence[Path], **form: Any) -> Report:
         """Check labelled texts; their form is guessed where it is not given. See check.py."""
-        text, label, note = form.pop("text", None), form.pop("label", None), ""
+        text, label = form.pop("text", None), form.pop("label", None)
+        notes: list[str] = []
         with suppress(DataError, ConfigError):  # the check names it
-            text, label, note = columns(files[0], text, label, form.get("encoding", "utf-8"))
+            text, label, *notes = columns(files[0], text, label, form.get("encoding", "utf-8"))
         report = check_labels(files, text=text or "text", label=label or "label", **form)
-        return report._replace(notes=(note,) if note else ())
+        return report._replace(notes=(*filter(None, notes), *report.notes))

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from weft.data.guess import columns_of, series_of
-from weft.data.report import COMMON, Report
+from weft.data.report import COMMON, Finding, Report, placed
 from weft.data.series import LONG, Columns, read_rows, read_series
-from weft.data.sides import Finding, placed
 from weft.errors import ConfigError, DataError
 
 

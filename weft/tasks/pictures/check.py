@@ -6,8 +6,7 @@ from pathlib import Path
 from weft.data.captions import folders, located, read_captions
 from weft.data.images import CLIPS, PICTURES, is_clip, read_clip
 from weft.data.lines import read_lines
-from weft.data.report import COMMON, Report
-from weft.data.sides import Finding, placed
+from weft.data.report import COMMON, Finding, Report, placed
 from weft.errors import DataError
 from weft.tasks.pictures.data import read
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from weft.data.audio import SOUNDS, read_sound
 from weft.data.lines import read_lines
-from weft.data.report import COMMON, Report
-from weft.data.sides import Finding, placed
+from weft.data.report import COMMON, Finding, Report, placed
 from weft.errors import DataError
 
 WORDS = COMMON | {

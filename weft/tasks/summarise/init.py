@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from weft.data.parallel import ParallelText, is_table
+from weft.data.parallel import ParallelText
+from weft.data.tables import is_table
 from weft.errors import ConfigError
 from weft.tasks.init import TEST, TRAIN, VALID, NewRecipe, Option, TemplateInit, quoted, splits
 from weft.tasks.survey import SMALL, VALID_NAMES, planned, sibling_pairs, survey_pairs

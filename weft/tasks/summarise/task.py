@@ -5,7 +5,7 @@ Read next: ../seq2seq/pairs.py, which reads and trains; evaluation.py, the score
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from weft.data.check import check_pairs
 from weft.data.report import Report
@@ -38,7 +38,7 @@ class SummarisePipeline(PairPipeline):
 
 
 class SummariseTask(PairTask):
-    """Trains a summariser on texts and summaries, from two columns of a TSV file or two aligned files."""
+    """Trains a summariser on texts and summaries, from two columns of a table or two aligned files."""
 
     evaluation: ClassVar = SummaryEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
@@ -48,6 +48,7 @@ class SummariseTask(PairTask):
         "rouge_2": "higher",
         "rouge_l": "higher",
     }
+    check_options: ClassVar[Sequence[str]] = ("source", "target")
     note: ClassVar[str] = "ROUGE is F1 of greedy output, in lower case, without stemming."
 
     def __init__(self, *, data: PairData, model: PairModel, decoding: Decoding) -> None:
@@ -71,9 +72,9 @@ class SummariseTask(PairTask):
         return found._replace(scores=found.scores | scores)
 
     @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
+    def check(cls, files: Sequence[Path], **form: Any) -> Report:
         """Check pairs as for translation, but in one language and of unequal length."""
-        report = check_pairs(*files)
+        report = check_pairs(*files, **form)
         left = ("ratio", "swapped")
         words = {
             **report.words,

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from weft.data.conllu import COLUMNS, WIDTH, faults
 from weft.data.lines import read_lines
-from weft.data.report import COMMON, Report
-from weft.data.sides import Finding, placed
+from weft.data.report import COMMON, Finding, Report, placed
 from weft.errors import DataError
 
 MOST = 1000  # findings of a kind that are kept

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from weft.data.parallel import ParallelText, both, is_memory, is_table
+from weft.data.parallel import ParallelText, both, is_memory
 from weft.data.sides import side_name
 from weft.data.split import hold_out
+from weft.data.tables import is_table
 from weft.errors import ConfigError
 from weft.tasks.init import Init, NewRecipe, Option, filled, quoted, splits
 from weft.tasks.survey import SMALL, VALID_NAMES, Survey, planned, sibling_pairs, survey_pairs

@@ -6,11 +6,12 @@ Read next: ../seq2seq/pairs.py, which reads and trains; ../seq2seq/translator.py
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from torch import nn
 
 from weft.data.check import check_pairs
+from weft.data.guess import holds_pairs
 from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.bleu import Bleu
@@ -67,6 +68,7 @@ class TranslateTask(PairTask):
 
     prediction_settings: ClassVar = TranslationSettings
     evaluation_settings: ClassVar = TranslationEvaluationSettings
+    check_options: ClassVar[Sequence[str]] = ("source", "target")
     note: ClassVar[str] = (
         "BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is per token."
     )
@@ -84,6 +86,11 @@ class TranslateTask(PairTask):
         return found.with_metrics([Bleu(), Chrf()])
 
     @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
+    def knows(cls, table: Path) -> bool:
+        """Two columns that are called after languages, or two columns of texts."""
+        return holds_pairs(table)
+
+    @classmethod
+    def check(cls, files: Sequence[Path], **form: Any) -> Report:
         """Check parallel text; see weft/data/check.py."""
-        return check_pairs(*files)
+        return check_pairs(*files, **form)

@@ -1,0 +1,297 @@
+"""Tables as other programs write them have the cells that were written, whatever their format."""
+
+import csv
+import datetime
+import gzip
+import io
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import openpyxl
+import pandas as pd
+import pytest
+
+from weft.data import tables
+from weft.data.lines import LONGEST
+from weft.data.quoting import enclosed, mark_of
+from weft.data.report import Finding
+from weft.data.tables import Row, TableFile
+from weft.errors import ConfigError, DataError
+
+CELLS = [
+    ["id", "en", "de"],
+    ["007", 'Page "A" & more', "Seite „A“"],
+    ["NA", "two\nlines", "a\ttab; a comma, too"],
+    ["null", "None", "'quoted'"],
+    ["", "5\" disk", "1.234,5"],
+    ["x", "\u2028 separators \x85", " spaces "],
+]  # fmt: skip
+
+
+def cells(path: Path, **settings: str) -> list[list[str]]:
+    return [row.cells for row in TableFile(path, **settings)]
+
+
+def found(path: Path) -> list[Row | str]:
+    rows = TableFile(path).rows()
+    return [str(row).replace(f"{path.parent}/", "") if isinstance(row, Finding) else row for row in rows]
+
+
+def written(path: Path, rows: Sequence[Sequence[str]], encoding: str = "utf-8", **how: object) -> Path:
+    text = io.StringIO()
+    csv.writer(text, **how).writerows(rows)  # type: ignore[arg-type]
+    path.write_bytes(text.getvalue().encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+@pytest.mark.parametrize(
+    ("name", "mark"),
+    [("x.csv", ","), ("x.csv", ";"), ("x.csv", "\t"), ("x.csv", "|"), ("x.tsv", "\t"), ("x.tsv.gz", "\t")],
+)
+def test_a_text_table_is_read_as_it_was_written(
+    tmp_path: Path, name: str, mark: str, quoting: int, end: str
+) -> None:
+    path = written(tmp_path / name, CELLS, delimiter=mark, quoting=quoting, lineterminator=end)
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    assert cells(path) == CELLS
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path, encoding: str) -> None:
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    rows = [[mark + CELLS[0][0], *CELLS[0][1:]], *CELLS[1:]]
+    assert cells(written(tmp_path / "x.tsv", rows, encoding, delimiter="\t")) == CELLS
+
+
+@pytest.mark.parametrize("encoding", ["cp1250", "cp1252", "latin-1"])
+def test_a_named_encoding_is_read(tmp_path: Path, encoding: str) -> None:
+    rows = [["a", "b"], ["café", 'Č "x"' if encoding == "cp1250" else 'é "x"']]
+    for name in ("x.csv", "x.tsv"):
+        path = written(tmp_path / name, rows, encoding, delimiter="\t")
+        assert cells(path, encoding=encoding) == rows
+        assert any("not UTF-8" in str(one) for one in found(path))
+
+
+def test_pandas_tables_are_read(tmp_path: Path) -> None:
+    frame = pd.DataFrame(CELLS[1:], columns=CELLS[0])
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    frame.to_csv(tmp_path / "x.tsv", index=False, sep="\t")
+    frame.to_json(tmp_path / "x.jsonl", orient="records", lines=True)
+    frame.to_parquet(tmp_path / "x.parquet")
+    for name in ("x.csv", "x.tsv", "x.jsonl", "x.parquet"):
+        assert cells(tmp_path / name) == CELLS
+    frame.to_csv(tmp_path / "index.csv")
+    assert cells(tmp_path / "index.csv")[0] == ["", *CELLS[0]]
+
+
+def test_names_of_rows_from_r_are_a_column_without_a_name(tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text('"en"\t"de"\n"1"\t"a ""b"""\tNA\n"2"\t"c"\t"d"\n')
+    assert cells(tmp_path / "x.tsv") == [["", "en", "de"], ["1", 'a "b"', "NA"], ["2", "c", "d"]]
+
+
+@pytest.mark.parametrize(
+    ("lines", "quotes"),
+    [
+        (['5" disk\tx', '3" disk\ty'], False),
+        (['"Hello," he said.\tx', 'He said: "Bye."\ty'], False),
+        (['"Hello.\tx', 'Bye."\ty'], False),  # a quotation of two sentences, two good rows
+        (['"Hello."\tx', "Bye.\ty"], False),
+        (['"a ""b"""\tx', "c\ty"], True),
+        (['"a', 'b"\tx', "c\ty"], True),  # a line end in a cell
+        (["c\ty", '"a\tb"\tx'], True),
+        (['"a"\t"x"', '"b"\t"y"'], True),
+        (['"a"\t1', '"b"\t2'], True),
+        (['"a, b"\tx', "c\ty"], True),  # as Excel
+        (['"a, b"\tx', "c, d\ty"], False),
+        (['"a ""b"""\tx', '5" disk\ty', '"c ""d"""\ty'], True),  # one line was edited by hand
+        (["a\tb"], False),
+    ],
+)
+def test_the_whole_file_says_whether_quotes_enclose_cells(lines: list[str], quotes: bool) -> None:
+    assert enclosed(lines) is quotes
+
+
+def test_quotes_of_plain_text_stay_and_it_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "x.tsv"
+    path.write_text('en\tde\n"Hi," she said.\t"Hallo", sagte sie.\n5" disk\t5"-Diskette\n')
+    assert cells(path)[1:] == [['"Hi," she said.', '"Hallo", sagte sie.'], ['5" disk', '5"-Diskette']]
+    assert TableFile(path).notes == [
+        f"{path}: its quotes do not enclose cells as a table's do, so they are part of the text"
+    ]
+    path.write_text('en\tde\n"the ""new"" page"\tx\n')
+    assert "are no part of the text" in TableFile(path).notes[0]
+    path.write_text("en\tde\na\tb\n")
+    assert TableFile(path).notes == []
+
+
+def test_the_delimiter_is_that_of_all_lines() -> None:
+    assert mark_of(["label,text", "a,one; two; three", "b,four; five; six"]) == ","
+    assert mark_of(["a;b", "1,5;2,5", "3,5;4,5"]) == ";"
+    assert mark_of(["1,5;2,5", "3,5;4,5"]) == ";"
+    assert mark_of(["a;b", '"x, y, z";1', '"u, v, w";2']) == ";"
+    assert mark_of([]) == ","
+
+
+def test_the_first_line_of_excel_names_the_delimiter(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("sep=;\nen;de\na, b, c;d\n")
+    assert list(TableFile(tmp_path / "x.csv")) == [Row(2, ["en", "de"]), Row(3, ["a, b, c", "d"])]
+    (tmp_path / "x.csv").write_text("sep=\t\nen\tde\n")
+    assert cells(tmp_path / "x.csv") == [["en", "de"]]
+
+
+def test_a_long_cell_is_read(tmp_path: Path) -> None:
+    long = "x" * 1_000_003
+    for name, mark in (("x.csv", ","), ("x.tsv", "\t")):
+        rows = [["text", "label"], [long, "a"], ['"' + long, "b"]]
+        assert cells(written(tmp_path / name, rows, delimiter=mark)) == rows
+    assert len(long) < LONGEST
+
+
+def test_cells_without_text_may_be_missing_or_too_many_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a;b;;\n1;2;;\n3;4\n5;6;;;;\n;;;\n\n;;;\n")
+    assert cells(tmp_path / "x.csv") == [["a", "b", "", ""], *[[x, y, "", ""] for x, y in ("12", "34", "56")]]
+    (tmp_path / "x.csv").write_text("a;b\n1\n1;2;3\n;\n1;2\n")
+    assert found(tmp_path / "x.csv") == [
+        Row(1, ["a", "b"]),
+        "x.csv:2: expected 2 columns, got 1; correct or remove the line",
+        "x.csv:3: expected 2 columns, got 3; correct or remove the line",
+        Row(4, ["", ""]),
+        Row(5, ["1", "2"]),
+    ]
+
+
+def test_names_are_found_in_any_case_and_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text('EN ,"two\nlines",Text,text,b,b\n1,2,3,4,5,6\n')
+    table = TableFile(tmp_path / "x.csv")
+    assert [table.find(name) for name in ("en", "two lines", "text", "none")] == [0, 1, 3, None]
+    with pytest.raises(DataError, match=r"x\.csv:1: the columns 5 and 6 are both called 'b'; rename one"):
+        table.find("b")
+
+
+def workbook(path: Path, **sheets: list[list[object]]) -> Path:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name.removeprefix("hidden_"))
+        sheet.sheet_state = "hidden" if name.startswith("hidden_") else "visible"
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+def test_a_workbook_has_the_cells_of_its_table(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "x.xlsx", Sheet=[[cell.replace("\x85", "") for cell in row] for row in CELLS])
+    assert cells(path) == [[cell.replace("\x85", "") for cell in row] for row in CELLS]
+    moment = datetime.datetime(2024, 1, 31, 13, 5)
+    values = [1, 1.0, 0.1, 1234567890123, True, datetime.datetime(2024, 1, 31), moment, "2024", None, -7]
+    (tmp_path / "y.xlsx").write_bytes(workbook(path, Sheet=[["a"] * len(values), values]).read_bytes())
+    assert cells(tmp_path / "y.xlsx")[1] == [
+        "1", "1", "0.1", "1234567890123", "TRUE", "2024-01-31", "2024-01-31 13:05:00", "2024", "", "-7",
+    ]  # fmt: skip
+
+
+def test_rows_have_the_numbers_of_their_sheet(tmp_path: Path) -> None:
+    path = workbook(
+        tmp_path / "x.xlsx", Sheet=[[], [None, "en", "de"], [None, "a", "b"], [], [None, "c", "d"]]
+    )
+    assert list(TableFile(path)) == [
+        Row(2, ["en", "de"]),
+        Row(3, ["a", "b"]),
+        Row(4, ["", ""]),
+        Row(5, ["c", "d"]),
+    ]
+
+
+def test_the_first_visible_sheet_is_read_and_another_can_be_named(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "x.xlsx", hidden_old=[["o"]], empty=[], new=[["n"]], last=[["l"]])
+    assert cells(path) == [["n"]] and "sheet 'new' is read; for another (last)" in TableFile(path).notes[0]
+    assert "x.xlsx#last" in TableFile(path).notes[0]
+    assert cells(tmp_path / "x.xlsx#last") == [["l"]] and cells(tmp_path / "x.xlsx#old") == [["o"]]
+    with pytest.raises(DataError, match="expected a sheet 'None', got old, empty, new, last"):
+        TableFile(tmp_path / "x.xlsx#None")
+    with pytest.raises(DataError, match="expected a sheet with a table"):
+        TableFile(workbook(tmp_path / "y.xlsx", empty=[], hidden_full=[["a"]]))
+
+
+def test_a_sheet_of_libreoffice_is_read(tmp_path: Path) -> None:
+    from odf.opendocument import OpenDocumentSpreadsheet
+    from odf.table import Table as OdfTable
+    from odf.table import TableCell, TableRow
+    from odf.text import P
+
+    document = OpenDocumentSpreadsheet()
+    table = OdfTable(name="One")
+    for texts in (["en", "de"], ["a", "007"]):
+        row = TableRow()
+        for text in texts:
+            cell = TableCell(valuetype="string")
+            cell.addElement(P(text=text))
+            row.addElement(cell)
+        table.addElement(row)
+    document.spreadsheet.addElement(table)
+    document.save(str(tmp_path / "x.ods"))
+    assert cells(tmp_path / "x.ods") == [["en", "de"], ["a", "007"]]
+
+
+def test_damage_is_named(tmp_path: Path) -> None:
+    for name, data, what in (
+        ("x.xlsx", b"", "the file is empty"),
+        ("x.xlsx", b"PK\x03\x04 no zip", "cannot be read as a workbook"),
+        ("x.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 no more", "cannot be read as a workbook"),
+        ("x.ods", b"text", "cannot be read as a workbook"),
+        ("x.csv", b"", "the file is empty"),
+        ("x.csv", b"\n\n", "expected a table, got no row"),
+        ("x.jsonl", b"[1]\n", "expected a record"),
+        ("x.jsonl", b"[" * 99_999, "expected a record"),
+        ("x.csv", b"\0\0\0", "a NUL byte"),
+    ):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(DataError, match=what):
+            TableFile(tmp_path / name)
+    with pytest.raises(DataError, match="no such file"):
+        TableFile(tmp_path / "none.xlsx")
+    workbook(tmp_path / "x.xlsx", Sheet=[["a"]]).rename(tmp_path / "x.csv")
+    with pytest.raises(DataError, match=r"a workbook, not text; name it \.xlsx"):
+        TableFile(tmp_path / "x.csv")
+
+
+def test_a_workbook_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "FREE_BYTES", 1)
+    with zipfile.ZipFile(tmp_path / "x.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", bytes(2**24 + 1))
+    with pytest.raises(DataError, match=r"unpacks to 16,777,217 bytes"):
+        TableFile(tmp_path / "x.xlsx")
+
+
+def test_a_cell_far_from_the_table_is_named(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "x.xlsx", Sheet=[["a"]])
+    book = openpyxl.load_workbook(path)
+    book.active["XFD1048576"] = "far"
+    book.save(path)
+    with pytest.raises(DataError, match="has cells up to XFD1048576; remove those far from the table"):
+        TableFile(path)
+
+
+def test_a_workbook_without_its_library_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = workbook(tmp_path / "x.xlsx", Sheet=[["a"]])
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    with pytest.raises(ConfigError, match=r"pip install 'weft\[tables\]'"):
+        TableFile(path)
+
+
+def test_records_have_the_keys_of_the_first(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"en":"a","n":1.0}\n{"n":null,"en":"b","more":1}\n{"en":[1]}\nx\n')
+    assert found(tmp_path / "x.jsonl") == [
+        Row(1, ["en", "n"]), Row(1, ["a", "1"]), Row(2, ["b", ""]), Row(3, ["[1]", ""]),
+        'x.jsonl:4: expected a record such as {"text": "..."}; correct or remove the line',
+    ]  # fmt: skip
