@@ -88,20 +88,6 @@ def find(room: ModuleType, contract: type, name: str) -> type:
     return found
 
 
-def beside(kind: type, file: str, contract: type) -> type | None:
-    """The part in another file of the same folder, such as init.py next to task.py.
-
-    Args:
-        kind: a class in the folder.
-        file: name of the other file, without .py.
-        contract: the class that the part extends.
-    """
-    folder = kind.__module__.rpartition(".")[0]
-    if not folder or importlib.util.find_spec(f"{folder}.{file}") is None:
-        return None
-    return _only(importlib.import_module(f"{folder}.{file}"), contract)
-
-
 def _has_part(room: ModuleType, folder: str, contract: type) -> bool:
     return importlib.util.find_spec(f"{room.__name__}.{folder}.{contract.__name__.lower()}") is not None
 

@@ -134,6 +134,12 @@ class Echo(Task):
     evaluation = Evaluated
     prediction_settings = EchoSettings
 
+    @classmethod
+    def init(cls, name):
+        from mine_of_weft.echo.init import EchoInit
+
+        return EchoInit(name)
+
     def __init__(self, *, data: Files, model: Parts) -> None:
         self.data, self.model_config = data, model
 
@@ -279,8 +285,9 @@ def test_init_writes_its_recipe(home: Path) -> None:
 
 def test_init_of_a_task_without_one_or_that_was_not_allowed(home: Path) -> None:
     assert "--plugin mine_of_weft" in refused(weft("init", NAME, "--train", "words.txt"))
-    Path("mine_of_weft/echo/init.py").unlink()
-    assert "init.py" in refused(weft("init", NAME, "--train", "words.txt", *PLUGIN))
+    task = Path("mine_of_weft/echo/task.py")
+    task.write_text(task.read_text().replace("def init(", "def unused("))
+    assert "method init" in refused(weft("init", NAME, "--train", "words.txt", *PLUGIN))
 
 
 def test_what_it_has_not_is_said_in_one_sentence(home: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from weft.errors import ConfigError, DataError
 from weft.figures.answers import AnswerPictures
-from weft.tasks.predictor import Unanswered
+from weft.tasks.predictor import NoAnswer
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.translator import Alignment, SearchResult, TranslationAnswer
 from weft.text.vocabulary import EOS, Vocabulary
@@ -66,7 +66,7 @@ def pictures(alignments: Path | None = None, plot: Path | None = None, limit: in
 def test_each_line_has_its_alignment_between_words(tmp_path: Path) -> None:
     path = tmp_path / "out.pharaoh"
     with pictures(path) as eye:
-        for answer in (said(TARGET), said("", ""), said(""), Unanswered("in.txt:4: it is damaged", 3)):
+        for answer in (said(TARGET), said("", ""), said(""), NoAnswer("in.txt:4: it is damaged", 3)):
             eye.see(answer)
     # "cat," is two pieces, whose mean looks at "gatto," (0.6 and 1.0) more than at "nero" (0.4 and 0)
     assert path.read_text() == "0-0 2-1 1-2 3-3\n\n\n\n"

@@ -54,10 +54,10 @@ def _plugged(name: str, plugins: Sequence[str]) -> Init:
     from weft.config.plugins import named_part
     from weft.tasks.task import Task
 
-    found = rooms.beside(named_part("weft init", name, Task, plugins), "init", Init)
-    if found is None:
-        raise ConfigError(f"weft init {name}: expected a file init.py next to the task, got none; write one")
-    init: Init = found()
+    kind: Any = named_part("weft init", name, Task, plugins)
+    init: Init | None = kind.init(name)
+    if init is None:
+        raise ConfigError(f"weft init {name}: expected a task with a method init, got one without; write one")
     return init
 
 

@@ -1,7 +1,7 @@
 """The contract of `weft init <task>`: its options, and the recipe that it writes from them.
 
-A task that supports it has one such class in the file init.py of its folder; weft/commands/init.py finds it
-and builds the command. The recipe is a template, recipes/templates/<task>.yaml, which `filled` fills with
+A task that supports it has one such class in the file init.py of its folder, and weft/commands/init.py builds
+the command; a task of a plugin returns it from `Task.init`. The recipe is a template, recipes/templates/<task>.yaml, which `filled` fills with
 numbers and names. Heavy imports belong in `write`, as listing the commands also loads the class.
 Read next: survey.py; tag/init.py, a short one.
 """
@@ -14,7 +14,6 @@ from pathlib import Path
 from string import Template
 from typing import Any, ClassVar, NamedTuple
 
-from weft import rooms
 from weft.data import recipes
 from weft.errors import ConfigError
 
@@ -92,6 +91,9 @@ class NewRecipe(NamedTuple):
 class Init(ABC):
     """The options of `weft init` for one task, and the recipe made from them.
 
+    Args:
+        task: the task as recipes name it; "" is the name of the class's folder.
+
     Attributes:
         about: a phrase for the list of commands: "A tagger for words in sentences."
         details: further sentences for the command's help.
@@ -106,20 +108,9 @@ class Init(ABC):
     options: ClassVar[Sequence[Option]]
     output: ClassVar[str] = ""
 
-    @property
-    def folder(self) -> str:
-        """The name of the task's folder."""
-        return type(self).__module__.split(".")[-2]
-
-    @property
-    def task(self) -> str:
-        """The task as recipes name it: the name of its folder or, in a plugin, the path of its class."""
-        if type(self).__module__.startswith("weft.tasks."):
-            return self.folder
-        from weft.tasks.task import Task
-
-        kind = rooms.beside(type(self), "task", Task)
-        return f"{kind.__module__}.{kind.__qualname__}" if kind else self.folder
+    def __init__(self, task: str = "") -> None:
+        self.folder = type(self).__module__.split(".")[-2]
+        self.task = task or self.folder
 
     def with_files(self, given: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
         """The options, with files that were named without an option.

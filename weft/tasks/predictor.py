@@ -78,7 +78,7 @@ class Answer(ABC):
         return ""
 
 
-class Unanswered(Answer):
+class NoAnswer(Answer):
     """Empty lines instead of an answer.
 
     Args:
@@ -168,7 +168,7 @@ class Predictor(ABC, Generic[In]):
 
     def unanswered(self, given: ParsedInput[In], why: Failure) -> Answer:
         """The output for an input that cannot be answered."""
-        return Unanswered(given.place.why(why), self.lines)
+        return NoAnswer(given.place.why(why), self.lines)
 
     def count(self, value: In) -> int:
         """How many items an input counts in a request, such as the series of a table."""
@@ -228,14 +228,14 @@ def answered(predictor: Predictor[In], given: Iterable[ParsedInput[In]], window:
             yield predictor.unanswered(one, answer) if isinstance(answer, DataError | ShapeError) else answer
 
 
-class Separated(NamedTuple, Generic[In]):
+class Outcomes(NamedTuple, Generic[In]):
     """Answers and failures."""
 
     answers: list[In | None]  # None for an input without an answer
     wrong: list[str]  # place and reason of each of these
 
 
-def separated(found: Iterable[In | Failure], places: Iterable[Place]) -> Separated[In]:
+def separated(found: Iterable[In | Failure], places: Iterable[Place]) -> Outcomes[In]:
     """Separate the answers to inputs at these places from the reasons why others have none.
 
     Raises:
@@ -251,7 +251,7 @@ def separated(found: Iterable[In | Failure], places: Iterable[Place]) -> Separat
             answers.append(one)
     if failures and len(failures) == len(answers):
         raise failures[0]
-    return Separated(answers, wrong)
+    return Outcomes(answers, wrong)
 
 
 def name_of(source: Path | BinaryIO) -> str:

@@ -99,14 +99,14 @@ def survey_pairs(train: Path, source: str, target: str) -> tuple[Survey, int]:
     return seen, sum(count > 1 and len(part) > 1 for part, count in parts)
 
 
-class Planned(NamedTuple):
+class TrainingLength(NamedTuple):
     """The length of a training."""
 
     epochs: int
     warmup: int  # updates, at most a tenth of all
 
 
-def planned(batches: float, *, epochs: int, warmup: int) -> Planned:
+def planned(batches: float, *, epochs: int, warmup: int) -> TrainingLength:
     """More epochs if the usual number gives too few updates, and a short warm-up.
 
     Args:
@@ -116,7 +116,7 @@ def planned(batches: float, *, epochs: int, warmup: int) -> Planned:
     """
     batches = max(1.0, batches)
     epochs = max(epochs, min(EPOCHS, math.ceil(UPDATES / batches)))
-    return Planned(epochs, max(1, min(warmup, int(batches * epochs / 10))))
+    return TrainingLength(epochs, max(1, min(warmup, int(batches * epochs / 10))))
 
 
 def sibling(train: Path, names: tuple[str, ...]) -> Path | None:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from torch import nn
@@ -28,6 +28,9 @@ from weft.tasks.predictor import Predictor
 from weft.tasks.space import Recipe, Space, usual
 from weft.tasks.validation import Validation
 from weft.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from weft.tasks.init import Init
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
@@ -243,6 +246,15 @@ class Task(ABC):
     @abstractmethod
     def open(self, run: Path) -> "Pipeline":
         """Read what `prepare` saved in a run, for use without the training data."""
+
+    @classmethod
+    def init(cls, name: str) -> "Init | None":
+        """What `weft init` offers for a task of a plugin; None for nothing. Weft's tasks have an init.py.
+
+        Args:
+            name: the task as recipes name it.
+        """
+        return None
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

@@ -25,7 +25,7 @@ from weft.tasks.each import Failure
 from weft.tasks.inspection import Inspection, asked, pictured, places
 from weft.tasks.pictures.data import CaptionData, read
 from weft.tasks.pictures.pictures import check_shape, parts, pictures_in, source
-from weft.tasks.predictor import Answer, ParsedInput, Place, Raw, Reads, Unanswered
+from weft.tasks.predictor import Answer, ParsedInput, Place, Raw, Reads, NoAnswer
 from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.inspection import decoded, plain_beam
@@ -80,7 +80,7 @@ class CaptionAnswer(BestTexts):
         return attended_picture(self._picture.pixels, words, weights, best.text)
 
 
-class MissingCaption(Unanswered):
+class MissingCaption(NoAnswer):
     """The empty answer to a picture that cannot be captioned."""
 
     def __init__(self, wrong: str, lines: int, number: int | str) -> None:

@@ -43,7 +43,7 @@ from weft.tasks.inspection import (
     table_of,
 )
 from weft.tasks.labels.calibration import calibrated
-from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Unanswered
+from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, NoAnswer
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS
 
@@ -162,7 +162,7 @@ class LabelAnswer(Answer):
         return "" if self._asked.row is None else str(self._asked.row.number)
 
 
-class UnlabelledRow(Unanswered):
+class UnlabelledRow(NoAnswer):
     """A row of a table whose text has no class: its new cells are empty.
 
     Args:

@@ -217,7 +217,7 @@ def inspect_sentences(comparer: ContextComparer, text: str, valid: Callable[[], 
         answer=f"forward perplexity {math.exp(nats):.1f} per word, including the end",
         source=["<start>", *first, END],
         batch=Sentences(spelled, mask, len(first) + 1).to(comparer.model.ends.device),
-        choices=choices_of(logp, targets, _Called(comparer), [*first, END]),
+        choices=choices_of(logp, targets, _Names(comparer), [*first, END]),
         chosen_what="each word of the sentence and its end, given those before it",
         vectors=ShownVectors(
             *_static(comparer, words),
@@ -228,7 +228,7 @@ def inspect_sentences(comparer: ContextComparer, text: str, valid: Callable[[], 
     )
 
 
-class _Called:
+class _Names:
     """The names of the classes of the softmax, by number."""
 
     def __init__(self, comparer: ContextComparer) -> None:

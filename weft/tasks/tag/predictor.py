@@ -39,7 +39,7 @@ from weft.tasks.inspection import (
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.labels.calibration import calibrated
 from weft.tasks.lexicon import LETTERS, Lexicon
-from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Unanswered
+from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, NoAnswer
 
 WINDOW = 1024  # sentences that are sorted by length together
 TOKENS = 4096  # words of a batch, padding counted
@@ -84,7 +84,7 @@ class TagAnswer(Answer):
         return list(found)
 
 
-class UntaggedSentence(Unanswered):
+class UntaggedSentence(NoAnswer):
     """A sentence without tags: each word keeps its line, with _ for its tag."""
 
     def __init__(self, wrong: str, sentence: ConlluSentence, column: Column) -> None:

@@ -17,7 +17,7 @@ from weft.wording import plural
 TINY, MIDDLE = 3_000, 500_000  # pairs
 
 
-class Named(NamedTuple):
+class TrainingText(NamedTuple):
     """A training text and its languages."""
 
     train: Path
@@ -148,7 +148,7 @@ def _meaning(train: Path, source: str, target: str) -> str:
     return f"{train.name}.{source} and {train.name}.{target}; or a .tsv"
 
 
-def _named(given: Mapping[str, Any]) -> Named:
+def _named(given: Mapping[str, Any]) -> TrainingText:
     """The training text and its languages; for two files, from their names."""
     files, train, source, target = (given[name] for name in ("files", "train", "source", "target"))
     if len(files) > 2 or (files and train is not None) or not (files or train):
@@ -164,4 +164,4 @@ def _named(given: Mapping[str, Any]) -> Named:
         train = files[0]
     if train is None or not source or not target:
         raise ConfigError("--source and --target: name the languages, as file endings or columns")
-    return Named(train, source, target, note)
+    return TrainingText(train, source, target, note)
