@@ -28,7 +28,7 @@ DEFAULTS = {"layers": 6, "size": 384, "heads": 6, "length": 128, "rows": 8, "rou
 
 
 class Batch(NamedTuple):
-    """Token windows for a Generator (GPT) or a Predictor (BERT)."""
+    """Token windows for a Generator (GPT) or a Labeller (BERT)."""
 
     source: Tensor
     source_mask: Tensor

@@ -109,7 +109,7 @@ def recurrent(asked: argparse.Namespace) -> None:
                 del ways["steps"]
             made = given(cell, size, rows, count)
             found = measured({name: partial(layer, way, made, training, low) for name, way in ways.items()})
-            chosen = rules.recurrent(rules.Layer(cell, rows, count, size, training, low), ways)
+            chosen = rules.recurrent(rules.LayerShape(cell, rows, count, size, training, low), ways)
             line(f"{mode} {cell} ({size}, {rows}, {count})", chosen, found)
 
 

@@ -24,7 +24,7 @@ from torch import nn
 from problems import Labels, sums
 from study import Part, begin, curves, learn, level, picture, plant
 from weft.diagnose.reach import reach
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.lstm import LSTM
@@ -49,19 +49,19 @@ PARTS = {
 }
 
 
-def adder(cell: type[Cell]) -> Predictor:
+def adder(cell: type[Cell]) -> Labeller:
     """Reads numbers and marks, gives a sum."""
     encoder = RecurrentEncoder(2, sizes=(SIZE,), cell=cell)
-    return Predictor(nn.Identity(), encoder, Point(SIZE), pool=Summary(SIZE))
+    return Labeller(nn.Identity(), encoder, Point(SIZE), pool=Summary(SIZE))
 
 
-def reached(model: Predictor, batch: Labels) -> np.ndarray:
+def reached(model: Labeller, batch: Labels) -> np.ndarray:
     """log₁₀ of the reach at the lags 0 .. LAG, mean of some sequences."""
     norms = reach(model, batch)[0].norms
     return norms.clamp(min=1e-37).log10().mean(0).flip(0).numpy()
 
 
-def scaled(factor: float, weight: torch.Tensor) -> Predictor:
+def scaled(factor: float, weight: torch.Tensor) -> Labeller:
     """A plain network whose W_hh is this matrix, scaled to this largest singular value."""
     model = adder(Elman)
     with torch.no_grad():

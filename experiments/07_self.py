@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from problems import Labels, numbered, padded, sentences
 from study import Part, begin, learn, level, picture, plant, points
 from weft.data.shapes import SHAPES, shapes
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.bag import BagEncoder
 from weft.nn.encoders.self_attention import SelfAttentionEncoder
@@ -78,20 +78,20 @@ def images() -> tuple[Tensor, Tensor, Tensor]:
 DATA = {"text": texts(), "images": images()}
 
 
-def model_of(data: str, kind: str) -> Predictor:
+def model_of(data: str, kind: str) -> Labeller:
     """A classifier with this attention."""
     embed = Tokens(1501, WIDTH) if data == "text" else nn.Linear(PATCH * PATCH * 3, WIDTH)
     classes = len(LANGUAGES if data == "text" else SHAPES)
     if kind == "learned queries":
         pool = Queries(WIDTH, num_queries=2)
-        return Predictor(embed, BagEncoder(WIDTH), Categorical(pool.size, classes), pool=pool)
+        return Labeller(embed, BagEncoder(WIDTH), Categorical(pool.size, classes), pool=pool)
     encoder: nn.Module = SelfAttentionEncoder(WIDTH, score=ScaledScore)
     if kind == "with W_q, W_k":
         encoder = TransformerEncoder(WIDTH, size=WIDTH, num_layers=1, num_heads=1, dropout=0.0)
-    return Predictor(embed, encoder, Categorical(WIDTH, classes), pool=Mean(WIDTH))
+    return Labeller(embed, encoder, Categorical(WIDTH, classes), pool=Mean(WIDTH))
 
 
-def weights_of(model: Predictor, source: Tensor, mask: Tensor) -> Tensor:
+def weights_of(model: Labeller, source: Tensor, mask: Tensor) -> Tensor:
     """The attention weights, [B, queries, S]."""
     with torch.no_grad(), probe() as seen:
         model.best(source, mask)

@@ -20,7 +20,7 @@ import torch
 
 from problems import Labels, numbered
 from study import Part, begin, learn, level, picture, plant, points
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.bag import BagEncoder
 from weft.nn.encoders.encoder import Encoder
@@ -77,9 +77,7 @@ def once(seed: int, quick: bool) -> dict[str, Any]:
         rows = 2 * chance.permutation(len(NUMBERS) // 2)[:, None] + [0, 1]
         train, test = rows[:96].ravel(), rows[96:].ravel()
         read = encoder(name)
-        model = Predictor(
-            Tokens(len(KNOWN) + 1, WIDTH), read, Categorical(read.size, 2), pool=Mean(read.size)
-        )
+        model = Labeller(Tokens(len(KNOWN) + 1, WIDTH), read, Categorical(read.size, 2), pool=Mean(read.size))
         learn(model, lambda: labelled(chance.choice(train, 32)), 5 if quick else 150)
         with torch.no_grad():
             said = model(*labelled(test)[:2])[:, 0]

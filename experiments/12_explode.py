@@ -23,7 +23,7 @@ from problems import sums
 from study import Part, begin, curves, learn, level, picture, plant
 from weft.diagnose.paths import paths
 from weft.diagnose.recorded import trace, watch
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.point import Point
@@ -44,13 +44,13 @@ PARTS = {
 }
 
 
-def adder() -> Predictor:
+def adder() -> Labeller:
     """An LSTM that reads numbers and marks."""
     encoder = RecurrentEncoder(2, sizes=(SIZE,), cell=LSTM)
-    return Predictor(nn.Identity(), encoder, Point(SIZE), pool=Summary(SIZE))
+    return Labeller(nn.Identity(), encoder, Point(SIZE), pool=Summary(SIZE))
 
 
-def both_ways(model: Predictor, seed: int) -> tuple[float, float]:
+def both_ways(model: Labeller, seed: int) -> tuple[float, float]:
     """(largest product along c, log₁₀ of the whole product) at the lag; mean of 2 sequences."""
     with torch.no_grad(), watch(model) as runs:
         model.loss(sums(np.random.default_rng(seed), 2, LAG + 1))

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from problems import Labels
 from study import Part, begin, learn, level, picture, plant, points
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
@@ -74,12 +74,12 @@ def which_first(chance: np.random.Generator, rows: int) -> Labels:
     return Labels(torch.from_numpy(source), mask, torch.from_numpy(first.astype(np.int64)))
 
 
-def reader(positions: str) -> Predictor:
+def reader(positions: str) -> Labeller:
     """A Transformer encoder whose mean is classified."""
     encoder = TransformerEncoder(
         WIDTH, size=WIDTH, num_layers=1, num_heads=2, positions=positions, dropout=0.0
     )
-    return Predictor(Tokens(LETTERS, WIDTH), encoder, Categorical(WIDTH, 2), pool=Mean(WIDTH))
+    return Labeller(Tokens(LETTERS, WIDTH), encoder, Categorical(WIDTH, 2), pool=Mean(WIDTH))
 
 
 def moved(chance: np.random.Generator) -> float:

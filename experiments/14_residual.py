@@ -20,7 +20,7 @@ import torch
 
 from problems import Labels
 from study import Part, begin, curves, learn, level, picture, plant, points
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.lstm import LSTM
 from weft.nn.embed.tokens import Tokens
@@ -46,10 +46,10 @@ PARTS = {
 }
 
 
-def stack(cell: str, residual: bool, depth: int) -> Predictor:
+def stack(cell: str, residual: bool, depth: int) -> Labeller:
     """A classifier above a deep recurrent network."""
     encoder = RecurrentEncoder(WIDTH, sizes=(WIDTH,) * depth, cell=CELLS[cell], residual=residual)
-    return Predictor(Tokens(LETTERS, WIDTH), encoder, Categorical(WIDTH, LETTERS), pool=Summary(WIDTH))
+    return Labeller(Tokens(LETTERS, WIDTH), encoder, Categorical(WIDTH, LETTERS), pool=Summary(WIDTH))
 
 
 def first_letter(chance: np.random.Generator, rows: int) -> Labels:
@@ -58,7 +58,7 @@ def first_letter(chance: np.random.Generator, rows: int) -> Labels:
     return Labels(source, torch.ones(rows, STEPS, dtype=torch.bool), source[:, 0])
 
 
-def arriving(model: Predictor, batch: Labels) -> float:
+def arriving(model: Labeller, batch: Labels) -> float:
     """log₁₀ of the norm of the first layer's gradient over that of the last one's."""
     model.loss(batch).mean.backward()
     layers = model.encoder.stack.forwards

@@ -30,7 +30,7 @@ from equal import (
 from memory_page import page
 
 from study import learn, plant
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.tasks.memory.data import MemoryData
@@ -52,7 +52,7 @@ PROBLEMS = {
 }
 
 
-def model(name: str, data: MemoryData, width: int) -> Predictor:
+def model(name: str, data: MemoryData, width: int) -> Labeller:
     """One block around a cell; or a Transformer of two, since one cannot find a value by the key before it."""
     if name == "transformer":
         encoder: Any = partial(

@@ -36,7 +36,7 @@ class Pairs(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What a Predictor learns from."""
+    """What a Labeller learns from."""
 
     source: Tensor  # [B, S] or [B, S, D]
     source_mask: Tensor  # [B, S] bool

@@ -15,7 +15,7 @@ import torch
 from tests.commands import labelled
 from tests.commands.corpus import make
 from tests.commands.shell import refused, weft
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.tasks.labels.base import LabelBatch
@@ -254,7 +254,7 @@ def test_an_embedding(home: Path) -> None:
     torch.manual_seed(1)
     embed = getattr(import_module(f"{PACKAGE}.embedding"), CLASSES["embedding"])(19, 6)
     encoder = RecurrentEncoder(6, sizes=[5])
-    model = Predictor(embed, encoder, Categorical(encoder.size, 3))
+    model = Labeller(embed, encoder, Categorical(encoder.size, 3))
     tokens, mask = torch.tensor([[5, 6, 7], [8, 0, 0]]), torch.tensor([[1, 1, 1], [1, 0, 0]]).bool()
     batch = LabelBatch(tokens, mask, torch.tensor([[0, 1, 2], [1, 0, 0]]), 4)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.05)

@@ -98,7 +98,7 @@ HOMES = {
     "ruamel": {"config"},
     "safetensors": {"store", "train", "run", "export", "importing"},
     "tensorboardX": {"train"},
-    "matplotlib": {"figures", "inspect", "tasks"},
+    "matplotlib": {"figures", "inspect"},
     "rich": {"train", "inspect", "commands"},
     "click": {"cli", "commands"},
     "fastapi": {"serve"},
@@ -129,11 +129,10 @@ LONG: set[str] = set()
 SHARED = {
     # exported models are run by programs of their own, with the names of what they replace
     *("Captioner", "Continuer", "Forecaster", "Graph", "Refused", "Transcriber", "Vocabulary"),
-    # schemas of requests and answers of the server, named in its OpenAPI description
-    *("Cell", "Direction", "Language", "Translate"),
+    # a schema of the server's answers, named in its OpenAPI description
+    "Cell",
     # drop-in replacements for torch.nn's
     *("GRU", "LSTM"),
-    *("Block", "Layer", "Past", "Predictor", "Products", "Read", "Source"),
 }
 """Names of several public classes; the list may only get shorter."""
 
@@ -144,8 +143,8 @@ def room_of(path: Path) -> str:
 
 
 def wrong_imports(source: str, room: str) -> list[str]:
-    """Imports that are not allowed in this package, one message each."""
-    wrong = []
+    """Imports that are not allowed in this package; other packages may be named in types."""
+    wrong, for_types = [], lines_for_types(source)
     for line, name in imported(source):
         top, _, rest = name.partition(".")
         part = rest.partition(".")[0]
@@ -153,9 +152,21 @@ def wrong_imports(source: str, room: str) -> list[str]:
             wrong.append(f"line {line}: relative import {name}")
         elif top == "weft" and part not in {"__version__", room} | ALLOWED[room]:
             wrong.append(f"line {line}: {room} may not import weft.{part}")
+        elif top != "weft" and line in for_types:
+            continue
         elif top != "weft" and top not in sys.stdlib_module_names and room not in HOMES.get(top, set()):
             wrong.append(f"line {line}: {room} may not import {top}")
     return wrong
+
+
+def lines_for_types(source: str) -> set[int]:
+    """The lines below `if TYPE_CHECKING:`, which are not executed."""
+    return {
+        line
+        for node in nodes(source)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for line in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
 
 
 def undocumented(source: str, documented: set[str]) -> list[str]:

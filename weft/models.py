@@ -1,4 +1,4 @@
-"""Complete models: a Generator writes sequences, a Predictor labels them.
+"""Complete models: a Generator writes sequences, a Labeller labels them.
 
 Read next: nn/encoders/encoder.py and nn/decoders/decoder.py, the parts; search/beam.py, which calls `step`;
 tasks/translate/task.py, which builds a model from a recipe.
@@ -237,7 +237,7 @@ class Generator(WholeSteps, nn.Module):
 
 
 class LabelledBatch(Protocol):
-    """A batch of sequences and labels, the training input of a Predictor."""
+    """A batch of sequences and labels, the training input of a Labeller."""
 
     @property
     def source(self) -> Any:
@@ -252,7 +252,7 @@ class LabelledBatch(Protocol):
         """[B], one label per sequence, with a pool; [B, S], one per position, without."""
 
 
-class Predictor(nn.Module):
+class Labeller(nn.Module):
     """Labels a sequence as a whole (with a pool) or each of its positions (without).
 
     Args:

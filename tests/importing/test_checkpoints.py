@@ -16,7 +16,7 @@ from tests.laws.members import close
 from weft import masks
 from weft.errors import CheckpointError, ConfigError, ShapeError
 from weft.importing.families import import_model
-from weft.models import Generator, Predictor
+from weft.models import Generator, Labeller
 from weft.nn.distances import Relative
 
 transformers = pytest.importorskip(
@@ -121,7 +121,7 @@ def test_gpt2_says_the_same(name: str, saved: Any) -> None:
 def test_bert_says_the_same(saved: Any) -> None:
     theirs, path = saved["bert"]
     ours = import_model(path)
-    assert isinstance(ours, Predictor)
+    assert isinstance(ours, Labeller)
     text, mask = tokens(1)
     want = theirs(text, attention_mask=mask.long()).logits.log_softmax(-1)
     close(ours(text, mask)[mask], want[mask], 1e-5)
@@ -148,7 +148,7 @@ def test_translators_say_the_same(name: str, saved: Any) -> None:
 def test_vit_says_the_same(saved: Any) -> None:
     theirs, path = saved["vit"]
     ours = import_model(path)
-    assert isinstance(ours, Predictor)
+    assert isinstance(ours, Labeller)
     pictures = torch.randn(3, 12, 12, 3, generator=torch.Generator().manual_seed(1))
     want = theirs(pictures.permute(0, 3, 1, 2)).logits.log_softmax(-1)
     got = ours(pictures, torch.ones(3, 10, dtype=torch.bool))

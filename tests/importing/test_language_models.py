@@ -16,7 +16,7 @@ pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
 from tests.importing.random_models import READERS, STEPS, WRITERS, saved_in, tokens
 from tests.laws.members import close
 from weft.importing.families import import_model
-from weft.models import Generator, Predictor
+from weft.models import Generator, Labeller
 from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import to_lists
@@ -79,7 +79,7 @@ def test_a_decoder_writes_the_same(name: str, saved: Any) -> None:
 def test_a_masked_language_model_gives_the_same_probabilities(name: str, saved: Any) -> None:
     theirs, path = saved[name]
     ours = import_model(path)
-    assert isinstance(ours, Predictor)
+    assert isinstance(ours, Labeller)
     text, mask = tokens(1)
     text = text.masked_fill(~mask, 1)  # RoBERTa counts positions without padding
     want = theirs(text, attention_mask=mask.long()).logits.log_softmax(-1)

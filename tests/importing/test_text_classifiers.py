@@ -19,7 +19,7 @@ from tests.importing.random_models import transformers
 from tests.laws.members import close
 from weft import masks
 from weft.importing.families import import_model
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.run import open_run
 
 CLASSES = ["negative", "neutral", "very_good"]
@@ -49,7 +49,7 @@ def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def test_the_model_gives_the_same_probabilities(imported: Any) -> None:
     theirs, _, there = imported
     ours = import_model(there / "checkpoint")
-    assert isinstance(ours, Predictor)
+    assert isinstance(ours, Labeller)
     generator, lengths = torch.Generator().manual_seed(1), torch.tensor([11, 1, 7, 4])
     text = torch.randint(5, 311, (4, 11), generator=generator)
     mask = masks.from_lengths(lengths, 11)

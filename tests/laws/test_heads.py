@@ -26,7 +26,7 @@ from tests.laws.members import (
 )
 from weft import masks
 from weft.nn.heads.head import Head
-from weft.nn.pointed import Pointed, Read
+from weft.nn.pointed import CopySource, PointerFeatures
 
 every_head = pytest.mark.parametrize("make", HEADS.values(), ids=HEADS)
 training_or_not = pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
@@ -58,7 +58,7 @@ def read(head: Head, x: Tensor) -> Any:
         return x
     h, gate, energy, again = x.split([SIZE, 1, SOURCE, 1], -1)
     tokens = torch.tensor([4, 2, CLASSES, 4, 0, CLASSES + 1, 11]).expand(len(x), -1)
-    return Pointed(h, gate, energy.softmax(-1), again.abs(), Read(tokens))
+    return PointerFeatures(h, gate, energy.softmax(-1), again.abs(), CopySource(tokens))
 
 
 @every_head

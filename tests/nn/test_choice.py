@@ -73,19 +73,19 @@ ALL = ("native", "operation", "tiles", "narrow")
 @pytest.mark.parametrize(
     ("layer", "want"),
     [
-        (rules.Layer("lstm", 1, 1, 256, training=False), "native"),
-        (rules.Layer("lstm", 8, 1, 256, training=False), "steps"),
-        (rules.Layer("gru", 8, 1, 256, training=True), "operation"),
-        (rules.Layer("lstm", 4, 30, 1024, training=True), "native"),
-        (rules.Layer("lstm", 32, 30, 512, training=True), "tiles"),
-        (rules.Layer("gru", 128, 30, 64, training=True), "native"),
-        (rules.Layer("lstm", 32, 30, 256, training=True, bfloat16=True), "operation"),
-        (rules.Layer("lstm", 32, 30, 256, training=True, bfloat16=True, padding=True), "tiles"),
-        (rules.Layer("gru", 8, 30, 512, training=True, bfloat16=True), "narrow"),
+        (rules.LayerShape("lstm", 1, 1, 256, training=False), "native"),
+        (rules.LayerShape("lstm", 8, 1, 256, training=False), "steps"),
+        (rules.LayerShape("gru", 8, 1, 256, training=True), "operation"),
+        (rules.LayerShape("lstm", 4, 30, 1024, training=True), "native"),
+        (rules.LayerShape("lstm", 32, 30, 512, training=True), "tiles"),
+        (rules.LayerShape("gru", 128, 30, 64, training=True), "native"),
+        (rules.LayerShape("lstm", 32, 30, 256, training=True, bfloat16=True), "operation"),
+        (rules.LayerShape("lstm", 32, 30, 256, training=True, bfloat16=True, padding=True), "tiles"),
+        (rules.LayerShape("gru", 8, 30, 512, training=True, bfloat16=True), "narrow"),
     ],
     ids=str,
 )
-def test_the_rule_of_recurrent_layers(layer: rules.Layer, want: str) -> None:
+def test_the_rule_of_recurrent_layers(layer: rules.LayerShape, want: str) -> None:
     assert rules.recurrent(layer, ALL) == want
     if want not in ("steps", "operation"):
         assert rules.recurrent(layer, ("native",)) == "native"

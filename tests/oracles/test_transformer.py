@@ -29,7 +29,7 @@ from weft.nn.distances import Rotary
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.transformer import Block, FeedForward
+from weft.nn.transformer import FeedForward, TransformerBlock
 
 WIDTH, HEADS, INNER = 6, 2, 19
 norms = pytest.mark.parametrize("norm", ["before", "after"])
@@ -75,7 +75,9 @@ def network(module: FeedForward) -> Callable[[np.ndarray], np.ndarray]:
     return lambda x: oracle.feed_forward(x, w1, b1, w2, b2, g)
 
 
-def block(module: Block, x: np.ndarray, *, memory: np.ndarray | None = None, m: np.ndarray | float = 0.0):
+def block(
+    module: TransformerBlock, x: np.ndarray, *, memory: np.ndarray | None = None, m: np.ndarray | float = 0.0
+):
     """One layer by the equations."""
     x = oracle.residual(x, normalised(module.attention_norm), looks(module.attention, m=m), module.norm)
     if memory is not None:
@@ -229,7 +231,7 @@ def test_shared_keys_and_values_are_repeated_ones() -> None:
 
 @torch.no_grad()
 def test_a_parallel_block_adds_both_to_its_input() -> None:
-    block = Block(WIDTH, HEADS, INNER, norm="parallel", dropout=0.0).double().eval()
+    block = TransformerBlock(WIDTH, HEADS, INNER, norm="parallel", dropout=0.0).double().eval()
     x = normal(ROWS, SOURCE, WIDTH)
     y = block.attention_norm(x)
     expected = x + block.attention(y, *block.attention.keys_values(y), None)

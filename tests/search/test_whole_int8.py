@@ -20,7 +20,7 @@ from tests.search.models import RECURRENT, found, generator, same
 from weft import native
 from weft.models import Generator
 from weft.nn.kernels import choice
-from weft.nn.transformer import Block
+from weft.nn.transformer import TransformerBlock
 from weft.tasks.seq2seq.searching import rounded
 
 pytestmark = pytest.mark.skipif(
@@ -63,7 +63,7 @@ def on_the_grid(model: Generator) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, choice.use(fused="torch", cells="steps"):
         patch.setattr(type(model), "step", gridded(type(model).step))
         patch.setattr(type(model.encoder), "forward", gridded(type(model.encoder).forward))
-        patch.setattr(Block, "source", gridded(Block.source))
+        patch.setattr(TransformerBlock, "source", gridded(TransformerBlock.source))
         yield
 
 

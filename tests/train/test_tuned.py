@@ -10,7 +10,7 @@ from torch import nn
 from tests.train.toy import Task, quiet, settings
 from tests.train.traces import BUSY, Trace, terminate, unbroken, vars_of
 from weft.errors import ConfigError
-from weft.models import Generator, Predictor
+from weft.models import Generator, Labeller
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
@@ -125,7 +125,7 @@ def test_rates_fall_from_the_top_layer_to_the_embeddings() -> None:
 def test_a_frozen_part_has_no_gradient_and_the_others_have_theirs() -> None:
     torch.manual_seed(3)
     encoder = TransformerEncoder(8, size=8, num_layers=2, num_heads=2, dropout=0.0)
-    model = Predictor(Tokens(13, 8), encoder, Categorical(8, 5)).double()
+    model = Labeller(Tokens(13, 8), encoder, Categorical(8, 5)).double()
     source = torch.tensor([[5, 6, 7], [8, 0, 0]])
     mask = source > 0
 

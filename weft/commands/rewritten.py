@@ -20,7 +20,7 @@ from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
 from weft.run.teacher import Teacher, digest, teacher_of
 from weft.store import files
-from weft.tasks.abilities import Direction, OnPairs, Rewrites
+from weft.tasks.abilities import OnPairs, PairDirection, Rewrites
 from weft.tasks.task import Split, Task
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class RewriteJob:
     """
 
     folder: Path
-    student: Direction
+    student: PairDirection
     texts: Sequence[Path]
     pairs: Any
     languages: Mapping[str, str]
@@ -229,7 +229,7 @@ def _text(lines: Iterable[str]) -> bytes:
     return "".join(f"{' '.join(line.splitlines())}\n" for line in lines).encode("utf-8", "replace")
 
 
-def _languages(direction: Direction) -> tuple[str, str]:
+def _languages(direction: PairDirection) -> tuple[str, str]:
     return direction.data.source, direction.data.target
 
 

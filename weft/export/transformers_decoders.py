@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from weft.errors import ConfigError
 from weft.export.network import TransformerNetwork, blocks, positions
 from weft.export.transformers_models import ACTIVATIONS, LibraryModel, check_usual, linear, norm
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.distances import Rotary
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.transformed import Transformed
@@ -181,7 +181,7 @@ def _llama_block(here: str, block: Any, width: int) -> dict[str, Tensor]:
     }
 
 
-def bert(model: Predictor) -> LibraryModel:
+def bert(model: Labeller) -> LibraryModel:
     """A masked language model as BERT.
 
     Raises:

@@ -27,7 +27,7 @@ class InputShapeError(ShapeError, RuntimeError):
     """A ShapeError that is also a RuntimeError, as raised by torch.nn."""
 
 
-class Read(NamedTuple):
+class RecurrentInput(NamedTuple):
     """A checked input of a recurrent module: batch first; packed rows sorted, the longest first."""
 
     x: Tensor  # [B, T, D]
@@ -50,7 +50,9 @@ def as_configuration(
         raise ConfigError(f"{name}({found}, ..): {refusal}") from None
 
 
-def read_input(module: nn.RNNBase, given: Tensor | PackedSequence, hx: Any, *, unpack: bool = True) -> Read:
+def read_input(
+    module: nn.RNNBase, given: Tensor | PackedSequence, hx: Any, *, unpack: bool = True
+) -> RecurrentInput:
     """Check an input and a state, and convert them to one form.
 
     Args:
@@ -95,10 +97,10 @@ def read_input(module: nn.RNNBase, given: Tensor | PackedSequence, hx: Any, *, u
     if packed is not None and packed.sorted_indices is not None and hx is not None:
         state = tuple(part.index_select(1, packed.sorted_indices) for part in state)
     time_first = packed is None and batched and not module.batch_first
-    return Read(x, state, mask, packed, batched, time_first)
+    return RecurrentInput(x, state, mask, packed, batched, time_first)
 
 
-def pack_output(read: Read, y: Tensor, finals: tuple[Tensor, ...]) -> tuple[Any, Any]:
+def pack_output(read: RecurrentInput, y: Tensor, finals: tuple[Tensor, ...]) -> tuple[Any, Any]:
     """Output and final state in the form of the input."""
     if read.packed is not None:
         sizes, order, back = read.packed.batch_sizes, read.packed.sorted_indices, read.packed.unsorted_indices
@@ -142,7 +144,7 @@ def computes(dtype: torch.dtype) -> bool:
     return True
 
 
-def refuse_nan(name: str, read: Read, state: Any) -> None:
+def refuse_nan(name: str, read: RecurrentInput, state: Any) -> None:
     """Raise an error if the input has NaN; since NaN persists in the state, only the final state is checked.
 
     Raises:

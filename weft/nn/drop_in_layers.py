@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from weft import masks
-from weft.nn.drop_in_input import Nan, Read, pack_output, read_input, refuse_nan
+from weft.nn.drop_in_input import Nan, RecurrentInput, pack_output, read_input, refuse_nan
 from weft.nn.drop_in_step import one_step
 from weft.nn.drop_in_torch import Known, left_eager
 from weft.nn.ops import dropout, forced, skips_padding
@@ -119,7 +119,7 @@ class DropIn(Known, nn.RNNBase):
         """Whether x is one step of one row for which torch's operation trains faster."""
         return self.mode != "LSTM" and x.dim() == 3 and x.shape[0] == x.shape[1] == 1
 
-    def _layers(self, read: Read) -> tuple[Tensor, State]:
+    def _layers(self, read: RecurrentInput) -> tuple[Tensor, State]:
         """y [B, T, ..] and the final states [layers x directions, B, ..], in the computed order of rows."""
         x, mask = read.x, read.mask
         cuts = None if mask is None or skips_padding(x) else plan(mask)

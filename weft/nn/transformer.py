@@ -75,7 +75,7 @@ class Residual(nn.Module):
     """A layer of sublayers with residual connections and a norm before or after each.
 
     Attributes:
-        norm: place of the norms; see Block.
+        norm: place of the norms; see TransformerBlock.
         dropout: of a sublayer's output.
     """
 
@@ -91,7 +91,7 @@ class Residual(nn.Module):
         return norm(x) if self.norm == "after" else x
 
 
-class Block(Residual):
+class TransformerBlock(Residual):
     """One Transformer layer.
 
     Attributes:
@@ -258,10 +258,10 @@ def blocks_of(
 ) -> tuple[nn.ModuleList, nn.Module]:
     """The blocks of an encoder or a decoder, and the final norm, which is the identity for post-norm.
 
-    The arguments are those of TransformerEncoder, and memory_size of Block.
+    The arguments are those of TransformerEncoder, and memory_size of TransformerBlock.
     """
     blocks = nn.ModuleList(
-        Block(
+        TransformerBlock(
             size,
             num_heads,
             inner or 4 * size,

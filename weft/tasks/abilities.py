@@ -44,7 +44,7 @@ class Rewrites(Protocol):
         """The source of a validation sample as a user would type it, without its direction."""
 
 
-class Direction(NamedTuple):
+class PairDirection(NamedTuple):
     """A source and a target language of a task on pairs, with its data."""
 
     name: str  # "" if the task has only one
@@ -56,7 +56,7 @@ class Direction(NamedTuple):
 class OnPairs(Protocol):
     """A Task that is trained on pairs of texts, so that another model can write its targets."""
 
-    def corpora(self) -> Sequence[Direction]:
+    def corpora(self) -> Sequence[PairDirection]:
         """Its directions."""
 
     def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:

@@ -1,8 +1,9 @@
 """The contract of `weft init <task>`: its options, and the recipe that it writes from them.
 
 A task that supports it has one such class in the file init.py of its folder, and weft/commands/init.py builds
-the command; a task of a plugin returns it from `Task.init`. The recipe is a template, recipes/templates/<task>.yaml, which `filled` fills with
-numbers and names. Heavy imports belong in `write`, as listing the commands also loads the class.
+the command; a task of a plugin returns it from `Task.init`. The recipe is a template,
+recipes/templates/<task>.yaml, which `filled` fills with numbers and names. Heavy imports belong in `write`,
+as listing the commands also loads the class.
 Read next: survey.py; tag/init.py, a short one.
 """
 

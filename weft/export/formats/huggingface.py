@@ -20,7 +20,7 @@ from weft.export.sources import sources
 from weft.export.tokenizer import ODD, check_numbers, settings, tokenizer_json
 from weft.export.transformers_decoders import bert, causal
 from weft.export.transformers_models import LibraryModel, family, pair
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.heads.transformed import Transformed
 from weft.run import LoadedRun
 from weft.search.beam import Stop
@@ -158,10 +158,10 @@ def _padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     return tokens, (torch.arange(tokens.shape[1]) < lengths[:, None]).long()
 
 
-def _masked(opened: LoadedRun) -> Predictor | None:
+def _masked(opened: LoadedRun) -> Labeller | None:
     """The model that fills gaps, if this is one."""
     inner = getattr(opened.model, "predictor", None)
-    return inner if isinstance(inner, Predictor) and isinstance(inner.head, Transformed) else None
+    return inner if isinstance(inner, Labeller) and isinstance(inner.head, Transformed) else None
 
 
 def _vocabulary(opened: LoadedRun) -> Vocabulary:
@@ -222,7 +222,7 @@ def _check_tokenizer(folder: Path, vocabulary: Vocabulary, texts: list[str]) -> 
     return len(every)
 
 
-def _compare_masked(folder: Path, model: Predictor, vocabulary: Vocabulary, texts: list[str]) -> float:
+def _compare_masked(folder: Path, model: Labeller, vocabulary: Vocabulary, texts: list[str]) -> float:
     """The largest difference of a log-probability in texts with gaps."""
     import transformers
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
 from weft.importing.names import activation, architecture, heads, is_tied, plain, tensor
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.transformed import Transformed
@@ -69,7 +69,7 @@ DISTILBERT = BertNames(
 FAMILIES = {"bert": BERT, "roberta": ROBERTA, "distilbert": DISTILBERT}
 
 
-def bert(foreign: Checkpoint) -> Predictor:
+def bert(foreign: Checkpoint) -> Labeller:
     """A `BertForMaskedLM` or one of its relatives, which predicts the token at each position.
 
     All tokens belong to the first segment; its vector is added to the positions here. The parts for
@@ -89,7 +89,7 @@ def bert(foreign: Checkpoint) -> Predictor:
     embed = Tokens(tokens, own["size"], scaled=False)
     encoder = TransformerEncoder(own["size"], **own)
     head = Transformed(own["size"], tokens, tied=embed.table, norm_epsilon=epsilon)
-    model = Predictor(embed, encoder, head)
+    model = Labeller(embed, encoder, head)
     second = {f"{names.output}.weight", f"{names.output}.bias"} - {names.head[2]}
     origins = body(foreign, names, len(encoder.blocks)) | {
         **tensor("head.symbols.weight", f"{names.entry}.word_embeddings.weight"),

@@ -18,9 +18,9 @@ from weft.importing.families.t5 import t5
 from weft.importing.families.text_classifiers import classifier, classifies
 from weft.importing.families.translators import FORMS, translator
 from weft.importing.families.vit import vit
-from weft.models import Generator, Predictor
+from weft.models import Generator, Labeller
 
-FAMILIES: dict[str, Callable[[Checkpoint], Generator | Predictor]] = {
+FAMILIES: dict[str, Callable[[Checkpoint], Generator | Labeller]] = {
     "gpt2": gpt2,
     "opt": opt,
     "gpt_neox": gpt_neox,
@@ -35,7 +35,7 @@ FAMILIES: dict[str, Callable[[Checkpoint], Generator | Predictor]] = {
 """The import function for each `model_type` of a config.json."""
 
 
-def import_model(path: str | Path) -> Generator | Predictor:
+def import_model(path: str | Path) -> Generator | Labeller:
     """Import a checkpoint directory (config.json, model.safetensors) as a model in evaluation mode.
 
     Raises:
@@ -52,7 +52,7 @@ def import_model(path: str | Path) -> Generator | Predictor:
     return built(foreign)
 
 
-def built(foreign: Checkpoint) -> Generator | Predictor:
+def built(foreign: Checkpoint) -> Generator | Labeller:
     """Build the model, first without memory, because a configuration may ask for terabytes.
 
     Raises:

@@ -9,7 +9,7 @@ from weft.errors import ConfigError
 from weft.importing.checkpoint import Checkpoint, fill, prefixed
 from weft.importing.families.bert import FAMILIES, SPARE, body, settings
 from weft.importing.names import plain, tensor
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
@@ -37,7 +37,7 @@ def classifies(foreign: Checkpoint) -> bool:
     return names is not None and names.classifier in (foreign.config.get("architectures") or [])
 
 
-def classifier(foreign: Checkpoint) -> Predictor:
+def classifier(foreign: Checkpoint) -> Labeller:
     """A `BertForSequenceClassification` or one of its relatives.
 
     Our tokens are multiplied by sqrt(D), so the table is divided by it.
@@ -55,7 +55,7 @@ def classifier(foreign: Checkpoint) -> Predictor:
     size, tokens = own["size"], foreign.setting("vocab_size")
     encoder = TransformerEncoder(size, **own)
     output = Categorical(size, len(classes(foreign)))
-    model = Predictor(Tokens(tokens, size), encoder, output, pool=First(size, layer=head.activation))
+    model = Labeller(Tokens(tokens, size), encoder, output, pool=First(size, layer=head.activation))
     table = f"{names.entry}.word_embeddings.weight"
     origins = body(foreign, names, len(encoder.blocks)) | {
         **tensor("embed.table.weight", table, lambda rows: rows / size**0.5),

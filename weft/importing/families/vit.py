@@ -2,14 +2,14 @@
 
 from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill
 from weft.importing.names import activation, heads, plain, tensor
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.patches import Patches
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.pools import First
 
 
-def vit(foreign: Checkpoint) -> Predictor:
+def vit(foreign: Checkpoint) -> Labeller:
     """A `ViTForImageClassification`; images are [B, height, width, channels].
 
     Raises:
@@ -37,7 +37,7 @@ def vit(foreign: Checkpoint) -> Predictor:
         attention_dropout=foreign.setting("attention_probs_dropout_prob", default=0.0),
     )
     embed = Patches(channels, size, patch=patch, first=True)
-    model = Predictor(embed, encoder, Categorical(size, classes), pool=First(size))
+    model = Labeller(embed, encoder, Categorical(size, classes), pool=First(size))
     entry = "vit.embeddings"
     origins: dict[str, TensorOrigin] = {
         **tensor("embed.first", f"{entry}.cls_token", lambda first: first[0, 0]),

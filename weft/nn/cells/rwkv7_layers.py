@@ -83,7 +83,7 @@ class RWKV7Layers(Cell):
                 first_values=reads > size,
                 norm_epsilon=EPSILON,
             )
-            self.layers.append(Layer(cell, network or 4 * size, dropout))
+            self.layers.append(Rwkv7Layer(cell, network or 4 * size, dropout))
             reads = size + num_heads * cell.value_size
 
     def start(self, like: Tensor) -> State:
@@ -123,7 +123,7 @@ class RWKV7Layers(Cell):
         return y, (shown, *after)
 
 
-class Layer(nn.Module):
+class Rwkv7Layer(nn.Module):
     """Time mixing T and network C, each after a norm and with a residual connection.
 
     Args:

@@ -19,7 +19,7 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.transformer import SourceLayers
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.norms import NormKind, norm_of
-from weft.nn.ops import Dropout, Ends, Layers, Linear, Past, decoding, transformer
+from weft.nn.ops import Dropout, Ends, Layers, Linear, PastSteps, decoding, transformer
 from weft.nn.padding import harmless
 from weft.nn.positions import added, positions_of
 from weft.nn.recompute import recomputed
@@ -229,11 +229,11 @@ class HybridDecoder(Decoder):
         source = None
         if state.source is not None:
             mask = state.source.mask
-            source = decoding.Source(state.source.layers, None if mask is None else mask[:, 0, 0])
+            source = decoding.SourceCache(state.source.layers, None if mask is None else mask[:, 0, 0])
         parts = [block.parts() for block in self.blocks]
         layers = Layers(self, form, parts, self.last_norm, self.project, nn.Identity(), positions)
         carries = [carry.float() for (carry,) in state.layers]
-        return transformer(layers, Past(len(state.read), (), carries, source), ends)
+        return transformer(layers, PastSteps(len(state.read), (), carries, source), ends)
 
     def _sources(self, state: HybridState) -> tuple[HeadSource | None, ...]:
         return (None,) * len(self.blocks) if state.source is None else state.source.layers

@@ -17,7 +17,7 @@ from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.ops import Dropout, Linear
 from weft.nn.padding import harmless
-from weft.nn.pointed import Pointed, Read
+from weft.nn.pointed import CopySource, PointerFeatures
 from weft.nn.scores import Additive, Score
 from weft.probe import edited, record, watching
 from weft.setting_types import DropoutRate, Size
@@ -32,7 +32,7 @@ class PointerState(NamedTuple):
     inner: State  # of the inner decoder
     covered: Tensor | None  # [N, S] c_t, the attention so far; None without coverage
     source: Source  # keys and values of the memory
-    read: Read
+    read: CopySource
 
 
 class PointerDecoder(Decoder):
@@ -131,12 +131,12 @@ class PointerDecoder(Decoder):
             )
         wide = torch.promote_types(memory.states.dtype, torch.float32)  # a sum over many steps
         covered = None if self.coverage is None else torch.zeros_like(memory.states[..., 0], dtype=wide)
-        read = Read(None if memory.read is None else memory.read.masked_fill(~memory.mask, 0))
+        read = CopySource(None if memory.read is None else memory.read.masked_fill(~memory.mask, 0))
         return PointerState(self.decoder.start(memory, rows), covered, self.attention.prepare(memory), read)
 
     def forward(
         self, x: Tensor, state: PointerState, mask: Tensor | None = None
-    ) -> tuple[Pointed, PointerState]:
+    ) -> tuple[PointerFeatures, PointerState]:
         """See Decoder.forward; with coverage, attention runs step by step after the inner decoder."""
         x = harmless(x, mask)
         s, inner = self.decoder(x, state.inner, mask)
@@ -151,7 +151,9 @@ class PointerDecoder(Decoder):
         gate = self.gate(torch.cat([context, s, x.to(s.dtype)], -1))
         if watching():
             record("p_gen", gate.sigmoid())
-        return Pointed(y, gate, weights, again, state.read), state._replace(inner=inner, covered=covered)
+        return PointerFeatures(y, gate, weights, again, state.read), state._replace(
+            inner=inner, covered=covered
+        )
 
     def _weights(self, s: Tensor, source: Source) -> Tensor:
         """a [N, T, S]."""

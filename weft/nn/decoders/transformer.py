@@ -16,7 +16,7 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.distances import Distance
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.norms import NormKind, norm_of
-from weft.nn.ops import Dropout, Ends, Layers, Linear, Past, decoding, transformer
+from weft.nn.ops import Dropout, Ends, Layers, Linear, PastSteps, decoding, transformer
 from weft.nn.padding import harmless
 from weft.nn.positions import Positions, added, counted, distance_of, positions_of
 from weft.nn.recompute import recomputed
@@ -213,7 +213,7 @@ class TransformerDecoder(Decoder):
         layers = Layers(
             self, self._form(), self._all_parts(), self.last_norm, self.project, self.entry_norm, positions
         )
-        past = Past(state.cache.sources, state.cache.layers, (), self._source(state))
+        past = PastSteps(state.cache.sources, state.cache.layers, (), self._source(state))
         return transformer(layers, past, ends)
 
     def _form(self) -> decoding.Form:
@@ -227,11 +227,11 @@ class TransformerDecoder(Decoder):
         return parts
 
     @staticmethod
-    def _source(state: TransformerState) -> decoding.Source | None:
+    def _source(state: TransformerState) -> decoding.SourceCache | None:
         if state.source is None:
             return None
         mask = state.source.mask
-        return decoding.Source(state.source.layers, None if mask is None else mask[:, 0, 0])
+        return decoding.SourceCache(state.source.layers, None if mask is None else mask[:, 0, 0])
 
 
 def _converted(x: Tensor, dtype: torch.dtype) -> Tensor:

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import linear
-from weft.nn.pointed import Pointed
+from weft.nn.pointed import PointerFeatures
 from weft.probe import record, watching
 
 
@@ -41,7 +41,7 @@ class Pointer(Head):
         self.smoothing = smoothing
         self.num_classes = num_classes
 
-    def forward(self, h: Pointed) -> Tensor:
+    def forward(self, h: PointerFeatures) -> Tensor:
         """Log-probabilities [.., V + S] in at least float32; -inf for unused symbols."""
         logp, tokens = self.words(h.h), self._tokens(h)
         size, places = self.num_classes, h.weights.shape[-1]
@@ -53,7 +53,7 @@ class Pointer(Head):
         from_words = F.pad(logp + F.logsigmoid(gate), (0, places), value=-float("inf"))
         return torch.logaddexp(from_words, copied.log() + F.logsigmoid(-gate))
 
-    def loss(self, h: Pointed, target: Tensor, mask: Tensor) -> Loss:
+    def loss(self, h: PointerFeatures, target: Tensor, mask: Tensor) -> Loss:
         """See Head.loss; coverage loss and smoothing apply in training only."""
         features, gate, wanted = h.h[mask], h.gate[mask][:, 0], target[mask]
         logits = linear(self.words.project(features), self.words.weight, self.words.bias)
@@ -72,12 +72,12 @@ class Pointer(Head):
                 cost = cost + h.again[mask].to(wide).sum()
         return Loss(cost, mask.sum())
 
-    def best(self, h: Pointed, mask: Tensor) -> Tensor:
+    def best(self, h: PointerFeatures, mask: Tensor) -> Tensor:
         """The most probable symbol at each position; V and above are copied words."""
         return self.forward(h).argmax(-1)
 
     @staticmethod
-    def _tokens(h: Pointed) -> Tensor:
+    def _tokens(h: PointerFeatures) -> Tensor:
         """The source symbols of each row, broadcastable to the weights: [N, S] or [N, 1, S]."""
         tokens = h.source.tokens
         assert tokens is not None, "a pointer that copies needs to know what was read"

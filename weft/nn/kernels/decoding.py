@@ -176,7 +176,7 @@ class Form(NamedTuple):
     before: bool  # norms before the sublayers
 
 
-class Source(NamedTuple):
+class SourceCache(NamedTuple):
     """The source: keys and values [B, H, S, K] of each layer; mask [B, S] bool, None for no padding."""
 
     layers: Sequence[tuple[Tensor, Tensor]]
@@ -229,7 +229,7 @@ def step(
     entries: int,
     caches: Sequence[Tensor],
     path: Tensor | None,
-    source: Source | None,
+    source: SourceCache | None,
 ) -> Tensor:
     """All layers for one new position of every hypothesis; its keys and values are written into the caches.
 
@@ -350,7 +350,7 @@ def packed(of: nn.Module, layers: Sequence[Parts], last: nn.Module, most: int) -
 
 
 def _with_caches(
-    packed: "Array[DecoderLayer]", caches: Sequence[Tensor], source: Source | None
+    packed: "Array[DecoderLayer]", caches: Sequence[Tensor], source: SourceCache | None
 ) -> "Array[DecoderLayer]":
     """A copy of the layers with the addresses of this step's caches and of the source's keys and values."""
     each = with_source(packed, source)
@@ -360,7 +360,7 @@ def _with_caches(
     return each
 
 
-def with_source(packed: "Array[DecoderLayer]", source: Source | None) -> "Array[DecoderLayer]":
+def with_source(packed: "Array[DecoderLayer]", source: SourceCache | None) -> "Array[DecoderLayer]":
     """A copy of the layers with the addresses of the source's keys and values."""
     each = type(packed).from_buffer_copy(packed)
     for number, layer in enumerate(each):

@@ -33,7 +33,7 @@ ELMAN = ("elman", "relu")
 """Elman cells that torch has an operation for."""
 
 
-class Layer(NamedTuple):
+class LayerShape(NamedTuple):
     """A call of a recurrent layer.
 
     cell: its name in the kernels.
@@ -52,7 +52,7 @@ class Layer(NamedTuple):
     padding: bool = False
 
 
-def recurrent(layer: Layer, can: Collection[str]) -> str:
+def recurrent(layer: LayerShape, can: Collection[str]) -> str:
     """The way to compute a recurrent layer on a CPU that has Weft's compiled code.
 
     Args:
@@ -81,7 +81,7 @@ def recurrent(layer: Layer, can: Collection[str]) -> str:
     return "native"
 
 
-def _one_step_compiled(layer: Layer) -> bool:
+def _one_step_compiled(layer: LayerShape) -> bool:
     """Whether to take one step in compiled code, which packs the weights for more than four rows."""
     rows, size = layer.rows, layer.size
     if not layer.bfloat16 and (layer.training or layer.cell in ELMAN):  # a plain step has few operations

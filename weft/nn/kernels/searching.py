@@ -148,16 +148,16 @@ class Layers(NamedTuple):
     positions: Tensor  # [steps, D]
 
 
-class Past(NamedTuple):
+class PastSteps(NamedTuple):
     """What a decoder remembers before the search."""
 
     sources: int
     caches: Sequence[Tensor]  # per layer [B, 2, H, E, K]; none with SSRUs
     carries: Sequence[Tensor]  # per layer [B, D]; none with self-attention
-    source: decoding.Source | None
+    source: decoding.SourceCache | None
 
 
-def transformer(layers: Layers, past: Past, ends: Ends) -> WholeStep | None:
+def transformer(layers: Layers, past: PastSteps, ends: Ends) -> WholeStep | None:
     """The step of a decoder; None where compiled code cannot take it.
 
     Args:
@@ -179,7 +179,7 @@ def transformer(layers: Layers, past: Past, ends: Ends) -> WholeStep | None:
 class _TransformerWriting(Held):
     """The arguments of weft_write, and the caches, which grow."""
 
-    def __init__(self, layers: Layers, past: Past, ends: Ends) -> None:
+    def __init__(self, layers: Layers, past: PastSteps, ends: Ends) -> None:
         super().__init__(past.sources, ends)
         self.source = past.source  # keys and values, to which the layers point
         self.caches, self.space = past.caches, 0

@@ -5,7 +5,7 @@ from typing import ClassVar
 from weft.tasks.pictures.recipe import CaptionsInit
 
 
-class Caption(CaptionsInit):
+class CaptionInit(CaptionsInit):
     """A recipe that learns to caption pictures."""
 
     about: ClassVar[str] = "Captions for pictures."

@@ -25,7 +25,7 @@ from weft.tasks.each import Failure
 from weft.tasks.inspection import Inspection, asked, pictured, places
 from weft.tasks.pictures.data import CaptionData, read
 from weft.tasks.pictures.pictures import check_shape, parts, pictures_in, source
-from weft.tasks.predictor import Answer, ParsedInput, Place, Raw, Reads, NoAnswer
+from weft.tasks.predictor import Answer, NoAnswer, ParsedInput, Place, Raw, Reads
 from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.inspection import decoded, plain_beam

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.probe import probe
 from weft.tasks.classify.reader import BagItems, LabelDecision, LabelReader
 from weft.text.vocabulary import EOS, SOS, Word
@@ -24,7 +24,7 @@ class Explanation(NamedTuple):
     shown: str  # which weights these are
 
 
-def explain(model: Predictor, reader: LabelReader, text: str) -> Explanation:
+def explain(model: Labeller, reader: LabelReader, text: str) -> Explanation:
     """Decide on a text, and weigh its words.
 
     The weights are the attention of a pool with learned queries (the mean over the queries). For any other

@@ -40,7 +40,7 @@ USUAL = {"text": "text", "label": "label", "labels": "marked", "separator": None
 """Defaults of the options; other values become part of the command that checks the files."""
 
 
-class Classify(TemplateInit):
+class ClassifyInit(TemplateInit):
     """Reads labelled texts, lines or a table."""
 
     about: ClassVar[str] = "A classifier for texts."

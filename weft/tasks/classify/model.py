@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from weft.errors import ConfigError
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.contextual import Context, InContext
 from weft.nn.embed.grams import GramTable
 from weft.nn.embed.tokens import Tokens
@@ -143,7 +143,7 @@ class LabelModel:
         weights: Sequence[float] = (),
         several: bool = False,
         inside: Sequence[int] = (),
-    ) -> Predictor:
+    ) -> Labeller:
         """A new model.
 
         Args:
@@ -173,7 +173,7 @@ class LabelModel:
                 head.weight.copy_(sums)
             head.weight.requires_grad_(False)
             encoder: Encoder = BagEncoder(columns, reduce="sum")
-            return Predictor(table, encoder, head, pool=Summary(columns))
+            return Labeller(table, encoder, head, pool=Summary(columns))
         embed = Tokens(num_items, self.embedding.size, dropout=self.embedding.dropout)
         embed.table.weight.requires_grad_(not self.embedding.fixed)
         front: nn.Module = embed
@@ -182,7 +182,7 @@ class LabelModel:
             front = InContext(embed, contextual, dropout=how.dropout, tuned=how.tuned)
         encoder = self.encoder(self.embedding.size + (0 if contextual is None else contextual.width))
         pool = _Dropped(self.pool(encoder.size), self.dropout)
-        return Predictor(front, encoder, head_of(pool.size), pool=pool)
+        return Labeller(front, encoder, head_of(pool.size), pool=pool)
 
     def check_labels(self, *, several: bool, finer: bool) -> None:
         """Check that a text may have several labels, or classes subclasses.

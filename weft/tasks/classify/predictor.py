@@ -23,7 +23,7 @@ from weft.data.batching import length_groups
 from weft.data.labelled import MARK, LabelledExample, LabelledText, text_columns
 from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.grams import Grams
 from weft.store import files
@@ -43,7 +43,7 @@ from weft.tasks.inspection import (
     table_of,
 )
 from weft.tasks.labels.calibration import calibrated
-from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, NoAnswer
+from weft.tasks.predictor import Answer, Json, NoAnswer, ParsedInput, Place, Raw
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS
 
@@ -216,7 +216,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
 
     def __init__(
         self,
-        model: Predictor,
+        model: Labeller,
         reader: LabelReader,
         data: LabelData,
         *,
@@ -397,7 +397,7 @@ SEED = 1
 class TokenClasses(nn.Module):
     """Tokens and their mask to log-probabilities."""
 
-    def __init__(self, model: Predictor, temperature: float) -> None:
+    def __init__(self, model: Labeller, temperature: float) -> None:
         super().__init__()
         self.model = model
         self.temperature = temperature
@@ -410,7 +410,7 @@ class TokenClasses(nn.Module):
 class BagClasses(nn.Module):
     """Items, their weights and their mask to log-probabilities."""
 
-    def __init__(self, model: Predictor, temperature: float) -> None:
+    def __init__(self, model: Labeller, temperature: float) -> None:
         super().__init__()
         self.model = model
         self.temperature = temperature

@@ -23,7 +23,7 @@ from weft.metrics.f1 import ClassRow, by_class
 from weft.metrics.label_sets import by_label
 from weft.metrics.naive_bayes import NaiveBayes
 from weft.metrics.temperature import fitted
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.grams import Grams, GramTable
 from weft.nn.embed.tokens import Tokens
@@ -70,7 +70,7 @@ from weft.wording import plural
 
 
 def begin(
-    model: Predictor,
+    model: Labeller,
     model_config: LabelModel,
     reader: LabelReader,
     rows: Sequence[Sequence[int]],
@@ -202,7 +202,7 @@ class ClassifyTraining(Training):
 
     def validate(self, model: nn.Module) -> Validation:
         """Loss, accuracy and mean F1; a text that the model cannot read is wrong, and not in the loss."""
-        assert isinstance(model, Predictor)
+        assert isinstance(model, Labeller)
         texts, labels, lines, _ = self._valid
         found = TextClassifier(model, self._reader, self._data).attempts_at(texts)
         decided, wrong = separated(found, (Place("validation", line) for line in lines))
@@ -261,7 +261,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         self.training = training
         self._context = context
 
-    def model(self) -> Predictor:
+    def model(self) -> Labeller:
         """A new model; where training begins, with the given vectors or as naive Bayes."""
         context = self._context.model() if self._context else None
         model_config, classes, weights = self.task.model_config, self.reader.classes, list[float]()
@@ -302,7 +302,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         Raises:
             ConfigError: a member is another kind of run, or has other classes; or it is to be drawn.
         """
-        assert isinstance(model, Predictor)
+        assert isinstance(model, Labeller)
         asked = ClassifierSettings.of(settings)
         others = [self._joined(member) for member in asked.ensemble]
         return TextClassifier(model, self.reader, self.task.data, others=others, scores=asked.scores)
@@ -365,7 +365,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         return judge(classifier, texts, labels, lines=lines, title=title, train=known)
 
     def calibrate(self, model: nn.Module) -> None:
-        assert isinstance(model, Predictor) and self.run is not None
+        assert isinstance(model, Labeller) and self.run is not None
         several = self.reader.separator is not None
         found = self.task.data.texts("valid")
         valid = [one for one in found if several or self.reader.number(one.label) >= 0]
@@ -456,7 +456,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             whole_words(self.data.vocabulary.kind)
         super().check_ready()
 
-    def small_model(self) -> Predictor:
+    def small_model(self) -> Labeller:
         return self.model_config.build(5, 3)
 
     def rehearse(self) -> Loss:

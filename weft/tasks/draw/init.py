@@ -5,7 +5,7 @@ from typing import ClassVar
 from weft.tasks.pictures.recipe import CaptionsInit
 
 
-class Draw(CaptionsInit):
+class DrawInit(CaptionsInit):
     """A recipe that learns to draw pictures from their captions."""
 
     about: ClassVar[str] = "Pictures for captions."

@@ -11,7 +11,7 @@ from weft.tasks.survey import survey
 from weft.wording import plural
 
 
-class Embeddings(TemplateInit):
+class EmbeddingsInit(TemplateInit):
     """A recipe for a text and, optionally, questions about its words."""
 
     about: ClassVar[str] = "Vectors for the words of a text."

@@ -21,7 +21,7 @@ YEARS = 3
 """Minimum training length, in years, for the calendar as an input; below it, each month is too rare."""
 
 
-class Forecast(Init):
+class ForecastInit(Init):
     """A recipe for a table of series; columns are named or guessed."""
 
     about: ClassVar[str] = "A forecaster for series in CSV or Parquet."

@@ -18,7 +18,7 @@ LARGEST = 64
 """Largest side in pixels at which a small convolutional net is fast on a CPU."""
 
 
-class Images(TemplateInit):
+class ImagesInit(TemplateInit):
     """A recipe for pictures or clips in a folder for each class."""
 
     about: ClassVar[str] = "A classifier for pictures or clips."

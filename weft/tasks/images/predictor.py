@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from weft.data.held import held
 from weft.errors import DataError
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.pictures.front import Front
 from weft.probe import probe
 from weft.tasks import predictor
@@ -83,7 +83,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
 
     def __init__(
         self,
-        model: Predictor,
+        model: Labeller,
         names: Sequence[str],
         shape: tuple[int, ...],
         read: Callable[[Path], np.ndarray],
@@ -194,7 +194,7 @@ def weighed(classifier: ImageClassifier, picture: np.ndarray, number: int) -> Pi
 class PictureClasses(nn.Module):
     """Pixels to log-probabilities."""
 
-    def __init__(self, model: Predictor) -> None:
+    def __init__(self, model: Labeller) -> None:
         super().__init__()
         assert isinstance(model.embed, Front)
         self.model = model

@@ -18,7 +18,7 @@ from weft.data.images import read_folders
 from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.f1 import by_class
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.heads.head import Loss
 from weft.tasks.exported import ModelExport
 from weft.tasks.images.data import ClassData, LabelledPictures
@@ -71,7 +71,7 @@ class ImagesTraining(Training):
 
     def validate(self, model: nn.Module) -> Validation:
         """Loss, accuracy and mean F1."""
-        assert isinstance(model, Predictor)
+        assert isinstance(model, Labeller)
         found, names = self._valid, self._names
         shape = self._train.pixels.shape[1:]
         probs = ImageClassifier(model, names, shape, self._data.one).probs(found.pixels)
@@ -113,12 +113,12 @@ class ImagesPipeline(Pipeline):
         self.names = names
         self.training = training
 
-    def model(self) -> Predictor:
+    def model(self) -> Labeller:
         return self.task.model_config.build(self.shape, len(self.names))
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> ImageClassifier:
         """The trained model; `predict(file or array)` returns a class."""
-        assert isinstance(model, Predictor)
+        assert isinstance(model, Labeller)
         scores = LabelSettings.of(settings).scores
         return ImageClassifier(model, self.names, self.shape, self.task.data.one, scores=scores)
 
@@ -178,7 +178,7 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
         """The pictures."""
         return f"classes of {self.data.describe('train')}"
 
-    def small_model(self) -> Predictor:
+    def small_model(self) -> Labeller:
         return self.model_config.build(self.data.likely(), 3)
 
     def rehearse(self) -> Loss:

@@ -44,7 +44,7 @@ class CalibrationSettings(EvaluationSettings):
 
 
 class LabelBatch(NamedTuple):
-    """A batch of sequences and their targets, for weft.models.Predictor."""
+    """A batch of sequences and their targets, for weft.models.Labeller."""
 
     source: Any  # [B, S] tokens, or another input of the embedding; has to(device)
     source_mask: Tensor  # [B, S] bool

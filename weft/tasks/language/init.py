@@ -23,7 +23,7 @@ _LOOSE = re.compile(r"(?<=\S) [.,;:?!](?= |$)", re.MULTILINE)
 _TIGHT = regex.compile(rf"(?<={LETTERS}|_)[.,;:?!](?= |$)", regex.MULTILINE)
 
 
-class Language(TemplateInit):
+class LanguageInit(TemplateInit):
     """A recipe for a text, with a choice of tokens and model."""
 
     about: ClassVar[str] = "A language model for plain text."

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.pieces import Pieces
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
@@ -120,7 +120,7 @@ class MaskedLanguageModel(nn.Module):
         predictor: over V + 1 tokens, the last one the mask.
     """
 
-    def __init__(self, predictor: Predictor) -> None:
+    def __init__(self, predictor: Labeller) -> None:
         super().__init__()
         self.predictor = predictor
 
@@ -165,4 +165,4 @@ class MaskedModel:
         embed = Tokens(size + 1, self.size, dropout=self.dropout, scaled=self.scaled)
         encoder = self.encoder(self.size)
         head = Transformed(encoder.size, size + 1, tied=embed.table, norm_epsilon=self.norm_epsilon)
-        return MaskedLanguageModel(Predictor(embed, encoder, head))
+        return MaskedLanguageModel(Labeller(embed, encoder, head))

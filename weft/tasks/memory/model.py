@@ -7,7 +7,7 @@ from torch import nn
 
 from weft.data.memory_problems import NUM_SIGNS
 from weft.errors import ConfigError
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
@@ -38,14 +38,14 @@ class MemoryModel:
         if self.embedding < 0:
             raise ConfigError(f"embedding: expected at least 0, got {self.embedding}")
 
-    def build(self, data: MemoryData) -> Predictor:
+    def build(self, data: MemoryData) -> Labeller:
         """A new model."""
         if data.problem != "adding":
             signs = len(PROBLEMS[data.problem].names(data.symbols))
             size = self.embedding or signs
             encoder = self.encoder(size)
-            return Predictor(Tokens(signs, size), encoder, Categorical(encoder.size, NUM_SIGNS))
+            return Labeller(Tokens(signs, size), encoder, Categorical(encoder.size, NUM_SIGNS))
         embed = Linear(2, self.embedding) if self.embedding else nn.Identity()
         encoder = self.encoder(self.embedding or 2)
         pool = self.pool(encoder.size)
-        return Predictor(embed, encoder, Point(pool.size), pool=pool)
+        return Labeller(embed, encoder, Point(pool.size), pool=pool)

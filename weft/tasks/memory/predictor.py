@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from weft.data.memory_problems import SYMBOLS
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.tasks import predictor
 from weft.tasks.inspection import Inspection, checked, choices_of
 from weft.tasks.labels.base import LabelBatch
@@ -45,7 +45,7 @@ class Rememberer(predictor.Predictor[Tensor]):
         data: the problem and its sizes.
     """
 
-    def __init__(self, model: Predictor, data: MemoryData) -> None:
+    def __init__(self, model: Labeller, data: MemoryData) -> None:
         self.model, self.data = model, data
 
     def parse(self, raw: Raw, place: Place) -> Tensor:

@@ -13,7 +13,7 @@ import numpy as np
 from torch import nn
 
 from weft.errors import ConfigError
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.heads.head import Loss
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelTask
@@ -52,7 +52,7 @@ class MemoryTraining(Training):
 
     def validate(self, model: nn.Module) -> Validation:
         """The error and the share of right answers, at full length."""
-        assert isinstance(model, Predictor)
+        assert isinstance(model, Labeller)
         found = measure(Rememberer(model, self._data), "valid", self._data.valid)
         shown = samples_of(len(found.outputs))
         samples = [Sample(f"example {n}", found.references[n], found.outputs[n]) for n in shown]
@@ -74,13 +74,13 @@ class MemoryPipeline(Pipeline):
         self.task = task
         self.training = training
 
-    def model(self) -> Predictor:
+    def model(self) -> Labeller:
         """A new model."""
         return self.task.model_config.build(self.task.data)
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Rememberer:
         """The trained model; `predict("0.3 0.7* 0.1 0.9*")` returns the sum."""
-        assert isinstance(model, Predictor)
+        assert isinstance(model, Labeller)
         return Rememberer(model, self.task.data)
 
     def evaluate(
@@ -136,7 +136,7 @@ class MemoryTask(LabelTask[MemoryData, MemoryModel]):
         """The problem and its length."""
         return f"the {self.data.problem} problem, length {self.data.length}"
 
-    def small_model(self) -> Predictor:
+    def small_model(self) -> Labeller:
         return self.model_config.build(self.data)
 
     def rehearse(self) -> Loss:

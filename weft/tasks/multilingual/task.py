@@ -28,7 +28,7 @@ from weft.metrics.chrf import Chrf
 from weft.metrics.compared import of_lines
 from weft.models import Generator
 from weft.store.cache import cache_directory
-from weft.tasks.abilities import Direction
+from weft.tasks.abilities import PairDirection
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.multilingual.data import ManyData
@@ -359,9 +359,9 @@ class MultilingualTask(Seq2SeqTask[None]):
         for pair in self.data.pairs:
             self.data.of(pair).open(split)
 
-    def corpora(self) -> Sequence[Direction]:
+    def corpora(self) -> Sequence[PairDirection]:
         every = (*self.data.pairs, *self.data.zero_shot)
-        return [Direction(pair, self.data.of(pair), pair in self.data.pairs) for pair in every]
+        return [PairDirection(pair, self.data.of(pair), pair in self.data.pairs) for pair in every]
 
     def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
         return moved(folder, train, tested=tested, inside="{pair}/")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from weft.errors import ConfigError
-from weft.models import Generator, Predictor
+from weft.models import Generator, Labeller
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -74,12 +74,12 @@ class ImageModel:
     def __post_init__(self) -> None:
         _check(1, 0.0, self.smoothing)
 
-    def build(self, shape: tuple[int, ...], classes: int) -> Predictor:
+    def build(self, shape: tuple[int, ...], classes: int) -> Labeller:
         """A new model for pictures or clips of shape `shape`."""
         front = self.front(shape)
         encoder = self.encoder(front.size)
         pool = self.pool(encoder.size)
-        return Predictor(front, encoder, Categorical(pool.size, classes, smoothing=self.smoothing), pool=pool)
+        return Labeller(front, encoder, Categorical(pool.size, classes, smoothing=self.smoothing), pool=pool)
 
 
 @dataclass(frozen=True, kw_only=True)

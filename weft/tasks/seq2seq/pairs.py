@@ -23,7 +23,7 @@ from weft.errors import ConfigError, DataError
 from weft.metrics.bleu import Bleu
 from weft.metrics.compared import of_lines
 from weft.models import Generator
-from weft.tasks.abilities import Direction
+from weft.tasks.abilities import PairDirection
 from weft.tasks.exported import SCORED, SEED, ModelExport, Score
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Predictor
@@ -364,8 +364,8 @@ class PairTask(Seq2SeqTask[list[Any]], ABC):
             progress(plan.summary([text.name for text in corpus]), 0, 0)
         return training
 
-    def corpora(self) -> Sequence[Direction]:
-        return [Direction("", self.data)]
+    def corpora(self) -> Sequence[PairDirection]:
+        return [PairDirection("", self.data)]
 
     def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
         return {**moved(folder, train, tested=tested), "mixed": {}}

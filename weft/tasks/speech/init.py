@@ -11,7 +11,7 @@ from weft.tasks.survey import files_of, planned
 from weft.wording import plural
 
 
-class Speech(TemplateInit):
+class SpeechInit(TemplateInit):
     """A recipe for recordings that a list names with their transcripts."""
 
     about: ClassVar[str] = "A transcriber for recordings."

@@ -15,7 +15,7 @@ WORDS = 15  # typical length of a summary; Survey counts the longer side
 USUAL = 10_000  # words of the vocabulary
 
 
-class Summarise(TemplateInit):
+class SummariseInit(TemplateInit):
     """A recipe for texts and their summaries, in two columns or two files."""
 
     about: ClassVar[str] = "A summariser for texts."

@@ -9,7 +9,7 @@ from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, only, spli
 from weft.tasks.survey import files_of, planned
 
 
-class Tag(TemplateInit):
+class TagInit(TemplateInit):
     """Reads tagged sentences, in one file or three."""
 
     about: ClassVar[str] = "A tagger for words in sentences."

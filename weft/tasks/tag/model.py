@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from weft.errors import ConfigError
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.characters import Characters
 from weft.nn.embed.contextual import Context, InContext
 from weft.nn.embed.words import Words
@@ -106,7 +106,7 @@ class TagModel:
         contextual: Context | None = None,
         *,
         weights: Sequence[float] = (),
-    ) -> Predictor:
+    ) -> Labeller:
         """A new model.
 
         Args:
@@ -143,4 +143,4 @@ class TagModel:
             if self.crf
             else Categorical(encoder.size, num_tags, smoothing=self.smoothing, class_weights=weights)
         )
-        return Predictor(embed, encoder, head)
+        return Labeller(embed, encoder, head)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from weft.data.batching import length_groups
 from weft.data.conllu import Column, ConlluSentence, each_sentence
 from weft.errors import DataError
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.contextual import Twice
 from weft.nn.embed.words import Spelled, Words
 from weft.nn.heads.crf import Crf
@@ -39,7 +39,7 @@ from weft.tasks.inspection import (
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.labels.calibration import calibrated
 from weft.tasks.lexicon import LETTERS, Lexicon
-from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, NoAnswer
+from weft.tasks.predictor import Answer, Json, NoAnswer, ParsedInput, Place, Raw
 
 WINDOW = 1024  # sentences that are sorted by length together
 TOKENS = 4096  # words of a batch, padding counted
@@ -111,7 +111,7 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
 
     def __init__(
         self,
-        model: Predictor,
+        model: Labeller,
         lexicon: Lexicon,
         column: Column = "upos",
         *,
@@ -254,7 +254,7 @@ SEED = 1
 class TagScores(nn.Module):
     """Words, letters and their mask to the score of each tag."""
 
-    def __init__(self, model: Predictor) -> None:
+    def __init__(self, model: Labeller) -> None:
         super().__init__()
         self.model = model
 

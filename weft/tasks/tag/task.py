@@ -20,7 +20,7 @@ from weft.data.vectors import read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.metrics.f1 import by_class
 from weft.metrics.temperature import fitted
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.words import Words
 from weft.nn.heads.head import Loss
@@ -86,7 +86,7 @@ class TagTraining(Training):
 
         The words of a sentence that the model cannot read are wrong, and not in the loss.
         """
-        assert isinstance(model, Predictor)
+        assert isinstance(model, Labeller)
         valid, tagger = self._valid, WordTagger(model, self._lexicon, self._data.column)
         places = (Place("validation", one.first) for one in valid)
         tagged, wrong = separated(tagger.attempts_at(one.forms for one in valid), places)
@@ -116,7 +116,7 @@ class TagTraining(Training):
         ]
         return Validation(scores, samples, notes=first(wrong))
 
-    def _mean_loss(self, model: Predictor, sentences: Sequence[ConlluSentence]) -> float:
+    def _mean_loss(self, model: Labeller, sentences: Sequence[ConlluSentence]) -> float:
         """Nats a word, over the words whose tag is known."""
         known = [one for one in sentences if -1 not in self._lexicon.encode(one.tags or [])]
         known.sort(key=lambda one: len(one.forms))
@@ -163,7 +163,7 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         self._context = context
         self._vectors = vectors
 
-    def model(self) -> Predictor:
+    def model(self) -> Labeller:
         """A new model for this lexicon; its table begins with the given vectors."""
         lexicon, model_config, weights = self.lexicon, self.task.model_config, list[float]()
         context = self._context.model() if self._context else None
@@ -193,7 +193,7 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> WordTagger:
         """The trained model: `predict("a b c")` gives words with tags."""
-        assert isinstance(model, Predictor)
+        assert isinstance(model, Labeller)
         return WordTagger(
             model,
             self.lexicon,
@@ -298,7 +298,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
     def embedding(self) -> Spelling:
         return self.model_config.embedding
 
-    def small_model(self) -> Predictor:
+    def small_model(self) -> Labeller:
         return self.model_config.build(5, 5, 3)
 
     def rehearse(self) -> Loss:

@@ -26,7 +26,7 @@ class TrainingText(NamedTuple):
     note: str = ""  # the languages found in the names of two files
 
 
-class Translate(Init):
+class TranslateInit(Init):
     """A recipe for parallel text: two files of any names, files with a common prefix, or a table."""
 
     about: ClassVar[str] = "A translator for parallel text."

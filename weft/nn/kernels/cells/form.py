@@ -159,7 +159,7 @@ def _whole(rows: int, steps: int, slabs: int) -> Sorted:
 _kept_whole = lru_cache(512)(_whole)
 
 
-class Products:
+class MatrixProducts:
     """The products of a layer, in autocast's dtype under autocast.
 
     Args:

@@ -83,7 +83,9 @@ def _by_rule(cell: str, given: Given, operation: Operation | None, *, compiled_t
         rows, steps_ = given.x.shape[:2]
         training = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given.tensors())
         padding = low and _mostly_padding(given.mask)
-        return rules.recurrent(rules.Layer(cell, rows, steps_, given.h.shape[1], training, low, padding), can)
+        return rules.recurrent(
+            rules.LayerShape(cell, rows, steps_, given.h.shape[1], training, low, padding), can
+        )
     if given.x.device.type == "cuda" and operation is None and not triton.why_not(cell, given.x):
         return "triton"
     return "operation" if operation is not None else "steps"

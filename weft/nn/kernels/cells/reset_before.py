@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from weft.nn.kernels.cells import steps
-from weft.nn.kernels.cells.form import Products, Sorted, sort
+from weft.nn.kernels.cells.form import MatrixProducts, Sorted, sort
 
 sigmoid_slope = torch.ops.aten.sigmoid_backward.grad_input  # (grad, y, grad_input=out): grad y (1 - y)
 tanh_slope = torch.ops.aten.tanh_backward.grad_input  # grad (1 - y^2)
@@ -71,7 +71,7 @@ class _GRUBefore(torch.autograd.Function):
     def forward(  # type: ignore[override]
         ctx: Any, rows: Sorted, low: Any, x: Tensor, h: Tensor, wx: Tensor, wh: Tensor, b: Tensor
     ) -> tuple[Tensor, Tensor]:
-        p, size = Products(rows, low, wh.dtype), h.shape[1]
+        p, size = MatrixProducts(rows, low, wh.dtype), h.shape[1]
         gates, hs = p.inputs(x, wx, b), p.states(h, len(x))
         weight_g, weight_n = p.cast(wh).split([2 * size, size])
         read = hs.new_zeros(len(x), *h.shape)  # r h

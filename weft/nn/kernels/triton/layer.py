@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.nn.kernels.cells.form import Norms, Products, Recurrence, Sorted, sort
+from weft.nn.kernels.cells.form import MatrixProducts, Norms, Recurrence, Sorted, sort
 from weft.nn.kernels.cells.steps import loop
 from weft.nn.kernels.triton import recurrences
 
@@ -66,7 +66,7 @@ class _Layer(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         z, _, c, weight = given[:4]
         assert z is not None and weight is not None
-        p = Products(rows, low, weight.dtype)
+        p = MatrixProducts(rows, low, weight.dtype)
         with torch.autocast(z.device.type, enabled=False):
             kept = recurrences.KINDS[form.kind].forward(p, form, *given)
         ctx.save_for_backward(*given, *kept)

@@ -12,7 +12,7 @@ import torch
 import triton
 from torch import Tensor
 
-from weft.nn.kernels.cells.form import Products, Recurrence
+from weft.nn.kernels.cells.form import MatrixProducts, Recurrence
 from weft.nn.kernels.triton import gru, steps
 
 Given = tuple[Tensor | None, ...]  # z, h, c, weight_h, extra, gain, gain_2
@@ -29,7 +29,7 @@ class Kind(NamedTuple):
 class _Steps:
     """The steps of a layer, and buffers with one entry per step."""
 
-    def __init__(self, p: Products, z: Tensor, size: int) -> None:
+    def __init__(self, p: MatrixProducts, z: Tensor, size: int) -> None:
         self.counts, self.ragged = p.counts, p.rows.lengths is not None
         self.rows, self.size, self.z = z.shape[0], size, z
         block = triton.next_power_of_2(size)
@@ -58,7 +58,7 @@ class _Steps:
 
 
 def _elman_forward(
-    p: Products, form: Recurrence, z: Tensor, h: Tensor, _: None, w: Tensor, b: Tensor | None, *__: None
+    p: MatrixProducts, form: Recurrence, z: Tensor, h: Tensor, _: None, w: Tensor, b: Tensor | None, *__: None
 ) -> tuple[Tensor, ...]:
     s = _Steps(p, z, h.shape[1])
     gates, hs, weight = s.gates(), p.states(h, z.shape[1]), p.cast(w)
@@ -69,7 +69,7 @@ def _elman_forward(
 
 
 def _elman_backward(
-    p: Products, form: Recurrence, given: Any, kept: Any, dy: Tensor, dh: Tensor, _: None
+    p: MatrixProducts, form: Recurrence, given: Any, kept: Any, dy: Tensor, dh: Tensor, _: None
 ) -> Given:
     (z, _, _, w, b, *_), (hs, _) = given, kept
     s = _Steps(p, z, hs.shape[2])
@@ -82,7 +82,7 @@ def _elman_backward(
 
 
 def _lstm_forward(
-    p: Products,
+    p: MatrixProducts,
     form: Recurrence,
     z: Tensor,
     h: Tensor,
@@ -108,7 +108,7 @@ def _lstm_forward(
 
 
 def _lstm_backward(
-    p: Products, form: Recurrence, given: Any, kept: Any, dy: Tensor, dh: Tensor, dc: Tensor
+    p: MatrixProducts, form: Recurrence, given: Any, kept: Any, dy: Tensor, dh: Tensor, dc: Tensor
 ) -> Given:
     z, _, _, w, peep, gain, gain_c = given
     hs, cs, gates, hat, rate, hat_c, rate_c = kept
@@ -133,7 +133,7 @@ def _lstm_backward(
 
 
 def _gru_forward(
-    p: Products,
+    p: MatrixProducts,
     form: Recurrence,
     z: Tensor,
     h: Tensor,
@@ -166,7 +166,7 @@ def _gru_forward(
 
 
 def _gru_backward(
-    p: Products, form: Recurrence, given: Any, kept: Any, dy: Tensor, dh: Tensor, _: None
+    p: MatrixProducts, form: Recurrence, given: Any, kept: Any, dy: Tensor, dh: Tensor, _: None
 ) -> Given:
     z, _, _, w, _, gain, _ = given
     hs, _, gates, inner, hat, rate = kept
@@ -189,7 +189,7 @@ def _gru_backward(
 
 
 def _before_forward(
-    p: Products,
+    p: MatrixProducts,
     form: Recurrence,
     z: Tensor,
     h: Tensor,
@@ -224,7 +224,7 @@ def _before_forward(
 
 
 def _before_backward(
-    p: Products, form: Recurrence, given: Any, kept: Any, dy: Tensor, dh: Tensor, _: None
+    p: MatrixProducts, form: Recurrence, given: Any, kept: Any, dy: Tensor, dh: Tensor, _: None
 ) -> Given:
     z, _, _, w, _, gain, gain_n = given
     hs, _, gates, read, hat, rate, hat_n, rate_n = kept

@@ -1,4 +1,4 @@
-"""The Predictor: its loss is a sum over real targets, independent of the rest of the batch."""
+"""The Labeller: its loss is a sum over real targets, independent of the rest of the batch."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from tests.laws.gradients import gradients_reach_every_parameter
 from tests.laws.members import close, ready
 from weft import masks
 from weft.errors import ShapeError
-from weft.models import Predictor
+from weft.models import Labeller
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
@@ -29,23 +29,23 @@ class Batch(NamedTuple):
     target: Tensor
 
 
-def classifier() -> Predictor:
+def classifier() -> Labeller:
     encoder = RecurrentEncoder(6, sizes=(5,), bidirectional=True)
-    return Predictor(Tokens(V, 6), encoder, Categorical(10, C), pool=Summary(10))
+    return Labeller(Tokens(V, 6), encoder, Categorical(10, C), pool=Summary(10))
 
 
-def looking() -> Predictor:
+def looking() -> Labeller:
     encoder = TransformerEncoder(6, size=6, num_layers=1, num_heads=2, dropout=0.0)
     pool = Queries(6, num_queries=2)
-    return Predictor(Tokens(V, 6), encoder, Categorical(pool.size, C), pool=pool)
+    return Labeller(Tokens(V, 6), encoder, Categorical(pool.size, C), pool=pool)
 
 
-def tagger() -> Predictor:
+def tagger() -> Labeller:
     encoder = RecurrentEncoder(6, sizes=(5,), bidirectional=True)
-    return Predictor(Tokens(V, 6), encoder, Categorical(10, C))
+    return Labeller(Tokens(V, 6), encoder, Categorical(10, C))
 
 
-def batch(model: Predictor) -> Batch:
+def batch(model: Labeller) -> Batch:
     draw = torch.Generator().manual_seed(5)
     source = torch.randint(4, V, (ROWS, SOURCE), generator=draw)
     shape = (ROWS, SOURCE) if model.pool is None else (ROWS,)
