@@ -124,6 +124,22 @@ def test_times_with_an_offset_keep_it(tmp_path: Path) -> None:
     assert "+05:30," in theirs.stdout
 
 
+@pytest.mark.parametrize("frequency", ["h", "D"])
+def test_times_are_converted_to_the_zone_of_the_training(frequency: str, tmp_path: Path) -> None:
+    import pandas as pd
+
+    def zoned(begin: str, rows: int, zone: str) -> str:
+        times = pd.date_range(begin, periods=rows, freq=frequency, tz="Europe/Zagreb").tz_convert(zone)
+        return "\n".join(["when,a", *(f"{time.isoformat()},{time.hour + time.day}" for time in times)]) + "\n"
+
+    run = run_of(tmp_path / "toy", zoned("2024-03-28", 100, "Europe/Zagreb"), ", calendar: true")
+    exported(run, tmp_path / "out")
+    new = zoned({"h": "2024-10-26 12:00", "D": "2024-10-20"}[frequency], 17, "UTC")
+    theirs = answers(tmp_path / "out", new)
+    same(weft("predict", run, stdin=new.encode()).out, theirs.stdout)
+    assert "+01:00," in theirs.stdout
+
+
 @pytest.mark.parametrize(
     ("change", "word"),
     [

@@ -1,71 +1,90 @@
 """The frequency of a series: infer it, list its times, and continue it.
 
-Frequencies are pandas aliases (B, QE-DEC, 15min). They are inferred by pandas if a series has no gaps, and
-by trying its offsets otherwise. Read next: periods.py, which aligns a series with its frequency.
+Frequencies are pandas' aliases (B, QE-DEC, 15min), or "3 months" for another day of the month than the first
+or the last, for which pandas has no alias. Times are in a zone or without one; pandas counts days by the
+clocks of the zone. Read next: periods.py, which aligns a series with its frequency.
 """
 
 import re
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.errors import ConfigError
 from weft.wording import plural
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 HOLES = 1.0
 """Maximum missing periods per row for an inferred frequency."""
 
-OTHER_DAY = re.compile(r"(\d+) months?$")  # such as the 15th of each month, for which pandas has no alias
+OTHER_DAY = re.compile(r"(\d+) months?$")
+
+DAY = 86400.0
+WEEK = 7 * DAY
 
 
-def infer(times: np.ndarray) -> str:
+def infer(times: Any) -> str:
     """The frequency that contains all times with the fewest gaps; "" if there is none.
 
+    pandas infers it if there are no gaps.
+
     Args:
-        times: [T] datetime64[s], increasing.
+        times: [T] increasing.
 
     Example:
-        >>> infer(np.array(["2024-01-31", "2024-02-29", "2024-04-30"], dtype="datetime64[s]"))
+        >>> infer(["2024-01-31", "2024-02-29", "2024-04-30"])
         'ME'
     """
-    if len(times) >= 3 and (whole := _infer_without_gaps(times)):
-        return whole
+    import pandas as pd
+
+    times = pd.DatetimeIndex(times)
+    if len(times) < 2:
+        return ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pandas 4 will return an offset instead of its name
+        whole: Any = pd.infer_freq(times) if len(times) >= 3 else None
+    if whole:
+        return str(getattr(whole, "freqstr", whole))
     best, fewest = "", HOLES * len(times)
     for name in _candidates(times):
-        holes = len(grid(name, times[0], times[-1])) - len(times)
-        if holes < fewest or (not holes and not best):
+        if (times[-1] - times[0]).total_seconds() / about_seconds(name) > 2 + (1 + HOLES) * len(times):
+            continue
+        on = grid(name, times[0], times[-1])
+        holes = len(on) - len(times)
+        if (holes < fewest or (not holes and not best)) and times.isin(on).all():
             best, fewest = name, holes
     return best
 
 
-def grid(name: str, first: np.datetime64, last: np.datetime64) -> np.ndarray:
+def grid(name: str, first: Any, last: Any) -> "pd.DatetimeIndex":
     """All times of a frequency from `first` to `last`, inclusive."""
-    if other := OTHER_DAY.match(name):
-        step = int(other[1])
-        months = (last.astype("datetime64[M]") - first.astype("datetime64[M]")).astype(int)
-        found = _same_day(first, step * np.arange(months // step + 1))
-        return found[found <= last]
     import pandas as pd
 
-    return np.asarray(pd.date_range(_stamp(first), _stamp(last), freq=offset_of(name)), "datetime64[s]")
+    first, last = pd.Timestamp(first), pd.Timestamp(last)
+    if other := OTHER_DAY.match(name):
+        months = 12 * (last.year - first.year) + last.month - first.month
+        found = _same_day(first, range(0, months + 1, int(other[1])))
+        return found[found <= last]
+    return pd.date_range(first, last, freq=offset_of(name))
 
 
-def after(name: str, last: np.datetime64, count: int) -> np.ndarray:
+def after(name: str, last: Any, count: int) -> "pd.DatetimeIndex":
     """The next `count` times of a frequency.
 
     Example:
-        >>> [str(day)[:10] for day in after("B", np.datetime64("2024-01-05", "s"), 2)]
+        >>> [str(day)[:10] for day in after("B", "2024-01-05", 2)]
         ['2024-01-08', '2024-01-09']
     """
-    if other := OTHER_DAY.match(name):
-        return _same_day(last, int(other[1]) * np.arange(1, count + 1))
     import pandas as pd
 
-    offset = offset_of(name)
-    found = pd.date_range(_stamp(last), periods=count + 1, freq=offset)
-    times = np.asarray(found, "datetime64[s]")
+    last = pd.Timestamp(last)
+    if other := OTHER_DAY.match(name):
+        return _same_day(last, range(int(other[1]), int(other[1]) * count + 1, int(other[1])))
+    times = pd.date_range(last, periods=count + 1, freq=offset_of(name))
     return times[times > last][:count]
 
 
@@ -78,20 +97,22 @@ def season_of(name: str) -> int:
     """
     if months := months_of(name):
         return 12 // months if 12 % months == 0 else 1
-    offset = offset_of(name)
-    kind = type(offset).__name__
-    if kind == "BusinessDay":
-        return 5 if offset.n == 1 else 1
-    if kind == "Week":
-        return 52 // offset.n
-    try:
-        seconds = offset.nanos // 10**9
-    except ValueError:
-        return 1
-    days = seconds / 86400
-    if days < 1:
-        return 86400 // seconds if seconds and 86400 % seconds == 0 else 1
-    return 52 if days == 7 else 26 if days == 14 else 7 if days == 1 else 1
+    if type(offset_of(name)).__name__ == "BusinessDay":
+        return 5 if offset_of(name).n == 1 else 1
+    seconds = about_seconds(name)
+    season = next((one for one in (DAY, WEEK, 52 * WEEK) if seconds < one), seconds)
+    return round(season / seconds) if season % seconds == 0 else 1
+
+
+def week_of(name: str) -> int:
+    """Periods per week of a frequency below a day; otherwise 0.
+
+    Example:
+        >>> week_of("h"), week_of("15min"), week_of("D")
+        (168, 672, 0)
+    """
+    seconds = about_seconds(name)
+    return round(WEEK / seconds) if seconds < DAY and WEEK % seconds == 0 else 0
 
 
 def months_of(name: str) -> int:
@@ -113,74 +134,41 @@ def same_period(one: str, other: str) -> bool:
         >>> same_period("MS", "BME"), same_period("QE-DEC", "QS-OCT"), same_period("B", "D")
         (True, True, False)
     """
-    months = months_of(one)
-    if months:
+    if months := months_of(one):
         return months == months_of(other)
-    weeks = [about_seconds(name) // (7 * 86400) for name in (one, other)]
+    weeks = [about_seconds(name) // WEEK for name in (one, other)]
     return weeks[0] > 0 and weeks[0] == weeks[1] and not months_of(other)
 
 
-def _infer_without_gaps(times: np.ndarray) -> str:
-    """pandas' inference for a series without gaps; "" if it finds nothing."""
-    import pandas as pd
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pandas 4 will return an offset instead of its name
-        found: Any = pd.infer_freq(pd.DatetimeIndex(times))
-    return str(getattr(found, "freqstr", found) or "")
-
-
-def _candidates(times: np.ndarray) -> Iterator[str]:
-    """Frequencies that contain all times, calendar frequencies first."""
-    if len(times) < 2:
-        return
-    days = times.astype("datetime64[D]")
-    seconds = np.diff(times).astype(np.int64)
-    if len(np.unique(times - days)) == 1:  # at the same time of day
-        yield from _monthly(days)
-        if np.is_busday(days).all():
-            yield "B"
-    step = int(np.gcd.reduce(seconds))
-    if (times[-1] - times[0]).astype(np.int64) // step <= (1 + HOLES) * len(times):
-        yield fixed(step)
+def about_seconds(name: str) -> float:
+    """Approximate length of a period, to reject a huge grid before building it."""
+    if months := months_of(name):
+        return months * 30 * DAY
+    offset = offset_of(name)
+    if type(offset).__name__ == "Week":
+        return float(WEEK * offset.n)
+    try:
+        return float(offset.nanos) / 1e9
+    except ValueError:  # business days
+        return float(DAY * offset.n)
 
 
-def _monthly(days: np.ndarray) -> Iterator[str]:
-    """Months, quarters and years whose days have the same position in their month."""
-    months = days.astype("datetime64[M]")
-    step = int(np.gcd.reduce(np.diff(months).astype(np.int64)))
-    if not step or (np.diff(months).astype(np.int64) == 0).any():
-        return
-    last = (months + 1).astype("datetime64[D]") - 1
-    in_month = (days - months.astype("datetime64[D]")).astype(np.int64) + 1
-    many = "" if step == 1 else str(step)
-    if (in_month == 1).all():
-        yield many + "MS"
-    elif (days == last).all():
-        yield many + "ME"
-    elif (days == np.busday_offset(months.astype("datetime64[D]"), 0, "forward")).all():
-        yield many + "BMS"
-    elif (days == np.busday_offset(last, 0, "backward")).all():
-        yield many + "BME"
-    elif (in_month == np.minimum(in_month[0], (last - months.astype("datetime64[D]")).astype(int) + 1)).all():
-        yield plural(step, "month")
+def fixed(nanoseconds: int) -> str:
+    """The alias of a fixed step.
+
+    Example:
+        >>> fixed(7200 * 10**9), fixed(5 * 10**6)
+        ('2h', '5ms')
+    """
+    units = ((DAY * 1e9, "D"), (3600e9, "h"), (60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
+    unit, name = next((int(unit), name) for unit, name in units if nanoseconds % int(unit) == 0)
+    return name if nanoseconds == unit else f"{nanoseconds // unit}{name}"
 
 
-def fixed(seconds: int) -> str:
-    """The alias of a fixed step in seconds."""
-    for unit, name in ((86400, "D"), (3600, "h"), (60, "min"), (1, "s")):
-        if seconds % unit == 0:
-            return name if seconds == unit else f"{seconds // unit}{name}"
-    raise AssertionError(seconds)
-
-
-def _same_day(first: np.datetime64, months: np.ndarray) -> np.ndarray:
-    """The same day and time some months later, or the last day of a shorter month."""
-    begin = first.astype("datetime64[M]")
-    start = (begin + months).astype("datetime64[D]")
-    last = (begin + months + 1).astype("datetime64[D]") - 1
-    day = np.minimum(start + (first.astype("datetime64[D]") - begin.astype("datetime64[D]")), last)
-    return (day + (first - first.astype("datetime64[D]"))).astype("datetime64[s]")
+def steps_between(times: "pd.DatetimeIndex") -> np.ndarray:
+    """[T - 1] nanoseconds from each time to the next."""
+    per = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}[times.unit]
+    return np.diff(times.asi8) * per
 
 
 def offset_of(name: str) -> Any:
@@ -205,20 +193,22 @@ def offset_of(name: str) -> Any:
     return offset
 
 
-def about_seconds(name: str) -> float:
-    """Approximate length of a period, to reject a huge grid before building it."""
-    if months := months_of(name):
-        return months * 30 * 86400.0
-    offset = offset_of(name)
-    if type(offset).__name__ == "Week":
-        return 7 * 86400.0 * offset.n
-    try:
-        return max(1.0, float(offset.nanos) / 1e9)
-    except ValueError:  # business days
-        return 86400.0 * offset.n
+def _candidates(times: "pd.DatetimeIndex") -> Iterator[str]:
+    """Frequencies that may contain all times, calendar frequencies first."""
+    clock = times.tz_localize(None)
+    months = np.diff(np.asarray(12 * clock.year + clock.month))
+    if (months > 0).all():
+        step = int(np.gcd.reduce(months))
+        yield from (f"{step if step > 1 else ''}{anchor}" for anchor in ("MS", "ME", "BMS", "BME"))
+        yield plural(step, "month")
+    yield "B"
+    if (days := int(np.gcd.reduce(steps_between(clock)))) % (DAY * 1e9) == 0:
+        yield fixed(days)
+    yield fixed(int(np.gcd.reduce(steps_between(times))))
 
 
-def _stamp(time: np.datetime64) -> Any:
+def _same_day(first: Any, months: range) -> "pd.DatetimeIndex":
+    """The same day and time some months later, or the last day of a shorter month."""
     import pandas as pd
 
-    return pd.Timestamp(time)
+    return pd.DatetimeIndex([first + pd.DateOffset(months=number) for number in months])

@@ -4,24 +4,42 @@ Read next: series.py.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from weft.data.calendar import after
-from weft.data.clock import read_times
-from weft.data.dialect import order_of
-from weft.data.periods import shown
-from weft.data.series import Columns, SeriesTable, TimeSeries, column_of, numbers_of, read_rows, time_column
+from weft.data.periods import resampled, step_of
+from weft.data.series import (
+    LONG,
+    Columns,
+    SeriesTable,
+    TimeSeries,
+    column_of,
+    column_times,
+    groups_of,
+    numbers_of,
+    read_rows,
+    time_column,
+)
+from weft.data.times import in_order, shown
 from weft.errors import DataError
 
 
-def read_future(path: str | Path, which: Columns, long: bool) -> dict[str, dict[Any, np.ndarray]]:
-    """Read covariates known ahead, [G] by the name of the series ("" in a wide table) and the time.
+class Future(NamedTuple):
+    """Covariates known ahead."""
+
+    rows: dict[str, dict[Any, np.ndarray]]  # [G] by the name of the series ("" in a wide table) and the time
+    numbered: bool  # whether the table has no times, but rows in order
+    notes: tuple[str, ...]
+
+
+def read_future(path: str | Path, which: Columns, long: bool) -> Future:
+    """Read covariates known ahead.
 
     Args:
         path: a table with the columns `which.known`, the times, and unique_id if there are several series.
-        which: columns; targets and past covariates may be absent.
+        which: columns, with the base of the times; targets and past covariates may be absent.
         long: whether the series have names.
 
     Raises:
@@ -31,27 +49,28 @@ def read_future(path: str | Path, which: Columns, long: bool) -> dict[str, dict[
     header, rows = read_rows(path)
     place = time_column(path, header, which.time, rows)
     known = [column_of(path, header, name) for name in which.known]
-    named = column_of(path, header, which.id or "unique_id") if long else -1
+    ids = [column_of(path, header, name) for name in which.id or LONG[:1]] if long else []
     if any(len(row) != len(header) for _, row in rows):
         line = next(line for line, row in rows if len(row) != len(header))
         raise DataError(f"expected {len(header)} cells; correct or remove the line", path=path, line=line)
-    groups: dict[str, list[tuple[int, list[Any]]]] = {}
-    for line, row in rows:
-        groups.setdefault(str(row[named]) if long else "", []).append((line, row))
-    order = order_of(path, [(line, row[place]) for line, row in rows if place >= 0], which.dates)
+    column = column_times(path, rows, place, which) if place >= 0 and rows else None
     found: dict[str, dict[Any, np.ndarray]] = {}
-    for name, group in groups.items():
-        numbers = numbers_of(path, group, known, header)
-        if place < 0:
+    for name, at in groups_of(rows, ids).items():
+        numbers = numbers_of(path, [rows[n] for n in at], known, header)
+        if column is None:
             found[name] = dict(enumerate(numbers))
             continue
-        times, _ = read_times(path, [(line, row[place]) for line, row in group], order)
+        lines, again = [rows[n][0] for n in at], which.resample is not None
+        times, order = in_order(path, name, lines, column.times[at], zone=which.zone, again=again)
+        numbers = numbers[order]
+        if which.resample is not None and which.frequency is not None:
+            times, numbers = resampled(times, numbers, which.frequency, ["mean"] * len(known))
         found[name] = dict(zip(times.tolist(), numbers, strict=True))
-    return found
+    return Future(found, column is None, column.notes if column else ())
 
 
-def with_future(table: SeriesTable, future: dict[str, dict[Any, np.ndarray]], place: str) -> SeriesTable:
-    """The same series with known covariates from a table of the future (see read_future).
+def with_future(table: SeriesTable, future: Future, place: str) -> SeriesTable:
+    """The same series with known covariates from a table of the future.
 
     Rows of other times are ignored. The future's table takes precedence over values already known.
 
@@ -60,34 +79,39 @@ def with_future(table: SeriesTable, future: dict[str, dict[Any, np.ndarray]], pl
     """
     series = []
     for one in table.series:
-        rows = future.get(one.name, {})
+        rows = future.rows.get(one.name, {})
         count = len(one.ahead) + len(rows)
         times = coming(one, count)
-        keys = range(count) if not one.frequency else times.tolist()
+        keys = range(count) if future.numbered and times.dtype.kind != "M" else times.tolist()
         ahead = np.full((count, one.known.shape[1]), np.nan)
         ahead[: len(one.ahead)] = one.ahead
         found = [(n, rows[key]) for n, key in enumerate(keys) if key in rows]
         if not found:
             called = f"series {one.name!r}" if one.name else "the series"
-            first = shown(times[0]) if one.frequency else "the next"
+            first = shown(times[0]) if count else "the next"
             raise DataError(f"{place}: expected rows for the times after {called}, from {first} on, got none")
         for n, numbers in found:
             ahead[n] = np.where(np.isnan(numbers), ahead[n], numbers)
         series.append(one._replace(ahead=ahead[: max(len(one.ahead), found[-1][0] + 1)]))
-    return table._replace(series=series)
+    return table._replace(series=series, assumed=tuple(dict.fromkeys((*table.assumed, *future.notes))))
 
 
-def coming(series: TimeSeries, count: int) -> np.ndarray:
+def coming(series: TimeSeries, count: int) -> Any:
     """The next `count` times of a series.
 
     Raises:
         DataError: the series has a single row, so its frequency is unknown.
     """
     if series.times.dtype.kind != "M":
-        return series.times[-1] + np.arange(1, count + 1)
+        return series.times[-1] + step_of(series.times) * np.arange(1, count + 1)
     if not series.frequency:
         raise DataError(
             f"series {series.name!r}: expected at least 2 rows to see how often they come, got 1; give "
             "more, or data.frequency"
         )
     return after(series.frequency, series.times[-1], count)
+
+
+def joined(times: Any, ahead: Any) -> Any:
+    """Times followed by others of the same kind."""
+    return times.append(ahead) if times.dtype.kind == "M" else np.concatenate([times, ahead])

@@ -3,15 +3,16 @@
 `weft init` and `weft data check` print this guess; a recipe names its columns. Read next: tables.py.
 """
 
+import re
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from weft.data.clock import parse
-from weft.data.dialect import iso, with_points
+from weft.data.dialect import with_points
 from weft.data.language_guess import code_of
 from weft.data.tables import Row, TableFile, kind_of
+from weft.data.times import are_times
 from weft.errors import ConfigError, DataError
 
 ROWS = 2_000
@@ -21,6 +22,18 @@ LABELS = ("label", "class", "category", "topic", "sentiment", "type", "tag", "ta
 """Common names of a column of classes."""
 
 MOST_CLASSES = 200
+
+MANY_ROWS = 20
+"""Minimum rows of each series in a ledger."""
+
+TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day", "year")
+"""Common names of a column of times."""
+
+ID = re.compile(
+    r"(^|[_ ])(id|nr|no|num|number|store|shop|item|product|sku|series|site|meter|station|region)$|[a-z]Id$",
+    re.IGNORECASE,
+)
+"""Common names of a column of numbers that names a series."""
 
 
 class ColumnStatistics(NamedTuple):
@@ -47,7 +60,7 @@ class SeriesColumns(NamedTuple):
     """The columns of a table of series."""
 
     time: str | None
-    id: str | None
+    id: tuple[str, ...]
     targets: tuple[str, ...]
     left: tuple[str, ...]
     """Unused columns, which are not numbers."""
@@ -161,17 +174,30 @@ def _columns(path: Path) -> list[ColumnStatistics]:
         return []
 
 
-def series_of(columns: Sequence[ColumnStatistics]) -> SeriesColumns | None:
-    """The columns of times and of numbers, and that of the series' names if times repeat."""
-    time = next((one for one in columns if one.times), None)
-    targets = tuple(one.name for one in columns if one.numbers and not one.times)
+def series_of(columns: Sequence[ColumnStatistics], *, ledger: bool = False) -> SeriesColumns | None:
+    """The columns of times and of numbers, and those of the series' names if times repeat.
+
+    Args:
+        columns: of a table.
+        ledger: a time may come again in one series, so that names must have many rows each.
+    """
+    time = next((one for one in columns if one.times), None) or next(
+        (one for one in columns if one.numbers and one.name.lower() in TIMES), None
+    )
+    named: list[ColumnStatistics] = []
+    if time is not None and time.distinct < time.filled:
+        repeats, told = time.filled / time.distinct, 1
+        texts = [one for one in columns if not one.numbers and not one.times]
+        numbers = [one for one in columns if one.numbers and one is not time and ID.search(one.name)]
+        for one in (*texts, *numbers):
+            if told < repeats and one.distinct * (MANY_ROWS if ledger else 1) < one.filled:
+                named.append(one)
+                told *= one.distinct
+    targets = tuple(one.name for one in columns if one.numbers and one is not time and one not in named)
     if not targets:
         return None
-    others = [one for one in columns if not one.numbers and not one.times]
-    repeats = time is not None and time.distinct < time.filled
-    named = next((one for one in others if repeats and one.distinct < one.filled), None)
-    left = tuple(one.name for one in others if one is not named)
-    return SeriesColumns(time and time.name, named and named.name, targets, left)
+    left = tuple(one.name for one in columns if not one.numbers and not one.times and one not in named)
+    return SeriesColumns(time and time.name, tuple(one.name for one in named), targets, left)
 
 
 def _column(name: str, cells: Sequence[str]) -> ColumnStatistics:
@@ -182,7 +208,7 @@ def _column(name: str, cells: Sequence[str]) -> ColumnStatistics:
         len(set(filled)),
         len(filled),
         bool(filled) and all(map(_is_number, filled)),
-        bool(filled) and all(map(_is_time, filled)),
+        bool(filled) and not filled[0].isdigit() and are_times(filled),
     )
 
 
@@ -192,15 +218,3 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_time(cell: str) -> bool:
-    if cell.isdigit():
-        return False  # a year or a count
-    for order in ("day", "month"):
-        try:
-            parse(iso(cell, order))
-        except ValueError:
-            continue
-        return True
-    return False

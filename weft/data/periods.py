@@ -5,27 +5,40 @@ Read next: series.py, which reads tables.
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from weft.data.calendar import OTHER_DAY, about_seconds, fixed, grid, infer, offset_of, same_period
+from weft.data.calendar import (
+    OTHER_DAY,
+    about_seconds,
+    fixed,
+    grid,
+    infer,
+    offset_of,
+    same_period,
+    steps_between,
+)
+from weft.data.times import shown
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 FREE_HOLES = 20.0
-"""Maximum missing periods per row for a frequency given by the user."""
+"""Maximum missing periods per row for a frequency given by the user, and for whole numbers."""
 
 
 class Grid(NamedTuple):
     """All periods of a series, and which of them have rows."""
 
     frequency: str
-    times: np.ndarray  # [P] every period from the first row to the last
+    times: "pd.DatetimeIndex | np.ndarray"  # [P] every period from the first row to the last
     places: np.ndarray  # [T] index of each row's period
 
 
-def aligned(place: str, times: np.ndarray, frequency: str | None = None) -> Grid:
+def aligned(place: str, times: Any, frequency: str | None = None) -> Grid:
     """Align the times of a series with its frequency.
 
     Args:
@@ -38,19 +51,21 @@ def aligned(place: str, times: np.ndarray, frequency: str | None = None) -> Grid
         DataError: the times are irregular or do not fit the frequency.
         ConfigError: unknown frequency.
     """
+    most = (1 + FREE_HOLES) * len(times) + 100
+    if times.dtype.kind != "M":
+        return _steps(place, times, most)
     name = infer(times) if frequency is None else frequency
     if not name:
         if len(times) < 2:
             return Grid("", times, np.arange(len(times)))
         raise irregular(place, times)
-    most = (1 + FREE_HOLES) * len(times) + 100
-    if (times[-1] - times[0]).astype(np.int64) / about_seconds(name) > most:
+    if (times[-1] - times[0]).total_seconds() / about_seconds(name) > most:
         raise DataError(
             f"{place}: expected times at the frequency {name}, got {plural(len(times), 'row')} from "
             f"{shown(times[0])} to {shown(times[-1])}; give a table with rows at this frequency"
         )
     on = grid(name, times[0], times[-1])
-    missing = ~np.isin(times, on)
+    missing = ~times.isin(on)
     if missing.any():
         other = infer(times)
         if other and same_period(name, other):
@@ -60,28 +75,28 @@ def aligned(place: str, times: np.ndarray, frequency: str | None = None) -> Grid
             f"{place}: expected times at the frequency {name}, got {shown(first)}, which is not one of its "
             f"times; correct it, or give data.resample: mean (or sum, last) with data.frequency: {name}"
         )
-    return Grid(name, on, np.searchsorted(on, times))
+    return Grid(name, on, on.get_indexer(times))
 
 
-def resampled(
-    times: np.ndarray, columns: np.ndarray, frequency: str, how: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray]:
+def resampled(times: Any, columns: np.ndarray, frequency: str, how: Sequence[str]) -> tuple[Any, np.ndarray]:
     """Aggregate rows into periods: their times [P] and columns [P, F]; NaN for periods without values.
 
     Args:
-        times: [T] increasing.
+        times: [T] in order; several rows may have the same time.
         columns: [T, F].
         frequency: a pandas alias.
         how: mean, sum, first, last, min or max for each column.
 
     Raises:
-        ConfigError: the frequency is not a pandas alias.
+        ConfigError: the frequency is not a pandas alias, or the times are no dates.
     """
     import pandas as pd
 
+    if times.dtype.kind != "M":
+        raise ConfigError("resample: expected dates or times, got whole numbers; leave data.resample out")
     if OTHER_DAY.match(frequency):
         raise ConfigError(f"resample: expected a frequency with periods, such as MS or ME, got {frequency!r}")
-    groups = pd.DataFrame(columns, index=pd.DatetimeIndex(times)).resample(offset_of(frequency))
+    groups = pd.DataFrame(columns, index=times).resample(offset_of(frequency))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about periods without values
         found = [
@@ -89,32 +104,49 @@ def resampled(
             for n, one in enumerate(how)
         ]
     whole = pd.concat(found, axis=1)
-    return np.asarray(whole.index, "datetime64[s]"), whole.to_numpy(float)
+    return whole.index, whole.to_numpy(float)
 
 
-def shown(time: np.datetime64) -> str:
-    """A time as text; at midnight only the date."""
-    return str(time).replace("T", " ").removesuffix(" 00:00:00")
+def step_of(steps: np.ndarray) -> int:
+    """The distance of whole numbers [T] that count periods.
+
+    Example:
+        >>> step_of(np.array([0, 10, 40]))
+        10
+    """
+    return int(np.gcd.reduce(np.diff(steps))) if len(steps) > 1 else 1
 
 
-def irregular(place: str, times: np.ndarray) -> DataError:
+def irregular(place: str, times: "pd.DatetimeIndex") -> DataError:
     """The error for times that fit no frequency."""
-    seconds = np.diff(times).astype(np.int64)
-    steps, counts = np.unique(seconds, return_counts=True)
+    between = steps_between(times)
+    steps, counts = np.unique(between, return_counts=True)
     usual = int(steps[counts.argmax()])
-    at = int(np.argmax(seconds != usual))
-    share = 100 * counts.max() / len(seconds)
+    at = int(np.argmax(between != usual))
+    share = 100 * counts.max() / len(between)
+    zoned = "" if times.tz is None else ", or data.zone if they are days of another time zone"
     return DataError(
         f"{place}: expected regular times, got {shown(times[at])} followed by {shown(times[at + 1])} "
         f"({share:.0f} % of the steps are {fixed(usual)}, {len(steps):,} different steps in all); give "
         f"data.frequency (such as {_coarse(usual)}) and data.resample: mean (or sum, last) to gather the "
-        "rows into periods"
+        f"rows into periods{zoned}"
     )
 
 
-def _coarse(seconds: int) -> str:
+def _steps(place: str, times: np.ndarray, most: float) -> Grid:
+    """Whole numbers as a grid without gaps."""
+    step = step_of(times)
+    if (times[-1] - times[0]) / step > most:
+        raise DataError(
+            f"{place}: expected whole numbers at regular distances, got {plural(len(times), 'row')} from "
+            f"{times[0]} to {times[-1]}; correct them"
+        )
+    return Grid("", np.arange(times[0], times[-1] + 1, step), (times - times[0]) // step)
+
+
+def _coarse(nanoseconds: int) -> str:
     """A simple period at least as long as a step."""
     for least, name in ((60, "min"), (3600, "h"), (86400, "D"), (7 * 86400, "W")):
-        if seconds <= least:
+        if nanoseconds <= least * 10**9:
             return name
     return "MS"

@@ -3,25 +3,29 @@
 Missing values become NaN and missing periods become rows of NaN. Rows at the end without values are the
 future, with known covariates only. Errors for irregular, decreasing or duplicate times, infinite values and
 cells that are not numbers name file and line.
-Read next: clock.py and periods.py, times; future.py, covariates known ahead; windows.py, the model's inputs.
+Read next: times.py and periods.py, times; future.py, covariates known ahead; windows.py, the model's inputs.
 """
 
+import difflib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from weft.data.clock import read_times
 from weft.data.dialect import Order, order_of, with_points
+from weft.data.guess import TIMES
 from weft.data.parquet import parquet_rows
-from weft.data.periods import aligned, resampled, shown
+from weft.data.periods import aligned, resampled
 from weft.data.tables import TableFile
+from weft.data.times import TimeColumn, in_order, read_times, shown
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
 
-MISSING = {"", "na", "n/a", "nan", "null", "none"}
-TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day")
+if TYPE_CHECKING:
+    import pandas as pd
+
+MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "--", ".", "?", "<na>", "#n/a"}
 LONG = ("unique_id", "ds", "y")
 AGGREGATIONS = ("mean", "sum", "first", "last", "min", "max")
 
@@ -34,7 +38,9 @@ class TimeSeries(NamedTuple):
     """One or more values measured at the same times, from the first measured row to the last."""
 
     name: str
-    times: np.ndarray  # [T] datetime64[s]; int64 row numbers without dates
+    times: (
+        "pd.DatetimeIndex | np.ndarray"  # [T] of the table's zone; int64 steps or row numbers without dates
+    )
     values: np.ndarray  # [T, F] float64, NaN where missing
     known: np.ndarray  # [T, G] float64, covariates that are known ahead
     past: np.ndarray  # [T, P] float64, covariates with unknown future
@@ -52,8 +58,11 @@ class Columns(NamedTuple):
         past: covariates with unknown future, such as the weather.
         frequency: a pandas alias; None infers it.
         resample: how to aggregate rows into periods (see AGGREGATIONS); None requires regular rows.
-        id: the column with the series' names, if one column has the values of several series.
+        id: the columns that together name a row's series, if one column has the values of several series.
         dates: whether dates begin with the day or the month; None infers it.
+        zone: the time zone of times without an offset from UTC; None if they have none.
+        base: the run's base of times (times.py); None if the table decides it.
+        trained: the columns that the run forecasts in a wide table; if empty, the table decides them.
     """
 
     time: str | None = None
@@ -62,8 +71,11 @@ class Columns(NamedTuple):
     past: Sequence[str] = ()
     frequency: str | None = None
     resample: str | None = None
-    id: str | None = None
+    id: Sequence[str] = ()
     dates: Order | None = None
+    zone: str | None = None
+    base: str | None = None
+    trained: Sequence[str] = ()
 
 
 class SeriesTable(NamedTuple):
@@ -74,8 +86,9 @@ class SeriesTable(NamedTuple):
     known: tuple[str, ...]  # G names
     past: tuple[str, ...]  # P names
     long: bool
-    zone: str = ""  # the UTC offset of all times, such as +00:00
-    notes: tuple[str, ...] = ()  # remarks for the user, such as missing periods
+    base: str | None = None  # of the times: a zone, STEPS, or "" as written; None without times
+    notes: tuple[str, ...] = ()  # remarks for the user about missing periods
+    assumed: tuple[str, ...] = ()  # how its times and columns were read, where that was a choice
 
 
 def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  # noqa: B008  it never changes
@@ -91,42 +104,96 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
     """
     path = Path(path)
     header, rows = read_rows(path)
+    _check_width(path, header, rows)
     lower = [name.lower() for name in header]
-    named = which.id is None and all(name in lower for name in LONG) and not which.targets
-    long = named or which.id is not None
-    group = column_of(path, header, which.id or "unique_id") if long else -1
+    named = not which.id and all(name in lower for name in LONG) and not which.targets
+    long = named or bool(which.id)
+    ids = columns_of(path, header, which.id or LONG[:1]) if long else []
     if named:
         place = lower.index("ds")
         columns: tuple[str, ...] = ("y",)
     else:
         place = time_column(path, header, which.time, rows)
-        beside = {*columns_of(path, header, (*which.known, *which.past)), place, group}
-        columns = tuple(which.targets) or tuple(name for n, name in enumerate(header) if n not in beside)
+        inputs = {*columns_of(path, header, (*which.known, *which.past)), place, *ids}
+        others = tuple(name for n, name in enumerate(header) if n not in inputs)
+        columns = tuple(which.targets) or _trained(path, others, which.trained) or others
+    if not {name.lower() for name in columns} & set(lower) and _is_future(header, which):
+        wanted = ", ".join(columns)[:100] or "a column to forecast"
+        raise DataError(
+            f"expected {wanted}, got only {', '.join(header)[:200]}; give the table of the past, and this "
+            "one with --future",
+            path=path,
+        )
     if long and len(columns) != 1:
         raise ConfigError(
-            f"{path}: expected one column of values beside the series' names ({which.id}), got "
+            f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
             f"{', '.join(columns)[:200]}; name it: data.targets (--target for weft init)"
         )
     _check_apart(columns, which)
-    groups: dict[str, list[tuple[int, list[Any]]]] = {}
-    for line, row in rows:
-        if len(row) != len(header):
-            why = f"expected {plural(len(header), 'cell')}, got {len(row)}; correct or remove the line"
-            raise DataError(why, path=path, line=line)
-        groups.setdefault(str(row[group]) if long else "", []).append((line, row))
-    if not groups:
+    if not rows:
         raise DataError("expected a header and rows of numbers, got no row", path=path)
     kinds = [columns_of(path, header, names) for names in (columns, which.known, which.past)]
-    if place >= 0:
-        which = which._replace(dates=order_of(path, [(line, row[place]) for line, row in rows], which.dates))
-    series, zones, notes = [], set(), []
-    for name, own in groups.items():
-        one, zone, note = _series(path, name, own, place, kinds, header, which)
+    times = None if place < 0 else column_times(path, rows, place, which)
+    series, notes, assumed = [], list[str](), list(times.notes) if times is not None else []
+    if not named and which.trained and (unused := [one for one in others if one not in columns]):
+        assumed.append(f"{path}: not forecast in training, left out: {', '.join(unused)[:200]}")
+    for name, at in groups_of(rows, ids).items():
+        own = [rows[n] for n in at]
+        one, note, said = _series(
+            path, name, own, None if times is None else times.times[at], kinds, header, which
+        )
         series.append(one)
-        zones.add(zone)
         notes += [note] if note else []
-    zone = zones.pop() if len(zones) == 1 else ""
-    return SeriesTable(series, columns, tuple(which.known), tuple(which.past), long, zone, tuple(notes))
+        assumed += [said] if said and said not in assumed else []
+    base = None if times is None else times.zone
+    return SeriesTable(
+        series, columns, tuple(which.known), tuple(which.past), long, base, tuple(notes), tuple(assumed)
+    )
+
+
+def _trained(path: Path, others: Sequence[str], trained: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a run that a wide table has.
+
+    Raises:
+        ConfigError: one is missing and there is another one instead.
+    """
+    names = {name.lower(): name for name in reversed(others)}
+    found = tuple(name for name in trained if name.lower() in names)
+    missing = [name for name in trained if name not in found]
+    extra = [name for name in others if name.lower() not in {one.lower() for one in trained}]
+    if missing and extra:
+        near = difflib.get_close_matches(missing[0].lower(), [name.lower() for name in extra], 1)
+        hint = f" ({names[near[0]]!r} is close)" if near else ""
+        raise ConfigError(
+            f"{path}: expected the column {missing[0]!r}, as in training, got "
+            f"{', '.join(others)[:200]}{hint}; rename it"
+        )
+    return found
+
+
+def _is_future(header: Sequence[str], which: Columns) -> bool:
+    """Whether a table has all that is known ahead."""
+    lower = {name.lower() for name in header}
+    return bool(which.known) and all(name.lower() in lower for name in which.known)
+
+
+def column_times(path: Path, rows: Sequence[tuple[int, list[Any]]], place: int, which: Columns) -> TimeColumn:
+    """The times of a table, whose column of times is at `place`.
+
+    Raises:
+        DataError: see read_times.
+    """
+    cells = [(line, row[place]) for line, row in rows]
+    order = order_of(path, cells, which.dates)
+    return read_times(path, cells, order, base=which.base, zone=which.zone)
+
+
+def groups_of(rows: Sequence[tuple[int, list[Any]]], ids: Sequence[int]) -> dict[str, list[int]]:
+    """The places of each series' rows, by its name: the cells of the columns `ids`."""
+    groups: dict[str, list[int]] = {}
+    for n, (_, row) in enumerate(rows):
+        groups.setdefault("/".join(str(row[place]).strip() for place in ids), []).append(n)
+    return groups
 
 
 def read_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
@@ -140,10 +207,20 @@ def read_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
             "each series and time (unique_id, ds, y)",
             path=path,
         )
-    rows = list(with_points([(row.number, row.cells) for row in table], table.mark))
+    read = [(row.number, row.cells) for row in table]
+    while count > 1 and not any(row[count - 1].strip() for _, row in read):
+        count -= 1  # blank columns at the right of a spreadsheet
+    rows = list(with_points([(line, row[:count]) for line, row in read], table.mark))
     if all(_is_number(cell) for cell in rows[0][1]):
         return [str(n + 1) for n in range(count)], rows
-    return [cell.strip() for cell in table.first], rows[1:]
+    return [cell.strip() for cell in table.first[:count]], rows[1:]
+
+
+def _check_width(path: Path, header: Sequence[str], rows: Sequence[tuple[int, list[Any]]]) -> None:
+    for line, row in rows:
+        if len(row) != len(header):
+            why = f"expected {plural(len(header), 'cell')}, got {len(row)}; correct or remove the line"
+            raise DataError(why, path=path, line=line)
 
 
 def time_column(path: Path, header: list[str], name: str | None, rows: Sequence[Any]) -> int:
@@ -175,7 +252,11 @@ def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[
     folded = {name.lower(): number for number, name in reversed(list(enumerate(header)))}
     for name in names:
         if name not in exact and name.lower() not in folded:
-            raise ConfigError(f"{path}: no such column {name!r}; the file has {', '.join(header[:30])[:300]}")
+            near = difflib.get_close_matches(name.lower(), folded, 1)
+            hint = f"; did you mean {header[folded[near[0]]]!r}?" if near else ""
+            raise ConfigError(
+                f"{path}: no such column {name!r}; the file has {', '.join(header[:30])[:300]}{hint}"
+            )
     return [exact.get(name, folded.get(name.lower(), -1)) for name in names]
 
 
@@ -192,26 +273,33 @@ def _check_apart(columns: Sequence[str], which: Columns) -> None:
 def _series(
     path: Path,
     name: str,
-    rows: list[tuple[int, list[Any]]],
-    place: int,
+    rows: Sequence[tuple[int, list[Any]]],
+    times: Any,
     kinds: Sequence[list[int]],
     header: list[str],
     which: Columns,
 ) -> tuple[TimeSeries, str, str]:
-    """A series, the UTC offset of its times, and a note about missing periods."""
+    """A series, and notes about its missing periods and its order."""
     table = np.concatenate([numbers_of(path, rows, kind, header) for kind in kinds], 1)  # [T, F + G + P]
     ends = np.cumsum([len(kind) for kind in kinds])
     measured = np.isfinite(table[:, : ends[0]]).any(1)
     _check_known(path, rows, table[:, ends[0] : ends[1]], measured, [header[n] for n in kinds[1]])
-    times, zone, frequency, note = np.arange(len(rows)), "", "", ""
-    if place >= 0:
-        times, zone = read_times(path, [(line, row[place]) for line, row in rows], which.dates or "day")
-        called = f"{path}: series {name!r}" if name else f"{path}"
+    frequency, note, said = "", "", ""
+    called = f"{path}: series {name!r}" if name else f"{path}"
+    if times is None:
+        times = np.arange(len(rows))
+    else:
+        how = [which.resample or ""] * int(ends[0]) + ["mean"] * int(ends[2] - ends[0])
+        lines = [line for line, _ in rows]
+        read, order = in_order(path, name, lines, times, zone=which.zone, again=which.resample is not None)
+        if len(order) > 1 and order[0] > order[-1] and which.resample is None:
+            said = f"{path}: the newest rows come first, so they are read from the last to the first"
+        times, table = read, table[order]
         if which.resample is not None and which.frequency is not None:
-            how = [which.resample] * int(ends[0]) + ["mean"] * int(ends[2] - ends[0])
             times, table = resampled(times, table, which.frequency, how)
         grid = aligned(called, times, which.frequency)
-        note = _note(called, grid.frequency, np.setdiff1d(grid.times, times))
+        if len(missing := np.setdiff1d(np.arange(len(grid.times)), grid.places)):
+            note = _note(called, grid.frequency, grid.times[missing])
         whole = np.full((len(grid.times), table.shape[1]), np.nan)
         whole[grid.places] = table
         times, table, frequency = grid.times, whole, grid.frequency
@@ -219,11 +307,15 @@ def _series(
     found = np.flatnonzero(np.isfinite(values).any(1))
     end = int(found[-1]) + 1 if len(found) else len(values)
     parts = (times[:end], values[:end], known[:end], past[:end], known[end:])
-    return TimeSeries(name, *parts, frequency), zone, note
+    return TimeSeries(name, *parts, frequency), note, said
 
 
 def _check_known(
-    path: Path, rows: list[tuple[int, list[Any]]], known: np.ndarray, measured: np.ndarray, names: list[str]
+    path: Path,
+    rows: Sequence[tuple[int, list[Any]]],
+    known: np.ndarray,
+    measured: np.ndarray,
+    names: list[str],
 ) -> None:
     """Check that known covariates have values wherever something was measured."""
     holes = np.argwhere(np.isnan(known) & measured[:, None])
@@ -237,18 +329,17 @@ def _check_known(
         )
 
 
-def _note(called: str, frequency: str, missing: np.ndarray) -> str:
-    if not len(missing):
-        return ""
+def _note(called: str, frequency: str, missing: Any) -> str:
     several = f" to {shown(missing[-1])}" if len(missing) > 1 else ""
+    often = f" of the frequency {frequency}" if frequency else ""
     return (
-        f"{called}: inserted {plural(len(missing), 'missing period')} of the frequency {frequency} without "
+        f"{called}: inserted {plural(len(missing), 'missing period')}{often} without "
         f"values ({shown(missing[0])}{several})"
     )
 
 
 def numbers_of(
-    path: Path, rows: list[tuple[int, list[Any]]], kind: list[int], header: list[str]
+    path: Path, rows: Sequence[tuple[int, list[Any]]], kind: list[int], header: list[str]
 ) -> np.ndarray:
     """[T, K] numbers of some columns, NaN where missing."""
     found = [[_number(path, line, row[n], header[n]) for n in kind] for line, row in rows]

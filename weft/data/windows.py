@@ -6,7 +6,7 @@ is dropped, not even in an incomplete last batch. Read next: series.py.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class SeriesWindows:
         self._filled: list[np.ndarray] = []  # [T] scaled, the last value repeated where missing
         self._known: list[np.ndarray] = []  # [T, G]
         self._ends: list[tuple[int, int, int]] = []
-        self._times: list[np.ndarray] = []  # [T]
+        self._times: list[Any] = []  # [T]
         self._seen: list[np.ndarray] = []  # [T, C] scaled, without gaps; shared by the columns of a series
         means, stds = [], []
         every_end = [_ends(series, split) for series in table.series]
@@ -123,7 +123,7 @@ class SeriesWindows:
         ]
         return np.stack(past), np.stack(future), np.stack(known)
 
-    def times(self, window: Sequence[int]) -> np.ndarray:
+    def times(self, window: Sequence[int]) -> Any:
         """The times [L + H] of one window."""
         number, start = window
         return self._times[number][start - self.lookback : start + self.horizon]
@@ -179,18 +179,16 @@ def all_filled(columns: np.ndarray) -> np.ndarray:
     return np.stack([filled(column) for column in columns.T], 1) if columns.shape[1] else columns
 
 
-def covariates(times: np.ndarray, known: np.ndarray, calendar: bool) -> np.ndarray:
+def covariates(times: Any, known: np.ndarray, calendar: bool) -> np.ndarray:
     """[T, G]: the scaled known covariates (0, the mean, where missing) and the calendar from -0.5 to 0.5."""
     parts = [np.nan_to_num(known)]
     if calendar and times.dtype.kind == "M":
-        days = times.astype("datetime64[D]")
-        month = times.astype("datetime64[M]").astype(np.int64) % 12
-        parts += [
-            ((times - days).astype(np.int64) / 86400 - 0.5)[:, None],
-            (((days.astype(np.int64) + 3) % 7) / 6 - 0.5)[:, None],
-            ((days - days.astype("datetime64[M]")).astype(np.int64) / 30 - 0.5)[:, None],
-            (month / 11 - 0.5)[:, None],
-        ]
+        import pandas as pd
+
+        clock = pd.DatetimeIndex(times).tz_localize(None)  # of the zone
+        hours = (clock - clock.normalize()) / pd.Timedelta(days=1)
+        columns = (hours, clock.day_of_week / 6, (clock.day - 1) / 30, (clock.month - 1) / 11)
+        parts += [np.asarray(column, np.float64)[:, None] - 0.5 for column in columns]
     return np.concatenate(parts, 1)
 
 

@@ -3,6 +3,7 @@
 Read next: series.py, which draws a forecast; recording.py, which draws what was heard.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +13,14 @@ class ForecastRecord(NamedTuple):
     """A series and its forecast, in the units of the data."""
 
     name: str
-    past_times: np.ndarray  # [L] datetime64[s], or row numbers
+    past_times: np.ndarray  # [L] datetime64 as clocks show them, or row numbers
     past: np.ndarray  # [L]
     times: np.ndarray  # [H]
     best: np.ndarray  # [H]
     quantiles: np.ndarray | None  # [H, Q]
     levels: tuple[float, ...]  # Q of the quantiles
     actual: np.ndarray | None = None  # [H] what was measured, where it is known
+    shown: Sequence[str] = ()  # [H] times as text, with their offsets from UTC
 
 
 class Heard(NamedTuple):

@@ -10,15 +10,15 @@ import numpy as np
 
 from weft.export.programs.common import KINDS
 from weft.export.programs.series import Scaled, filled
-from weft.export.programs.times import every, parsed
+from weft.export.programs.times import every, local, parsed
 
 
 class Series(NamedTuple):
     """A series of a table, from its first to its last measured row."""
 
     name: str
-    times: np.ndarray  # [T + H] datetime64[s], those to forecast too; row numbers without times
-    zone: str  # UTC offset of the times, such as +00:00
+    times: np.ndarray  # [T + H] datetime64[s] of clocks, those to forecast too; row numbers without times
+    texts: list[str]  # [T + H] times with their offsets from UTC
     values: np.ndarray  # [T, F]
     known: np.ndarray  # [T + A, G], those of the future too
     past: np.ndarray  # [T, P]
@@ -44,7 +44,7 @@ class TableForecaster(Scaled):
                 if self.about["targets"] and name not in self.about["targets"]:
                     continue
                 best = self.of(one, column, one.name or name)
-                texts = shown(one.times[len(one.values) - self.about["lookback"] :], one.zone)
+                texts = shown(one.texts[len(one.values) - self.about["lookback"] :])
                 for time, value in zip(texts[self.about["lookback"] :], best, strict=True):
                     writer.writerow([one.name or name, time, f"{value:.6g}"])
         return found.getvalue().removesuffix("\n")
@@ -79,18 +79,18 @@ class TableForecaster(Scaled):
     def series(self, header: list[str], rows: list[list[str]]) -> Iterator[tuple[Series, list[str]]]:
         """The series of a table, and the names of their columns."""
         lower, about = [name.lower() for name in header], self.about
-        plain = about["id"] is None and not about["targets"] and {"unique_id", "ds", "y"} <= set(lower)
-        group = self.place(header, about["id"] or "unique_id") if about["id"] or plain else -1
+        plain = not about["id"] and not about["targets"] and {"unique_id", "ds", "y"} <= set(lower)
+        ids = [self.place(header, name) for name in about["id"] or (["unique_id"] if plain else [])]
         time = lower.index("ds") if plain else self.time(header, rows)
         named = [self.place(header, name) for name in (*self.known, *self.past)]
-        others = [name for n, name in enumerate(header) if n not in {group, time, *named}]
+        others = [name for n, name in enumerate(header) if n not in {*ids, time, *named}]
         columns = ["y"] if plain else about["columns"] or about["targets"] or others
         if about["columns"] and others != about["columns"]:
             raise ValueError(
                 f"expected the columns {', '.join(columns)} in this order, got {', '.join(others)}"
             )
         places = [self.place(header, name) for name in columns]
-        names = [row[group] if group >= 0 else "" for row in rows]
+        names = ["/".join(row[n] for n in ids) for row in rows]
         for name in dict.fromkeys(names):
             own = [row for row, other in zip(rows, names, strict=True) if other == name]
             table = np.array([[number_in(row[n]) for n in (*places, *named)] for row in own])
@@ -101,24 +101,28 @@ class TableForecaster(Scaled):
 
     def aligned(self, name: str, times: list[str] | None, table: np.ndarray, width: int) -> Series:
         """A series with a row for each period."""
-        at, zone = np.arange(len(table)), ""
         if times is not None:
             step = self.about["step"]
             if step is None:
                 raise ValueError("expected rows without times, as in training; leave out that column")
-            at, zone = parsed(times)
+            days = step.get("seconds", 86400) % 86400 == 0
+            at, zone = parsed(times, self.about.get("base") or "", days=days)
             grid = every(at, step, self.about["horizon"])
             whole = np.full((len(grid), table.shape[1]), np.nan)
             whole[np.searchsorted(grid, at)] = table
-            at, table = grid, whole
+            clocks = local(grid, zone, days=days)
+            at = np.array([np.datetime64(time.replace(tzinfo=None), "s") for time in clocks])
+            table, texts = whole, [time.isoformat(sep=" ") for time in clocks]
         else:
             at = np.arange(len(table) + self.about["horizon"])
+            texts = [str(number) for number in at]
         values, known, past = np.split(table, [width, width + len(self.known)], 1)
         measured = np.flatnonzero(np.isfinite(values).any(1))
         end = int(measured[-1]) + 1 if len(measured) else len(values)
         if np.isnan(known[measured]).any():
             raise ValueError(f"expected numbers of {', '.join(self.known)} in each row with a target")
-        return Series(name, at[: end + self.about["horizon"]], zone, values[:end], known, past[:end])
+        rows = end + self.about["horizon"]
+        return Series(name, at[:rows], texts[:rows], values[:end], known, past[:end])
 
     def time(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
         """The column of times; -1 if there is none."""
@@ -182,11 +186,10 @@ def calendar(times: np.ndarray) -> np.ndarray:
     return np.stack(parts, 1) - 0.5
 
 
-def shown(times: np.ndarray, zone: str) -> list[str]:
+def shown(texts: Sequence[str]) -> list[str]:
     """Times in one format: as dates if none has a time of day."""
-    texts = [str(time).replace("T", " ") for time in times]
-    days = all(text.endswith(" 00:00:00") for text in texts) and not zone
-    return [text.removesuffix(" 00:00:00") if days else text + zone for text in texts]
+    days = all(text.endswith(" 00:00:00") for text in texts)
+    return [text.removesuffix(" 00:00:00") if days else text for text in texts]
 
 
 KINDS |= {"tables": TableForecaster}

@@ -2,15 +2,22 @@
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
 QUARTER = re.compile(r"(\d{4})-?Q([1-4])", re.IGNORECASE)
 
 
-def parsed(texts: Sequence[str]) -> tuple[np.ndarray, str]:
-    """Increasing times [T] from texts such as 2024-01-31 13:00, and their UTC offset as text."""
+def parsed(texts: Sequence[str], base: str, *, days: bool) -> tuple[np.ndarray, str]:
+    """Increasing times [T] from texts such as 2024-01-31 13:00, and their zone: an offset, a name or "".
+
+    Args:
+        texts: of one series.
+        base: zone of the training times; "" if they have no offsets.
+        days: whether the series has whole days; otherwise times of a named zone are in UTC, see `local`.
+    """
     found, zones = [], set()
     for text in texts:
         plain = text.strip().replace("/", "-")
@@ -21,10 +28,11 @@ def parsed(texts: Sequence[str]) -> tuple[np.ndarray, str]:
             time = datetime.fromisoformat(re.sub(r"\s+(?=[+-]\d\d:?\d\d$|Z$)", "", plain))
         except ValueError:
             raise ValueError(f"{text[:40]!r} is not a time; write 2024-01-31 or 2024-01-31 13:00") from None
-        away = time.utcoffset()
-        minutes = 0 if away is None else int(away.total_seconds()) // 60
-        sign = "-" if minutes < 0 else "+"
-        zones.add("" if away is None else f"{sign}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}")
+        if base and time.utcoffset() is None and (time.hour or time.minute):
+            raise ValueError(f"expected an offset from UTC as in training ({base}), got {text[:40]}")
+        if base and time.utcoffset() is not None:
+            time = time.astimezone(zone_of(base) if days or "/" not in base else UTC)
+        zones.add(base or time.isoformat()[len(time.replace(tzinfo=None).isoformat()) :])
         found.append(np.datetime64(time.replace(tzinfo=None, microsecond=0), "s"))
     times = np.array(found)
     if len(zones) > 1:
@@ -33,6 +41,23 @@ def parsed(texts: Sequence[str]) -> tuple[np.ndarray, str]:
         after, before = texts[wrong[0] + 1], texts[wrong[0]]
         raise ValueError(f"{after[:40]} comes after {before[:40]}; sort the rows and keep each time once")
     return times, zones.pop()
+
+
+def zone_of(name: str) -> tzinfo:
+    """A zone by its name: UTC, +02:00 or Europe/Zagreb."""
+    if "/" in name:
+        return ZoneInfo(name)
+    return datetime.fromisoformat(f"2000-01-01T00{name.replace('UTC', '+00:00')}").tzinfo or UTC
+
+
+def local(times: np.ndarray, zone: str, *, days: bool) -> list[datetime]:
+    """The same times as clocks show them, in the zone if there is one."""
+    plain = [datetime.fromisoformat(str(time)) for time in times]
+    if not zone:
+        return plain
+    if days or "/" not in zone:
+        return [time.replace(tzinfo=zone_of(zone)) for time in plain]
+    return [time.replace(tzinfo=UTC).astimezone(zone_of(zone)) for time in plain]
 
 
 def every(times: np.ndarray, step: dict[str, int], more: int) -> np.ndarray:

@@ -28,23 +28,25 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
     header = [name.lower() for name in read_rows(path)[0]]
     if path.suffix == ".parquet" or (all(name in header for name in LONG) and not which.targets):
         return which, ""
-    said = {which.time, which.id, *which.known, *which.past}
-    found = series_of([one for one in columns_of(path) if one.name not in said - {None, which.time}])
+    said = {*which.id, *which.known, *which.past, ""}
+    columns = [one for one in columns_of(path) if one.name not in said]
+    found = series_of(columns, ledger=which.resample is not None)
     if found is None:
         return which, ""
-    name, time = which.id or found.id, which.time or found.time
-    targets = which.targets or (found.targets if name or found.left else ())
-    if name and check and len(targets) > 1:
+    named, time = tuple(which.id) or found.id, which.time or found.time
+    targets = which.targets or (found.targets if named or found.left else ())
+    if named and check and len(targets) > 1:
         which = which._replace(past=(*which.past, *targets[1:]))
         targets = targets[:1]
-    if name and len(targets) != 1:
+    names = ", ".join(map(repr, named))
+    if named and len(targets) != 1:
         raise ConfigError(
-            f"{path}: expected one column of values next to the series' names ({name}), got "
+            f"{path}: expected one column of values next to the series' names ({names}), got "
             f"{', '.join(targets)[:200]}; name it with --target, and the others with --known or --past"
         )
-    kept = which._replace(time=time, id=name, targets=tuple(targets))
+    kept = which._replace(time=time, id=named, targets=tuple(targets))
     shown = [f"times {time!r}"] if time else []
-    shown += [f"names of series {name!r}"] if name else []
+    shown += [f"names of series {names}"] if named else []
     shown += [f"to forecast {', '.join(map(repr, targets or found.targets))}"]
     shown += [f"left out {', '.join(map(repr, found.left))}"] if found.left else []
     return kept, f"{path}: {'; '.join(shown)}; --time, --id and --target name others"
@@ -74,6 +76,7 @@ def check(files: Sequence[Path]) -> Report:
             which, note = guessed(file, Columns(), check=True)
             notes += [note] if note else []
             table = read_series(file, which)
+            notes += table.assumed
         except DataError as error:
             findings.append(placed(str(file), error))
             continue

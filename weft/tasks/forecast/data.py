@@ -3,7 +3,7 @@
 Read next: ../../data/windows.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,9 +31,12 @@ class SeriesData:
         generated: made-up series instead of a file: waves (two seasons, a trend and noise).
         folder: folder of the file; by default the current one.
         time: the column of times; null finds it by name.
-        id: the column that names the series of a row, in a long table with one column of values.
+        id: the column that names the series of a row, in a long table with one column of values; or a list
+            of columns that name it together.
         dates: whether dates begin with the day or the month (31.12.2024, 12/31/2024); null infers
             it from the dates.
+        zone: time zone of the times, such as Europe/Zagreb; null reads it from their offsets from UTC, or
+            takes times without offsets as they are.
         targets: columns to forecast; if empty, all of a wide table.
         inputs: `own` forecasts a column from its own past; `all` from the pasts of all columns of a wide
             table.
@@ -56,8 +59,9 @@ class SeriesData:
     generated: str | None = None
     folder: Path = Path()
     time: str | None = None
-    id: str | None = None
+    id: str | tuple[str, ...] | None = None
     dates: Literal["day", "month"] | None = None
+    zone: str | None = None
     targets: tuple[str, ...] = ()
     inputs: Literal["own", "all"] = "own"
     known: tuple[str, ...] = ()
@@ -93,12 +97,20 @@ class SeriesData:
         """The name of the data, for titles and messages."""
         return self.generated or Path(str(self.file)).name
 
-    def table(self, file: Path | None = None) -> SeriesTable:
-        """The series of the recipe, or of another file with the same columns."""
+    def table(self, file: Path | None = None, about: Mapping[str, Any] = {}) -> SeriesTable:
+        """The series of the recipe, or of another file with the same columns.
+
+        Args:
+            file: None reads the recipe's own.
+            about: what a run keeps about its series: the base of times, and the columns to forecast.
+        """
         if file is None and self.generated is not None:
             return waves(self.seed)
         path = file if file is not None else self.folder / str(self.file)
-        table = read_series(path, self.columns)
+        which = self.columns
+        if self.generated is None:
+            which = which._replace(base=about.get("base"), trained=self.trained(about))
+        table = read_series(path, which)
         missing = [name for name in self.targets if name not in table.columns]
         if missing:
             raise ConfigError(
@@ -107,17 +119,37 @@ class SeriesData:
             )
         return table
 
+    def trained(self, about: Mapping[str, Any]) -> Sequence[str]:
+        """The columns that a run forecasts, if they are a wide table's and the recipe does not name them."""
+        columns = about.get("columns", ())
+        wide = self.inputs == "own" and not self.targets and not self.ids and self.generated is None
+        return columns if wide and set(about.get("names", ())) <= set(columns) else ()
+
     def future(self, file: Path, table: SeriesTable) -> SeriesTable:
         """The table with covariates from another file for the periods after the last one of each series."""
-        return with_future(table, read_future(file, self.columns, table.long), str(file))
+        which = self.columns._replace(base=table.base)
+        return with_future(table, read_future(file, which, table.long), str(file))
 
     @property
     def columns(self) -> Columns:
         """The roles of a table's columns."""
         targets = self.targets if self.inputs == "own" else ()
         return Columns(
-            self.time, targets, self.known, self.past, self.frequency, self.resample, self.id, self.dates
+            time=self.time,
+            targets=targets,
+            known=self.known,
+            past=self.past,
+            frequency=self.frequency,
+            resample=self.resample,
+            id=self.ids,
+            dates=self.dates,
+            zone=self.zone,
         )
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The columns that name a row's series; none in a wide table, or in one with unique_id, ds and y."""
+        return (self.id,) if isinstance(self.id, str) else self.id or ()
 
     def windows(self, table: SeriesTable, scales: tuple[Scale, Scale] | None = None) -> SeriesWindows:
         """The windows of a table.
@@ -167,25 +199,33 @@ def waves(seed: int, rows: int = 2400, count: int = 3) -> SeriesTable:
         ],
         1,
     )
-    times = np.datetime64("2024-01-01T00", "s") + np.timedelta64(3600, "s") * t
+    import pandas as pd
+
+    times = pd.date_range("2024-01-01", periods=rows, freq="h")
     columns = tuple(f"wave{n + 1}" for n in range(count))
     none = np.zeros((rows, 0))
     return SeriesTable([TimeSeries("", times, values, none, none, none[:0], "h")], columns, (), (), False)
 
 
-def received(text: bytes, data: SeriesData, name: str = "standard input") -> SeriesTable:
+def received(
+    text: bytes,
+    data: SeriesData,
+    name: str = "standard input",
+    about: Mapping[str, Any] = {},
+) -> SeriesTable:
     """The table in the text of a CSV.
 
     Args:
         text: in UTF-8.
         data: roles of the columns.
         name: of the text, in errors.
+        about: what a run keeps about its series.
 
     Raises:
         DataError: a line cannot be read; names the line.
     """
     with held(text, name, ".csv") as path:
-        return data.table(path)
+        return data.table(path, about)
 
 
 _SCALE = ("mean", "std")
@@ -208,6 +248,7 @@ class SavedSeries(jsonfile.Schema):
     known: Annotated[int, jsonfile.Meta(ge=0, le=100_000)]
     columns: list[str] = jsonfile.field(default_factory=list)
     frequency: str | None = None
+    base: str | None = None  # of times (data/times.py); earlier runs have none
     covariates: SavedScale | None = None
     channels: SavedScale | None = None
 
@@ -238,6 +279,7 @@ def series_facts(windows: SeriesWindows) -> dict[str, Any]:
         "names": windows.names,
         "columns": list(table.columns),
         "frequency": frequencies.pop() if len(frequencies) == 1 else None,
+        "base": table.base,
         **_plain(windows.scale),
         "known": windows.known_size,
         "covariates": {"names": list(table.known), **_plain(windows.known_scale)},

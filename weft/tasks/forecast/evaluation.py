@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import torch
 
+from weft.data.times import clock_of
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError
 from weft.figures.records import ForecastRecord
@@ -296,7 +297,7 @@ def _example(model: Scorable, windows: SeriesWindows, window: np.ndarray) -> For
         if model.has_quantiles:
             levels = torch.tensor(LEVELS, device=device)
             q = model.quantiles(past, levels)[0].double().cpu().numpy() * std + mean
-    times = windows.times(window.tolist())
+    times = clock_of(windows.times(window.tolist()))
     before = past.values[0].double().cpu().numpy() * std + mean
     split = windows.lookback
     actual = future[0] * std + mean

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from weft.data.future import coming
-from weft.data.periods import shown
+from weft.data.future import coming, joined
 from weft.data.series import SeriesTable, TimeSeries
+from weft.data.times import clock_of, shown, shown_times
 from weft.data.windows import Scale, all_filled, covariates, filled, seen_beside
 from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
@@ -123,7 +123,7 @@ class SeriesForecaster:
         raw = series.values[:, one.column]
         number, mean, std = self._scale(name, raw)
         ahead = coming(series, self.data.horizon)
-        times = np.concatenate([series.times[-lookback:], ahead])
+        times = joined(series.times[-lookback:], ahead)
         covered = np.concatenate([series.known[-lookback:], self._ahead(one)])
         known_scale, seen_scale = scales_of(self.about)
         covariate = covariates(times, known_scale.of(covered), self.data.calendar)
@@ -140,7 +140,16 @@ class SeriesForecaster:
             if quantiles:
                 levels = torch.tensor(self.levels, device=device)
                 found = self.model.quantiles(past, levels)[0].double().cpu().numpy() * std + mean
-        return ForecastRecord(name, times[:lookback], raw[-lookback:], ahead, best, found, self.levels)
+        return ForecastRecord(
+            name,
+            clock_of(times[:lookback]),
+            raw[-lookback:],
+            clock_of(ahead),
+            best,
+            found,
+            self.levels,
+            shown=shown_times(times)[lookback:],
+        )
 
     def last_rows(self, one: SeriesColumn) -> ForecastRecord:
         """A forecast of the last `horizon` rows of a series from the rows before, with the true values.

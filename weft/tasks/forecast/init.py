@@ -34,7 +34,11 @@ class ForecastInit(Init):
         Option("file", "Table: a column for each series, or unique_id, ds and y.", Path),
         Option("horizon", "Number of rows to forecast.", int, required=True),
         Option("time", "Column of the times. Default: guessed, and printed."),
-        Option("id", "Column of series names, in a long table. Default: guessed, and printed."),
+        Option(
+            "id",
+            "Columns that name the series, in a long table: a,b (repeatable). Default: guessed, and printed.",
+            multiple=True,
+        ),
         Option(
             "target", "Columns to forecast: a,b (repeatable). Default: all numeric columns.", multiple=True
         ),
@@ -46,6 +50,10 @@ class ForecastInit(Init):
             "dates",
             "Order of ambiguous dates: day first (31/12/2024) or month first (12/31/2024).",
             choices=("day", "month"),
+        ),
+        Option(
+            "zone",
+            "Time zone of the times, such as Europe/Zagreb. Default: from their offsets from UTC, if any.",
         ),
         Option(
             "frequency",
@@ -64,13 +72,14 @@ class ForecastInit(Init):
             raise ConfigError("--resample: expected --frequency with it, got none; add one, such as D")
         file: Path = given["file"]
         lists: Mapping[str, Sequence[str]] = {
+            "id": given["id"],
             "targets": given["target"],
             "known": given["known"],
             "past": given["past"],
         }
         named = {name: [part for one in names for part in parts(file, one)] for name, names in lists.items()}
         single: dict[str, Any] = {
-            name: given[name] for name in ("time", "id", "dates", "frequency", "resample")
+            name: given[name] for name in ("time", "dates", "zone", "frequency", "resample")
         }
         which, note = guessed(file, Columns(**{**single, **named}))
         if note:
@@ -114,8 +123,10 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
     often = f", at the frequency {found.frequency}" if found.frequency else ""
     batch = 256 if found.windows > MANY else 64 if found.windows > FEW else 16
     plan = planned(found.windows / batch, epochs=30, warmup=0)
+    said = (*table.assumed, *table.notes)
     names = {"targets": which.targets, "known": which.known, "past": which.past}
-    given: dict[str, object] = {"time": which.time, "id": which.id, "dates": which.dates}
+    given: dict[str, object] = {"time": which.time, "dates": which.dates, "zone": which.zone}
+    given["id"] = which.id[0] if len(which.id) == 1 else list(which.id)
     given |= {name: list(columns) for name, columns in names.items()}
     given |= {"frequency": which.frequency}
     return filled(
@@ -123,7 +134,7 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
         {
             "counted": f"{plural(found.series, 'series')} of {found.rows} in {file.name}{often}",
             "season": found.season,
-            "notes": "\n# ".join(note.removeprefix(f"{file}: ") for note in table.notes) or None,
+            "notes": "\n# ".join(note.removeprefix(f"{file}: ") for note in said) or None,
             "file": _quoted(str(file)),
             **{name: _quoted(value) if value else None for name, value in given.items()},
             "resample": which.resample,

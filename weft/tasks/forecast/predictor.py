@@ -20,8 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from weft.data import calendar
+from weft.data.guess import TIMES
 from weft.data.parquet import as_parquet
-from weft.data.series import TIMES, SeriesTable
+from weft.data.series import SeriesTable
 from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.forecaster import Past
@@ -34,6 +35,7 @@ from weft.tasks.forecast.forecaster import SeriesColumn, SeriesForecaster
 from weft.tasks.forecast.model import ForecastNetwork, SeriesBatch, tensors
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads, name_of
+from weft.tasks.task import Progress, silent
 from weft.words import LETTERS
 
 if TYPE_CHECKING:
@@ -45,16 +47,14 @@ class Forecasts(Answer):
 
     Args:
         found: the forecast of each series.
-        zone: UTC offset of their times, such as +00:00.
         quantiles: whether the text contains quantiles.
         plain: whether the JSON is a list of numbers, for a series that was given as numbers.
     """
 
     def __init__(
-        self, found: Sequence[ForecastRecord], zone: str, *, quantiles: bool = False, plain: bool = False
+        self, found: Sequence[ForecastRecord], *, quantiles: bool = False, plain: bool = False
     ) -> None:
         self.found = found
-        self._zone = zone
         self._quantiles = quantiles
         self._plain = plain
 
@@ -91,8 +91,7 @@ class Forecasts(Answer):
         return file_name(self.found[0].name)
 
     def _rows(self, one: ForecastRecord, quantiles: bool) -> Iterator[list[str]]:
-        times = _shown_times([*one.past_times, *one.times], self._zone)[len(one.past_times) :]
-        for row, time in enumerate(times):
+        for row, time in enumerate(one.shown):
             found = one.quantiles[row] if one.quantiles is not None and quantiles else []
             yield [one.name, time, *(f"{value:.6g}" for value in (one.best[row], *found))]
 
@@ -118,13 +117,6 @@ def _line(cells: Sequence[str]) -> str:
     return text.getvalue().removesuffix("\n")
 
 
-def _shown_times(times: Sequence[Any], zone: str) -> list[str]:
-    """Times in one format: as dates if none has a time of day."""
-    texts = [str(time).replace("T", " ") for time in times]
-    days = all(text.endswith(" 00:00:00") for text in texts)
-    return [text.removesuffix(" 00:00:00") if days and not zone else text + zone for text in texts]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Horizon:
     """A recipe's section `decoding`: what `weft predict` writes.
@@ -147,7 +139,6 @@ class SeriesInput(NamedTuple):
     """Series to forecast."""
 
     series: Sequence[SeriesColumn]
-    zone: str = ""  # UTC offset of their times, such as +00:00
     plain: bool = False  # whether they were given as numbers without times
 
 
@@ -163,6 +154,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         bands: whether to draw quantiles if the model has them.
         only: names of the series of a table to forecast; if empty, all.
         future: a table with the covariates that are known in advance.
+        progress: receives what was assumed about a table.
     """
 
     reads: ClassVar[Reads] = "numbers"
@@ -180,12 +172,14 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         bands: bool = False,
         only: Sequence[str] = (),
         future: Path | None = None,
+        progress: Progress = silent,
     ) -> None:
         self.forecaster = SeriesForecaster(model, data, about, decoding.levels)
         self._scores = scores
         self._quantiles = (scores or bands) and model.has_quantiles
         self._only = only
         self._future = future
+        self._progress = progress
 
     def parse(self, raw: Raw, place: Place) -> SeriesInput:
         """The values of one series, oldest first; or the text of a CSV table."""
@@ -194,8 +188,8 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             asked = SeriesInput([forecaster.of_values(raw, None, {}, {})], plain=True)
         else:
             content = raw.encode("utf-8", "replace") if isinstance(raw, str) else raw
-            table = received(content, forecaster.data, str(place))
-            asked = SeriesInput(forecaster.chosen(table, self._only), table.zone)
+            table = received(content, forecaster.data, str(place), forecaster.about)
+            asked = SeriesInput(forecaster.chosen(table, self._only))
         for one in asked.series:
             if why := forecaster.why_not(one):
                 raise place.refuse(why)
@@ -209,16 +203,21 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
                 "--scores: a point forecast has no quantiles; calibrate it with --set conformal=true, or "
                 "train with the head normal, student or quantile"
             )
-        data = forecaster.data
-        table = data.table(source) if isinstance(source, Path) else received(source.read(), data)
+        data, about = forecaster.data, forecaster.about
+        if isinstance(source, Path):
+            table = data.table(source, about)
+        else:
+            table = received(source.read(), data, about=about)
         if self._future is not None:
             table = data.future(self._future, table)
+        for note in (*table.assumed, *table.notes):
+            self._progress(note, 0, None)
         chosen = forecaster.chosen(table, self._only)
         wrong = [forecaster.why_not(one) for one in chosen]
-        if chosen and all(wrong):  # nothing is written then
-            raise place.refuse(wrong[0])
+        if all(wrong):  # nothing is written then
+            raise place.refuse(wrong[0] if wrong else "expected a column to forecast, got none; add one")
         for one, why in zip(chosen, wrong, strict=True):
-            yield ParsedInput(place, DataError(why) if why else SeriesInput([one], table.zone))
+            yield ParsedInput(place, DataError(why) if why else SeriesInput([one]))
 
     def count(self, value: SeriesInput) -> int:
         return len(value.series)
@@ -226,7 +225,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
     def answers(self, inputs: Sequence[SeriesInput]) -> Iterator[Forecasts]:
         for asked in inputs:
             found = [self.forecaster.forecast(one, quantiles=self._quantiles) for one in asked.series]
-            yield Forecasts(found, asked.zone, quantiles=self._scores, plain=asked.plain)
+            yield Forecasts(found, quantiles=self._scores, plain=asked.plain)
 
     def formatted(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
         """The first forecast with the table's header before it; a series without a forecast has no rows."""
@@ -293,7 +292,7 @@ def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str |
     if text is not None and (len(text) > 1000 or not Path(text).is_file()):
         raise DataError(f"{text[:60]}: no such file; give a file of series")
     data, model = forecaster.data, forecaster.model
-    table = data.table(None if text is None else Path(text))
+    table = data.table(None if text is None else Path(text), forecaster.about)
     windows = data.windows(table)
     every = windows.of(2) if len(windows.of(2)) else windows.of(1)
     number = _number(windows.names, series)
@@ -416,8 +415,9 @@ def _of_tables(data: SeriesData, about: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "time": data.time,
         "times": list(TIMES),
-        "id": data.id,
-        "targets": list(data.targets),
+        "id": list(data.ids),
+        "base": about.get("base"),
+        "targets": list(data.targets or data.trained(about)),
         "known": list(data.known),
         "past": list(data.past),
         "columns": list(columns),  # of a model that reads them all
@@ -463,13 +463,15 @@ def _waves(rows: int, count: int) -> np.ndarray:
 def tables(data: SeriesData, about: Mapping[str, Any], count: int) -> Sequence[str]:
     """Tables of waves as CSV, with covariates and times if the model reads any."""
     rows = data.lookback + 7
-    begin = np.datetime64("2024-02-29T00:00:00", "s")
+    import pandas as pd
+
+    begin = pd.Timestamp("2024-02-29", tz=about.get("base") or None)
     times = (
         [] if data.frequency is None else calendar.after(data.frequency, begin, rows + data.horizon).tolist()
     )
     names = [*about["columns"], *data.known, *data.past]
     values = _waves(rows + data.horizon, count * len(names)).reshape(count, len(names), -1)
-    names_of = [*([data.time or "ds"] if times else []), *([data.id] if data.id else []), *names]
+    names_of = [*([data.time or "ds"] if times else []), *data.ids, *names]
     found = []
     for table in values:
         table[len(about["columns"]) + len(data.known) :, rows:] = np.nan
@@ -477,7 +479,7 @@ def tables(data: SeriesData, about: Mapping[str, Any], count: int) -> Sequence[s
         lines = [",".join(names_of)]
         for n, row in enumerate(table.T):
             numbers = ["" if np.isnan(one) else f"{one:.4f}" for one in row]
-            lines.append(",".join([*map(str, times[n : n + 1]), *(["a"] if data.id else []), *numbers]))
+            lines.append(",".join([*map(str, times[n : n + 1]), *("a" for _ in data.ids), *numbers]))
         found.append("\n".join(lines) + "\n")
     return found
 

@@ -208,6 +208,7 @@ class ForecastPipeline(Pipeline):
             bands=asked.plot is not None,
             only=asked.series,
             future=asked.future,
+            progress=asked.progress,
         )
 
     def evaluate(
@@ -230,7 +231,9 @@ class ForecastPipeline(Pipeline):
                     f"{list(own.split)}, so it may have been trained on rows tested here; name a run with "
                     "the same data.split"
                 )
-        table = own.table(data)
+        table = own.table(data, self.about)
+        for note in table.assumed if data is not None else ():
+            asked.progress(note, 0, None)
         check_columns(table, self.about)
         windows = own.windows(table, scales_of(self.about))
         title = f"{data or own.name}, {split}"
@@ -248,7 +251,7 @@ class ForecastPipeline(Pipeline):
             return together
         if self._calibrated is None or self._calibrated.model is not together:
             try:
-                windows = self.data.windows(self.data.table(), scales_of(self.about))
+                windows = self.data.windows(self.data.table(None, self.about), scales_of(self.about))
             except DataError as error:
                 raise DataError(
                     f"decoding.conformal: cannot read the run's validation data: {error}"
@@ -374,7 +377,7 @@ class ForecastTask(Task):
             0,
             0,
         )
-        for note in table.notes:
+        for note in (*table.assumed, *table.notes):
             progress(note, 0, 0)
         base = None
         if self.model_config.base != "none":

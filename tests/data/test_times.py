@@ -1,0 +1,185 @@
+"""One base of times for a run: offsets, zones, summer time, steps, and times as other programs write them."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from weft.data.future import coming, read_future
+from weft.data.series import Columns, SeriesTable, read_series
+from weft.data.times import STEPS, read_times
+from weft.errors import ConfigError, DataError
+
+ZAGREB = pd.date_range("2024-08-01", "2024-11-03", freq="h", tz="Europe/Zagreb", inclusive="left")
+
+
+def isoformat(times: pd.DatetimeIndex) -> list[str]:
+    return [time.isoformat() for time in times]
+
+
+WRITTEN = {
+    "local": ZAGREB,
+    "Z": ZAGREB.tz_convert("UTC"),
+    "+01:00": ZAGREB.tz_convert("+01:00"),
+    "-07:00": ZAGREB.tz_convert("-07:00"),
+}
+
+
+def table(path: Path, times: list[str], values: object = None) -> Path:
+    numbers = np.arange(len(times)) if values is None else np.asarray(values)
+    rows = [f"{time};{number}" for time, number in zip(times, numbers, strict=True)]
+    path.write_text("\n".join(["ds;y", *rows]) + "\n")
+    return path
+
+
+def read(path: Path, times: list[str], values: object = None, **which: object) -> SeriesTable:
+    return read_series(table(path / "x.csv", times, values), Columns(**which))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_the_same_instants_are_the_same_times(tmp_path: Path, written: str) -> None:
+    base = read(tmp_path, isoformat(ZAGREB)).base
+    assert base == "Europe/Berlin"  # its clocks are those of Zagreb
+    times = isoformat(WRITTEN[written])
+    mixed = [*times[:1000], *isoformat(ZAGREB)[1000:]]
+    for texts in (times, mixed):
+        found = read(tmp_path, texts, base=base).series[0].times
+        assert (found == ZAGREB).all() and found.hour.tolist() == ZAGREB.hour.tolist()
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_days_of_a_zone_are_days_however_they_are_written(tmp_path: Path, written: str) -> None:
+    days = pd.date_range("2024-10-20", periods=20, freq="D", tz="Europe/Zagreb")
+    base = read(tmp_path, isoformat(days)).base
+    zone = days.tz if written == "local" else written.replace("Z", "UTC")
+    series = read(tmp_path, isoformat(days.tz_convert(zone)), base=base).series[0]
+    assert series.frequency == "D" and (series.times == days).all()
+    assert str(coming(series, 1)[0]) == "2024-11-09 00:00:00+01:00"
+    assert read(tmp_path, [str(day)[:10] for day in days], base=base).series[0].times[0] == days[0]
+
+
+def test_offsets_of_no_zone_are_utc_and_one_offset_stays(tmp_path: Path) -> None:
+    odd = read(tmp_path, ["2024-01-01T00:00+03:00", "2024-01-01T00:00+02:00", "2024-01-01T02:30+03:30"])
+    assert odd.base == "UTC" and "no time zone" in odd.assumed[0] and odd.series[0].frequency == "h"
+    assert read(tmp_path, ["2024-01-01T00:00-05:00"]).base == "-05:00"
+    assert read(tmp_path, ["2024-01-01T00:00Z", "2024-01-01T01:00 UTC"]).base == "UTC"
+
+
+def test_times_without_offsets_are_not_mixed_with_others(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"x\.csv:2: expected times with an offset .*Europe/Berlin"):
+        read(tmp_path, ["2024-08-01 00:00", "2024-08-01 01:00"], base="Europe/Berlin")
+    found = read(tmp_path, ["2024-08-01 00:00+02:00", "2024-08-01 01:00+02:00"], base="")
+    assert found.base == "+02:00" and "no offsets" in found.assumed[0]
+    with pytest.raises(DataError, match=r"x\.csv:3: some times have an offset"):
+        read(tmp_path, ["2024-08-01 00:00", "2024-08-01 01:00Z"])
+
+
+def test_a_zone_is_given_to_times_without_offsets(tmp_path: Path) -> None:
+    clocks = ZAGREB[2000:].tz_localize(None)
+    found = read(tmp_path, [str(time) for time in clocks], zone="Europe/Zagreb")
+    assert (found.series[0].times == ZAGREB[2000:]).all() and not found.notes
+    newest = read(tmp_path, [str(time) for time in clocks[::-1]], zone="Europe/Zagreb")
+    assert (newest.series[0].times == ZAGREB[2000:]).all()
+    with pytest.raises(DataError, match=r"x\.csv:\d+: 2024-10-27 02:00.* is a duplicate .*data\.zone"):
+        read(tmp_path, [str(time) for time in clocks])
+    with pytest.raises(DataError, match=r"x\.csv:2: 2024-03-31 02:30:00 .*skip"):
+        read(tmp_path, ["2024-03-31 02:30"], zone="Europe/Zagreb")
+    with pytest.raises(DataError, match=r"x\.csv:2: 2024-10-27 02:30:00 .*twice"):
+        read(tmp_path, ["2024-10-27 02:30"], zone="Europe/Zagreb")
+    with pytest.raises(ConfigError, match="unknown time zone 'Europe/Zagrep'"):
+        read(tmp_path, ["2024-10-27"], zone="Europe/Zagrep")
+
+
+@pytest.mark.parametrize(
+    ("cell", "time"),
+    [
+        ("2026-W05", "2026-01-26"),
+        ("2026W053", "2026-01-28"),
+        ("Q2 2024", "2024-04-01"),
+        ("31.01.2024", "2024-01-31"),
+        ("31/01/2024 1:05 PM", "2024-01-31 13:05"),
+        ("2024-02-05 12:30 AM", "2024-02-05 00:30"),
+        ("Jan-24", "2024-01-01"),
+        ("5-Feb-24", "2024-02-05"),
+        ("Feb 5, 2024", "2024-02-05"),
+        ("2024-01-31 10:00:00,250", "2024-01-31 10:00:00.250"),
+        ("2024-01-31T10:00:00.123456789Z", "2024-01-31 10:00:00.123456789"),
+        ("2024-01-31T10:00:00+01:00[Europe/Zagreb]", "2024-01-31 10:00"),
+        ("2300-01-31", "2300-01-31"),
+        ("45322", "2024-01-31"),
+        ("45322.5", "2024-01-31 12:00"),
+        ("202401", "2024-01-01"),
+        ("20240131", "2024-01-31"),
+        ("1706659200", "2024-01-31"),
+        ("1706659200123", "2024-01-31 00:00:00.123"),
+    ],
+)
+def test_times_as_other_programs_write_them(cell: str, time: str) -> None:
+    found = read_times("x", [(2, cell)]).times[0]
+    assert found.tz_localize(None) == pd.Timestamp(time)
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_times_closer_than_a_second_are_different(tmp_path: Path, unit: str) -> None:
+    times = pd.date_range("2024-01-01", periods=9, freq=f"100{unit}")
+    series = read(tmp_path, isoformat(times)).series[0]
+    assert (series.times == times).all() and coming(series, 1)[0] == times[-1] + (times[-1] - times[-2])
+
+
+def test_whole_numbers_are_steps_and_years_look_like_years(tmp_path: Path) -> None:
+    found = read(tmp_path, [str(n) for n in range(1, 3001)])
+    assert found.base == STEPS and found.series[0].times.tolist() == list(range(1, 3001))
+    assert "steps" in found.assumed[0] and coming(found.series[0], 2).tolist() == [3001, 3002]
+    tens = read(tmp_path, ["10", "20", "40"]).series[0]
+    assert tens.times.tolist() == [10, 20, 30, 40] and coming(tens, 1).tolist() == [50]
+    assert np.isnan(tens.values[:, 0]).tolist() == [False, False, True, False]
+    later = read(tmp_path, ["1990", "1991", "1992"], base=STEPS).series[0]
+    assert later.times.tolist() == [1990, 1991, 1992]
+    years = read(tmp_path, ["1990", "1991", "1992"]).series[0]
+    assert years.frequency == "YS-JAN" and years.times[0] == pd.Timestamp("1990")
+    with pytest.raises(DataError, match=r"x\.csv:2: expected whole numbers"):
+        read(tmp_path, ["2024-01-01"], base=STEPS)
+
+
+def test_a_ledger_is_summed_whatever_its_order(tmp_path: Path) -> None:
+    days, amounts = ["2024-01-03", "2024-01-01", "2024-01-03", "2024-01-06", "2024-01-01"], [5, 1, 7, 2, 10]
+    gathered = read(tmp_path, days, amounts, frequency="D", resample="sum").series[0]
+    np.testing.assert_array_equal(gathered.values[:, 0], [11, np.nan, 12, np.nan, np.nan, 2])
+    with pytest.raises(DataError, match=r"x\.csv:3: 2024-01-01 comes after 2024-01-03.*data\.resample"):
+        read(tmp_path, days, amounts)
+
+
+def test_the_newest_may_come_first(tmp_path: Path) -> None:
+    found = read(tmp_path, ["2024-01-03", "2024-01-02", "2024-01-01"], [3, 2, 1])
+    assert found.series[0].values[:, 0].tolist() == [1, 2, 3] and "newest" in found.assumed[0]
+
+
+def test_blank_rows_and_columns_of_a_spreadsheet_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(
+        "\ufeffdate;a;;\n01.01.2024;1,5;;\n02.01.2024;-;;\n03.01.2024;3;;\n;;;\n;;;\n"
+    )
+    found = read_series(tmp_path / "x.csv")
+    assert found.columns == ("a",)
+    np.testing.assert_array_equal(found.series[0].values[:, 0], [1.5, np.nan, 3])
+
+
+def test_two_columns_name_a_series(tmp_path: Path) -> None:
+    rows = [
+        f"2024-01-0{day},{shop},{item},{shop * item}" for day in (1, 2) for shop in (1, 2) for item in (3, 5)
+    ]
+    (tmp_path / "x.csv").write_text("\n".join(["date,store,item,sales", *rows]) + "\n")
+    found = read_series(tmp_path / "x.csv", Columns(id=("store", "item"), targets=("sales",)))
+    assert [one.name for one in found.series] == ["1/3", "1/5", "2/3", "2/5"]
+    with pytest.raises(DataError, match=r"x\.csv:3: 2024-01-01 is a duplicate .*'1'; name every column"):
+        read_series(tmp_path / "x.csv", Columns(id=("store",), targets=("sales",)))
+
+
+def test_a_future_is_read_in_the_base_of_its_past(tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text("ds,k\n2024-11-03T00:00:00+01:00,1\n2024-11-03T01:00:00+01:00,2\n")
+    found = read_future(tmp_path / "f.csv", Columns(known=["k"], base="Europe/Zagreb"), False).rows[""]
+    after = pd.Timestamp("2024-11-02T23:00Z")
+    assert found[after].tolist() == [1] and found[after + pd.Timedelta("1h")].tolist() == [2]
+    with pytest.raises(DataError, match=r"f\.csv:2: .*offset"):
+        (tmp_path / "f.csv").write_text("ds,k\n2024-11-03 01:00,1\n")
+        read_future(tmp_path / "f.csv", Columns(known=["k"], base="Europe/Zagreb"), False)
