@@ -164,14 +164,7 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
 
     def examples_of(self, split: Split, data: Path | None) -> Captions:
         """The pictures of a split, or of the user's captions file."""
-        own = self.task.data
-        found = own.load(split) if data is None else own.read(own.at(data))
-        if found.pixels.shape[1:] != self.shape:
-            raise DataError(
-                f"{data or split}: expected pictures of {self.shape}, as the model was trained on, "
-                f"got {found.pixels.shape[1:]}; rescale them"
-            )
-        return found
+        return self.task.data.scored(split, data, self.shape)
 
     def score(
         self,

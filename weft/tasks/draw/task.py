@@ -171,14 +171,7 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
 
     def examples_of(self, split: Split, data: Path | None) -> Captions:
         """The pictures of a split, or of the user's captions file."""
-        own = self.task.data
-        found = drawable(own.load(split) if data is None else own.read(own.at(data)))
-        if found.pixels.shape[1:] != self.shape:
-            raise DataError(
-                f"{data or split}: expected pictures of {self.shape}, as the model draws them, "
-                f"got {found.pixels.shape[1:]}; rescale them"
-            )
-        return found
+        return drawable(self.task.data.scored(split, data, self.shape))
 
     def score(
         self,

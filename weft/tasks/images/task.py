@@ -28,7 +28,7 @@ from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelSettings, LabelTask
 from weft.tasks.pictures.check import check_classes
 from weft.tasks.pictures.model import ImageModel, places_of
-from weft.tasks.pictures.pictures import read_shape, source, write_shape
+from weft.tasks.pictures.pictures import check_shape, read_shape, source, write_shape
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
@@ -133,11 +133,7 @@ class ImagesPipeline(Pipeline):
         """Accuracy, F1 of each class and confusion matrix; `data` has a folder for each class."""
         own = self.task.data
         found = own.load(split) if data is None else own.read(read_folders(data))
-        if found.pixels.shape[1:] != self.shape:
-            raise DataError(
-                f"{data or split}: expected {self.shape}, as the model was trained on, "
-                f"got {found.pixels.shape[1:]}; rescale them"
-            )
+        check_shape(found.pixels.shape[1:], self.shape, data or split)
         usual = None
         with suppress(DataError):
             train = own.load("train").labels if own.generated else [one.label for one in own.find("train")]
@@ -192,12 +188,8 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
         """Read all pictures and collect their classes."""
         progress("reading pictures", 0, None)
         train, valid = self.data.load("train"), self.data.load("valid")
-        shape, other = train.pixels.shape[1:], valid.pixels.shape[1:]
-        if shape != other:
-            raise DataError(
-                f"{self.data.describe('valid')}: expected {shape}, as in training, got {other}; "
-                "rescale them all, for example with data.size: 32"
-            )
+        shape = train.pixels.shape[1:]
+        check_shape(valid.pixels.shape[1:], shape, self.data.describe("valid"))
         names = sorted(set(train.labels))
         self.data.check_classes("train", train.labels)
         self.data.check_classes("valid", valid.labels)

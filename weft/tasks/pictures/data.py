@@ -15,6 +15,7 @@ from weft.data.images import read_array, read_picture, stack
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError
 from weft.setting_types import Size
+from weft.tasks.pictures.pictures import check_shape
 from weft.tasks.task import SPLITS, Progress, Split
 from weft.tasks.vocabulary import WordSettings
 
@@ -143,6 +144,21 @@ class CaptionData:
             paths, [read(path, self.size) for path in paths], "scale them, for example with data.size: 32"
         )
 
+    def scored(self, split: Split, file: Path | None, shape: tuple[int, ...]) -> Captions:
+        """The pictures of a split, or those of the user's captions file.
+
+        Args:
+            split: of the recipe.
+            file: the user's.
+            shape: of the pictures of the training.
+
+        Raises:
+            DataError: they have another shape.
+        """
+        found = self.load(split) if file is None else self.read(self.at(file))
+        check_shape(found.pixels.shape[1:], shape, file or split)
+        return found
+
     def describe(self, split: Split) -> str:
         """The data of a split, for a title."""
         if self.generated is not None:
@@ -202,9 +218,5 @@ def read_pictures(data: CaptionData, progress: Progress) -> Pictures:
     progress("reading pictures", 0, None)
     found = Pictures(data.load("train"), data.load("valid"))
     shape, other = (one.pixels.shape[1:] for one in found)
-    if shape != other:
-        raise DataError(
-            f"{data.describe('valid')}: expected pictures of {shape}, as in training, got {other}; "
-            "rescale them all, for example with data.size: 32"
-        )
+    check_shape(other, shape, data.describe("valid"))
     return found

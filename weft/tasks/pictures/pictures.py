@@ -69,15 +69,20 @@ def _files(path: Path) -> list[Path] | None:
     return [path] if path.suffix.lower() in SUFFIXES else None
 
 
-def check_shape(found: tuple[int, ...], wanted: tuple[int, ...], path: Path) -> None:
-    """Check that a picture has the shape that the model was trained on.
+def check_shape(found: tuple[int, ...], wanted: tuple[int, ...], path: Path | str) -> None:
+    """Check that a picture or clip has the shape of those of the training.
+
+    Args:
+        found, wanted: the shapes.
+        path: of the picture, or what several pictures are from.
 
     Raises:
         DataError: it has another shape.
     """
     if found != wanted:
         size, need = (" x ".join(map(str, shape)) for shape in (found, wanted))
-        raise DataError(f"expected {need}, as the model was trained on, got {size}; rescale it", path=path)
+        why = f"expected {need}, as in training, got {size}; rescale it, or train with data.size: 32"
+        raise DataError(why, path=path)
 
 
 NAME = "pictures.json"
