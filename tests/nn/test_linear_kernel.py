@@ -1,9 +1,12 @@
 """Law 7 for the one linear product: oneDNN's and torch's agree."""
 
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.laws.members import normal
 from tests.nn.ways import needs_tiles
@@ -110,3 +113,24 @@ def test_a_name_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("WEFT_CELLS", "quick")
     with pytest.raises(ConfigError, match="WEFT_CELLS: "):
         choice.forced("cells")
+
+
+class Multiplications(TorchDispatchMode):
+    """The names of the operations that torch runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+@torch.no_grad()
+def test_a_transposed_batch_is_one_product() -> None:
+    x, weight = normal(3, 5, 7, dtype=torch.float32).transpose(0, 1), normal(11, 7, dtype=torch.float32)
+    with Multiplications() as seen:
+        y = linear(x, weight)
+    assert "bmm" not in seen.names
+    torch.testing.assert_close(y, x.contiguous() @ weight.T, atol=1e-5, rtol=1e-5)

@@ -39,6 +39,8 @@ def linear(
     """
     if torch.compiler.is_compiling():  # sizes may be symbolic, so do not branch on them
         return F.linear(x, weight, bias)
+    if x.dim() > 2 and not torch.is_grad_enabled():
+        x = x.contiguous()  # torch multiplies a transposed batch piece by piece: 14 ms instead of 3
     weight, bias = cast_weight(weight), None if bias is None else cast_weight(bias)
     held = shared(weight, bias, weight_sums)
     if held is None and backend is None and x.numel() * weight.shape[0] < rules.SMALL_PRODUCT:

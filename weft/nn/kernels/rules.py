@@ -61,35 +61,39 @@ def recurrent(layer: LayerShape, can: Collection[str]) -> str:
     """
     cell, rows, steps, size = layer[:4]
     weights = GATES.get(cell, 1) * size * size
+    large = size > 128 and not (layer.training or layer.bfloat16)
     if steps == 1:
-        if _one_step_compiled(layer):
+        if _one_step_compiled(layer, weights):
             return "native"
-        return "operation" if cell == "gru" and "operation" in can else "steps"
-    few = rows <= 8 and steps < 8 and size > 128 and not (layer.training or layer.bfloat16)
-    if few and cell in ELMAN and "operation" in can:
+        by_torch = cell == "gru" or (cell in ELMAN and large and rows >= 32)
+        return "operation" if by_torch and "operation" in can else "steps"
+    few = cell in ELMAN and rows <= 8 and steps < 8
+    if large and "operation" in can and (few or (cell == "gru" and 4 < rows <= 8 and steps == 2)):
         return "operation"
     in_hardware = layer.bfloat16 and "narrow" in can
     if in_hardware and cell == "lstm" and "operation" in can and not layer.padding:  # oneDNN's
-        if layer.training and rows >= 10 and 24 * rows >= size and rows * steps * size >= 15_000:
+        numbers = rows * steps * size
+        if layer.training and rows >= min(24, max(10, size / 24)) and numbers >= 15_000:
             return "operation"
-        if not layer.training and rows >= 8 and rows * size >= 1536:
+        if not layer.training and 64 * rows >= size and numbers >= 22_000:
             return "operation"
-    if in_hardware and layer.training and rows < 16 and weights >= 3 << 18:
+    if in_hardware and layer.training and rows < 24 and weights >= 3 << 18:
         return "narrow"
-    if "tiles" in can and rows >= 16 and weights >= 3 << 16 and weights * rows * steps >= 6e7:
+    if "tiles" in can and rows >= 16 and weights >= 3 << 16 and weights * rows * steps >= 5e7:
         return "tiles"
     return "native"
 
 
-def _one_step_compiled(layer: LayerShape) -> bool:
+def _one_step_compiled(layer: LayerShape, weights: int) -> bool:
     """Whether to take one step in compiled code, which packs the weights for more than four rows."""
     rows, size = layer.rows, layer.size
     if not layer.bfloat16 and (layer.training or layer.cell in ELMAN):  # a plain step has few operations
         return False
     if layer.training:
-        return size <= 128 or rows == 1
-    most = 4 if not layer.bfloat16 else 32 if size <= 256 else 8
-    return size <= 128 or rows <= most
+        return size <= 128 or (rows == 1 and weights <= 3 << 18)
+    if layer.bfloat16:
+        return size <= 128 or rows <= (32 if size <= 256 else 8)
+    return size <= 128 or rows <= 4 or (size <= 256 and rows >= 128)
 
 
 def product(rows: int, inputs: int, outputs: int, can: Collection[str]) -> str:

@@ -105,7 +105,7 @@ APART = 1 << 19  # from this many elements of W_x on, batches of few rows multip
 FEW = 24  # rows
 FLOAT_BYTES = 4
 MOSTLY_REAL = 0.9  # share of the positions
-PLAIN_ROWS, PLAIN_STEPS = 4, 4  # up to here packing weights would take longer than the products
+PLAIN_ROWS, PLAIN_STEPS = 4, 5  # up to here packing weights would take longer than the products
 FUNCTIONS = {
     "plain": ("weft_forward_plain", "weft_backward_plain"),
     "float32": ("weft_forward", "weft_backward"),
