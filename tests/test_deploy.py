@@ -75,10 +75,13 @@ def test_every_variable_is_read_by_weft_or_by_what_it_runs_on(name: str) -> None
 
 
 def test_every_address_is_one_of_the_server() -> None:
-    pytest.importorskip("starlette", reason="the extra serve is not installed")
-    from weft.serve.openapi import description
+    pytest.importorskip("fastapi", reason="the extra serve is not installed")
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
 
-    known = set(description()["paths"])
+    serving = Application({}, ServerLimits())
+    serving.drain()
+    known = set(serving.description()["paths"])
     for path in DEPLOY.iterdir():
         text = path.read_text("utf-8")
         named = set(re.findall(r"(?:^|[\s:\d])(/(?:health|metrics)[\w/]*)", text))

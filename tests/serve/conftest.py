@@ -30,7 +30,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def library() -> None:
     """What the server is made of."""
-    for name in ("starlette", "uvicorn", "prometheus_client", "python_multipart"):
+    for name in ("fastapi", "uvicorn", "prometheus_client", "python_multipart"):
         pytest.importorskip(name, reason=f"{name} is not installed: pip install -e .[serve]")
 
 

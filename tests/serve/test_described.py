@@ -14,15 +14,24 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.serve.conftest import listening
 from tests.serve.test_guard import served
+from weft.serve.app import Application
 from weft.serve.guard import Access, is_open
 from weft.serve.keys import Keys, new_key
-from weft.serve.openapi import EVERYWHERE, description
+from weft.serve.limits import ServerLimits
+from weft.serve.openapi import EVERYWHERE
 
 schemathesis = pytest.importorskip(
     "schemathesis", reason="schemathesis is not installed: pip install -e .[test,serve-tests]"
 )
 
-PATHS = description()["paths"]
+
+def described(runs: dict[str, Any], access: Access | None = None) -> dict[str, Any]:
+    serving = Application(runs, ServerLimits(), access)
+    serving.drain()
+    return serving.description()
+
+
+PATHS = described({})["paths"]
 OPERATIONS = [(path, method) for path, methods in PATHS.items() for method in methods]
 FED = [  # any text fits a name in a path, so nothing can be wrong with it
     (path, method)
@@ -70,15 +79,19 @@ def test_what_does_not_fit_is_refused_and_the_server_lives_on(
 def test_every_address_is_described(serving: Any) -> None:
     files = {"/", "/index.html", "/page.css", "/page.js", "/key.js", "/draw.js", "/edits.js", "/curves.js"}
     files |= {"/openapi.json", "/spec"}
-    methods = {route.path: {one.lower() for one in route.methods} - {"head"} for route in serving.app.routes}
+    methods: dict[str, set[str]] = {}
+    for route in serving.app.routes:
+        methods.setdefault(route.path, set()).update(one.lower() for one in route.methods)
     assert {path: found for path, found in methods.items() if path not in files} == {
         path: set(found) for path, found in PATHS.items()
     }
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_every_response_has_a_schema(keyed: bool) -> None:
-    for path, methods in description(keyed=keyed)["paths"].items():
+def test_every_response_has_a_schema(keyed: bool, tmp_path: Path) -> None:
+    (tmp_path / "keys.txt").write_text(new_key("alice")[1])
+    access = Access(keys=Keys(tmp_path / "keys.txt")) if keyed else None
+    for path, methods in described({}, access)["paths"].items():
         for operation in methods.values():
             assert set(EVERYWHERE) < set(operation["responses"])
             assert ("401" in operation["responses"]) == (keyed and not is_open(path))
@@ -87,7 +100,7 @@ def test_every_response_has_a_schema(keyed: bool) -> None:
 
 
 def test_the_description_has_the_languages_of_the_runs(serving: Any) -> None:
-    fields = description(serving.runs)["components"]["schemas"]["Translate"]["properties"]
+    fields = serving.description()["components"]["schemas"]["Translate"]["properties"]
     assert (fields["source"]["enum"], fields["target"]["enum"]) == (["auto", "xx"], ["yy"])
 
 
@@ -96,7 +109,7 @@ def test_a_run_that_has_other_addresses_does_not_fit_predict(serving: Any) -> No
 
     for name, fits in (("toy", False), ("label", True)):
         runs = {name: serving.runs[name]}
-        about = description(runs)["components"]["schemas"]["Predict"]
+        about = described(runs)["components"]["schemas"]["Predict"]
         found = jsonschema_rs.validator_for(about)
         assert found.is_valid({"run": name, "inputs": ["a"]}) is fits
         assert found.is_valid({"inputs": ["a"]})

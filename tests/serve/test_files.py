@@ -158,7 +158,10 @@ def test_a_file_is_looked_into_and_what_is_none_is_refused(address: str, folder:
         ({"run": "pointer", "inputs": coded(folder / "shape.png")}, "does not read files"),
         ({"run": "images", "inputs": "***"}, "as base64"),
         ({"run": "images", "inputs": [coded(folder / "shape.png")] * 2}, "one file, got 2"),
-        ({"run": "speech", "inputs": coded(folder / "shape.png")}, "expected wav files"),
+        (
+            {"run": "speech", "inputs": coded(folder / "shape.png")},
+            "expected recordings (WAV, FLAC, Ogg, MP3), got a PNG picture",
+        ),
         ({"run": "images", "inputs": coded(folder / "song.wav")[:80]}, "got a wav file"),
     ):
         reply = post(where, given)

@@ -134,11 +134,20 @@ def field(name: str, value: bytes, more: str = "") -> bytes:
     return f'--e\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n'.encode() + value + b"\r\n"
 
 
-def test_the_key_of_an_upload_is_checked_before_the_file_is_read(locked: Locked) -> None:
-    file = field("file", b"alpha\n" * 30_000, '; filename="a.txt"')
+def test_the_key_of_an_upload_is_checked_before_a_large_file_is_read(locked: Locked) -> None:
+    file = field("file", b"alpha\n" * 200_000, '; filename="a.txt"')
     assert upload(locked, [file], 9_000_000).startswith(b"HTTP/1.1 401 ")
-    wrong = [field("api_key", b"wrong"), file]
-    assert upload(locked, wrong, 9_000_000).startswith(b"HTTP/1.1 403 ")
+    wrong = b"".join(
+        [field("api_key", b"wrong"), field("file", b"alpha", '; filename="a.txt"'), b"--e--\r\n"]
+    )
+    assert upload(locked, [wrong], len(wrong)).startswith(b"HTTP/1.1 403 ")
+    keyed = ask(
+        f"{locked.where}/translate_file",
+        file + b"--e--\r\n",
+        "multipart/form-data; boundary=e",
+        headers=locked.bearer(),
+    )
+    assert keyed.status == 400 and "source" in keyed.body["error"]  # all of it was read
     asked = [field("source", b"xx"), field("target", b"yy"), field("api_key", locked.key.encode())]
     small = field("file", b"alpha\n", '; filename="a.txt"')
     for parts in ([*asked, small], [small, *asked], [*asked, field("other", b"x" * 200_000), small]):

@@ -137,7 +137,9 @@ def test_a_recording_comes_as_base64(served: Callable[[str], Any]) -> None:
     wav = run.opened.task.data.path("valid").parent / "valid0.wav"
     (found,) = answered(run, base64.b64encode(wav.read_bytes()).decode())
     assert found["text"] == weft("predict", run.path, wav).lines[0]
-    assert "expected wav files" in refusal(run, png(np.zeros((3, 3, 3), np.uint8)))
+    assert "expected recordings (WAV, FLAC, Ogg, MP3), got a PNG picture" in refusal(
+        run, png(np.zeros((3, 3, 3), np.uint8))
+    )
     cut = base64.b64encode(wav.read_bytes()[:60]).decode()
     assert "inputs: expected" in refusal(run, cut) and "/" not in refusal(run, cut)
 

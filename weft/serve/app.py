@@ -4,31 +4,42 @@ Read next: translation.py, completions.py, pages.py; guard.py and counts.py, aro
 """
 
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from msgspec import UNSET
+from fastapi import FastAPI
+from fastapi.requests import Request
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from prometheus_client.exposition import choose_encoder
-from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
+from weft.serve import schemas
 from weft.serve.batcher import Batcher
+from weft.serve.bodies import BodyLimits
 from weft.serve.completions import Completions
 from weft.serve.counts import AccessLog, Counts, RequestCounter
 from weft.serve.documents import Documents
-from weft.serve.forms import Handler, Json, error_form, refused
+from weft.serve.forms import HANDLERS, Json, refusing
 from weft.serve.guard import Access, sign_in
 from weft.serve.limits import BEAM, Refusal, ServerLimits
-from weft.serve.openapi import description
+from weft.serve.openapi import description, may, streams
 from weft.serve.pages import FILES, Pages
-from weft.serve.responses import Health
 from weft.serve.served import ServedRun
 from weft.serve.shelf import Shelf
 from weft.serve.suggestions import Suggestions
 from weft.serve.translation import TranslationHandlers
+
+DOCUMENTS = "/translate_file"
+POST, BOTH = ("POST",), ("GET", "POST")
+NAME = str.maketrans("/{}.", "____")
+BINARY = {"type": "string", "format": "binary"}
+SENTENCES = {
+    400: "the body cannot be read; send JSON, with the header Content-Type: application/json",
+    404: "unknown address; GET /openapi.json lists all addresses",
+    405: "this address does not support the method; GET /openapi.json lists the supported ones",
+}
 
 
 class Application:
@@ -57,53 +68,94 @@ class Application:
         # A stream takes one place per text; the queue of complete answers does not limit it. It is never cut.
         self.streams = Batcher("streams", most=limits.streams * BEAM, rows=limits.items)
         self.counts = Counts(self.batcher, self.streams, limits.deadline_seconds)
-        kept, keyed = Suggestions(limits, suggestions), self.access.keys is not None
-        self.translation = translation = TranslationHandlers(
+        self.app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, strict_content_type=False)
+        for kind, handler in {**HANDLERS, HTTPException: _unknown, Exception: _failed}.items():
+            self.app.add_exception_handler(kind, handler)
+        counting = Middleware(RequestCounter, routes=self.app.routes, counts=self.counts, log=log)
+        bodies = Middleware(BodyLimits, limits=limits, documents=DOCUMENTS)
+        self.app.user_middleware = [counting, *self.access.layers(), bodies]
+        keyed = self.access.keys is not None
+        self.translation = TranslationHandlers(
             runs, self.batcher, limits, keyed=keyed, suggests=suggestions is not None
         )
-        documents = Documents(translation, limits, Shelf())
-        completions = Completions(runs, self.batcher, self.streams, limits)
-        pages = Pages(runs, self.batcher, self.streams, limits)
-        both = ["GET", "POST"]
-        routes = [
-            _route("/", pages.file),
-            *(_route(f"/{name}", _file(pages, name)) for name in FILES),
-            _route("/api/key", self.key, ["POST"]),
-            _route("/api/runs", pages.listed),
-            _route("/api/curves", pages.curves),
-            _route("/api/watch", pages.watch, ["POST"]),
-            _route("/inspect", pages.inside, both),
-            _route("/predict", pages.predict, ["POST"]),
-            _route("/translate", translation.translate, both),
-            _route("/translate_file", documents.translate_file, ["POST"]),
-            _route("/download_file/{name}", documents.download_file),
-            _route("/suggest", kept.suggest, ["POST"]),
-            _route("/detect", translation.detect, both),
-            _route("/languages", translation.languages),
-            _route("/frontend/settings", translation.settings),
-            _route("/health", translation.health),
-            _route("/health/live", translation.health),
-            _route("/health/ready", self.ready),
-            _route("/metrics", self.metrics),
-            _route("/openapi.json", self.openapi),
-            _route("/spec", self.openapi),
-            _route("/v1/models", completions.models),
-            _route("/v1/models/{name}", completions.model),
-            _route("/v1/completions", completions.completions, ["POST"]),
-        ]
-        counting = Middleware(RequestCounter, routes=routes, counts=self.counts, log=log)
-        self.app = Starlette(
-            routes=routes,
-            exception_handlers={HTTPException: _unknown, Exception: _failed},
-            middleware=[counting, *self.access.layers()],
-        )
+        self._translation_routes(Suggestions(limits, suggestions))
+        self._model_routes()
+        self._page_routes()
 
-    async def ready(self, request: Request) -> Response:
+    def _translation_routes(self, kept: Suggestions) -> None:
+        one, documents = self.translation, Documents(self.translation, self.limits, Shelf())
+        file = {
+            200: {"description": "The file.", "content": {"application/octet-stream": {"schema": BINARY}}}
+        }
+        self._add("/translate", one.translate, schemas.Translated, may(404, 409, 429), methods=BOTH)
+        self._add(DOCUMENTS, documents.translate_file, schemas.TranslatedFile, may(404, 409, 429), POST)
+        self._add("/download_file/{name}", documents.download_file, None, file | may(404))
+        self._add("/suggest", kept.suggest, schemas.Suggested, methods=POST)
+        self._add("/detect", one.detect, list[schemas.Detected], methods=BOTH)
+        self._add("/languages", one.languages, list[schemas.Language])
+        self._add("/frontend/settings", one.settings, schemas.Settings)
+        self._add("/health", one.health, schemas.Health)
+        self._add("/health/live", one.health, schemas.Health)
+
+    def _model_routes(self) -> None:
+        one = Completions(self.runs, self.batcher, self.streams, self.limits)
+        events = {200: {"description": "The answer.", "content": streams(schemas.Completion, done=True)}}
+        self._add("/v1/models", one.models, schemas.Models)
+        self._add("/v1/models/{name}", one.model, schemas.Model, may(404, 409))
+        self._add("/v1/completions", one.completions, schemas.Completion, events | may(404, 409, 429), POST)
+
+    def _page_routes(self) -> None:
+        pages = Pages(self.runs, self.batcher, self.streams, self.limits)
+        for name in ("", *FILES):
+            self.app.add_api_route(f"/{name}", pages.file(name or "index.html"), include_in_schema=False)
+        for name in ("openapi.json", "spec"):
+            self.app.add_api_route(f"/{name}", self.openapi, include_in_schema=False)
+        events = {200: {"description": "The answer.", "content": streams(schemas.Watched)}}
+        counted = {"application/openmetrics-text": {"schema": {"type": "string"}}}
+        shown = {200: {"description": "The counts.", "content": counted}}
+        trouble = {503: {"description": "Not now; trouble says why.", "model": schemas.Health}}
+        self._add("/predict", pages.predict, schemas.Predicted, may(404, 409, 429), POST)
+        self._add("/api/key", self.key, None, may(409), POST, status=204)
+        self._add("/api/runs", pages.listed, list[schemas.Run])
+        self._add("/api/curves", pages.curves, schemas.Curves, may(404, 409))
+        self._add("/api/watch", pages.watch, None, events | may(404, 409, 429), POST)
+        self._add("/inspect", pages.inside, str, may(404, 409, 429), BOTH, kind=HTMLResponse)
+        self._add("/health/ready", self.ready, schemas.Health, trouble)
+        self._add("/metrics", self.metrics, str, shown, kind=PlainTextResponse)
+
+    def _add(
+        self,
+        path: str,
+        handler: Callable[..., Any],
+        answer: Any,
+        responses: dict[Any, dict[str, Any]] | None = None,
+        methods: tuple[str, ...] = ("GET",),
+        *,
+        status: int = 200,
+        kind: type[Response] = Json,
+    ) -> None:
+        """Add a route for each method, so that each has a name of its own in the description."""
+        for method in methods:
+            self.app.add_api_route(
+                path,
+                handler,
+                methods=[method],
+                summary=(handler.__doc__ or "").partition("\n")[0],
+                response_model=answer,
+                responses=responses,
+                status_code=status,
+                response_class=kind if answer is not None else Response,
+                operation_id=f"{method.lower()}{path.translate(NAME)}",
+            )
+
+    async def ready(self) -> Response:
         """Whether the server accepts requests: a run has a model, the queue has room, threads are alive."""
         waits = self.batcher.waiting
         trouble = self.batcher.trouble or self.streams.trouble
         ready = not trouble and waits < self.limits.queue and any(run.ready for run in self.runs.values())
-        about = Health("ready" if ready else "not ready", waits, trouble or UNSET)
+        about = schemas.Health(status="ready" if ready else "not ready", waiting=waits)
+        if trouble:
+            about["trouble"] = trouble
         return Json(about, 200 if ready else 503, {} if ready else {"Retry-After": "1"})
 
     async def metrics(self, request: Request) -> Response:
@@ -111,13 +163,17 @@ class Application:
         encode, kind = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(self.counts.scraped), headers={"Content-Type": kind})
 
-    async def key(self, request: Request) -> Response:
+    async def key(self, request: Request, given: schemas.SignIn) -> Response:
         """Keep the API key of the page in a cookie."""
-        return await sign_in(request, self.access, self.limits)
+        return sign_in(request, self.access, given)
 
-    async def openapi(self, request: Request) -> Response:
+    async def openapi(self) -> Response:
         """The OpenAPI description."""
-        return Json(description(self.runs, self.limits, keyed=self.access.keys is not None))
+        return Json(self.description())
+
+    def description(self) -> dict[str, Any]:
+        """The OpenAPI description of this server."""
+        return description(self.app, self.runs, self.limits, keyed=self.access.keys is not None)
 
     def drain(self) -> None:
         """Answer the waiting requests and accept no more."""
@@ -125,28 +181,15 @@ class Application:
         self.streams.drain()
 
 
-def _route(path: str, handler: Handler, methods: list[str] | None = None) -> Route:
-    return Route(path, refused(error_form(path), handler), methods=methods)
-
-
-def _file(pages: Pages, name: str) -> Handler:
-    async def handler(request: Request) -> Response:
-        request.path_params["name"] = name
-        return await pages.file(request)
-
-    return handler
-
-
 async def _unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    sentences = {404: "unknown address; GET /openapi.json lists all addresses"}
-    sentences[405] = "this address does not support the method; GET /openapi.json lists the supported ones"
     code = "unknown_url" if error.status_code == 404 else None
-    refusal = Refusal(error.status_code, sentences.get(error.status_code, error.detail), code=code)
-    return Json(error_form(request.url.path)(refusal), error.status_code, error.headers)
+    sentence = SENTENCES.get(error.status_code, error.detail)
+    answer = refusing(request, Refusal(error.status_code, sentence, code=code))
+    answer.headers.update(error.headers or {})
+    return answer
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     traceback.print_exception(error)
-    refusal = Refusal(500, "internal error; see the log of the server")
-    return Json(error_form(request.url.path)(refusal), 500)
+    return refusing(request, Refusal(500, "internal error; see the log of the server"))

@@ -1,78 +1,85 @@
-"""Read the bodies of requests: within limits of size and time, and only for those who have a key.
-
-Read next: forms.py; guard.py.
-"""
+"""Limits of size and time for the bodies of requests. Read next: forms.py, which reads them."""
 
 import asyncio
-import re
+import time
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from weft.serve.forms import ADMIT
 from weft.serve.limits import Refusal, ServerLimits
 
-ADMIT = "weft.admit"
-"""Name in the scope of a function that checks a request's `api_key`; guard.py sets it."""
-EARLY = 64_000
-"""Bytes of an upload after which its API key must have come."""
-
-_KEY = re.compile(rb'name="?api_key"?[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]{1,1000})\r\n--')
-LINGER = 16  # a body that is too large is read up to this multiple of the limit
+LINGER = 16
+"""A body that is too large is read up to this multiple of the limit: most clients read the answer only after
+they have sent everything."""
+FIELDS = 10_000
+"""Bytes of a form besides its file."""
 
 
-class Gone(Exception):
-    """Raised when the client has closed the connection before its answer was ready."""
+KEY = "an API key is required before {:,} bytes are read; send it in the header Authorization: Bearer KEY"
 
 
-def admit(request: Request, key: object) -> None:
-    """Check the key of a request, once."""
-    if ADMIT in request.scope:
-        request.scope.pop(ADMIT)(key)
+class BodyLimits:
+    """Refuses bodies that are too large or arrive too slowly, while they are read.
 
+    A form with a document may be larger than other bodies, once its key is known.
 
-def _admit_upload(request: Request, begun: bytearray) -> None:
-    """Check the key in the beginning of a form with a file, before the rest is read."""
-    found = _KEY.search(begun)
-    try:
-        admit(request, found[1].decode("utf-8", "replace") if found else None)
-    except Refusal as refusal:
-        refusal.closes = True
-        raise
-
-
-async def body_of(request: Request, limits: ServerLimits) -> bytes:
-    """The body of a request.
-
-    Most clients read the response only after they have sent everything, so a body that is too large is
-    read and discarded. If it is far too large, or arrives too slowly, the connection is closed instead.
+    Args:
+        app: the application to call.
+        limits: limits of requests.
+        documents: the address that takes documents.
     """
-    most, seconds = limits.body_bytes, limits.body_seconds
-    declared = request.headers.get("content-length", "0")
-    comes = int(declared[:18]) if declared.isdigit() else 0
-    waits = (
-        request.headers.get("expect", "").lower() == "100-continue"
-    )  # it waits for our reply before it sends
-    body = bytearray()
-    received, whole = 0, False
-    try:
-        async with asyncio.timeout(seconds):
-            parts = request.stream()
-            while not whole and comes <= (most if waits else LINGER * most):
-                part = await anext(parts, b"")
-                whole = not part
-                received += len(part)
-                comes = max(comes, received)
+
+    def __init__(self, app: ASGIApp, limits: ServerLimits, documents: str) -> None:
+        self.app = app
+        self.limits = limits
+        self.documents = documents
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        kind = headers.get("content-type", "").lower()
+        document = scope["path"] == self.documents and kind.startswith("multipart/form-data")
+        most = self.limits.body_bytes
+        until = time.monotonic() + self.limits.body_seconds
+        declared = headers.get("content-length", "0")
+        comes = int(declared[:18]) if declared.isdecimal() else 0
+        waits = headers.get("expect", "").lower() == "100-continue"  # for our reply before it sends
+        received, whole = 0, False
+
+        async def part() -> Message:
+            nonlocal received, whole, comes
+            message = await asyncio.wait_for(receive(), max(0.0, until - time.monotonic()))
+            received += len(message.get("body", b""))
+            comes = max(comes, received)
+            whole = message["type"] == "http.disconnect" or not message.get("more_body", False)
+            return message
+
+        async def limited() -> Message:
+            nonlocal most
+            if whole:
+                return await receive()
+            if document and ADMIT not in scope:
+                most = self.limits.document_bytes + FIELDS
+            sentence = f"the body is larger than {most:,} bytes; send less at once"
+            try:
                 if comes <= most:
-                    body += part
-                if len(body) > EARLY and not whole and ADMIT in request.scope:
-                    _admit_upload(request, body)
-    except ClientDisconnect:
-        raise Gone from None
-    except TimeoutError:
-        if comes <= most:
-            sentence = f"the body did not arrive within {seconds:g} seconds; send it faster, or send less"
-            raise Refusal(408, sentence, closes=True) from None
-    if comes > most:
-        sentence = f"the body is larger than {most:,} bytes; send less at once"
-        raise Refusal(413, sentence, closes=not whole)
-    request._body = bytes(body)  # where Request.body() keeps it; form() reads it
-    return request._body
+                    message = await part()
+                if comes > most:
+                    if document and ADMIT in scope:
+                        raise Refusal(401, KEY.format(most), closes=True)
+                    while not whole and comes <= (most if waits else LINGER * most):
+                        await part()
+                    raise Refusal(413, sentence, closes=not whole)
+                return message
+            except TimeoutError:
+                if comes > most:
+                    raise Refusal(413, sentence, closes=True) from None
+                seconds = self.limits.body_seconds
+                late = f"the body did not arrive within {seconds:g} seconds; send it faster, or send less"
+                raise Refusal(408, late, closes=True) from None
+
+        await self.app(scope, limited, send)

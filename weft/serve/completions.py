@@ -13,18 +13,16 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
 
 from weft.errors import DataError
 from weft.serve.batcher import Batcher
 from weft.serve.continuing import Ask, ContinuationSoFar, How, Token, go_on, size_of, writer_of
-from weft.serve.forms import Json, answered, dumped, of_openai, read
+from weft.serve.forms import Json, answered, dumped, of_openai
 from weft.serve.job import BatchJob, Stopped, Work
 from weft.serve.limits import Refusal, ServerLimits
-from weft.serve.requests import Complete
-from weft.serve.responses import Choice, Completion, Logprobs, Model, Models, Usage
+from weft.serve.schemas import Choice, Complete, Completion, Logprobs, Model, Models, Usage
 from weft.serve.served import ServedRun, find_run
 from weft.tasks.abilities import Continuer
 
@@ -49,21 +47,26 @@ class Completions:
         self.streams = streams
         self.limits = limits
 
-    async def models(self, request: Request) -> Response:
+    async def models(self) -> Response:
         """List the language models."""
-        return Json(Models([self._model(one) for one in self._fitting().values()]))
+        return Json(Models(object="list", data=[self._model(one) for one in self._fitting().values()]))
 
-    async def model(self, request: Request) -> Response:
+    async def model(self, name: str) -> Response:
         """Describe one language model."""
-        return Json(self._model(find_run(self._fitting(), request.path_params["name"], KIND)))
+        return Json(self._model(find_run(self._fitting(), name, KIND)))
 
-    async def completions(self, request: Request) -> Response:
+    async def completions(self, request: Request, given: Complete) -> Response:
         """Continue prompts."""
-        given = await read(request, self.limits, Complete)
         run = find_run(self._fitting(), given.model, KIND)
         writer = writer_of(run)
         asks = self._asks(given, writer)
-        about = Completion(f"cmpl-{time.time_ns():x}", int(time.time()), run.name, [])
+        about = Completion(
+            id=f"cmpl-{time.time_ns():x}",
+            object="text_completion",
+            created=int(time.time()),
+            model=run.name,
+            choices=[],
+        )
         if given.stream_options is not None and not given.stream:
             raise Refusal(400, "stream_options: needs stream: true", param="stream_options")
         if given.stream:
@@ -77,13 +80,13 @@ class Completions:
             _choice(n, row.prompt * echo + row.text, [*row.past, *row.tokens], row, echo, shows)
             for n, row in enumerate(rows)
         ]
-        return Json(replace(about, choices=choices, usage=_usage(rows, given.n)))
+        return Json({**about, "choices": choices, "usage": _usage(rows, given.n)})
 
     def _fitting(self) -> dict[str, ServedRun]:
         return {name: run for name, run in self.runs.items() if run.continues}
 
     def _model(self, run: ServedRun) -> Model:
-        return Model(run.name, run.made)
+        return Model(id=run.name, object="model", created=run.made, owned_by="weft")
 
     def _asks(self, given: Complete, writer: Continuer) -> list[Ask]:
         prompts, limits, count = self.limits.prompts(given.prompt, "prompt"), self.limits, given.n
@@ -128,7 +131,8 @@ class Completions:
     ) -> AsyncIterator[bytes]:
         echo, shows = bool(given.echo), given.logprobs is not None
         counts = given.stream_options is not None and given.stream_options.include_usage
-        about = replace(about, usage=None) if counts else about
+        if counts:
+            about["usage"] = None
         events: asyncio.Queue[Any] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         usage: list[Usage] = []
@@ -158,15 +162,15 @@ class Completions:
         job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
         ended = [False] * len(asks)
         try:
-            while isinstance(event := await events.get(), Choice):
-                if not ended[event.index]:
-                    ended[event.index] = event.finish_reason is not None
-                    yield _event(replace(about, choices=[event]))
+            while isinstance(event := await events.get(), dict):
+                if not ended[event["index"]]:
+                    ended[event["index"]] = event["finish_reason"] is not None
+                    yield _event({**about, "choices": [event]})
             if event is not None:
                 failed = Refusal(500, "the model failed on this input; see the log of the server")
                 yield _event(of_openai(event if isinstance(event, Refusal) else failed))
             elif counts:
-                yield _event(replace(about, usage=usage[0]))
+                yield _event({**about, "usage": usage[0]})
             yield b"data: [DONE]\n\n"
         finally:
             job.gone.set()
@@ -209,7 +213,7 @@ def _usage(rows: list[ContinuationSoFar], count: int) -> Usage:
     """The tokens of the prompts, each counted once for its `count` choices, and those written."""
     prompt = sum(len(row.given) for row in rows[::count])
     wrote = sum(len(row.added) for row in rows)
-    return Usage(prompt, wrote, prompt + wrote)
+    return Usage(prompt_tokens=prompt, completion_tokens=wrote, total_tokens=prompt + wrote)
 
 
 def _choice(
@@ -231,7 +235,8 @@ def _choice(
         top_logprobs=[token.top for token in tokens],
         text_offset=[token.begin - before for token in tokens],
     )
-    return Choice(number, text, shown if shows else None, row.reason or None if row else None)
+    reason = row.reason or None if row else None
+    return Choice(index=number, text=text, logprobs=shown if shows else None, finish_reason=reason)
 
 
 def _stops(value: str | list[str] | None, limits: ServerLimits) -> tuple[str, ...]:

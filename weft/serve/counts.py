@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.errors import ConfigError
@@ -191,7 +191,9 @@ class RequestCounter:
         log: where to note each request; None for nowhere.
     """
 
-    def __init__(self, app: ASGIApp, routes: Sequence[Route], counts: Counts, log: AccessLog | None) -> None:
+    def __init__(
+        self, app: ASGIApp, routes: Sequence[BaseRoute], counts: Counts, log: AccessLog | None
+    ) -> None:
         self.app = app
         self.routes = routes
         self.counts = counts
@@ -217,7 +219,11 @@ class RequestCounter:
             await self.app(scope, receive, noting)
         finally:
             seconds = time.monotonic() - begun
-            fitting = (one.path for one in self.routes if one.matches(scope)[0] is not Match.NONE)
+            fitting = (
+                one.path
+                for one in self.routes
+                if isinstance(one, Route) and one.matches(scope)[0] is not Match.NONE
+            )
             path = next(fitting, "other")
             self.counts.requests.labels(path, str(status)).inc()
             self.counts.seconds.labels(path).observe(seconds)

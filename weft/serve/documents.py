@@ -6,27 +6,21 @@ Source: libretranslate.com/docs. Read next: shelf.py, where translations are kep
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from starlette.requests import Request
-from starlette.responses import Response
+from fastapi import Request, Response
 
 from weft.documents.isolated import DocumentBounds, document_language, document_sentences, translated_document
 from weft.documents.segments import WrittenSentence
 from weft.serve.forms import Json, Upload, fields, typed
 from weft.serve.limits import Refusal, ServerLimits, kind_of
-from weft.serve.requests import TranslateFile
-from weft.serve.responses import TranslatedFile
+from weft.serve.schemas import TranslatedFile, TranslateFile
 from weft.serve.shelf import Shelf
 from weft.serve.translation import AUTO, TranslationHandlers
 
 Found = TypeVar("Found")
-
-FIELDS = 10_000
-"""Bytes of a request besides its file."""
 
 LENGTH = 10
 """Characters of a sentence on average, at least; a file has no more sentences than fit its characters so."""
@@ -54,10 +48,7 @@ class Documents:
 
     async def translate_file(self, request: Request) -> Response:
         """Translate a document, batch by batch, so that others are answered in between."""
-        limits, kind = self.limits, request.headers.get("content-type", "")
-        if kind.lower().startswith("multipart/form-data"):
-            limits = replace(limits, body_bytes=limits.document_bytes + FIELDS)
-        fields_given = await fields(request, limits)
+        fields_given = await fields(request)
         upload = fields_given.get("file")
         if not isinstance(upload, Upload):
             raise Refusal(400, f"file: expected a file as multipart/form-data, got {kind_of(upload)}")
@@ -79,11 +70,10 @@ class Documents:
         )
         translated = f"{PurePath(name).stem}.{target}{PurePath(name).suffix}"
         kept = await asyncio.to_thread(self.shelf.put, translated, written, owner)
-        return Json(TranslatedFile(f"{request.base_url}download_file/{kept}"))
+        return Json(TranslatedFile(translatedFileUrl=f"{request.base_url}download_file/{kept}"))
 
-    async def download_file(self, request: Request) -> Response:
+    async def download_file(self, name: str) -> Response:
         """A translated document, for some minutes."""
-        name = request.path_params["name"]
         data = await asyncio.to_thread(self.shelf.get, name)
         if data is None:
             minutes = self.shelf.seconds // 60
@@ -97,7 +87,7 @@ class Documents:
         named, text = await self._open(
             owner, document_language, data, name, self.bounds, self.limits.characters
         )
-        return named or self.translation.detected(text)[0].language
+        return named or self.translation.likeliest(text)
 
     async def _open(self, owner: str, step: Callable[..., Found], *arguments: Any) -> Found:
         """Take a step with a document. A client's second document waits for its first, others do not."""

@@ -14,7 +14,7 @@ from weft.diagnose.recorded import places, titles_of
 from weft.diagnose.steer import steered
 from weft.models import Generator
 from weft.serve.limits import Refusal
-from weft.serve.responses import Cell
+from weft.serve.schemas import Cell
 from weft.serve.served import ServedRun
 from weft.text.vocabulary import Word
 
@@ -35,7 +35,7 @@ def cells_of(run: ServedRun) -> list[Cell]:
     """The recurrent layers of a run, in the order that `drop` numbers them."""
     found = places(run.opened.model)
     titles = titles_of(found)
-    return [Cell(titles[place.name], place.cell.size) for place in found]
+    return [Cell(name=titles[place.name], size=place.cell.size) for place in found]
 
 
 def edits_of(
@@ -55,9 +55,9 @@ def edits_of(
     for number, unit in drop or ():
         if number >= len(cells):
             raise Refusal(404, f"drop: expected a layer from 0 to {len(cells) - 1}, got {number}")
-        cell = cells[number]
-        if unit >= cell.size:
-            raise Refusal(404, f"drop: expected a unit of {cell.name} from 0 to {cell.size - 1}, got {unit}")
+        name, size = cells[number]["name"], cells[number]["size"]
+        if unit >= size:
+            raise Refusal(404, f"drop: expected a unit of {name} from 0 to {size - 1}, got {unit}")
     for step, _ in looks or ():
         if not 1 <= step <= STEPS:
             raise Refusal(404, f"looks: expected a step from 1 to {STEPS}, got {step}")

@@ -21,12 +21,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.errors import ConfigError
-from weft.serve.bodies import ADMIT
-from weft.serve.forms import Json, error_form, read
+from weft.serve.forms import ADMIT, refusing
 from weft.serve.keys import Keys
-from weft.serve.limits import Refusal, ServerLimits
+from weft.serve.limits import Refusal
 from weft.serve.pages import FILES
-from weft.serve.requests import SignIn
+from weft.serve.schemas import SignIn
 
 COOKIE = "weft_key"
 OPEN = {"/", *(f"/{name}" for name in FILES), "/api/key", "/openapi.json", "/languages"}
@@ -151,13 +150,12 @@ class Guard:
         await self.app(scope, receive, safer)
 
 
-async def sign_in(request: Request, access: Access, limits: ServerLimits) -> Response:
+def sign_in(request: Request, access: Access, given: SignIn) -> Response:
     """Keep the key of a page in a cookie that scripts cannot read and other sites cannot send.
 
     Raises:
         Refusal: the server has no keys, or not this one.
     """
-    given = await read(request, limits, SignIn)
     if not access.keys:
         raise Refusal(409, "this server needs no API key")
     if not access.keys.owner(given.key):
@@ -225,9 +223,7 @@ def _sent(request: Request) -> str | None:
 
 
 async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-    form = error_form(scope["path"])
-    headers = {"Retry-After": str(refusal.retry_after)} if refusal.retry_after else {}
-    await Json(form(refusal), refusal.status, headers)(scope, receive, send)
+    await refusing(Request(scope), refusal)(scope, receive, send)
 
 
 def _is_address(name: str) -> bool:

@@ -11,7 +11,7 @@ from weft.errors import DataError
 from weft.serve.files import WANTED, check_pixels, limited
 from weft.serve.job import Stopped, Work
 from weft.serve.limits import Refusal, ServerLimits
-from weft.serve.requests import InspectFile
+from weft.serve.schemas import InspectFile
 from weft.serve.served import ServedRun
 
 

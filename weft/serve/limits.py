@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.exceptions import HTTPException
+
 BEAM = 16
 """Maximum number of hypotheses, answers or choices for one text."""
 
@@ -23,7 +25,7 @@ PROMPTS = "a text, a list of texts, a list of token numbers, or a list of such l
 """What a prompt may be."""
 
 
-class Refusal(Exception):
+class Refusal(HTTPException):
     """An error response: a status and a sentence for the client.
 
     Args:
@@ -45,7 +47,7 @@ class Refusal(Exception):
         param: str | None = None,
         code: str | None = None,
     ) -> None:
-        super().__init__(sentence)
+        super().__init__(status, sentence)
         self.status = status
         self.sentence = sentence
         self.retry_after = retry_after

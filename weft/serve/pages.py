@@ -4,22 +4,20 @@ import asyncio
 import importlib.resources
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import UNSET
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from fastapi import Depends, Query, Request, Response
+from fastapi.responses import HTMLResponse, StreamingResponse
 
 from weft.serve.batcher import Batcher
 from weft.serve.continuing import CHARACTERS
 from weft.serve.edits import cells_of, edits_of
-from weft.serve.forms import Json, answered, dumped, read
+from weft.serve.forms import Json, answered, dumped, fields_of
 from weft.serve.inside import inside
 from weft.serve.job import BatchJob, Stopped
 from weft.serve.limits import BEAM, Refusal, ServerLimits
 from weft.serve.predicting import inputs_of, predicting
-from weft.serve.requests import Chosen, InspectFile, Predict, Watch
-from weft.serve.responses import Curves, Loaded, Predicted, Run
+from weft.serve.schemas import Chosen, Curves, InspectFile, Loaded, Predict, Predicted, Run, Watch
 from weft.serve.sentencewise import SentencewiseText, several
 from weft.serve.served import ServedRun, find_run
 from weft.serve.watching import watch
@@ -57,23 +55,21 @@ class Pages:
         folder = importlib.resources.files("weft.serve") / "page"
         self._files = {name: (folder / name).read_bytes() for name in FILES}
 
-    async def file(self, request: Request) -> Response:
-        """A file of the page: HTML, style or script."""
-        name = request.path_params.get("name", "index.html")
-        return Response(self._files[name], media_type=FILES[name], headers=SAFE)
+    def file(self, name: str) -> Callable[[], Response]:
+        """The handler of a file of the page: HTML, style or script."""
+        return lambda: Response(self._files[name], media_type=FILES[name], headers=SAFE)
 
-    async def listed(self, request: Request) -> Response:
+    async def listed(self) -> Response:
         """List the runs with their settings and examples."""
         return Json([self._about(run) for run in self.runs.values()])
 
-    async def curves(self, request: Request) -> Response:
+    async def curves(self, given: Annotated[Chosen, Query()]) -> Response:
         """The training curves of a run so far."""
-        run = find_run(self.runs, (await read(request, self.limits, Chosen)).run)
-        return Json(Curves(run.name, await asyncio.to_thread(run.curves)))
+        run = find_run(self.runs, given.run)
+        return Json(Curves(run=run.name, curves=await asyncio.to_thread(run.curves)))
 
-    async def predict(self, request: Request) -> Response:
+    async def predict(self, request: Request, given: Predict) -> Response:
         """Answer one input or a list: classes, tags, forecasts, summaries, captions and others."""
-        given = await read(request, self.limits, Predict)
         runs = self.runs if given.run else {name: run for name, run in self.runs.items() if run.predicts}
         run = find_run(runs, given.run, "run that answers /predict")
         _answering(run)
@@ -82,11 +78,11 @@ class Pages:
         work = predicting(run, self.limits, edits)
         check = self._tokens(run, items, "inputs")
         job = BatchJob((run, "predict", edits), work, items, self.limits.deadline_seconds, check=check)
-        return Json(Predicted(run.name, run.kind, await answered(request, self.batcher, job)))
+        outputs = await answered(request, self.batcher, job)
+        return Json(Predicted(run=run.name, task=run.kind, outputs=outputs))
 
-    async def watch(self, request: Request) -> Response:
+    async def watch(self, given: Watch) -> Response:
         """Stream an answer as server-sent events for the page."""
-        given = await read(request, self.limits, Watch)
         run = find_run(self.runs, given.run)
         _answering(run)
         checked = await asyncio.to_thread(self._checked, run, given)
@@ -126,9 +122,10 @@ class Pages:
             events_sent(), headers={"Cache-Control": "no-store"}, media_type="text/event-stream"
         )
 
-    async def inside(self, request: Request) -> Response:
+    async def inside(
+        self, request: Request, given: Annotated[InspectFile, Depends(fields_of(InspectFile))]
+    ) -> Response:
         """The page of `weft inspect` for a run and an input."""
-        given = await read(request, self.limits, InspectFile)
         run = find_run(self.runs, given.run)
         _answering(run)
         job = BatchJob(object(), inside(run, given, self.limits), [None], self.limits.deadline_seconds)
@@ -136,10 +133,10 @@ class Pages:
 
     def _about(self, run: ServedRun) -> Run:
         if not run.ready:
-            return Run(run.name, run.kind, ready=False, targets=[])
-        return Run(
-            run.name,
-            run.kind,
+            return Run(name=run.name, task=run.kind, ready=False, targets=[])
+        found = Run(
+            name=run.name,
+            task=run.kind,
             ready=True,
             targets=sorted({target for _, target in run.directions()}),
             about=run.opened.task.about(),
@@ -147,8 +144,12 @@ class Pages:
             cells=cells_of(run),
             examples=run.examples(),
             parameters=sum(one.numel() for one in run.opened.model.parameters()),
-            version=Loaded(*run.version) if run.version else UNSET,
         )
+        if run.version:
+            found["version"] = Loaded(
+                update=run.version.update, digest=run.version.digest, loaded=run.version.loaded
+            )
+        return found
 
     def _tokens(self, run: ServedRun, texts: list[str], name: str) -> Callable[[], None]:
         """The check of the number of tokens, for runs that write a text for a text."""

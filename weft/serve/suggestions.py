@@ -8,14 +8,13 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
-from starlette.requests import Request
-from starlette.responses import Response
+from fastapi import Depends, Response
 
-from weft.serve.forms import Json, fields, is_json, typed
+from weft.serve.forms import Json, fields_of
 from weft.serve.limits import Refusal, ServerLimits
-from weft.serve.requests import Suggest
-from weft.serve.responses import Suggested
+from weft.serve.schemas import Suggest
 
 LARGEST = 100 * 2**20
 """Bytes of the file, after which nothing is added."""
@@ -33,17 +32,15 @@ class Suggestions:
         self.limits = limits
         self.file = file
 
-    async def suggest(self, request: Request) -> Response:
+    async def suggest(self, given: Annotated[Suggest, Depends(fields_of(Suggest))]) -> Response:
         """Keep a suggestion."""
-        found = await fields(request, self.limits)
         if self.file is None:
             raise Refusal(403, "suggestions are disabled on this server")
-        given = typed(found, Suggest, strict=is_json(request))
         row = {"time": datetime.now(UTC).isoformat(timespec="seconds")}
         row |= {"source": given.source, "target": given.target}
         row |= {name: self.limits.text(getattr(given, name), name) for name in ("q", "s")}
         await asyncio.to_thread(self._keep, self.file, json.dumps(row, ensure_ascii=False) + "\n")
-        return Json(Suggested())
+        return Json({"success": True})
 
     def _keep(self, file: Path, line: str) -> None:
         """Add a line, in one piece, since other workers may add theirs."""

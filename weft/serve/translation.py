@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from operator import itemgetter
+from typing import Annotated
 
-from msgspec import UNSET
-from starlette.requests import Request
-from starlette.responses import Response
+from fastapi import Depends, Request, Response
 
 from weft.documents.files import ENDINGS
 from weft.documents.html import Html
@@ -23,11 +23,10 @@ from weft.documents.segments import Sentence, WrittenSentence
 from weft.documents.sentences import splitter
 from weft.serve.answers import translating
 from weft.serve.batcher import Batcher
-from weft.serve.forms import Json, answered, is_json, read
+from weft.serve.forms import Json, answered, fields_of, is_form
 from weft.serve.job import BatchJob
 from weft.serve.limits import Refusal, ServerLimits
-from weft.serve.requests import Detect, Translate
-from weft.serve.responses import Detected, Direction, Health, Language, Settings, Spoken, Translated
+from weft.serve.schemas import Detect, Detected, Language, Settings, Spoken, Translate, Translated
 from weft.serve.served import ServedRun
 from weft.tasks.seq2seq.decoding import GenerationSettings
 from weft.text.language_names import NAMES
@@ -63,16 +62,19 @@ class TranslationHandlers:
         self.limits = limits
         splitter()
 
-    async def languages(self, request: Request) -> Response:
+    async def languages(self) -> Response:
         """List the source languages, each with its targets."""
         targets: dict[str, set[str]] = {}
         for _, source, target in self._directions():
             targets.setdefault(source, set()).add(target)
         return Json(
-            [Language(code, NAMES.get(code, code), sorted(found)) for code, found in sorted(targets.items())]
+            [
+                Language(code=code, name=NAMES.get(code, code), targets=sorted(found))
+                for code, found in sorted(targets.items())
+            ]
         )
 
-    async def settings(self, request: Request) -> Response:
+    async def settings(self) -> Response:
         """What LibreTranslate's page and its clients ask a server for before they use it."""
         offered = self._directions()
         if not offered:
@@ -80,42 +82,48 @@ class TranslationHandlers:
         code = offered[0][2]
         return Json(
             Settings(
-                self.limits.characters,
-                SETTLED_MILLISECONDS,
-                Direction(Spoken(AUTO, "Auto Detect"), Spoken(code, NAMES.get(code, code))),
-                supported_files_format=list(ENDINGS),
-                api_keys=self.keyed,
-                key_required=self.keyed,
+                charLimit=self.limits.characters,
+                frontendTimeout=SETTLED_MILLISECONDS,
+                language={
+                    "source": Spoken(code=AUTO, name="Auto Detect"),
+                    "target": Spoken(code=code, name=NAMES.get(code, code)),
+                },
+                supportedFilesFormat=list(ENDINGS),
+                filesTranslation=True,
+                apiKeys=self.keyed,
+                keyRequired=self.keyed,
                 suggestions=self.suggests,
             )
         )
 
-    async def detect(self, request: Request) -> Response:
+    async def detect(self, given: Annotated[Detect, Depends(fields_of(Detect))]) -> Response:
         """The most probable languages of a text, best first."""
-        given = await read(request, self.limits, Detect)
         return Json(self.detected(self.limits.texts(given.q, "q")[0]))
 
-    async def health(self, request: Request) -> Response:
+    async def health(self) -> Response:
         """Answer that the process is alive."""
-        return Json(Health("ok"))
+        return Json({"status": "ok"})
 
-    async def translate(self, request: Request) -> Response:
+    async def translate(
+        self, request: Request, given: Annotated[Translate, Depends(fields_of(Translate))]
+    ) -> Response:
         """Translate one text or a list."""
-        given = await read(request, self.limits, Translate)
         texts, more = self.limits.texts(given.q, "q"), given.alternatives
-        if not given.q or not (all(texts) or is_json(request)):
+        if not given.q or (is_form(request) and not all(texts)):
             raise Refusal(400, "q: expected some text, got an empty text")
         detected = self.detected(" ".join(texts)) if given.source.lower() == AUTO else []
-        asked = detected[0].language if detected else given.source
+        asked = detected[0]["language"] if detected else given.source
         run, source, target = self.direction(asked, given.target)
         documents, plan = await asyncio.to_thread(_planned, texts, given.format == "html", source, target)
         found = await self.found(request, run, target, plan.sentences, more)
         ranks = [await asyncio.to_thread(_joined, documents, plan, found, rank) for rank in range(more + 1)]
         best, others = ranks[0], [list(one) for one in zip(*ranks[1:], strict=True)]
-        spoken = [detected[0]] * len(texts) if detected else UNSET
-        answer = Translated(best, others if more else UNSET, spoken)
-        if not isinstance(given.q, list):
-            answer = Translated(best[0], others[0] if more else UNSET, detected[0] if detected else UNSET)
+        listed = isinstance(given.q, list)
+        answer = Translated(translatedText=best if listed else best[0])
+        if more:
+            answer["alternatives"] = [*others] if listed else [*others[0]]
+        if detected:
+            answer["detectedLanguage"] = [detected[0]] * len(texts) if listed else detected[0]
         return Json(answer)
 
     async def found(
@@ -148,6 +156,10 @@ class TranslationHandlers:
         offered = ", ".join(sorted({f"{reads} to {writes}" for _, reads, writes in every}))
         raise Refusal(400, f"no model for this pair of languages; available: {offered or 'none'}")
 
+    def likeliest(self, text: str) -> str:
+        """The code of the most probable language of a text."""
+        return max(self.detected(text), key=itemgetter("confidence"))["language"]
+
     def detected(self, text: str) -> list[Detected]:
         """Compare the source vocabularies of the runs: the one learnt on the language of the text needs the
         fewest tokens. Only languages of served runs can be detected.
@@ -163,7 +175,7 @@ class TranslationHandlers:
         shares = {code: math.exp(-20 * length) for code, length in lengths.items()}
         total = sum(shares.values()) or 1.0
         return [
-            Detected(round(100 * share / total, 1), code)
+            Detected(confidence=round(100 * share / total, 1), language=code)
             for code, share in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
         ]
 
