@@ -22,7 +22,8 @@ def train(recipe: Path, *options: object) -> str:
     ("data", "sentence"),
     [
         (b"", r"train\.yy: the file is empty; give one with at least one line"),
-        (b"\x7fELF\x02\x01\x01\0\0\0\n" * 400, r"train\.yy:1: a NUL byte, .*convert the file \(iconv"),
+        (b"\x7fELF\x02\x01\x01\0\0\0\n" * 400, r"train\.yy: expected plain text, got a program"),
+        (b"\x02\x01\0\n" * 400, r"train\.yy:1: a NUL byte, .*convert the file \(iconv"),
         (b"uno\n" * 396 + b"caf\xe9\n", r"train\.yy:397: not UTF-8 \(byte 0xe9.*convert the file, .*iconv"),
         ("uno\n".encode("utf-16-le"), r"train\.yy:1: a NUL byte.*convert the file, probably UTF-16LE"),
         (b"uno\n" * 396, r"train\.xx has 397 lines and .*train\.yy has 396; .* must be equal"),
@@ -32,7 +33,7 @@ def train(recipe: Path, *options: object) -> str:
             r"train\.yy: damaged compressed file .*copy or download it again",
         ),
     ],
-    ids=["empty", "binary", "latin-1", "utf-16", "unequal", "blank", "cut"],
+    ids=["empty", "program", "binary", "latin-1", "utf-16", "unequal", "blank", "cut"],
 )
 @pytest.mark.parametrize("name", ["train", "valid"])
 def test_a_bad_file_is_named(toy: Path, name: str, data: bytes, sentence: str) -> None:

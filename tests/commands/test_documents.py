@@ -1,10 +1,13 @@
 """weft predict --document: a file in, the same file in the other language out; options and errors."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.commands.shell import refused, weft
+from weft.commands.documents import OTHERS, check_options
+from weft.errors import ConfigError
 
 for _name in ("sentencex", "lxml", "polib"):
     pytest.importorskip(_name, reason=f"{_name} is not installed: pip install -e .[documents]")
@@ -60,3 +63,19 @@ def test_files_that_cannot_be_read_are_refused_with_their_place(trained: Path, t
     assert f"{broken}:3: expected well-formed XML" in refused(weft("predict", trained, "--document", broken))
     broken.write_text('<tmx><body><tu><tuv xml:lang="de"><seg>x</seg></tuv></tu></body></tmx>')
     assert "expected texts in 'xx'" in refused(weft("predict", trained, "--document", broken))
+
+
+@pytest.mark.parametrize(("name", "said"), [("a.docx", "--output"), ("a.txt", "")])
+def test_a_file_that_no_terminal_shows_needs_an_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, said: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"PK\3\4" + bytes(26) + b"word/document.xml" if said else b"text\n")
+    given = dict.fromkeys(OTHERS) | {"document": path, "output": None}
+    check_options(given)  # into a pipe
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    if said:
+        with pytest.raises(ConfigError, match=r"add --output \S*a\.translated\.docx"):
+            check_options(given)
+    else:
+        check_options(given)

@@ -128,11 +128,11 @@ def test_lines_that_end_with_cr_are_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "what"),
     [
-        ("a.txt", {"xl/workbook.xml": b"x"}, "a workbook, not text; name it .xlsx"),
-        ("a.txt", {"mimetype": b"application/vnd.oasis.opendocument.spreadsheet"}, "a workbook"),
-        ("a.txt", {"word/document.xml": b"x"}, "weft predict RUN --document FILE"),
-        ("a.txt", {"mimetype": b"application/vnd.oasis.opendocument.text"}, "a document"),
-        ("a.txt", {"one.txt": b"x"}, "a zip archive, not text; unpack it"),
+        ("a.txt", {"xl/workbook.xml": b"x"}, "an Excel workbook; name it .xlsx where a table is read"),
+        ("a.txt", {"mimetype": b"application/vnd.oasis.opendocument.spreadsheet"}, "an OpenDocument spreadsheet"),
+        ("a.txt", {"word/document.xml": b"x"}, "a Word document; .*--document"),
+        ("a.txt", {"mimetype": b"application/vnd.oasis.opendocument.text"}, "an OpenDocument text"),
+        ("a.txt", {"one.txt": b"x"}, "a .zip archive; unpack it"),
     ],
 )
 def test_what_is_no_text_is_called_by_its_name(tmp_path: Path, name: str, content: dict, what: str) -> None:

@@ -257,7 +257,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         TableFile(tmp_path / "none.xlsx")
     workbook(tmp_path / "x.xlsx", Sheet=[["a"]]).rename(tmp_path / "x.csv")
-    with pytest.raises(DataError, match=r"a workbook, not text; name it \.xlsx"):
+    with pytest.raises(DataError, match=r"an Excel workbook; name it \.xlsx"):
         TableFile(tmp_path / "x.csv")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from weft.commands.output_check import OutputPath
 from weft.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ _OPTIONS = (
     click.option(
         "--access-log",
         metavar="FILE",
-        type=_FILE,
+        type=OutputPath(),
         help="Append one JSON line per request, without texts; - for standard output.",
     ),
 )

@@ -194,6 +194,8 @@ def chunks(file: Path) -> Iterator[Chunk]:
 def _begin(parts: Path, about: dict[str, Any]) -> None:
     """Create the directory of chunks, or check that it belongs to the same command."""
     known = parts / "command.json"
+    if parts.is_dir() and not known.exists() and any(one.name[0] != "." for one in parts.iterdir()):
+        raise ConfigError(f"{parts}: has other files; move them, or choose another --output")
     try:
         parts.mkdir(exist_ok=True)
         then = jsonfile.decode(jsonfile.read_bytes(known), dict[str, Any]) if known.exists() else None

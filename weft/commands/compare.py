@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.commands.options import device, plugin
+from weft.commands.output_check import OutputPath, check_outputs
 
 if TYPE_CHECKING:
     from weft.inspect.comparing.measured import RunFacts
@@ -29,7 +30,7 @@ Named = tuple[str, Path, str]
 @click.option(
     "--output",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=OutputPath(folder=True),
     default=Path("comparison"),
     help="Directory for the report, the measurements and the trained variants.",
 )
@@ -65,6 +66,7 @@ def command(
     from weft.errors import ConfigError
     from weft.inspect.comparing.report import markdown, page
 
+    check_outputs(output / "report.md", output / "report.html")
     if grids:
         runs, code = _trained(given, grids, output, plugins)
         if code:

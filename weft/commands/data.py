@@ -137,6 +137,7 @@ def _task_of(file: Path, kinds: Mapping[str, type]) -> str:
         kind_of(file) or next((one for one in reversed(file.suffixes) if one not in COMPRESSED), "").lower()
     )
     cells = set(header_of(file)) if is_table(file) else set[str]()  # the check reports what is wrong
+    ending = "/" if file.is_dir() else ending
     tasks = {name: kind for name, kind in kinds.items() if issubclass(kind, Task)}
     by_columns = (name for name, kind in tasks.items() if kind.columns and cells.issuperset(kind.columns))
     if cells and not any(kind.columns and cells.issuperset(kind.columns) for kind in tasks.values()):

@@ -3,6 +3,7 @@
 Read next: ../documents/files.py.
 """
 
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.commands import outputs
+from weft.data.magic import kind_of_file
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
 
@@ -26,13 +28,17 @@ def check_options(given: Mapping[str, Any]) -> None:
 
     Raises:
         ConfigError: an option does not.
-        DataError: --output cannot be written.
     """
     for name in OTHERS:
         if given[name]:
             option = "FILE" if name == "file" else f"--{name.replace('_', '-')}"
             raise ConfigError(f"--document: cannot be combined with {option}; leave out one of them")
-    outputs.check_outputs(given["output"], reads=(given["document"],))
+    file: Path = given["document"]
+    if not given["output"] and sys.stdout.isatty() and kind_of_file(file) is not None:
+        other = shlex.quote(str(file.with_name(f"{file.stem}.translated{file.suffix}")))
+        raise ConfigError(
+            f"--document {file}: expected --output, since a terminal shows no such file; add --output {other}"
+        )
 
 
 def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettings") -> list[str]:

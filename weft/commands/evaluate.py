@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.commands.options import CONSTRAINTS, SEARCH, GroupedCommand, device, plugin, searching
+from weft.commands.output_check import OutputPath, check_outputs
 
 if TYPE_CHECKING:
     from weft.run import LoadedRun
@@ -41,9 +42,7 @@ HEADINGS = {
     help="Score given answers instead of generating any: the log-probability of each line of FILE.",
 )
 @click.option("--lowercase", is_flag=True, help="Compute BLEU and chrF on lower-cased text.")
-@click.option(
-    "--output", metavar="FILE", type=click.Path(path_type=Path), help="File for the outputs, one per line."
-)
+@click.option("--output", metavar="FILE", type=OutputPath(), help="File for the outputs, one per line.")
 @click.option(
     "--metric",
     "metrics",
@@ -55,7 +54,7 @@ HEADINGS = {
 @click.option(
     "--plot",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=OutputPath(drawn=True),
     help="Picture of the scores (.png or .svg), such as BLEU by source length.",
 )
 @click.option(
@@ -74,7 +73,7 @@ HEADINGS = {
     "--json",
     "json_path",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     help="File for all scores as JSON.",
 )
 @device
@@ -103,7 +102,7 @@ def command(**given: Any) -> int:
     from weft.train.settings import TrainingSettings
 
     run, output, plot, json_path = given["run"], given["output"], given["plot"], given["json_path"]
-    outputs.check_outputs(output, json_path, plot, reads=(given["data"], given["score"]))
+    check_outputs()
     if plot and plot.suffix.lower() not in (".png", ".svg"):
         raise ConfigError(f"--plot {plot}: expected a file that ends in .png or .svg")
     if plot and given["score"]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from weft.commands.options import device, plugin
+from weft.commands.output_check import OutputPath, check_outputs
 from weft.wording import plural
 
 
@@ -30,7 +31,7 @@ class _Listing(click.Command):
     "--output",
     "-o",
     metavar="PATH",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     help="Directory (argos: file) to create; it must not exist.",
 )
 @click.option("--int8", is_flag=True, help="Store weights as 8-bit integers: smaller, mostly faster.")
@@ -43,7 +44,7 @@ class _Listing(click.Command):
 @click.option(
     "--vectors",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     help="Instead of --to: write the word vectors. The file's ending sets the format: .txt or .vec (word2vec "
     "text), .bin (word2vec binary), .glove (GloVe text).",
 )
@@ -86,7 +87,6 @@ def command(
 
 def _vectors(run: Path, vectors: Path, device: str) -> None:
     """Write word vectors."""
-    from weft.commands import outputs
     from weft.commands.program import typed
     from weft.errors import ConfigError
     from weft.run import open_run
@@ -94,7 +94,7 @@ def _vectors(run: Path, vectors: Path, device: str) -> None:
 
     if vectors.suffix not in (".txt", ".vec", ".bin", ".glove"):
         raise ConfigError(f"--vectors {vectors}: expected a file that ends in .txt, .vec, .bin or .glove")
-    outputs.check_outputs(vectors)
+    check_outputs()
     opened = open_run(run, device=device)
     found = opened.pipeline.predictor(opened.model)
     if not isinstance(found, HasVectors):

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from weft.commands.options import RecipeFile, plugin
+from weft.commands.output_check import OutputPath, check_outputs
 from weft.wording import plural
 
 
@@ -15,7 +16,7 @@ from weft.wording import plural
     "--output",
     "folder",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=OutputPath(folder=True),
     show_default="runs/NAME-folds of the recipe",
     help="Directory for the runs and folds.tsv.",
 )
@@ -42,9 +43,9 @@ def command(
     """  # noqa: D301  click reads the \b
     from weft.tune.folds import folds, run_folds, write_table
 
-    plan = folds(
-        recipe, overrides, folder or Path("runs") / f"{recipe.stem}-folds", repeats=repeats, plugins=plugins
-    )
+    folder = folder or Path("runs") / f"{recipe.stem}-folds"
+    check_outputs(folder / "folds.tsv")
+    plan = folds(recipe, overrides, folder, repeats=repeats, plugins=plugins)
     code = run_folds(plan, lambda text: click.echo(text, err=True))
     if code:
         click.echo("stopped; the same command resumes", err=True)

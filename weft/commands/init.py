@@ -14,6 +14,7 @@ import click
 import weft.tasks
 from weft import rooms
 from weft.commands.lazy import Lazy
+from weft.commands.output_check import OutputPath
 from weft.commands.program import typed
 from weft.config.shipped import shipped
 from weft.errors import ConfigError
@@ -66,7 +67,7 @@ def command_of(init: Init) -> click.Command:
     output = click.Option(
         ["--output", "-o"],
         metavar="FILE",
-        type=click.Path(path_type=Path),
+        type=OutputPath(),
         show_default=init.output or f"{init.task}.yaml",
         help="Recipe file to write.",
     )

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from weft.commands.options import plugin, setting
+from weft.commands.output_check import OutputPath, check_outputs
 from weft.wording import plural
 
 FORMATS = ("svg", "png", "csv", "json")
@@ -46,7 +47,7 @@ class InspectCommand(click.Command):
 @click.option(
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     show_default="RUN/inspect.html",
     help="Page to write.",
 )
@@ -67,7 +68,7 @@ class InspectCommand(click.Command):
 @click.option(
     "--views",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=OutputPath(folder=True),
     help="Directory for each view as separate files, besides the page.",
 )
 @click.option(
@@ -119,7 +120,7 @@ def command(**given: Any) -> None:
             )
     if forms and folder is None:
         raise ConfigError(f"--format {forms[0]}: applies to --views only; add --views DIR")
-    outputs.check_outputs(output)
+    check_outputs()
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
     settings = settings_for(opened, opened.task.inspection_settings, {"series": given["series"]}, ())

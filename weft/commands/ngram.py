@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from weft.commands.output_check import OutputPath, check_outputs
 from weft.wording import plural
 
 
@@ -30,7 +31,7 @@ def command() -> None:
     "--output",
     "-o",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     required=True,
     help="ARPA file to write.",
 )
@@ -52,7 +53,7 @@ def count(file: Path, order: int, kind: str, output: Path) -> None:
     from weft.tasks.language.stream import encode
     from weft.text.vocabulary import EOS, PAD, SOS, Vocabulary
 
-    outputs.check_outputs(output)
+    check_outputs()
     text = PlainText(file)
     vocabulary = Vocabulary.train(text, kind=kind, size=None, form="none")
     tokens = with_starts(encode(text, vocabulary, str(file)).tokens, bound=True)

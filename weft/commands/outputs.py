@@ -1,14 +1,14 @@
-"""Output files of a command: checked before the work starts, written atomically; its exit code.
+"""Output files of a command, written atomically; its exit code.
 
-Read next: evaluate.py, which uses it.
+Read next: output_check.py, the check before the work; evaluate.py, which uses both.
 """
 
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from weft.commands.output_check import check_outputs, is_regular
 from weft.commands.program import typed
 from weft.errors import ConfigError, DataError
 from weft.store import files
@@ -24,36 +24,6 @@ def reported(wrong: Sequence[str]) -> int:
     return UNANSWERED if wrong else 0
 
 
-def check_outputs(*paths: Path | None, reads: Sequence[Path | None] = ()) -> None:
-    """Check that files can be written, before hours of work; a path of None is skipped.
-
-    Args:
-        paths: files to write.
-        reads: files that the command reads, so it must not replace them.
-
-    Raises:
-        DataError: a path is a directory, or its parent is not one; it is read, or it is written twice.
-    """
-    used = {path.resolve() for path in reads if path is not None}
-    for path in paths:
-        if path is None:
-            continue
-        try:
-            if path.resolve() in used and _regular(path):
-                raise DataError("this command reads or writes it already; choose another name", path=path)
-            used.add(path.resolve())
-            if files.is_dir(path):
-                raise DataError("expected a file, got a directory; name a file in it", path=path)
-            if not files.is_dir(path.absolute().parent):
-                raise DataError(
-                    f"no such directory {path.parent}; create it, or choose another name", path=path
-                )
-        except OSError as error:
-            raise DataError(
-                f"cannot be written ({error.strerror}); choose another place", path=path
-            ) from error
-
-
 def write(path: Path, text: str) -> None:
     """Write a text as UTF-8, atomically.
 
@@ -66,7 +36,7 @@ def write(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file atomically, see `write`; a device or a pipe, such as /dev/stdout, is written to."""
     try:
-        if _regular(path):
+        if is_regular(path):
             files.replace(path, content)
         else:  # a rename would put a file in its place
             path.write_bytes(content)
@@ -75,12 +45,6 @@ def write_bytes(path: Path, content: bytes) -> None:
             f"cannot be written ({error.strerror or error}); free some space or choose another place",
             path=path,
         ) from error
-
-
-def _regular(path: Path) -> bool:
-    """Whether a path is a file or nothing yet, not a device or a pipe."""
-    found = files.status(path)
-    return found is None or stat.S_ISREG(found.st_mode)
 
 
 def fresh(recipe: Path) -> Path:

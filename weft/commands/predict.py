@@ -21,6 +21,7 @@ from weft.commands.options import (
     sampling,
     searching,
 )
+from weft.commands.output_check import OutputPath, check_outputs
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -62,13 +63,13 @@ HEADINGS = {
 @click.option(
     "--alignments",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     help="File for word alignments in Pharaoh format (0-0 1-2).",
 )
 @click.option(
     "--plot",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=OutputPath(folder=True),
     help="Directory for one picture per answer, such as its attention: 1.png and 1.svg, or SERIES.png for "
     "forecasts.",
 )
@@ -107,7 +108,7 @@ HEADINGS = {
 @click.option(
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     show_default="standard output",
     help="File for the answers, written atomically. For tasks that answer line by line, the same command "
     "resumes after an interruption. Forecasts become Parquet if FILE ends in .parquet.",
@@ -153,6 +154,7 @@ def command(**given: Any) -> int:
     file, plot = given["file"], given["plot"]
     if plot and plot.suffix.lower() in (".png", ".svg", ".pdf", ".jpg", ".jpeg"):
         raise ConfigError(f"--plot {plot}: expected a directory for one picture per line")
+    check_outputs()
     if given["document"]:
         documents.check_options(given)
     elif given["output"] or given["processes"] or given["ray"]:
@@ -257,14 +259,12 @@ def _several(given: Mapping[str, Any]) -> bool:
 
 
 def _check_bulk(given: Mapping[str, Any]) -> None:
-    from weft.commands import outputs
     from weft.errors import ConfigError
 
     if _several(given) and (given["file"] is None or given["output"] is None):
         raise ConfigError("--processes and --ray need a FILE and an --output; standard input is read once")
     if given["plot"] or given["alignments"]:
         raise ConfigError("--output: cannot be combined with --plot or --alignments; leave them out")
-    outputs.check_outputs(given["output"], reads=(given["file"],))
 
 
 def _side_by_side(given: Mapping[str, Any]) -> int:

@@ -11,6 +11,7 @@ import click
 
 from weft.commands.access import NAMES, Who, access
 from weft.commands.options import GroupedCommand, device, plugin
+from weft.commands.output_check import OutputPath, check_outputs
 
 if TYPE_CHECKING:
     from weft.serve.limits import ServerLimits
@@ -82,7 +83,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 @click.option(
     "--suggestions",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     help="Keep better translations from users (LibreTranslate's /suggest) in FILE, as lines of JSON.",
 )
 @click.option(
@@ -155,9 +156,7 @@ def _serve(
     workers: int,
     suggestions: Path | None,
 ) -> None:
-    from weft.commands import outputs
-
-    outputs.check_outputs(suggestions)
+    check_outputs()
     with ExitStack() as stack:
         if workers > 1:
             device = _cpu(device)

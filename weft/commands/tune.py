@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.commands.options import RecipeFile, plugin
+from weft.commands.output_check import check_outputs
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def command(recipe: Path, overrides: tuple[str, ...], folder: Path | None, **giv
         raise ConfigError("weft tune: expected an end of the search, got none; pass --minutes or --trials")
     imported()
     folder = folder or Path("runs") / f"{recipe.stem}-tuned"
+    check_outputs(folder / "best.yaml", folder / "trials.tsv")
     ready = plan(
         recipe,
         overrides,

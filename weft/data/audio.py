@@ -16,7 +16,7 @@ import numpy as np
 
 from weft.data.files import FREE_BYTES, MOST_TIMES, unreadable
 from weft.data.lines import read_lines
-from weft.data.magic import kind_of_bytes, typed_for
+from weft.data.magic import UNLISTED, kind_of_bytes, kind_of_file, typed_for
 from weft.errors import ConfigError, DataError, DataWarning
 
 SOUNDS = (
@@ -216,9 +216,12 @@ def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
     Raises:
         DataError: the list cannot be read.
     """
-    if isinstance(source, str | Path) and Path(source).suffix.lower() in SOUNDS:
-        yield 1, Path(source)
-        return
+    if isinstance(source, str | Path):
+        path = Path(source)
+        kind = kind_of_file(path)
+        if path.suffix.lower() in SOUNDS or (kind is not None and kind.holds in UNLISTED):
+            yield 1, path
+            return
     folder = Path(source).parent if isinstance(source, str | Path) else Path()
     for number, line in enumerate(read_lines(source), 1):
         if line.strip():

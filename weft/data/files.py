@@ -5,7 +5,6 @@ Read next: lines.py.
 
 import gzip
 import lzma
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,43 +66,6 @@ def unreadable(path: str | Path, error: OSError) -> DataError:
         return DataError("a directory; name a file in it", path=path)
     why = error.strerror or error
     return DataError(f"cannot be read ({why}); check the file and its permissions", path=path)
-
-
-def not_text(path: str | Path, start: bytes) -> str:
-    """What a file is instead of text, and what to do with it; "" if it may be text.
-
-    Args:
-        path: of the file.
-        start: its first bytes.
-    """
-    if start.startswith(b"%PDF"):
-        return "a PDF, not text; save its text as .txt (UTF-8)"
-    if start.startswith(b"\xd0\xcf\x11\xe0"):
-        return _WORKBOOK if Path(path).suffix.lower() == ".xls" else _OLD
-    if not start.startswith(b"PK\x03\x04"):
-        return ""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            kind = archive.open("mimetype").read(99) if "mimetype" in names else b""
-    except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile):
-        names, kind = [], b""
-    if any(name.startswith("xl/") for name in names) or b"spreadsheet" in kind:
-        return _WORKBOOK
-    if any(name.startswith("word/") for name in names) or b"opendocument.text" in kind:
-        return _DOCUMENT
-    return "a zip archive, not text; unpack it and give a file inside"
-
-
-_WORKBOOK = (
-    "a workbook, not text; name it .xlsx, .xls or .ods where a table is read, or save its column as .txt "
-    "(UTF-8)"
-)
-_DOCUMENT = (
-    "a document, not text; save it as .txt (UTF-8), or translate it: weft predict RUN --document FILE "
-    "--output NEW"
-)
-_OLD = "a file of an old Microsoft Office, not text; save it as .txt, .csv or .xlsx"
 
 
 def _parts(opener: Callable[..., Any], path: Path) -> Iterator[bytes]:

@@ -42,7 +42,8 @@ def held(content: bytes, name: str, ending: str = "") -> Iterator[Path]:
             yield path
         except DataError as error:
             if error.path == str(path):
-                raise error.at(name, error.line) from None
+                why = error.why.replace(str(path), name).replace(str(path.with_suffix("")), name)
+                raise DataError(why, path=name, line=error.line) from None
             raise DataError(str(error).replace(str(path), name)) from None
         except ConfigError as error:
             raise ConfigError(str(error).replace(str(path), name)) from None

@@ -293,8 +293,9 @@ def _other(path: Path) -> str | None:
         return "the file is empty; fetch or save it again, or remove it"
     if kind is None or (kind.holds == "picture" and not kind.command):
         return None
-    convert = f"; convert it: {typed_for(kind, str(path))}" if kind.holds == "picture" else ""
-    return f"expected a picture, got {kind.name}{convert or '; name another file, or remove it'}"
+    if kind.holds == "picture":
+        return f"{kind.name}, which Pillow does not read; convert it: {typed_for(kind, str(path))}"
+    return f"expected a picture, got {kind.name}; name another file, or remove it"
 
 
 def data_uri(picture: np.ndarray) -> str:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from weft.data.encodings import advice
-from weft.data.files import file_bytes, not_text, stream_bytes
+from weft.data.files import file_bytes, stream_bytes
+from weft.data.magic import not_text
 from weft.data.report import Finding, placed
 from weft.errors import DataError
 
@@ -62,7 +63,8 @@ def each_line(file: str | Path | BinaryIO) -> Iterator[str | DataError]:
     """
     if isinstance(file, str | Path):
         return _decoded(text_bytes(file), str(file))
-    return _decoded(_unmarked(stream_bytes(file)), str(getattr(file, "name", "input")))
+    name = str(getattr(file, "name", "input"))
+    return _decoded(_unmarked(stream_bytes(file), name), name)
 
 
 def raw_lines(file: str | Path, encoding: str = "utf-8") -> Iterator[bytes | Finding]:
@@ -87,7 +89,7 @@ def text_bytes(path: str | Path, encoding: str = "utf-8") -> Iterator[bytes]:
         DataError: at once if the file is missing, empty, a directory or unreadable; while reading if it is
             damaged, or a workbook or a document instead of text.
     """
-    return _lined(_unmarked(file_bytes(path), encoding, path))
+    return _lined(_unmarked(file_bytes(path), path, encoding))
 
 
 def blocks(parts: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
@@ -98,7 +100,8 @@ def blocks(parts: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
         name: of the file, for the error.
 
     Raises:
-        DataError: a line is longer than LONGEST.
+        DataError: it is a picture, a document or another file that is no text; or a line is longer than
+            LONGEST.
     """
     first = 1
     held: list[bytes] = []  # the incomplete last line
@@ -139,7 +142,7 @@ def wrong_bytes(line: bytes, file: str = "") -> str | None:
 
 
 def _unmarked(
-    parts: Iterable[bytes], encoding: str = "utf-8", path: str | Path | None = None
+    parts: Iterable[bytes], path: str | Path, encoding: str = "utf-8"
 ) -> Iterator[bytes]:
     """The parts in UTF-8, without a byte order mark, which may be split across them."""
     parts = iter(parts)
@@ -148,7 +151,7 @@ def _unmarked(
         start += part
         if len(start) >= 4 or not any(mark.startswith(start) for mark in _MARKS):
             break
-    if path is not None and (why := not_text(path, start)):
+    if why := not_text(start, str(path)):
         raise DataError(why, path=path)
     mark = next((mark for mark in _MARKS if start.startswith(mark)), b"")
     name = _MARKS.get(mark, encoding)

@@ -5,12 +5,15 @@ Read next: lines.py, images.py and audio.py, which ask.
 
 import re
 import shlex
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 START = 2**16
 """Number of bytes that are enough to tell."""
 
 Holds = Literal["picture", "sound", "writing", "table", "archive", "numbers", "other"]
+UNLISTED: tuple[Holds, ...] = ("picture", "sound", "writing")
+"""What no list of files holds, and no compressed one."""
 
 
 class FileKind(NamedTuple):
@@ -97,6 +100,15 @@ def kind_of_bytes(start: bytes) -> FileKind | None:
     return found
 
 
+def kind_of_file(path: Path) -> FileKind | None:
+    """The kind of a file; None for plain text, and if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return kind_of_bytes(file.read(START))
+    except OSError:
+        return None
+
+
 def not_text(start: bytes, file: str) -> str | None:
     """Why a file that begins with these bytes is not plain text, and what to type; None if it may be text.
 
@@ -111,6 +123,8 @@ def not_text(start: bytes, file: str) -> str | None:
     kind = kind_of_bytes(start)
     if kind is None or not (kind.ending in _TEXTUAL or _binary(start)):
         return None
+    if kind.ending == ".doc" and file.lower().endswith(".xls"):
+        kind = FileKind("an old Excel workbook", ".xls", "table", _TO_CSV)
     what = f"expected plain text, got {kind.name}"
     if kind.holds in ("picture", "sound"):
         return f"{what}; name a text file"
@@ -118,12 +132,17 @@ def not_text(start: bytes, file: str) -> str | None:
         return f"{what}; save it as plain text, or name another file"
     if kind.holds == "archive":
         return f"{what}; unpack it: {typed_for(kind, file)}"
-    document = "; to translate it, pass it with --document" if kind.ending in (".docx", ".odt") else ""
-    return f"{what}{document}{', or' if document else ';'} convert it: {typed_for(kind, file)}"
+    convert = f"convert it: {typed_for(kind, file)}"
+    if kind.ending in (".docx", ".odt"):
+        return f"{what}; to translate it, pass it with --document, or {convert}"
+    if kind.holds == "table" and not file.lower().endswith(kind.ending):
+        return f"{what}; name it {kind.ending} where a table is read, or {convert}"
+    return f"{what}; {convert}"
 
 
 def typed_for(kind: FileKind, file: str) -> str:
     """The command that converts a file of this kind."""
+    file = "FILE" if file.startswith("<") else file  # not the name of a stream, such as <stdin>
     stem = file[: -len(kind.ending)] if file.lower().endswith(kind.ending) else file
     names = {"FILE": file, "TEXT": f"{stem}.txt", "WAV": f"{stem}.wav", "PNG": f"{stem}.png"}
     return " ".join(shlex.quote(names[word]) if word in names else word for word in kind.command.split())

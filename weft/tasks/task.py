@@ -173,7 +173,7 @@ class Task(ABC):
             (`training.start`) copies them; if the recipe changes before the first checkpoint, they are made
             again.
         suffixes: extensions of files that belong to this task alone, such as .conllu; `weft data check`
-            finds the task by them. "*" takes the files that no other task claims.
+            finds the task by them. "/" takes folders, "*" the files that no other task claims.
         samples_readable: whether `inspection` can read the source of a validation sample.
         columns: column names in the first line of a .csv or .tsv table that identify this task.
     """

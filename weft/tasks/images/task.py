@@ -159,6 +159,7 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
     sections: ClassVar[Mapping[str, type]] = {"data": ClassData, "model": ImageModel}
     prediction_settings: ClassVar = LabelSettings
     keeps: ClassVar[Sequence[str]] = ("pictures.json",)
+    suffixes: ClassVar[Sequence[str]] = ("/",)
     note: ClassVar[str] = (
         "accuracy is the share of pictures with the right class, f1 the mean F1 of the classes, loss is nats "
         "per picture."

@@ -18,6 +18,7 @@ from torch import Tensor
 from weft.data import archive
 from weft.data.images import PICTURES
 from weft.data.lines import read_lines
+from weft.data.magic import UNLISTED, kind_of_file
 from weft.errors import DataError
 from weft.store import jsonfile
 from weft.tasks.predictor import Place, Predictor, name_of
@@ -66,7 +67,9 @@ def _files(path: Path) -> list[Path] | None:
         if not found:
             raise DataError("expected a folder with pictures, got none", path=path)
         return found
-    return [path] if path.suffix.lower() in SUFFIXES else None
+    kind = kind_of_file(path)
+    known = path.suffix.lower() in SUFFIXES or (kind is not None and kind.holds in UNLISTED)
+    return [path] if known else None
 
 
 def check_shape(found: tuple[int, ...], wanted: tuple[int, ...], path: Path | str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from weft.data.audio import read_spoken
+from weft.data.audio import SOUNDS, read_spoken
 from weft.data.batching import Batches
 from weft.data.report import Report
 from weft.errors import DataError
@@ -224,6 +224,7 @@ class SpeechTask(Seq2SeqTask[Recordings]):
     prediction_settings: ClassVar = GenerationSettings
     evaluation_settings: ClassVar = GenerationEvaluationSettings
     keeps: ClassVar[Sequence[str]] = (VOCABULARY, KEPT)
+    suffixes: ClassVar[Sequence[str]] = SOUNDS
     note: ClassVar[str] = (
         "WER and CER are percent of the references' words and characters, with greedy search."
     )

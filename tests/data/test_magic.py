@@ -1,0 +1,105 @@
+"""Files that other programs wrote, given as text: what they are, and what to type."""
+
+import bz2
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pytest
+import soundfile
+from odf.opendocument import OpenDocumentSpreadsheet, OpenDocumentText
+from PIL import Image
+
+from weft.data.lines import read_lines
+from weft.data.magic import kind_of_bytes, not_text
+from weft.errors import DataError
+
+
+def packed(*names: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name in names:
+            file.writestr(name, "<x/>")
+    return out.getvalue()
+
+
+def saved(save: object, *given: object, **named: object) -> bytes:
+    out = io.BytesIO()
+    save(out, *given, **named)  # type: ignore[operator]
+    return out.getvalue()
+
+
+def tar() -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as file:
+        file.addfile(tarfile.TarInfo("a.txt"))
+    return out.getvalue()
+
+
+TONE = np.zeros(8000)
+FILES = {
+    "a.xlsx": (saved(openpyxl.Workbook().save), "an Excel workbook; .*convert it: soffice .* csv"),
+    "a.docx": (
+        packed("[Content_Types].xml", "_rels/.rels", "word/document.xml"),
+        "a Word document; .*--document",
+    ),
+    "a.pptx": (packed("[Content_Types].xml", "ppt/presentation.xml"), "a PowerPoint presentation"),
+    "a.odt": (saved(OpenDocumentText().write), "an OpenDocument text; .*--document.*pandoc"),
+    "a.ods": (saved(OpenDocumentSpreadsheet().write), "an OpenDocument spreadsheet; .* csv"),
+    "a.zip": (packed("a.txt"), "a .zip archive; unpack it: unzip"),
+    "a.tar.gz": (tar(), "a tar archive; unpack it: tar xf"),
+    "a.bz2": (bz2.compress(b"some text\n"), "a bzip2 file; unpack it: bunzip2"),
+    "a.pdf": (b"%PDF-1.7\n", "a PDF; convert it: pdftotext"),
+    "a.rtf": (rb"{\rtf1\ansi text}", "an RTF document; convert it: pandoc"),
+    "a.doc": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504), "an old Office file; convert it: soffice"),
+    "a.npy": (saved(np.save, np.zeros(3)), "an array of NumPy"),
+    **{
+        f"a.{form.lower()}": (saved(Image.new("RGB", (9, 9)).save, form), f"a {form} picture")
+        for form in ("PNG", "JPEG", "GIF", "BMP", "TIFF")
+    },
+    "a.webp": (saved(Image.new("RGB", (9, 9)).save, "WEBP"), "a WebP picture"),
+    "a.avif": (b"\0\0\0\x1cftypavif\0\0\0\0", "an AVIF picture"),
+    **{
+        f"a.{form.lower()}": (saved(soundfile.write, TONE, 8000, format=form), f"an? {name}")
+        for form, name in (
+            ("WAV", "wav file"),
+            ("FLAC", "FLAC file"),
+            ("OGG", "Ogg file"),
+            ("MP3", "MP3 file"),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_no_text_says_what_it_is_and_what_to_type(tmp_path: Path, name: str) -> None:
+    content, said = FILES[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=f"{name}: expected plain text, got {said}"):
+        list(read_lines(tmp_path / name))
+    (tmp_path / "renamed.txt").write_bytes(content)
+    with pytest.raises(DataError, match=f"expected plain text, got {said}"):
+        list(read_lines(io.BytesIO(content) if name != "a.tar.gz" else tmp_path / "renamed.txt"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["BMW is a car", "ID3 tags", "MZ", "II* two", "RIFF", "PK is a shop", "%", "%PDX", "GIF89a is a format"],
+)
+def test_texts_that_begin_like_other_files_are_texts(text: str) -> None:
+    assert not_text(f"{text}, she said.\nčšž\n".encode(), "a.txt") is None
+    assert list(read_lines(io.BytesIO(text.encode()))) == [text]
+
+
+def test_the_command_names_the_file_and_quotes_it() -> None:
+    said = not_text(b"%PDF-1.7\n", "my letter.PDF")
+    assert said is not None and said.endswith("pdftotext 'my letter.PDF' 'my letter.txt'")
+    assert "pdftotext FILE FILE.txt" in str(not_text(b"%PDF-1.7\n", "<stdin>"))
+
+
+def test_a_photo_of_an_iphone_and_a_memo_of_a_phone_are_told_apart() -> None:
+    kinds = [kind_of_bytes(b"\0\0\0\x18ftyp" + brand + bytes(8)) for brand in (b"heic", b"mif1", b"M4A ")]
+    assert [kind and kind.ending for kind in kinds] == [".heic", ".heic", ".m4a"]
