@@ -23,7 +23,7 @@ def train(recipe: Path, *options: object) -> str:
     [
         (b"", r"train\.yy: the file is empty; give one with at least one line"),
         (b"\x7fELF\x02\x01\x01\0\0\0\n" * 400, r"train\.yy: expected plain text, got a program"),
-        (b"\x02\x01\0\n" * 400, r"train\.yy:1: a NUL byte, .*convert the file \(iconv"),
+        (b"\1\0\0\2\n" * 400, r"train\.yy:1: a NUL byte, .*convert the file \(iconv"),
         (b"uno\n" * 396 + b"caf\xe9\n", r"train\.yy:397: not UTF-8 \(byte 0xe9.*convert the file, .*iconv"),
         ("uno\n".encode("utf-16-le"), r"train\.yy:1: a NUL byte.*convert the file, probably UTF-16LE"),
         (b"uno\n" * 396, r"train\.xx has 397 lines and .*train\.yy has 396; .* must be equal"),

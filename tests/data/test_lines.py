@@ -129,7 +129,11 @@ def test_lines_that_end_with_cr_are_lines(tmp_path: Path) -> None:
     ("name", "content", "what"),
     [
         ("a.txt", {"xl/workbook.xml": b"x"}, "an Excel workbook; name it .xlsx where a table is read"),
-        ("a.txt", {"mimetype": b"application/vnd.oasis.opendocument.spreadsheet"}, "an OpenDocument spreadsheet"),
+        (
+            "a.txt",
+            {"mimetype": b"application/vnd.oasis.opendocument.spreadsheet"},
+            "an OpenDocument spreadsheet",
+        ),
         ("a.txt", {"word/document.xml": b"x"}, "a Word document; .*--document"),
         ("a.txt", {"mimetype": b"application/vnd.oasis.opendocument.text"}, "an OpenDocument text"),
         ("a.txt", {"one.txt": b"x"}, "a .zip archive; unpack it"),

@@ -141,9 +141,7 @@ def wrong_bytes(line: bytes, file: str = "") -> str | None:
     return None
 
 
-def _unmarked(
-    parts: Iterable[bytes], path: str | Path, encoding: str = "utf-8"
-) -> Iterator[bytes]:
+def _unmarked(parts: Iterable[bytes], path: str | Path, encoding: str = "utf-8") -> Iterator[bytes]:
     """The parts in UTF-8, without a byte order mark, which may be split across them."""
     parts = iter(parts)
     start = b""
