@@ -125,3 +125,21 @@ def test_a_way_that_cannot_compute_this_is_refused(monkeypatch: pytest.MonkeyPat
         pytest.raises(ConfigError, match="mingru: "),
     ):
         light("mingru", **given)
+
+
+@each_way
+def test_minlstm_gates_too_small_for_float32(way: str) -> None:
+    energies = torch.tensor([-1000.0, -100.0, -87.5, -20.0, 0.0, 20.0, 1000.0])
+    f, i = torch.cartesian_prod(energies, energies).T
+    candidate, c = normal(2, len(f), dtype=torch.float32)
+    z = torch.cat([f, i, candidate])[None, None].requires_grad_()
+    y = light("minlstm", z, c[None], backend=way)[0]  # type: ignore[arg-type]
+    y.sum().backward()
+
+    exact = z.detach().double().requires_grad_()
+    f, i, candidate = exact[0, 0].chunk(3)
+    odds = torch.nn.functional.logsigmoid(f) - torch.nn.functional.logsigmoid(i)
+    want = odds.sigmoid() * c + (-odds).sigmoid() * candidate
+    want.sum().backward()
+    close(y[0, 0], want.float(), 1e-5)
+    close(z.grad, exact.grad.float(), 1e-5)  # type: ignore[union-attr]

@@ -4,6 +4,7 @@
 // number is read once. The backward pass recomputes the gates, which costs less than storing them. Units and rows
 // are independent: each thread takes a slab of rows. Plain C interface, compiled like cells.cpp.
 #include "equations.h"
+#include "softmax.h"
 
 enum Kind { MINGRU, MINLSTM, SSRU, SRU };
 
@@ -42,8 +43,10 @@ template <int KIND> inline Gates gates(const Light &f, const float *z, V before,
     if (f.peep) a = fma(before, load(f.peep + u, m), a), r = fma(before, load(f.peep + H + u, m), r);
     g.keep = sigmoid(a), g.out = sigmoid(r);
   } else if constexpr (KIND == MINLSTM) {
-    V a = sigmoid(load(z, m)), i = sigmoid(load(z + H, m));
-    g.keep = div(a, add(a, i)), g.candidate = load(z + 2 * H, m);
+    // s(a) / (s(a) + s(i)) = (1 + e^-i) / (2 + e^-a + e^-i), both times e^least so that no exponent is above 0.
+    const V a = load(z, m), i = load(z + H, m), lowest = least(a, least(i, set(0.f)));
+    const V both = power(lowest), by_i = add(both, power(sub(lowest, i)));
+    g.keep = div(by_i, add(by_i, add(both, power(sub(lowest, a))))), g.candidate = load(z + 2 * H, m);
   } else {
     g.keep = sigmoid(load(z, m)), g.candidate = load(z + H, m);
   }
@@ -111,10 +114,10 @@ template <int KIND> void row_backward(const LightBack &w, Int b, Int slab) {
       }
       V by_keep = mul(by_c, sub(held, g.candidate)), by_candidate = mul(by_c, sub(one, g.keep));
       V back = mul(by_c, g.keep);
-      if constexpr (KIND == MINLSTM) {  // f = a / (a + i): df/da = (1 - f) / (a + i), df/di = -f / (a + i)
-        V a = sigmoid(load(z + u, m)), i = sigmoid(load(z + H + u, m)), scaled = div(by_keep, add(a, i));
-        store(dz + u, m, mul(mul(scaled, sub(one, g.keep)), slope_sigmoid(a)));
-        store(dz + H + u, m, mul(mul(scaled, sub(set(0.f), g.keep)), slope_sigmoid(i)));
+      if constexpr (KIND == MINLSTM) {  // keep = s(log s(a) - log s(i)), and log s has the slope s(-x)
+        const V zero = set(0.f), by_odds = mul(by_keep, slope_sigmoid(g.keep));
+        store(dz + u, m, mul(by_odds, sigmoid(sub(zero, load(z + u, m)))));
+        store(dz + H + u, m, mul(sub(zero, by_odds), sigmoid(sub(zero, load(z + H + u, m)))));
         store(dz + 2 * H + u, m, by_candidate);
       } else if constexpr (KIND == SRU) {
         V df = mul(by_keep, slope_sigmoid(g.keep));

@@ -3,7 +3,7 @@
 // A program holds the N states of W features in registers for CHUNK steps, so h is never written for all steps. The
 // backward pass starts each chunk from its stored first state and computes the chunk's states again. Plain C interface,
 // compiled like cells.cpp.
-#include "common.h"
+#include "softmax.h"
 
 constexpr int CHUNK = 16, MOST = 64;  // steps between stored states; states of a feature
 
@@ -27,11 +27,6 @@ struct SelectiveBack {
 };
 
 namespace {
-
-inline V power(V x) {
-  Power e(most(set(-87.f), x));
-  return fma(e.p, e.scale, e.scale);
-}
 
 // N is 0 if it is known only at run time.
 template <int N> void row_forward(const Selective &f, Int row) {

@@ -1,4 +1,4 @@
-// Shared by decoding.cpp and losses.cpp: the parts of a softmax over one row, and bfloat16.
+// The exponential of numbers up to 0, the parts of a softmax over one row, and bfloat16.
 #pragma once
 
 #include "common.h"

@@ -36,7 +36,7 @@ from weft.nn.kernels.decoding import log_probabilities, multiply_as, use_int8
 from weft.nn.kernels.depthwise import depthwise
 from weft.nn.kernels.dropout import Dropout, dropout
 from weft.nn.kernels.exported import stepped
-from weft.nn.kernels.light import light, recur
+from weft.nn.kernels.light import light, log_odds, recur
 from weft.nn.kernels.linear import Linear, linear
 from weft.nn.kernels.matrix import Corrected, Decayed, Replaced
 from weft.nn.kernels.neighbours import Places, word2vec
@@ -92,6 +92,7 @@ __all__ = [
     "hold_last",
     "light",
     "linear",
+    "log_odds",
     "log_probabilities",
     "look",
     "lstm",

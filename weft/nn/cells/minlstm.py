@@ -4,7 +4,7 @@ from torch import Tensor
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
-from weft.nn.ops import light, linear
+from weft.nn.ops import light, linear, log_odds
 from weft.probe import record, watching
 
 
@@ -16,7 +16,8 @@ class MinLSTM(Cell):
         size: H, features of the state.
         forget_bias: initial value of b_f.
 
-    The gates are stacked f, i, h^. They sum to one, so h does not grow with the length.
+    The gates are stacked f, i, h^. They sum to one, so h does not grow with the length. They are computed
+    from the logarithms of f' and i', which may both be too small for the dtype.
     Source: Feng et al. 2024, "Were RNNs all we needed?", section 3.2.
 
     Example:
@@ -60,5 +61,5 @@ class MinLSTM(Cell):
 
     def _gates(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         f, i, candidate = linear(x, self.weight_x, self.bias).chunk(3, -1)
-        f, i = f.sigmoid(), i.sigmoid()
-        return f / (f + i), i / (f + i), candidate
+        odds = log_odds(f, i)
+        return odds.sigmoid(), (-odds).sigmoid(), candidate

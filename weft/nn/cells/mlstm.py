@@ -1,5 +1,7 @@
 """The mLSTM of xLSTM, a matrix memory with exponential input gates. Read next: delta.py."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -93,7 +95,8 @@ class MLSTM(MatrixCell):
         """Division by the normaliser, norm of each head, gate, projection."""
         gate, m, _ = rest
         found, sums = o[..., :-1], o[..., -1:]
-        found = found / (torch.maximum(sums.abs(), (-m).exp()[..., None]) + EPSILON)
+        one = (-m).clamp(max=math.log(torch.finfo(m.dtype).max) - 1).exp()  # no infinity, so no NaN backward
+        found = found / (torch.maximum(sums.abs(), one[..., None]) + EPSILON)
         return self.out(gate.sigmoid() * self.norm(found.to(o.dtype).flatten(-2)))
 
 

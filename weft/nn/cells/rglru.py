@@ -13,7 +13,6 @@ from weft.shapes import exporting
 
 SHARPNESS = 8.0
 """c of equation 6: a = sigmoid(Lambda)^(c r)."""
-LEAST = 1e-12  # below it 1 - a^2 has no gradient, because the slope of its square root is infinite at 0
 
 
 class RGLRU(Cell):
@@ -73,5 +72,6 @@ class RGLRU(Cell):
         x = self.entry(x)
         r, i = self.recurrence_gate(x).sigmoid(), self.input_gate(x).sigmoid()
         log_a = -SHARPNESS * r * F.softplus(self.rate)
-        scale = (-torch.expm1(2 * log_a)).clamp(min=LEAST).sqrt()
+        least = torch.finfo(log_a.dtype).tiny  # the slope of a square root is infinite at 0
+        scale = (-torch.expm1(2 * log_a)).clamp(min=least).sqrt()
         return torch.exp(log_a), scale * i * x, i

@@ -18,7 +18,7 @@ from weft.tree import where
 
 State = tuple[Tensor, ...]
 Forget = Literal["exponential", "sigmoid"]
-LEAST = 1e-30  # n is 0 only before the first step
+NOTHING = -1e30  # m where n is 0: smaller than any energy, so that the first step takes m = i~
 
 
 class SLSTM(Cell):
@@ -92,7 +92,7 @@ class SLSTM(Cell):
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """One step of the equation."""
         energies, window = self._energies(x[:, None], state, None)
-        state = (*self._step(energies[:, 0], state[:4]), *window)
+        state = (*self._step(energies[:, 0], _entered(state)), *window)
         return self.shown(state), state
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
@@ -100,7 +100,7 @@ class SLSTM(Cell):
         if watching() or exporting():
             return super().run(x, state, mask)
         whole, window = self._energies(x, state, mask)
-        hs, state = [], state[:4]
+        hs, state = [], _entered(state)
         for t, energies in enumerate(whole.unbind(1)):
             new = self._step(energies, state)
             state = new if mask is None else where(mask[:, t], new, state)
@@ -129,7 +129,7 @@ class SLSTM(Cell):
         i, f = torch.exp(i - top), torch.exp(log_f - top)
         c, past = f * c + i * z.tanh(), f * n
         n = past + i
-        h = (o.sigmoid() * c / n.clamp(min=LEAST)).to(energies.dtype)
+        h = (o.sigmoid() * c / n).to(energies.dtype)
         if watching():  # of the weights of c / n, which add up to one
             for name, value in (
                 ("input_gate", i / n),
@@ -140,6 +140,12 @@ class SLSTM(Cell):
             record("cell", c / n)
             record("hidden", h)
         return h, c, n, top
+
+
+def _entered(state: State) -> State:
+    """(h, c, n, m) before a step: where nothing has been read, m has no say, as in the authors' code."""
+    h, c, n, m = state[:4]
+    return h, c, n, m.masked_fill(n == 0, NOTHING)
 
 
 def _wide(state: Tensor) -> Tensor:

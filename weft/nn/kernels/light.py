@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft import native
@@ -154,6 +155,11 @@ SCANS = (
 )
 
 
+def log_odds(f: Tensor, i: Tensor) -> Tensor:
+    """log(sigmoid(f) / sigmoid(i)), whose sigmoid is minLSTM's forget gate; right where both are 0."""
+    return F.logsigmoid(f) - F.logsigmoid(i)
+
+
 def by_torch(
     kind: str,
     z: Tensor,
@@ -171,8 +177,7 @@ def by_torch(
     if kind == "mingru" or kind == "ssru":
         keep, candidate, r = first.sigmoid(), rest[0], None
     elif kind == "minlstm":
-        f, i = first.sigmoid(), rest[0].sigmoid()
-        keep, candidate, r = f / (f + i), rest[1], None
+        keep, candidate, r = log_odds(first, rest[0]).sigmoid(), rest[1], None
     else:
         keep, candidate, r = rest[0].sigmoid(), first, rest[1].sigmoid()
     run = looped if loop else recur

@@ -4,10 +4,11 @@ A state S [K, V] decays by rows: S_t = diag(a_t) S_{t-1} + w_t (e_t^T S_{t-1}) +
 with one a_t per head or one per row. Compiled code (float32 on the CPU) keeps a matrix in the first-level
 cache from step to step, so that the products of chunks, their solve and their copies are saved.
 
-Within a chunk the influence of step j on step i is exp(L_i - L_j), with L the running sum of log a. No
-exponential here is above 1: for one decay per head the difference is taken first; for one per row the chunk
-is halved again and again, and L is measured from the border between the halves. Read next:
-../cells/matrix.py; ../../native/matrix.cpp.
+Within a chunk the influence of step j on step i is the product of the a after j up to i. It is never taken as
+the quotient of two running products, which a step that forgets all would make 0 / 0, or as the difference of
+their logarithms, in which that step would drown those after it. With one a per row the chunk is halved again
+and again, and products begin and end at the border between the halves. Read next: ../cells/matrix.py;
+../../native/matrix.cpp.
 """
 
 from typing import Any, NamedTuple
@@ -197,9 +198,10 @@ class Decayed(NamedTuple):
         Transformers with hardware-efficient training", section 4.
         """
         q, k, v, decay = (_chunks(part) for part in self)
-        reach = decay.cumsum(-2)
-        befores, state = _carried(state, reach, (k * _towards(reach)).mT @ v)
-        o = _pairs(q, k, reach) @ v + (q * reach.exp()) @ befores
+        since = decay.cumsum(-2).exp()
+        befores, state = _carried(state, since, (k * _towards(decay)).mT @ v)
+        weighed = q @ k.mT * _weights(decay) if decay.shape[-1] == 1 else _pairs(q, k, _halves(decay))
+        o = weighed @ v + (q * since) @ befores
         return _steps(o, self.query.shape[1]), state
 
 
@@ -259,14 +261,13 @@ class Replaced(NamedTuple):
         length", section 3.2 (the UT transform); Yang et al. 2024, "Gated delta networks", section 3.3.
         """
         q, k, v, decay, rate = (_chunks(part) for part in self)
-        reach = decay.cumsum(-2)
-        weights, since = _weights(reach), reach.exp()
+        weights, since = _weights(decay), decay.cumsum(-2).exp()
         system = rate * weights * (k @ k.mT)  # the solver reads what is below the diagonal
         known = torch.cat([rate * v, (-rate * since) * k], -1)
         solved = torch.linalg.solve_triangular(system, known, upper=False, unitriangular=True)
         fixed, moved = solved.split([v.shape[-1], q.shape[-1]], -1)
-        kept = (k * _towards(reach)).mT
-        befores, state = _carried(state, reach, kept @ fixed, kept @ moved)
+        kept = (k * _towards(decay)).mT
+        befores, state = _carried(state, since, kept @ fixed, kept @ moved)
         o = (weights * (q @ k.mT)) @ (fixed + moved @ befores) + (q * since) @ befores
         return _steps(o, self.query.shape[1]), state
 
@@ -320,17 +321,19 @@ class Corrected(NamedTuple):
         B_ij = e_i^T k_j for j < i, decayed by rows.
         """
         q, k, v, decay, erase, write = (_chunks(part) for part in self)
-        reach = decay.cumsum(-2)
-        old, towards = F.pad(reach[..., :-1, :], (0, 0, 1, 0)), _towards(reach)
-        erasing = _pairs(erase, write, reach, old)
-        known = torch.cat([_pairs(erase, k, reach, old) @ v, erase * old.exp()], -1)
+        reach, towards = decay.cumsum(-2), _towards(decay)
+        since, old = reach.exp(), F.pad(reach[..., :-1, :], (0, 0, 1, 0)).exp()
+        halves = _halves(decay, up_to=1)
+        erasing = _before(erase, write, halves)
+        known = torch.cat([_before(erase, k, halves) @ v, erase * old], -1)
         solved = torch.linalg.solve_triangular(-erasing, known, upper=False, unitriangular=True)
         fixed, moved = solved.split([v.shape[-1], q.shape[-1]], -1)
         kept = (write * towards).mT
         written = kept @ fixed + (k * towards).mT @ v
-        befores, state = _carried(state, reach, written, kept @ moved)
-        o = _pairs(q, write, reach) @ (fixed + moved @ befores) + (q * reach.exp()) @ befores
-        return _steps(o + _pairs(q, k, reach) @ v, self.query.shape[1]), state
+        befores, state = _carried(state, since, written, kept @ moved)
+        halves = _halves(decay)
+        o = _pairs(q, write, halves) @ (fixed + moved @ befores) + (q * since) @ befores
+        return _steps(o + _pairs(q, k, halves) @ v, self.query.shape[1]), state
 
 
 def _all(asked: Decayed | Replaced | Corrected, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -351,11 +354,11 @@ ASKED = {"auto": "auto", "native": "native", "tiles": "native"}
 
 
 def _carried(
-    state: Tensor, reach: Tensor, written: Tensor, turned: Tensor | None = None
+    state: Tensor, since: Tensor, written: Tensor, turned: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """The states before each chunk [B, H, N, K, V], and the last, of S <- a S + turned S + written."""
     befores = []
-    kept, news = reach[..., -1:, :].exp().mT.unbind(2), written.unbind(2)  # gradients are stacked, not added
+    kept, news = since[..., -1:, :].mT.unbind(2), written.unbind(2)  # gradients are stacked, not added
     turns = () if turned is None else turned.unbind(2)
     for n, new in enumerate(news):
         befores.append(state)
@@ -364,9 +367,10 @@ def _carried(
     return torch.stack(befores, 2), state
 
 
-def _towards(reach: Tensor) -> Tensor:
-    """exp(L_C - L_j) for j = 1 .. C; 1 at C, where gradients would cancel with rounding errors."""
-    return F.pad(reach[..., -1:, :] - reach[..., :-1, :], (0, 0, 0, 1)).exp()
+def _towards(decay: Tensor) -> Tensor:
+    """The share that is left at the end of the chunk of what step j writes, for j = 1 .. C."""
+    later = F.pad(decay[..., 1:, :], (0, 0, 0, 1))  # the decays after j
+    return later.flip(-2).cumsum(-2).flip(-2).exp()
 
 
 def _read(q: Tensor, state: Tensor) -> Tensor:
@@ -386,36 +390,46 @@ def _steps(o: Tensor, steps: int) -> Tensor:
     return o.flatten(2, 3)[:, :, :steps].transpose(1, 2)
 
 
-def _pairs(q: Tensor, k: Tensor, reach: Tensor, old: Tensor | None = None) -> Tensor:
-    """sum_c q_ic exp(L_ic - L_jc) k_jc for j <= i, zero for j > i; [.., C, C].
-
-    Args:
-        q, k: [.., C, K].
-        reach: L, [.., C, 1] or [.., C, K].
-        old: for decays by rows, the L of the queries if it is that of one step before; then only j < i.
-    """
-    if reach.shape[-1] == 1:
-        return (q @ k.mT) * _weights(reach)
-    lower = _halved(q, k, reach if old is None else old, reach)
-    return lower if old is not None else lower + torch.diag_embed((q * k).sum(-1))
-
-
-def _weights(reach: Tensor) -> Tensor:
-    """exp(L_i - L_j) for j <= i, zero for j > i; [.., C, C]."""
-    ones = reach.new_ones(reach.shape[-2], reach.shape[-2])
+def _weights(decay: Tensor) -> Tensor:
+    """a_(j+1) .. a_i for j <= i, zero for j > i; [.., C, C]."""
+    ones = decay.new_ones(decay.shape[-2], decay.shape[-2])
     later = torch.zeros_like(ones).masked_fill(ones.triu(1).bool(), -torch.inf)
-    # no gradient through the diagonal's L_i - L_i, for the same reason as in _towards
-    return torch.addcmul(later, reach - reach.mT, ones.tril(-1)).exp()
+    return ((decay * ones.tril(-1)).cumsum(-2) + later).exp()
 
 
-def _halved(q: Tensor, k: Tensor, here: Tensor, reach: Tensor) -> Tensor:
+def _halves(decay: Tensor, *, up_to: int = 0) -> list[tuple[Tensor, Tensor]]:
+    """What the decays by rows [.., C, K] leave on the way from step j to step i, in two parts.
+
+    For blocks of 1, 2, 4, .. steps in pairs, [.., pairs, size, K] each: from the border between the blocks
+    up to i in the later one, and after j in the earlier one up to the border. With `up_to` 1 the last decay
+    is that of the step before i.
+    """
+    whole = decay.exp()  # of a block
+    after = torch.ones_like(whole)
+    to, halves = after if up_to else whole, []
+    for size in (1 << level for level in range((decay.shape[-2] - 1).bit_length())):
+        to, late = to.unflatten(-2, (-1, 2, size)).unbind(-3)
+        early, after = after.unflatten(-2, (-1, 2, size)).unbind(-3)
+        halves.append((late, early))
+        left, right = whole.unflatten(-2, (-1, 2)).unbind(-2)
+        to = torch.cat([to, late * left[..., None, :]], -2).flatten(-3, -2)
+        after = torch.cat([early * right[..., None, :], after], -2).flatten(-3, -2)
+        whole = left * right
+    return halves
+
+
+def _pairs(q: Tensor, k: Tensor, halves: list[tuple[Tensor, Tensor]]) -> Tensor:
+    """sum_c q_ic a_(j+1)c .. a_ic k_jc for j <= i, zero for j > i; q, k [.., C, K] give [.., C, C]."""
+    return _before(q, k, halves) + torch.diag_embed((q * k).sum(-1))
+
+
+def _before(q: Tensor, k: Tensor, halves: list[tuple[Tensor, Tensor]]) -> Tensor:
     """`_pairs` for j < i: blocks of 1, 2, 4, .. steps, each pair of neighbours joined by one product."""
     lower = q.new_zeros(*q.shape[:-1], 1, 1)  # [.., blocks, size, size]
-    while (size := lower.shape[-1]) < q.shape[-2]:
-        queries, keys, to, since = (part.unflatten(-2, (-1, 2, size)) for part in (q, k, here, reach))
-        border = since[..., 0, -1:, :].detach()  # the product does not depend on it
-        late = queries[..., 1, :, :] * (to[..., 1, :, :] - border).exp()
-        early = keys[..., 0, :, :] * (border - since[..., 0, :, :]).exp()
+    for to, after in halves:
+        size = lower.shape[-1]
+        queries, keys = (part.unflatten(-2, (-1, 2, size)) for part in (q, k))
+        pairs = (queries[..., 1, :, :] * to) @ (keys[..., 0, :, :] * after).mT
         upper = F.pad(lower[..., 0::2, :, :], (0, size))
-        lower = torch.cat([upper, torch.cat([late @ early.mT, lower[..., 1::2, :, :]], -1)], -2)
+        lower = torch.cat([upper, torch.cat([pairs, lower[..., 1::2, :, :]], -1)], -2)
     return lower[..., 0, :, :]

@@ -29,8 +29,9 @@ def gates(z, peep, before, u, real, H, KIND: tl.constexpr, PEEP: tl.constexpr):
             out += tl.load(peep + H + u, real, 0.0) * before
         keep, out = sigmoid(keep), sigmoid(out)
     elif KIND == "minlstm":
-        f = sigmoid(first)
-        keep, candidate = f / (f + sigmoid(second)), tl.load(z + 2 * H + u, real, 0.0)
+        least = tl.minimum(tl.minimum(first, second), 0.0)  # no exponent is above 0
+        both, f, i = tl.exp(least), tl.exp(least - first), tl.exp(least - second)
+        keep, candidate = (both + i) / (2.0 * both + f + i), tl.load(z + 2 * H + u, real, 0.0)
     else:
         keep, candidate = sigmoid(first), second
     return keep, candidate, out
@@ -78,9 +79,9 @@ def gate_gradients(z, u, real, H, keep, by_keep, by_c, by_out, KIND: tl.constexp
     """Gradients of the parts of z, from those of f (or u), of c and, for SRU, of r's pre-activation."""
     by_candidate = by_c * (1.0 - keep)
     if KIND == "minlstm":
-        f, i = sigmoid(tl.load(z + u, real, 0.0)), sigmoid(tl.load(z + H + u, real, 0.0))
-        by_keep = by_keep / (f + i)
-        one, two = by_keep * (1.0 - keep) * f * (1.0 - f), -by_keep * keep * i * (1.0 - i)
+        by_odds = by_keep * keep * (1.0 - keep)
+        one = by_odds * sigmoid(-tl.load(z + u, real, 0.0))
+        two = -by_odds * sigmoid(-tl.load(z + H + u, real, 0.0))
         three = by_candidate
     elif KIND == "sru":
         one, two, three = by_candidate, by_keep * keep * (1.0 - keep), by_out
