@@ -1,9 +1,10 @@
-"""A translator that writes capitals, for documents."""
+"""A translator that writes capitals, for documents; it keeps placeholders as every translator does."""
 
 import numpy as np
 
 from weft.documents.files import Document, opened
 from weft.documents.links import Links
+from weft.documents.placeholders import missing, restored
 from weft.documents.segments import WrittenSentence
 from weft.words import spans as words
 
@@ -13,7 +14,9 @@ def shouted(document: Document) -> bytes:
     found = []
     for one in document.segments:
         spans = words(one.text)
-        found.append(WrittenSentence(one.text.upper(), Links(np.eye(len(spans)), spans, spans)))
+        written = WrittenSentence(one.text.upper(), Links(np.eye(len(spans)), spans, spans))
+        text = restored(one.text, written, missing(one.text, written.text))
+        found.append(written._replace(text=text))
     return document.written(found)
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.documents.capitals import translated
 from weft.documents.files import opened
 from weft.documents.links import Links
+from weft.documents.placeholders import differing, missing, placeholders, restored, tagged, untagged
 from weft.documents.segments import WrittenSentence
 from weft.words import spans as words
 
@@ -58,3 +59,67 @@ def test_a_lost_placeholder_is_named_with_its_place() -> None:
         "a.xlf:3: expected placeholders %d, got %s; correct the translation",
     ]
     assert there.count('state="initial"') == 2 and "translated" not in there
+
+
+FOUND = {
+    "printf": ("%s %d %5.2f %1$s %%", ["%s", "%d", "%5.2f", "%1$s"]),
+    "named": ("%(name)s {count} {0} {0!r:>5} ${x} %{y} {{ z }}", None),
+    "qt": ("%1 of %L2, 5%1", ["%1", "%L2"]),
+    "tags": (
+        "<g id=\"1\">a</g> <x/> <br> <b class='c'>",
+        ['<g id="1">', "</g>", "<x/>", "<br>", "<b class='c'>"],
+    ),
+    "entities": ("a&nbsp;b &#160; &#xA0; & c; AT&T", ["&nbsp;", "&#160;", "&#xA0;"]),
+    "escapes": (r"a\nb\tc", [r"\n", r"\t"]),
+    "addresses": (
+        "(see https://a.org/b?c=d%20e#f), www.a.org. mailto:x@a.org, me.too+1@a-b.co.uk!",
+        ["https://a.org/b?c=d%20e#f", "www.a.org", "mailto:x@a.org", "me.too+1@a-b.co.uk"],
+    ),
+    "beside other scripts": ("请看https://a.org/b。", ["https://a.org/b"]),
+    "paths": (r"Open C:\new\file.txt, then", [r"C:\new\file.txt"]),
+    "none": ("50% done, 3 % of {a b}, 5%-os, 1 < 2 > 0, a@b, & so on, {", []),
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), FOUND.values(), ids=FOUND)
+def test_placeholders_are_found(text: str, wanted: list[str] | None) -> None:
+    if wanted is None:
+        wanted = ["%(name)s", "{count}", "{0}", "{0!r:>5}", "${x}", "%{y}", "{{ z }}"]
+    assert placeholders(text) == wanted
+
+
+def linked(source: str, target: str, *pairs: tuple[int, int]) -> WrittenSentence:
+    """A translation whose words, by number, have all of their attention on words of the source."""
+    read, there = words(source), words(target)
+    weights = np.full((len(there), len(read)), 1 / len(read))
+    for row, column in pairs:
+        weights[row] = 0
+        weights[row, column] = 1
+    return WrittenSentence(target, Links(weights, read, there))
+
+
+def test_a_lost_part_takes_the_place_of_the_words_it_became() -> None:
+    source = "I like 🙂 very much"
+    found = linked(source, "me gusta Ú mucho", (0, 0), (1, 1), (2, 2), (3, 4))
+    assert restored(source, found, [(7, 8)]) == "me gusta 🙂 mucho"
+    nobody = linked(source, "me gusta mucho", (0, 0), (1, 1), (2, 3))
+    assert restored(source, nobody, [(7, 8)]) == "me gusta 🙂 mucho"  # before what follows it
+    glued = linked("to me@a.org now", "a.b", (0, 0), (1, 1), (2, 2))
+    assert restored("to me@a.org now", glued, [(3, 11)]) == "a me@a.org"
+
+
+def test_what_the_translation_has_is_not_replaced() -> None:
+    source = "%d of %s"
+    found = linked(source, "%d de", (0, 3), (1, 3), (2, 2))  # its attention is wrong
+    assert restored(source, found, missing(source, found.text)) == "%d de %s"
+    assert missing(source, "%s de %d") == []
+
+
+def test_tags_go_around_what_their_words_became() -> None:
+    line = 'Click <g id="1">Insert <b>Table</b></g><x/>, then'
+    bare = untagged(line)
+    assert bare is not None and bare.text == "Click Insert Table, then"
+    found = linked(bare.text, "Pulse Tabla Insertar, y", *((n, m) for n, m in enumerate((0, 2, 1, 3, 4))))
+    text = tagged(bare, found)
+    assert text == 'Pulse <g id="1"><b>Tabla</b> Insertar</g><x/>, y'
+    assert differing(line, text) == "" and untagged("1 < 2") is None

@@ -175,3 +175,14 @@ def test_deep_translator_is_served(address: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(libre, "LIBRE_LANGUAGES_TO_CODES", {"left": "xx", "right": "yy"})
     client = library.LibreTranslator(source="xx", target="yy", api_key="none", custom_url=f"{address}/")
     assert client.translate("gamma alpha") == "tre uno"
+
+
+def test_notes_say_what_is_copied_or_lost(address: str) -> None:
+    asked = {"q": ["alpha 🙂 beta", "2026-11-26", "beta {count}"], "source": "xx", "target": "yy"}
+    found = post(f"{address}/translate", asked).body
+    first, second, third = found["translatedText"]
+    assert "🙂" in first and second == "2026-11-26" and "{count}" in third
+    assert found["notes"] == [
+        "the vocabulary lacks 🙂, in 1 input, the first 'alpha 🙂 beta'; the answers copy them"
+    ]
+    assert "notes" not in post(f"{address}/translate", {**asked, "q": "alpha"}).body

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,12 +34,16 @@ CHUNK = 512
 WRONG = ".wrong"
 """Suffix of the file that lists the lines of a chunk without an answer, with reasons."""
 
+REMARKS = ".remarks"
+"""Suffix of the file of what the answers of a chunk lack of their lines (tasks/remarks.py)."""
+
 
 class ChunkAnswers(NamedTuple):
     """The answers to a chunk of lines."""
 
     texts: list[str]
     wrong: list[str]  # place and reason of each line without an answer
+    remarks: str = ""  # from Remarks.as_json
 
 
 class JoinedOutput(NamedTuple):
@@ -47,6 +51,7 @@ class JoinedOutput(NamedTuple):
 
     lines: int  # number of input lines
     wrong: list[str]
+    remarks: Sequence[str] = ()
 
 
 class Chunk(NamedTuple):
@@ -117,17 +122,19 @@ def answer(opened: "LoadedRun", part: Chunk, settings: "PredictionSettings", fil
         file: the input file, for error messages.
     """
     from weft.tasks.predictor import Place, answered
+    from weft.tasks.remarks import Remarks
 
     predictor = opened.pipeline.predictor(opened.model, settings)
     first = part.number * CHUNK + 1
     given = (predictor.given(line, Place(str(file), number)) for number, line in enumerate(part.lines, first))
-    answers = list(answered(predictor, given))
+    remarks = Remarks()
+    answers = list(answered(predictor, given, remarks=remarks))
     wrong = [answer.wrong for answer in answers if answer.wrong]
-    return ChunkAnswers([answer.text() for answer in answers], wrong)
+    return ChunkAnswers([answer.text() for answer in answers], wrong, remarks.as_json())
 
 
-def write(parts: Path, number: int, answers: Iterable[str], wrong: Iterable[str]) -> None:
-    """Write the answers to a chunk atomically, after the reasons for missing answers.
+def write(parts: Path, number: int, answers: Iterable[str], wrong: Iterable[str], remarks: str = "") -> None:
+    """Write the answers to a chunk atomically, after the reasons for missing answers and the remarks.
 
     Raises:
         DataError: the files cannot be written.
@@ -137,6 +144,8 @@ def write(parts: Path, number: int, answers: Iterable[str], wrong: Iterable[str]
         reasons = "".join(f"{one}\n" for one in wrong)
         if reasons:
             files.replace(place.with_suffix(WRONG), reasons.encode("utf-8", "replace"))
+        if remarks:
+            files.replace(place.with_suffix(REMARKS), remarks.encode())
         files.replace(place, "".join(f"{answer}\n" for answer in answers).encode("utf-8", "replace"))
     except OSError as error:
         raise _unwritable(place, error) from error
@@ -146,12 +155,14 @@ def join(file: Path, output: Path) -> JoinedOutput:
     """Join the answered chunks in the order of the input, and remove them.
 
     Returns:
-        The number of input lines, and the lines without an answer.
+        The number of input lines, the lines without an answer, and the remarks.
 
     Raises:
         DataError: a chunk is missing, or the output cannot be written.
     """
-    parts, lines, wrong = parts_of(output), 0, list[str]()
+    from weft.tasks.remarks import Remarks
+
+    parts, lines, wrong, remarks = parts_of(output), 0, list[str](), Remarks()
     try:
         with files.replacing(output) as joined:
             for part in chunks(file):
@@ -163,10 +174,12 @@ def join(file: Path, output: Path) -> JoinedOutput:
                 lines += len(part.lines)
                 with contextlib.suppress(FileNotFoundError):
                     wrong += place.with_suffix(WRONG).read_text("utf-8").removesuffix("\n").split("\n")
+                with contextlib.suppress(FileNotFoundError):
+                    remarks.add(place.with_suffix(REMARKS).read_text("utf-8"))
     except OSError as error:
         raise _unwritable(output, error) from error
     remove_parts(output)
-    return JoinedOutput(lines, wrong)
+    return JoinedOutput(lines, wrong, remarks.lines())
 
 
 def remove_parts(output: Path) -> None:

@@ -58,6 +58,7 @@ def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettin
     """
     from weft.documents.files import opened as document_of
     from weft.documents.plan import DocumentPlan
+    from weft.tasks.remarks import Remarks
     from weft.tasks.seq2seq.documents import translated
 
     file: Path = given["document"]
@@ -67,7 +68,13 @@ def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettin
     plan = DocumentPlan(document.segments, source, target)
     predictor = opened.pipeline.predictor(opened.model, settings)
     wrong: list[str] = []
-    data = document.written(plan.joined(list(translated(predictor, plan.sentences, wrong))))
+    found = list(translated(predictor, plan.sentences, wrong))
+    data = document.written(plan.joined(found))
+    remarks = Remarks()
+    for sentence, one in zip(plan.sentences, found, strict=True):
+        place = f"{file}: {sentence.text[:60]!r}"
+        # A catalogue names the lines of its entries itself.
+        remarks.see(place, lost="" if lost else one.lost, lacking=one.lacking, lacked=one.lacked)
     if given["output"]:
         outputs.write_bytes(given["output"], data)
         click.echo(f"{plural(len(plan.sentences), 'sentence')}: {given['output']}", err=True)
@@ -75,9 +82,7 @@ def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettin
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    if lost:
-        click.echo(f"review {plural(len(lost), 'translation')} with missing placeholders:", err=True)
-        click.echo("\n".join(lost), err=True)
+    outputs.remarked([*lost, *remarks.lines()])
     return [f"{file}: {one}" for one in wrong]
 
 

@@ -24,6 +24,12 @@ def reported(wrong: Sequence[str]) -> int:
     return UNANSWERED if wrong else 0
 
 
+def remarked(lines: Sequence[str]) -> None:
+    """Print on standard error what answers lack of their inputs."""
+    for line in lines:
+        click.echo(f"note: {line}", err=True)
+
+
 def write(path: Path, text: str) -> None:
     """Write a text as UTF-8, atomically.
 

@@ -207,10 +207,12 @@ def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapp
     """Answer every input, as soon as it is read where it is typed."""
     from weft.commands import outputs
     from weft.tasks.predictor import answered
+    from weft.tasks.remarks import Remarks
 
     typed = not isinstance(source, Path) and source.isatty()
     window = 1 if typed else 0 if isinstance(source, Path) else predictor.piped
-    answers = answered(predictor, predictor.inputs(source), window)
+    remarks = Remarks()
+    answers = answered(predictor, predictor.inputs(source), window, remarks)
     code = 0
     drawing = given["plot"] or given["alignments"]
     with _pictures(predictor, given) if drawing else nullcontext() as pictures:
@@ -221,6 +223,7 @@ def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapp
                 code = outputs.reported([answer.wrong])
             if pictures is not None:
                 pictures.see(answer)
+    outputs.remarked(remarks.lines())
     if pictures is not None and pictures.drawn:
         click.echo(f"{plural(pictures.drawn, 'picture')}: {given['plot']}", err=True)
     return code
@@ -236,11 +239,14 @@ def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", output: Path) 
     """Write all answers to a file at once."""
     from weft.commands import outputs
     from weft.tasks.predictor import answered
+    from weft.tasks.remarks import Remarks
 
     predictor.file([], output)  # a format that it cannot write is refused before the work
-    answers = list(predictor.formatted(answered(predictor, predictor.inputs(source))))
+    remarks = Remarks()
+    answers = list(predictor.formatted(answered(predictor, predictor.inputs(source), remarks=remarks)))
     outputs.write_bytes(output, predictor.file([text for _, text in answers if text is not None], output))
     click.echo(f"written to {output}", err=True)
+    outputs.remarked(remarks.lines())
     return outputs.reported([answer.wrong for answer, _ in answers if answer.wrong])
 
 
@@ -250,6 +256,7 @@ def _joined(file: Path, output: Path) -> int:
 
     joined = bulk.join(file, output)
     click.echo(f"{plural(joined.lines, 'line')}: {output}", err=True)
+    outputs.remarked(joined.remarks)
     return outputs.reported(joined.wrong)
 
 

@@ -61,9 +61,10 @@ class Answerer:
         try:
             answers = bulk.answer(self._opened, part, self._settings, self._file)
         except WeftError as error:
-            return {"number": part.number, "answers": [""], "unanswered": [""], "wrong": str(error)}
-        unanswered = answers.wrong or [""]
-        return {"number": part.number, "answers": answers.texts, "unanswered": unanswered, "wrong": ""}
+            empty = {"answers": [""], "unanswered": [""], "remarks": ""}
+            return {"number": part.number, **empty, "wrong": str(error)}
+        found = {"answers": answers.texts, "unanswered": answers.wrong or [""], "remarks": answers.remarks}
+        return {"number": part.number, **found, "wrong": ""}
 
 
 def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> None:
@@ -140,7 +141,10 @@ def _answers(
             if row["wrong"]:
                 raise DataError(row["wrong"])
             unanswered = [str(one) for one in row["unanswered"] if one]
-            yield int(row["number"]), bulk.ChunkAnswers([str(one) for one in row["answers"]], unanswered)
+            yield (
+                int(row["number"]),
+                bulk.ChunkAnswers([str(one) for one in row["answers"]], unanswered, str(row["remarks"])),
+            )
 
 
 def _row(part: bulk.Chunk) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class Html:
     def __init__(self, text: str) -> None:
         self.segments: list[Segment] = []
         self._parts: list[str | int] = []  # the page: what stays as it is, and numbers of segments
-        self._run = _Run()
+        self._run = InlineText()
         self._preformatted = 0
         events = read_html_events(text)
         place = 0
@@ -125,7 +125,7 @@ class Html:
             self.segments.append(Segment(text, marks))
         else:
             self._parts.append("".join(self._run.raw) + raw)
-        self._run = _Run()
+        self._run = InlineText()
 
 
 class _Open(NamedTuple):
@@ -137,8 +137,8 @@ class _Open(NamedTuple):
     inner: list[Mark]
 
 
-class _Run:
-    """The text of a segment as it is read."""
+class InlineText:
+    """The text of a segment as it is read, and the inline elements around its parts."""
 
     def __init__(self) -> None:
         self.raw: list[str] = []
@@ -148,15 +148,18 @@ class _Run:
         self._around = 0  # elements around all of it that were opened earlier
 
     def text(self, raw: str, text: str) -> None:
+        """Add text, and how it is written in the source."""
         self.raw.append(raw)
         self._texts.append(text)
         self._length += len(text)
 
     def point(self, raw: str) -> None:
+        """Add what is between words, such as an image."""
         self.raw.append(raw)
         self._open[-1].inner.append(Mark(self._length, self._length, InlineTag(raw)))
 
     def open(self, raw: str, name: str) -> None:
+        """Begin an element."""
         if len(self._open) > DEEPEST:
             self.point(raw)
             return

@@ -1,57 +1,59 @@
-"""Placeholders of messages, such as %s, %(count)d and {name}: a translation must have the same ones.
+"""Placeholders, tags, entities and addresses in texts: a translation must have the same ones.
 
 They are read by the model as they stand. One that its translation lacks is put where the words that it became
-are. Read next: moving.py; po.py and xliff.py, which use it.
+are. Read next: moving.py; ../tasks/seq2seq/verbatim.py, which uses it.
 """
 
-import re
+import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 
-from weft.documents.moving import laid
+import regex
+
+from weft.documents.html import InlineText
+from weft.documents.links import Links, Span
+from weft.documents.moving import Laid, laid
 from weft.documents.segments import Mark, Segment, WrittenSentence
 
-_FORM = re.compile(
-    r"%(?:\d+\$|\([\w.-]+\))?[#0+-]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsaA@]"
-    r"|[$%]\{[\w.]+\}|\{\{\s*[\w.]+\s*\}\}|\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}"
+_ATTRIBUTE = r"""\s+[\w:.-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*')"""
+_TAG = rf"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)(?:{_ATTRIBUTE})*\s*(?P<empty>/?)>"
+_FORMS = (
+    _TAG,
+    # addresses
+    r"(?:(?:https?|ftps?|file)://|mailto:|www\.(?=\w))(?:(?!\p{Han}|\p{Kana})[^\s<>\"“”«»。、，])*[\w/#=&%~$+-]",
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    r"\b[A-Za-z]:\\[^\s<>\"|?*]*[^\s<>\"|?*.,;:!)]",
+    # entities and escapes
+    r"&(?:\#\d+|\#[xX][0-9A-Fa-f]+|[A-Za-z][A-Za-z0-9]*);",
+    r"\\[nrt]",
+    # printf, Python, gettext, Qt
+    r"(?<!\d)%(?:\d+\$|\([\w.-]+\))?[#0+-]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsaA@]",
+    r"(?<!\d)%L?\d\d?(?![\w%])",
+    # templates
+    r"[$%]\{[\w.]+\}|\{\{\s*[\w.]+\s*\}\}|\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}",
 )
+_FORM = regex.compile("|".join(f"(?:{form})" for form in _FORMS))
+_TAGS = regex.compile(_TAG)
+_OPENING, _CLOSING = ("Ps", "Pi"), ("Pe", "Pf", "Po")
+HALF = 0.5
+"""Share of a word's attention from which on it stands for a placeholder."""
+
+
+def spans(text: str) -> list[Span]:
+    """Where the placeholders of a text are."""
+    return [found.span() for found in _FORM.finditer(text)]
 
 
 def placeholders(text: str) -> list[str]:
-    """The placeholders of a text, of printf, Python, gettext and templates.
+    """The placeholders of a text, of printf, Python, gettext and templates; its tags, entities and addresses.
 
     Example:
         >>> placeholders("%1$s of %(all)d: {name}, {0:.2f}, ${x}, 50% done")
         ['%1$s', '%(all)d', '{name}', '{0:.2f}', '${x}']
+        >>> placeholders('<b id="1">Mail</b>&nbsp;to me@a.org, or see https://a.org/?b=1.')
+        ['<b id="1">', '</b>', '&nbsp;', 'me@a.org', 'https://a.org/?b=1']
     """
-    return _FORM.findall(text)
-
-
-def marked(segment: Segment) -> Segment:
-    """The segment with its placeholders as marks, unless it has markup."""
-    if segment.marks:
-        return segment
-    marks = (Mark(*found.span(), found.group()) for found in _FORM.finditer(segment.text))
-    return segment._replace(marks=tuple(marks))
-
-
-def restored(segment: Segment, found: WrittenSentence) -> WrittenSentence:
-    """A translation with the placeholders that it lacks in place of the words that they became.
-
-    It stays as it is if that would not give the placeholders of the source.
-
-    Args:
-        segment: the source, from `marked`.
-        found: its translation, with links if there are marks.
-    """
-    missing = Counter(placeholders(segment.text)) - Counter(placeholders(found.text))
-    marks = []
-    for mark in segment.marks:
-        if isinstance(mark.what, str) and missing[mark.what] > 0:
-            missing[mark.what] -= 1
-            marks.append(mark)
-    parts = laid(segment._replace(marks=tuple(marks)), found) if marks else []
-    text = "".join(part if isinstance(part, str) else part.what for part in parts)
-    return found._replace(text=text) if marks and not differing(segment.text, text) else found
+    return [found.group() for found in _FORM.finditer(text)]
 
 
 def differing(source: str, target: str) -> str:
@@ -61,3 +63,121 @@ def differing(source: str, target: str) -> str:
         return ""
     need = f"placeholders {' '.join(wanted.elements())}" if wanted else "no placeholders"
     return f"expected {need}, got {' '.join(given.elements()) or 'none'}; correct the translation"
+
+
+def missing(source: str, target: str, others: Sequence[Span] = ()) -> list[Span]:
+    """The places in a source of what its translation lacks.
+
+    Args:
+        source, target: the texts.
+        others: places of other parts of the source that the translation must have.
+    """
+    wanted = Counter(placeholders(source)) - Counter(placeholders(target))
+    for text, count in Counter(source[begin:end] for begin, end in others).items():
+        wanted[text] += max(0, count - target.count(text))
+    found = []
+    for begin, end in sorted({*spans(source), *others}):
+        if wanted[source[begin:end]] > 0:
+            wanted[source[begin:end]] -= 1
+            found.append((begin, end))
+    return found
+
+
+def restored(source: str, found: WrittenSentence, lost: Sequence[Span]) -> str:
+    """A translation with parts of its source in place of the words that they became.
+
+    A part that no word of the translation stands for is put before the word that follows it.
+
+    Args:
+        source: the text.
+        found: its translation, with links.
+        lost: places in the source of what the translation lacks.
+
+    Example:
+        >>> from weft.documents.links import proportional
+        >>> found = WrittenSentence("Abra eso", proportional("Open %s", "Abra eso"))
+        >>> restored("Open %s", found, [(5, 7)])
+        'Abra %s'
+    """
+    links = found.links
+    if links is None or not lost:
+        return found.text
+    weights, known = links.weights.copy(), set(placeholders(source))
+    there = [place for place in spans(found.text) if found.text[slice(*place)] in known]
+    for row, (begin, end) in enumerate(links.target):
+        if any(first < end and begin < last for first, last in there):
+            weights[row] = 0  # stands for what the translation has
+    links = links._replace(weights=weights)
+    marks = tuple(
+        Mark(begin, end, (begin, end))
+        if _became_words(links, begin, end)
+        else _before_next(source, begin, end)
+        for begin, end in lost
+    )
+    text, last = "", None
+    for part in laid(Segment(source, marks), found._replace(links=links)):
+        if not isinstance(part, str):
+            begin, end = last = part.what
+            text = _spaced(text[::-1], source[:begin][-1:], source[begin], _CLOSING)[::-1]
+            text += source[begin:end]
+        elif last is None:
+            text += part
+        else:
+            text += _spaced(part, source[last[1] :][:1], source[last[1] - 1], _OPENING)
+            last = None
+    return text
+
+
+def _before_next(source: str, begin: int, end: int) -> Mark:
+    """A point before the word that follows a part of a source."""
+    place = len(source) - len(source[end:].lstrip())
+    return Mark(place, place, (begin, end))
+
+
+def _spaced(text: str, beside: str, sign: str, close: Sequence[str]) -> str:
+    """The text on a side of what is put into it, with a space or without one as in the source.
+
+    Args:
+        text: what follows; what precedes, if it is read backwards.
+        beside: the character of the source on this side; empty for none.
+        sign: the last character there of what is put into the text.
+        close: the categories of signs without a space on this side.
+    """
+    if beside.isspace():
+        return f" {text}" if text[:1].isalnum() else text
+    return text.lstrip() if beside and unicodedata.category(sign) in close else text
+
+
+def _became_words(links: Links, begin: int, end: int) -> bool:
+    """Whether most of a word's attention is on this part of the source."""
+    inside = [number for number, (first, last) in enumerate(links.source) if first < end and begin < last]
+    shares = links.weights[:, inside].sum(1)
+    return bool(shares.size and shares.max() >= HALF)
+
+
+def untagged(text: str) -> Segment | None:
+    """A text without its tags, which are marks; None if it has none."""
+    run, at = InlineText(), 0
+    for found in _TAGS.finditer(text):
+        run.text("", text[at : found.start()])
+        at = found.end()
+        if found["empty"]:
+            run.point(found[0])
+        elif found["close"]:
+            run.close(found[0], found["name"])
+        else:
+            run.open(found[0], found["name"])
+    run.text("", text[at:])
+    return Segment(*run.ended()) if at else None
+
+
+def tagged(segment: Segment, found: WrittenSentence) -> str:
+    """The translation of a segment from `untagged`, with the tags around the words that theirs became."""
+    return _joined(laid(segment, found))
+
+
+def _joined(parts: Sequence[str | Laid]) -> str:
+    return "".join(
+        part if isinstance(part, str) else part.what.before + _joined(part.inner) + part.what.after
+        for part in parts
+    )

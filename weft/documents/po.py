@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from weft.documents.library import library
-from weft.documents.placeholders import differing, marked, restored
+from weft.documents.placeholders import differing
 from weft.documents.plain import Plain
 from weft.documents.segments import Segment, WrittenSentence
 from weft.errors import DataError
@@ -40,11 +40,11 @@ class Po:
     @property
     def segments(self) -> list[Segment]:
         """One for each line of each text."""
-        return [marked(segment) for texts in self._texts for text in texts for segment in text.segments]
+        return [segment for texts in self._texts for text in texts for segment in text.segments]
 
     def written(self, found: Sequence[WrittenSentence]) -> str:
         """The catalogue with the new translations, marked as fuzzy: to be reviewed."""
-        rest: Iterator[WrittenSentence] = map(restored, self.segments, found)
+        rest: Iterator[WrittenSentence] = iter(found)
         for one, texts in zip(self._waiting, self._texts, strict=True):
             there = [text.written(list(islice(rest, len(text.segments)))) for text in texts]
             if one.msgid_plural:

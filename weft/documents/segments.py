@@ -41,3 +41,11 @@ class WrittenSentence(NamedTuple):
 
     text: str
     links: Links | None = None
+    lost: str = ""
+    """What is wrong with its placeholders."""
+
+    lacking: tuple[str, ...] = ()
+    """The characters of the source that the vocabulary lacks."""
+
+    lacked: str = ""
+    """What became of them."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from weft.documents.markup import MarkupTexts, Role
-from weft.documents.placeholders import differing, marked, restored
+from weft.documents.placeholders import differing
 from weft.documents.segments import Segment, WrittenSentence
 from weft.documents.sentences import base
 from weft.documents.xml import parsed, written
@@ -54,11 +54,11 @@ class Xliff:
     @property
     def segments(self) -> list[Segment]:
         """One for each unit without a translation."""
-        return [marked(segment) for segment in self._texts.segments]
+        return self._texts.segments
 
     def written(self, found: Sequence[WrittenSentence]) -> bytes:
         """The file with the new translations, marked as such."""
-        self._texts.fill(list(map(restored, self.segments, found)))
+        self._texts.fill(found)
         for unit in self._waiting:
             if why := differing(*("".join(one.itertext()) for one in (unit.source, unit.target))):
                 self._lost.append(f"{self._name}:{unit.line}: {why}")

@@ -18,7 +18,7 @@ from weft.serve.forms import Json, Upload, fields, typed
 from weft.serve.limits import Refusal, ServerLimits, kind_of
 from weft.serve.schemas import TranslatedFile, TranslateFile
 from weft.serve.shelf import Shelf
-from weft.serve.translation import AUTO, TranslationHandlers
+from weft.serve.translation import AUTO, TranslationHandlers, notes_on
 
 Found = TypeVar("Found")
 
@@ -70,7 +70,10 @@ class Documents:
         )
         translated = f"{PurePath(name).stem}.{target}{PurePath(name).suffix}"
         kept = await asyncio.to_thread(self.shelf.put, translated, written, owner)
-        return Json(TranslatedFile(translatedFileUrl=f"{request.base_url}download_file/{kept}"))
+        answer = TranslatedFile(translatedFileUrl=f"{request.base_url}download_file/{kept}")
+        if notes := notes_on(sentences, found):
+            answer["notes"] = notes
+        return Json(answer)
 
     async def download_file(self, name: str) -> Response:
         """A translated document, for some minutes."""

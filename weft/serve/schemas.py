@@ -252,17 +252,22 @@ class Detected(TypedDict):
 
 
 class Translated(TypedDict):
-    """Translations: lists if `q` was a list."""
+    """Translations: lists if `q` was a list.
+
+    `notes` says what they lack of the texts: placeholders, and characters that the vocabulary lacks.
+    """
 
     translatedText: str | list[str]
     alternatives: NotRequired[list[str | list[str]]]
     detectedLanguage: NotRequired[Detected | list[Detected]]
+    notes: NotRequired[list[str]]
 
 
 class TranslatedFile(TypedDict):
-    """Where the translation of a document is for some minutes."""
+    """Where the translation of a document is for some minutes; `notes` as for a text."""
 
     translatedFileUrl: str
+    notes: NotRequired[list[str]]
 
 
 class Spoken(TypedDict):

@@ -16,6 +16,8 @@ from weft.serve.edits import ModelEdits, without
 from weft.serve.job import Stopped
 from weft.serve.limits import Refusal
 from weft.serve.served import ServedRun
+from weft.tasks.remarks import Remarks
+from weft.tasks.seq2seq.translator import SearchResult, Translator
 
 
 class SentencewiseText:
@@ -83,11 +85,21 @@ def translate_each(
     model: Any = without(run, given["edits"])
     used = translator(run, given["target"], decoding, stopped, model)
     found: list[str] = []
+    remarks = Remarks()
     for sentence in text.sentences:
-        (answer,) = used.texts([sentence])
-        if isinstance(answer, DataError | ShapeError):
-            raise Refusal(400, f"the sentence {sentence[:40]!r}: {answer}")
-        found.append(answer)
+        ((_, (best, *_)),) = _answered(used, sentence)
+        lacking = used.lacking(sentence)
+        lacked = used.lacked if lacking else ""
+        remarks.see(repr(sentence[:40]), lost=best.lost, lacking=lacking, lacked=lacked)
+        found.append(best.text)
         emit({"event": "draft", "text": text.joined(found)})
     pairs = [list(pair) for pair in zip(text.sentences, found, strict=True)]
-    emit({"event": "done", "kind": run.kind, "text": text.joined(found), "sentences": pairs})
+    done = {"event": "done", "kind": run.kind, "text": text.joined(found), "sentences": pairs}
+    emit({**done, "notes": remarks.lines()})
+
+
+def _answered(used: Translator, sentence: str) -> list[tuple[str, list[SearchResult]]]:
+    try:
+        return list(used.pairs([sentence]))
+    except (DataError, ShapeError) as error:
+        raise Refusal(400, f"the sentence {sentence[:40]!r}: {error}") from error

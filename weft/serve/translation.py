@@ -21,13 +21,14 @@ from weft.documents.plain import Plain
 from weft.documents.plan import DocumentPlan
 from weft.documents.segments import Sentence, WrittenSentence
 from weft.documents.sentences import splitter
-from weft.serve.answers import translating
+from weft.serve.answers import SHOWN, translating
 from weft.serve.batcher import Batcher
 from weft.serve.forms import Json, answered, fields_of, is_form
 from weft.serve.job import BatchJob
 from weft.serve.limits import Refusal, ServerLimits
 from weft.serve.schemas import Detect, Detected, Language, Settings, Spoken, Translate, Translated
 from weft.serve.served import ServedRun
+from weft.tasks.remarks import Remarks
 from weft.tasks.seq2seq.decoding import GenerationSettings
 from weft.text.language_names import NAMES
 
@@ -124,6 +125,8 @@ class TranslationHandlers:
             answer["alternatives"] = [*others] if listed else [*others[0]]
         if detected:
             answer["detectedLanguage"] = [detected[0]] * len(texts) if listed else detected[0]
+        if notes := notes_on(plan.sentences, [row[0] for row in found]):
+            answer["notes"] = notes
         return Json(answer)
 
     async def found(
@@ -178,6 +181,15 @@ class TranslationHandlers:
             Detected(confidence=round(100 * share / total, 1), language=code)
             for code, share in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
         ]
+
+
+def notes_on(sentences: Sequence[Sentence], found: Sequence[WrittenSentence]) -> list[str]:
+    """What the translations of sentences lack of them."""
+    remarks = Remarks()
+    for sentence, one in zip(sentences, found, strict=True):
+        place = repr(sentence.text if len(sentence.text) <= SHOWN else f"{sentence.text[:SHOWN]}…")
+        remarks.see(place, lost=one.lost, lacking=one.lacking, lacked=one.lacked)
+    return remarks.lines()
 
 
 def _planned(

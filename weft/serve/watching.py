@@ -25,10 +25,11 @@ from weft.serve.limits import Refusal
 from weft.serve.sentencewise import translate_each
 from weft.serve.served import ServedRun
 from weft.tasks.abilities import Weighs
+from weft.tasks.remarks import Remarks
 from weft.tasks.seq2seq.batch import collate_pairs
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.searching import looked
-from weft.tasks.seq2seq.translator import Translator
+from weft.tasks.seq2seq.translator import SearchResult, Translator
 from weft.text.vocabulary import EOS, SOS, Word
 
 Emit = Callable[[dict[str, Any]], None]
@@ -115,14 +116,16 @@ def _translate(
     )
     edits = given["edits"]
     model: Any = without(run, edits)
-    found = translator(run, given["target"], plain, stopped, model).copying(given["text"])
-    source = found.source.encode(given["text"])
+    found = translator(run, given["target"], plain, stopped, model)
+    text = found.readable(given["text"])
+    found = found.copying(text)
+    source = found.source.encode(text)
     if not source:
         raise Refusal(400, "text: expected words that the model can read, got none")
     if edits.looks:
-        words = found.source.words(source, given["text"])
+        words = found.source.words(source, text)
         model = moved(model, edits, words, len(source))
-        found = translator(run, given["target"], plain, stopped, model).copying(given["text"])
+        found = translator(run, given["target"], plain, stopped, model).copying(text)
 
     def tell(tokens: list[int]) -> None:
         emit({"event": "draft", "text": found.target.decode([one for one in tokens if one != EOS])})
@@ -130,21 +133,36 @@ def _translate(
     trace, terms = ProgressTrace(tell, stopped), found.terms(given["text"])
     hypotheses = found.search([source], None if terms else trace, terms=terms)  # a grid of beams has no tree
     best = to_lists(hypotheses, EOS)[0]
-    texts = [found.target.decode(tokens) for tokens in best]
-    scores = hypotheses.score[0].tolist()
+    rows, notes = _finished(found, given, best, hypotheses.score[0].tolist())
     path = _path(trace, best[0])
     emit(
         {
             "event": "done",
             "kind": "translate",
-            "text": texts[0],
+            "text": rows[0].text,
             "terms": terms,
-            "others": [{"text": text, "score": score} for text, score in zip(texts, scores, strict=False)],
-            **_looked(found, source, best[0], given["text"], bool(edits.looks)),
+            "notes": notes,
+            "others": [{"text": row.text, "score": row.score} for row in rows],
+            **_looked(found, source, best[0], text, bool(edits.looks)),
             "steps": _steps(path, found),
             "tree": _tree(trace, path, found),
         }
     )
+
+
+def _finished(
+    found: Translator, given: dict[str, Any], best: list[list[int]], scores: list[float]
+) -> tuple[list[SearchResult], list[str]]:
+    """The answers with what they keep of the text, and what they lack of it."""
+    text = given["text"]
+    texts = [found.target.decode(tokens) for tokens in best]
+    rows = [SearchResult(*one) for one in zip(texts, scores, scores, best, strict=False)]
+    if not (given["prefix"] or given["edits"].looks):
+        kept = found.finished(text, rows)
+        rows = [one._replace(score=row.score) for one, row in zip(kept, rows, strict=True)]
+    remarks, lacking = Remarks(), found.lacking(text)
+    remarks.see("the text", lost=rows[0].lost, lacking=lacking, lacked=found.lacked if lacking else "")
+    return rows, remarks.lines()
 
 
 def _looked(

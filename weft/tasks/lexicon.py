@@ -5,6 +5,7 @@ Read next: ../nn/embed/words.py, which reads the result of `spell`.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from weft.errors import CheckpointError
 from weft.nn.embed.contextual import Twice
 from weft.nn.embed.words import Spelled
 from weft.store import jsonfile
+from weft.text.characters import Alphabet
 
 PAD, UNKNOWN = 0, 1
 LETTERS = 30
@@ -101,6 +103,11 @@ class Lexicon:
     def num_letters(self) -> int:
         """Rows of a table of letters."""
         return len(self.letters) + 2
+
+    @cached_property
+    def alphabet(self) -> Alphabet:
+        """Its letters, and those of its words."""
+        return Alphabet([*self.letters, *"".join(self.words)])
 
     def knows(self, form: str) -> bool:
         """Whether a word occurs in the training data."""

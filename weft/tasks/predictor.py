@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, Nam
 
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.tasks.each import Failure, each
+from weft.tasks.remarks import Remarks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,6 +50,9 @@ class Answer(ABC):
 
     wrong: str = ""
     """Why there is no answer, with the place of the input; empty if there is one."""
+
+    lost: str = ""
+    """What the answer lacks of its input, such as a placeholder; empty if nothing."""
 
     @abstractmethod
     def text(self) -> str:
@@ -120,6 +124,8 @@ class Predictor(ABC, Generic[In]):
     lines: int = 1
     window: int = WINDOW
     piped: int = 1
+    lacked: str = "the model reads them as unknown"
+    """What becomes of characters that the vocabulary lacks, for a message."""
 
     @abstractmethod
     def parse(self, raw: Raw, place: Place) -> In:
@@ -170,6 +176,10 @@ class Predictor(ABC, Generic[In]):
         """The output for an input that cannot be answered."""
         return NoAnswer(given.place.why(why), self.lines)
 
+    def lacking(self, value: In) -> Sequence[str]:
+        """The characters of an input that the vocabulary lacks."""
+        return ()
+
     def count(self, value: In) -> int:
         """How many items an input counts in a request, such as the series of a table."""
         return 1
@@ -211,21 +221,36 @@ class Predictor(ABC, Generic[In]):
         return next(iter(self.answers([self.parse(raw, Place("input"))]))).json()
 
 
-def answered(predictor: Predictor[In], given: Iterable[ParsedInput[In]], window: int = 0) -> Iterator[Answer]:
+def answered(
+    predictor: Predictor[In],
+    given: Iterable[ParsedInput[In]],
+    window: int = 0,
+    remarks: Remarks | None = None,
+) -> Iterator[Answer]:
     """An answer for each input, in order; a failed input gives its reason and does not stop the others.
 
     Args:
         predictor: the trained model.
         given: the inputs.
         window: number of inputs answered together; by default the predictor's.
+        remarks: gets what the answers lack of their inputs.
     """
-    rest = iter(given)
+    rest, remarks = iter(given), remarks or Remarks()
     while part := list(islice(rest, window or predictor.window)):
         readable = [one.value for one in part if not isinstance(one.value, DataError | ShapeError)]
         found = iter(predictor.attempts(readable) if readable else ())
         for one in part:
-            answer = one.value if isinstance(one.value, DataError | ShapeError) else next(found)
-            yield predictor.unanswered(one, answer) if isinstance(answer, DataError | ShapeError) else answer
+            value = one.value
+            answer = value if isinstance(value, DataError | ShapeError) else next(found)
+            if isinstance(answer, DataError | ShapeError):
+                yield predictor.unanswered(one, answer)
+                continue
+            assert not isinstance(value, DataError | ShapeError)
+            lacking = predictor.lacking(value)
+            if lacking or answer.lost:
+                lacked = predictor.lacked if lacking else ""
+                remarks.see(str(one.place), lost=answer.lost, lacking=lacking, lacked=lacked)
+            yield answer
 
 
 class Outcomes(NamedTuple, Generic[In]):

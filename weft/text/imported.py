@@ -7,6 +7,7 @@ file's own; nothing is trained here. Read next: foreign.py, which reads the file
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tokenizers.decoders import DecodeStream
 from weft.errors import DataError
 from weft.store import jsonfile
 from weft.text import bounds
+from weft.text.characters import Alphabet
 from weft.text.foreign import built
 from weft.text.pieces import listed
 from weft.text.vocabulary import EOS, UNK, Vocabulary, Word
@@ -72,6 +74,11 @@ class ImportedVocabulary(Vocabulary):
     @property
     def opening(self) -> list[int] | None:
         return self._opening
+
+    @cached_property
+    def alphabet(self) -> Alphabet:
+        """The characters that the tokenizer has a piece for."""
+        return Alphabet((), reads=lambda character: UNK not in self.encode(character))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of many texts.

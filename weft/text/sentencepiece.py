@@ -11,6 +11,7 @@ Source: Kudo and Richardson 2018; sentencepiece_model.proto.
 import base64
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from weft.errors import CheckpointError
 from weft.store import jsonfile
 from weft.text import protobuf
 from weft.text.bounds import guarded, half_pair
+from weft.text.characters import Alphabet
 from weft.text.charsmap import Charsmap
 from weft.text.imported import KEY
 from weft.text.pieces import SPECIALS, listed
@@ -69,6 +71,11 @@ class SentencePieces(Vocabulary):
             self._segment = Tokenizer(_segmenter(_restricted(model, self._numbers_of)))
         self._halves = _halves(model) if model.restricted and model.kind == "bpe" else {}
         self._table = Charsmap(model.table)
+
+    @cached_property
+    def alphabet(self) -> Alphabet:
+        """The characters that the tokenizer has a piece for."""
+        return Alphabet((), reads=lambda character: UNK not in self.encode(character))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of many texts; pieces that the vocab.json lacks are unknown.

@@ -9,6 +9,7 @@ loading.py, the file.
 import copy
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from weft.errors import DataError
 from weft.store import jsonfile
 from weft.text import places
 from weft.text.bounds import guarded, half_pair
+from weft.text.characters import Alphabet
 from weft.text.learn import learn
 from weft.text.normalise import normalise, words_of
 from weft.text.pieces import SPECIALS, complete, count_words, cutter, listed
@@ -69,6 +71,11 @@ class Vocabulary:
     def base(self) -> "Vocabulary":
         """The vocabulary that numbers a source: this one."""
         return self
+
+    @cached_property
+    def alphabet(self) -> Alphabet:
+        """The characters that its pieces are made of."""
+        return Alphabet(chain.from_iterable(self._pieces[EOS + 1 :]), shaped=self._shaped)
 
     @classmethod
     def train(
@@ -260,6 +267,9 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self._pieces)
+
+    def _shaped(self, text: str) -> str:
+        return " ".join(self._words(text))
 
     def _words(self, text: str) -> list[str]:
         return words_of(text, form=self.form, lowercase=self.lowercase)

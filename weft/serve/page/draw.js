@@ -6,7 +6,11 @@ const percent = (prob) => `${(100 * prob).toFixed(1)} %`;
 
 const DRAW = {
   translate(panel, shown, done, one) {
-    if (done.sentences) { sentences(panel, done.sentences); return; }
+    if (done.sentences) {
+      sentences(panel, done.sentences);
+      for (const note of done.notes) panel.append(make("p", { className: "hint", textContent: note }));
+      return;
+    }
     shown.hidden = true;
     const source = make("div", { className: "words source", dir: "auto" },
       ...done.source.map((word) => make("span", { className: "word", textContent: word })));
@@ -41,6 +45,8 @@ const DRAW = {
     const others = make("ol", { className: "others" }, ...done.others.map((other) =>
       make("li", { dir: "auto" }, other.text, make("span", { className: "hint", textContent: `  ${other.score.toFixed(3)}` }))));
     panel.append(make("details", {}, make("summary", { textContent: `The ${done.others.length} best answers` }), others));
+    if (done.text !== done.words.join(" ")) panel.append(make("p", { dir: "auto", textContent: `With what is kept of the text: ${done.text}` }));
+    for (const note of done.notes) panel.append(make("p", { className: "hint", textContent: note }));
     if (done.terms.length) panel.append(make("p", { className: "hint", textContent: `The glossary requires: ${done.terms.join(", ")}.` }));
     if (done.tree.length) panel.append(tree(done));
   },

@@ -258,6 +258,9 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
             else:
                 yield ParsedInput(Place(str(source), one.line), one.error())
 
+    def lacking(self, value: ClassifyInput) -> list[str]:
+        return self.reader.vocabulary.alphabet.unknown(value.text)
+
     def answers(self, inputs: Sequence[ClassifyInput]) -> Iterator[Answer]:
         decided = self.classify([one.text for one in inputs if not (one.wrong or _is_header(one))])
         for one in inputs:

@@ -104,6 +104,9 @@ class Painter(predictor.Predictor[str]):
         """A caption."""
         return str(raw)
 
+    def lacking(self, value: str) -> list[str]:
+        return self.vocabulary.alphabet.unknown(value)
+
     def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
         rows = self.vocabulary.encode_batch(list(inputs))
         for caption, picture in zip(inputs, self.draw(rows, self._random), strict=True):

@@ -176,6 +176,9 @@ class TextWriter(Predictor[str]):
             except (DataError, ShapeError) as error:
                 yield error
 
+    def lacking(self, value: str) -> list[str]:
+        return self.vocabulary.alphabet.unknown(value)
+
     def check_figures(self, *, alignments: bool) -> None:
         """Every text has a figure; there are no alignments."""
         if alignments:

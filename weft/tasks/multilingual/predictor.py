@@ -53,6 +53,7 @@ class ManyTranslator(Predictor[str]):
             banned=range(first, first + self._data.symbols),
             others=self._others,
             scores=self._scores,
+            keeps=True,
         )
 
     def to(self, target: str, source: str | None = None) -> Translator:

@@ -71,6 +71,8 @@ class Decoding:
         no_repeat_ngram: length of the n-grams that may not be repeated in a translation; 0 allows all.
         min_length: minimum number of tokens.
         mean: how an ensemble combines its members: mean "probability", or mean "log" probability.
+        verbatim: a translator copies text without letters, and keeps placeholders, tags, addresses, and words
+            with characters that its vocabulary lacks; false leaves everything to the model.
         shortlist: K; a faster search: each batch can write only the K likeliest translations of each source
             token (IBM model 1 on the training data), the K most frequent tokens and the required ones.
             Probabilities are over these. 0 allows all tokens (data/shortlist.py).
@@ -101,6 +103,7 @@ class Decoding:
     no_repeat_ngram: int = 0
     min_length: int = 0
     mean: Mean = "probability"
+    verbatim: bool = True
     shortlist: int = 0
     precision: Literal["float32", "bfloat16", "int8"] = "float32"
 
@@ -175,6 +178,7 @@ class Decoding:
             "terms",
             "no_repeat_ngram",
             "min_length",
+            "verbatim",
             "shortlist",
         )
         plain = {field.name: field.default for field in fields(self)}

@@ -8,7 +8,7 @@ Read next: translator.py; ../../documents/sentences.py, which splits; ../../docu
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from weft.documents.links import attended, proportional
+from weft.documents.links import proportional
 from weft.documents.segments import Sentence, WrittenSentence
 from weft.documents.sentences import SplitText, split, splitter
 from weft.errors import ConfigError, DataError, ShapeError
@@ -57,6 +57,14 @@ class SentenceTranslator(Predictor[str]):
             failed = [answer for answer in answers if isinstance(answer, DataError | ShapeError)]
             yield failed[0] if failed else LineAnswer(self, one, answers)  # type: ignore[arg-type]
 
+    def lacking(self, value: str) -> Sequence[str]:
+        return self.translator.lacking(value)
+
+    @property
+    def lacked(self) -> str:  # type: ignore[override]
+        """What becomes of characters that the vocabulary lacks."""
+        return self.translator.lacked
+
     def check_figures(self, *, alignments: bool) -> None:
         """Refuse pictures: each would show one sentence."""
         if not alignments:
@@ -90,6 +98,11 @@ class LineAnswer(Answer):
                 for number in range(max(map(len, rows), default=1))
             )
         ]
+
+    @property
+    def lost(self) -> str:  # type: ignore[override]
+        """What is wrong with the placeholders of the sentences."""
+        return "; ".join(one.lost for one in self._answers if one.lost)
 
     def text(self) -> str:
         translator = self._splitting.translator
@@ -134,22 +147,11 @@ def translated(
 def written(translator: Translator, sentence: Sentence, found: SearchResult) -> WrittenSentence:
     """A translation as a document needs it.
 
-    A model without attention over the source, such as a decoder alone, links words by their position in the
-    sentence.
-
     Args:
         translator: the model.
         sentence: what it translated.
         found: one of its translations.
     """
-    if not sentence.linked:
-        return WrittenSentence(found.text)
-    if not found.tokens:
-        return WrittenSentence(found.text, proportional(sentence.text, found.text))
-    copying = translator.copying(sentence.text)
-    try:
-        seen = copying.align(copying.source.encode(sentence.text), found.tokens)
-    except ConfigError:  # no attention
-        return WrittenSentence(found.text, proportional(sentence.text, found.text))
-    pieces = copying.source.pieces(seen.source), copying.target.pieces(found.tokens)
-    return WrittenSentence(found.text, attended(sentence.text, found.text, pieces, seen.weights))
+    links = translator.links(sentence.text, found) if sentence.linked else None
+    lacking = tuple(translator.lacking(sentence.text))
+    return WrittenSentence(found.text, links, found.lost, lacking, translator.lacked if lacking else "")

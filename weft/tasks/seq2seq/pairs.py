@@ -186,7 +186,14 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         others, decoding = self.members(asked), self.decoding.with_settings(asked)
         short = self._shortlist(asked.progress) if decoding.shortlist else None
         return Translator(
-            model, self.reading, self.target, decoding, others=others, scores=scores, shortlist=short
+            model,
+            self.reading,
+            self.target,
+            decoding,
+            others=others,
+            scores=scores,
+            shortlist=short,
+            keeps=bool(self.directions()),
         )
 
     def directions(self) -> Sequence[tuple[str, str]]:
@@ -200,6 +207,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
             self.target,
             decoding,
             shortlist=self._shortlist() if decoding.shortlist else None,
+            keeps=bool(self.directions()),
         )
 
     def directed(self, text: str, target: str) -> str:

@@ -1,12 +1,15 @@
 """A trained model that writes a text for a text: lines in, the same number of answers out, in order.
 
-Its attention is the alignment of the words. Read next: searching.py; ../../search/beam.py;
-../../figures/pharaoh.py, which turns attention into pairs of words.
+Its attention is the alignment of the words. Read next: searching.py; ../../search/beam.py; verbatim.py, what
+a translation keeps; ../../figures/pharaoh.py, which turns attention into pairs of words.
 """
 
 import copy
 import math
+import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +18,9 @@ import numpy as np
 import torch
 
 from weft.data.shortlist import Shortlist
+from weft.documents.links import Links, attended, proportional
+from weft.documents.placeholders import differing, tagged, untagged
+from weft.documents.segments import WrittenSentence
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh
 from weft.models import Generator
@@ -27,6 +33,8 @@ from weft.tasks.seq2seq.batch import collate_pairs, pad
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.reading import AnnotatingReader, SourceVocabulary, annotating
 from weft.tasks.seq2seq.searching import GlossarySearch, Words, batches
+from weft.tasks.seq2seq.verbatim import KeptParts, completed, kept_parts
+from weft.text.characters import named
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 if TYPE_CHECKING:
@@ -80,7 +88,8 @@ class SearchResult(NamedTuple):
     text: str
     score: float  # log-probability normalised by length; hypotheses are ranked by it
     logp: float  # nats
-    tokens: list[int]
+    tokens: list[int]  # as the model wrote them; none for a copy of the source
+    lost: str = ""  # what is wrong with its placeholders
 
 
 NOTHING = SearchResult("", -math.inf, -math.inf, [])
@@ -98,6 +107,7 @@ class Translator(Predictor[str]):
         others: further members of an ensemble, with the same vocabularies and on the same device.
         scores: whether `weft predict` writes the score of each text before it.
         shortlist: for `decoding.shortlist`.
+        keeps: whether to keep parts of the source as `decoding.verbatim` says.
     """
 
     window = WINDOW
@@ -114,6 +124,7 @@ class Translator(Predictor[str]):
         others: Sequence[Generator] = (),
         scores: bool = False,
         shortlist: Shortlist | None = None,
+        keeps: bool = False,
     ) -> None:
         self.model = model
         self.source = annotating(source, decoding.glossary) if decoding.terms == "annotate" else source
@@ -125,6 +136,8 @@ class Translator(Predictor[str]):
         together = f", {1 + len(others)} runs together" if others else ""
         self.described = f"{decoding.describe()}{together}"
         self._searches = GlossarySearch([model, *others], target, decoding, self.banned, shortlist)
+        self._alphabet = source.base.alphabet
+        self._keeps = keeps and decoding.verbatim
         self._random = self._seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
@@ -153,7 +166,26 @@ class Translator(Predictor[str]):
         """The best translation of one text; `pairs` and `translate` take many."""
         if not isinstance(raw, str):
             raise TypeError(f"expected one text, got {type(raw).__name__}; for many use pairs(lines)")
-        return next(self.translate([raw]))[0].text
+        best = next(self.translate([raw]))[0]
+        if best.lost:
+            warnings.warn(f"{raw[:60]!r}: {best.lost}", stacklevel=2)
+        if lacking := self.lacking(raw):
+            warnings.warn(f"the vocabulary lacks {named(lacking)}; {self.lacked}", stacklevel=2)
+        return best.text
+
+    def lacking(self, value: str) -> list[str]:
+        if not self._keeps:
+            return self._alphabet.unknown(value)
+        return kept_parts(value, self._alphabet).lacking
+
+    @cached_property
+    def lacked(self) -> str:  # type: ignore[override]
+        """What becomes of such characters."""
+        if self._keeps:
+            with suppress(ConfigError):  # no attention
+                self.align([EOS], [])
+                return "the answers copy them"
+        return super().lacked
 
     def translate(self, lines: Iterable[str]) -> Iterator[list[SearchResult]]:
         """The n best translations of each line, in order; an empty line has n empty ones."""
@@ -200,6 +232,23 @@ class Translator(Predictor[str]):
     def align(self, source: Sequence[int], target: Sequence[int]) -> Alignment:
         return align(self.model, source, target)
 
+    def links(self, line: str, found: SearchResult, *, guessed: bool = True) -> Links | None:
+        """Which words of a translation stand for which words of its source.
+
+        Args:
+            line: the source.
+            found: one of its translations.
+            guessed: whether words are linked by their position in the sentence if the model has no attention
+                over the source, such as a decoder alone; otherwise None.
+        """
+        if found.tokens:
+            copying = self.copying(self.readable(line))
+            with suppress(ConfigError):  # no attention
+                seen = copying.align(copying.source.encode(self.readable(line)), found.tokens)
+                pieces = copying.source.pieces(seen.source), copying.target.pieces(found.tokens)
+                return attended(line, found.text, pieces, seen.weights)
+        return proportional(line, found.text) if guessed or not found.tokens else None
+
     @property
     def device(self) -> torch.device:
         """The model's device."""
@@ -212,19 +261,64 @@ class Translator(Predictor[str]):
         nothing = [SearchResult("", 0.0, 0.0, [])] * self.decoding.nbest
         results: list[list[SearchResult] | Failure] = [nothing for _ in lines]
         sources: dict[int, list[int]] = {}
-        for number, source in enumerate(each(lines, self.source.encode_batch)):
+        parts = [kept_parts(line, self._alphabet) if self._keeps else None for line in lines]
+        read = [self.readable(line) for line in lines]
+        for number, source in enumerate(each(read, self.source.encode_batch)):
             if isinstance(source, DataError | ShapeError):
                 results[number] = source
+            elif source and self._is_copied(lines[number], parts[number]):
+                results[number] = [SearchResult(lines[number], 0.0, 0.0, [])] * self.decoding.nbest
             elif source:
                 sources[number] = source
         terms = {n: self._searches.required(lines[n]) for n in sources}
         order = sorted(sources, key=lambda n: (terms[n], -len(sources[n])))
         for numbers, same in batches(order, terms, self.decoding.batch_rows):
-            batch = partial(self._batch, sources=sources, lines=lines, generator=generator, terms=same)
+            batch = partial(self._batch, sources=sources, lines=read, generator=generator, terms=same)
             found = each(numbers, batch)
             for number, one in zip(numbers, found, strict=True):
                 results[number] = one
+        for number, part in enumerate(parts):
+            one = results[number]
+            if part is not None and number in sources and not isinstance(one, DataError | ShapeError):
+                results[number] = self._kept(lines[number], part, one, generator)
         return results
+
+    def readable(self, line: str) -> str:
+        """A source as the model reads it: what the vocabulary lacks is replaced by what is the same."""
+        return self._alphabet.readable(line) if self._keeps else line
+
+    def _is_copied(self, line: str, parts: KeptParts | None) -> bool:
+        """Whether a line is its own translation, because it has no letters to translate."""
+        how = self.decoding
+        asked = how.prefix or how.require or self._searches.required(line)
+        return parts is not None and parts.whole and not asked and self._alphabet.has_letters
+
+    def finished(self, line: str, found: list[SearchResult]) -> list[SearchResult]:
+        """The translations of a search for a line, with what `decoding.verbatim` keeps of it."""
+        parts = kept_parts(line, self._alphabet) if self._keeps else None
+        if self._is_copied(line, parts):
+            return [SearchResult(line, 0.0, 0.0, [])] * len(found)
+        return found if parts is None else self._kept(line, parts, found, self._seeded())
+
+    def _kept(
+        self, line: str, parts: KeptParts, found: list[SearchResult], generator: torch.Generator
+    ) -> list[SearchResult]:
+        """The translations of a line with what they lack of it."""
+        if not (parts.placeholders or parts.unknown):
+            return found
+        bare = untagged(line) if differing(line, found[0].text) else None
+        if bare is not None and bare.text.strip():
+            (again,) = self._window([bare.text], generator)
+            if not isinstance(again, DataError | ShapeError):
+                texts = [tagged(bare, WrittenSentence(one.text, self.links(bare.text, one))) for one in again]
+                if not differing(line, texts[0]):
+                    return [one._replace(text=text) for one, text in zip(again, texts, strict=True)]
+        return [self._completed(line, parts, one) for one in found]
+
+    def _completed(self, line: str, parts: KeptParts, found: SearchResult) -> SearchResult:
+        """A translation with the placeholders and unknown words that it lacks."""
+        text, lost = completed(line, parts, found.text, partial(self.links, line, found))
+        return found._replace(text=text, lost=lost)
 
     def _batch(
         self,
@@ -282,6 +376,11 @@ class BestTexts(Answer):
         """Each text on its own line."""
         return formatted(self.found, self._count, self._scores)
 
+    @property
+    def lost(self) -> str:  # type: ignore[override]
+        """What is wrong with the placeholders of the best text."""
+        return str(getattr(self.found[0], "lost", ""))
+
     def json(self) -> Json:
         """The best text and its score."""
         return {"text": self.found[0].text, "score": self.found[0].score}
@@ -314,17 +413,24 @@ class TranslationAnswer(BestTexts):
         )
 
     def alignment(self) -> str:
-        if not self.found[0].tokens:
-            return ""
+        best = self.found[0]
+        if not best.tokens:  # empty, or a copy
+            return " ".join(f"{number}-{number}" for number in range(len(best.text.split())))
+        if best.text != self._copying.target.decode(best.tokens):  # with parts of the source
+            return between_spaces(self._line, best.text, self._translator.links(self._line, best))
         return between_words(self._copying, self._alignment)
 
     @cached_property
+    def _read(self) -> str:
+        return self._translator.readable(self._line)
+
+    @cached_property
     def _copying(self) -> Translator:
-        return self._translator.copying(self._line)
+        return self._translator.copying(self._read)
 
     @cached_property
     def _alignment(self) -> Alignment:
-        return self._copying.align(self._copying.source.encode(self._line), self.found[0].tokens)
+        return self._copying.align(self._copying.source.encode(self._read), self.found[0].tokens)
 
 
 def between_words(translator: Translator, alignment: Alignment) -> str:
@@ -332,6 +438,21 @@ def between_words(translator: Translator, alignment: Alignment) -> str:
     sides = (translator.source, alignment.source), (translator.target, alignment.target)
     words = [[word.positions for word in side.words(tokens)] for side, tokens in sides]
     return pharaoh(merge(alignment.weights, *words))
+
+
+def between_spaces(source: str, target: str, links: Links | None) -> str:
+    """Links as Pharaoh pairs of the words between spaces."""
+    if links is None:
+        return ""
+    sides = (source, links.source), (target, links.target)
+    words = [
+        [
+            [number for number, (begin, _) in enumerate(places) if word.start() <= begin < word.end()]
+            for word in re.finditer(r"\S+", text)
+        ]
+        for text, places in sides
+    ]
+    return pharaoh(merge(links.weights, *words))
 
 
 def formatted(found: Sequence[Any], count: int, scores: bool) -> str:

@@ -141,6 +141,9 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         for sentence, tagged in zip(inputs, found, strict=True):
             yield TagAnswer(sentence, self._column, tagged)
 
+    def lacking(self, value: ConlluSentence) -> list[str]:
+        return self.lexicon.alphabet.unknown(" ".join(value.forms))
+
     def unanswered(self, given: ParsedInput[ConlluSentence], why: Failure) -> Answer:
         if isinstance(given.value, ConlluSentence):
             return UntaggedSentence(given.place.why(why), given.value, self._column)

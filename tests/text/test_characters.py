@@ -1,0 +1,66 @@
+"""Which characters a vocabulary can read, and in which other form."""
+
+import pytest
+
+from weft.text.characters import Alphabet, named
+from weft.text.vocabulary import UNK, Vocabulary
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzé'\"-,.0123456789"
+FORMS = {
+    "a curly apostrophe": ("don’t", "don't"),
+    "curly quotes and a dash": ("“a” – b", '"a" - b'),
+    "a ligature": ("ﬁle", "file"),
+    "wide letters": ("ａｂ１", "ab1"),
+    "a soft hyphen": ("but\u00adton", "button"),
+    "a byte order mark and marks of direction": ("\ufeffa\u200e b\u200f", "a b"),
+    "a zero-width space": ("a\u200bb", "ab"),
+    "a decomposed letter": ("cafe\u0301", "café"),
+    "a capital": ("Café", "café"),
+    "spaces": ("a\u00a0b\u2009c\u202fd", "a\u00a0b\u2009c\u202fd"),
+    "three dots": ("a…", "a..."),
+}
+KEPT = {
+    "an emoji": ("a 🙂", ["🙂"]),
+    "an emoji of several, as one": ("👩‍👩‍👧 a", ["👩‍👩‍👧"]),
+    "a flag and a keycap": ("🇩🇪 1️⃣", ["🇩🇪", "1️⃣"]),
+    "a variation": ("❤️", ["❤️"]),
+    "other scripts": ("北京 a", ["北", "京"]),
+    "a fraction is not its figures": ("½ a²", ["½", "²"]),
+    "a letter with a foreign accent": ("ač", ["č"]),
+    "half a surrogate pair": ("a\ud83d", ["\ud83d"]),
+    "a control character": ("a\x07", ["\x07"]),
+    "a dotless i": ("ı", ["ı"]),
+}
+
+
+@pytest.mark.parametrize(("text", "form"), FORMS.values(), ids=FORMS)
+def test_what_is_lacking_is_read_in_another_form(text: str, form: str) -> None:
+    alphabet = Alphabet(LETTERS)
+    assert alphabet.readable(text) == form
+    assert alphabet.lacking(text) == []
+    assert alphabet.readable(form) == form
+
+
+@pytest.mark.parametrize(("text", "lacking"), KEPT.values(), ids=KEPT)
+def test_what_has_no_other_form_is_named_with_its_marks(text: str, lacking: list[str]) -> None:
+    alphabet = Alphabet(LETTERS)
+    assert [text[begin:end] for begin, end in alphabet.lacking(text)] == lacking
+    assert alphabet.unknown(text) == lacking
+
+
+@pytest.mark.parametrize("kind", ["word", "character", "bpe", "unigram"])
+def test_a_vocabulary_lacks_the_characters_that_become_unknown(kind: str) -> None:
+    lines = ["the cat sat, the été"] * 3
+    size = len(set("".join(lines))) + 5 if kind in ("bpe", "unigram") else None
+    vocabulary = Vocabulary.train(lines, kind=kind, size=size)
+    assert vocabulary.alphabet.unknown("the 🙂 cat é e\u0301") == ["🙂"]
+    assert (UNK in vocabulary.encode("the 🙂")) and UNK not in vocabulary.encode("the cat e\u0301t\u00e9")
+    lower = Vocabulary.train(lines, kind=kind, size=size, lowercase=True)
+    assert lower.alphabet.unknown("THE CAT É") == []
+    assert vocabulary.alphabet.has_letters
+    assert not Vocabulary.train(["3 1 4"], kind="word", size=None).alphabet.has_letters
+
+
+def test_a_message_names_a_few_characters() -> None:
+    assert named(["🙂", "🙂", "\x07"]) == "🙂 U+0007"
+    assert named([chr(0x4E00 + n) for n in range(13)]).endswith("and 3 more")

@@ -1,0 +1,115 @@
+"""Which characters of a text a vocabulary can read. Read next: vocabulary.py."""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+import regex
+
+_CLUSTER = regex.compile(r"\X")
+_INVISIBLE = regex.compile(r"\p{Cf}|\p{Variation_Selector}")  # soft hyphens, joiners, marks of direction
+_PLAIN = str.maketrans("’‘‚‛′“”„‟″‐‑‒–—―−", "'''''\"\"\"\"\"-------")
+_FORMS: tuple[Literal["NFC", "NFD", "NFKC"], ...] = ("NFC", "NFD", "NFKC")
+SHOWN = 10
+"""Characters that a message names."""
+
+
+class Alphabet:
+    """The characters that a vocabulary can read.
+
+    Args:
+        known: characters of its pieces.
+        shaped: normalises a text as the vocabulary does; None for no change.
+        reads: tells whether it reads a character that is not known; None for no.
+
+    Attributes:
+        has_letters: whether it reads letters; a vocabulary of numbers has none.
+
+    Example:
+        >>> letters = Alphabet("abcé'")
+        >>> letters.lacking("ab’ 🙂 x"), letters.readable("a\u00adb’e\u0301")
+        ([(4, 5), (6, 7)], "ab'é")
+    """
+
+    def __init__(
+        self,
+        known: Iterable[str],
+        *,
+        shaped: Callable[[str], str] | None = None,
+        reads: Callable[[str], bool] | None = None,
+    ) -> None:
+        self._known = {*known, " "}
+        self.has_letters = reads is not None or any(map(str.isalpha, self._known))
+        self._unknown: set[str] = set()
+        self._shaped = shaped or str
+        self._reads = reads
+
+    def lacking(self, text: str) -> list[tuple[int, int]]:
+        """Where the characters are that it cannot read, in no form, each with its combining marks."""
+        if self._known.issuperset(text):
+            return []
+        return [found.span() for found in _CLUSTER.finditer(text) if self._form(found.group()) is None]
+
+    def unknown(self, text: str) -> list[str]:
+        """The characters that it cannot read as they are."""
+        if self._known.issuperset(text):
+            return []
+        return [cluster for cluster in _CLUSTER.findall(text) if not self._has(cluster)]
+
+    def readable(self, text: str) -> str:
+        """The text with other forms of what it cannot read, such as plain quotes, dashes and small letters.
+
+        Invisible characters that it cannot read are left out.
+        """
+        if self._known.issuperset(text):
+            return text
+        found = ((self._form(cluster), cluster) for cluster in _CLUSTER.findall(text))
+        return "".join(cluster if form is None else form for form, cluster in found)
+
+    def _form(self, cluster: str) -> str | None:
+        """A form of a character that it can read: itself if possible."""
+        if self._has(cluster):
+            return cluster
+        seen, plain = _INVISIBLE.sub("", cluster), cluster.translate(_PLAIN)
+        for other in (seen, plain, cluster.lower(), cluster.upper()):
+            for form in _FORMS if _decorated(cluster) else _FORMS[:2]:
+                found = unicodedata.normalize(form, other)
+                if found != cluster and self._has(found):
+                    return found
+        return None
+
+    def _has(self, cluster: str) -> bool:
+        if self._known.issuperset(cluster):
+            return True
+        found = all(map(self._has_character, self._shaped(cluster)))
+        if found and len(cluster) == 1:
+            self._known.add(cluster)
+        return found
+
+    def _has_character(self, character: str) -> bool:
+        if character in self._known or character.isspace():
+            return True
+        if self._reads is None or character in self._unknown or "\ud800" <= character <= "\udfff":
+            return False
+        (self._known if self._reads(character) else self._unknown).add(character)
+        return character in self._known
+
+
+def _decorated(cluster: str) -> bool:
+    """Whether it is another character in a ligature or of another width; ½ and ² are not."""
+    kind = unicodedata.decomposition(cluster[0]).partition(">")[0]
+    return kind[1:] not in ("fraction", "super", "sub", "circle", "square", "vertical")
+
+
+def named(characters: Sequence[str]) -> str:
+    """Characters for a message, each once: at most SHOWN, those that cannot be seen by number.
+
+    Example:
+        >>> named(["🙂", "京", "🙂", "\u200b"])
+        '🙂 京 U+200B'
+    """
+    each = list(dict.fromkeys(characters))
+    shown = " ".join(
+        one if one.isprintable() else " ".join(f"U+{ord(mark):04X}" for mark in one) for one in each[:SHOWN]
+    )
+    return shown if len(each) <= SHOWN else f"{shown} and {len(each) - SHOWN:,} more"
