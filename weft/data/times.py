@@ -79,7 +79,8 @@ def read_times(
     codes, found = pd.factorize(np.array([_text(cell) for _, cell in rows], dtype=object))
     texts = [str(text) for text in found]
     if steps := _steps(texts, base):
-        return TimeColumn(np.array(steps, np.int64)[codes], STEPS, _said_steps(texts, base))
+        said = () if base == STEPS else (f"{path}: times such as {texts[0]} are steps, not dates",)
+        return TimeColumn(np.array(steps, np.int64)[codes], STEPS, said)
     if base == STEPS:
         line, cell = next(row for row in rows if not _NUMBER.fullmatch(_text(row[1])))
         why = f"expected whole numbers such as 17, as in training, got {str(cell)[:40]!r}"
@@ -220,10 +221,6 @@ def _steps(texts: Sequence[str], base: str | None) -> list[int]:
     if base not in (None, STEPS) or not all(re.fullmatch(r"[+-]?\d+(\.0+)?", text) for text in texts):
         return []
     return [] if base is None and _of_numbers(texts) is not None else [int(float(text)) for text in texts]
-
-
-def _said_steps(texts: Sequence[str], base: str | None) -> tuple[str, ...]:
-    return () if base == STEPS else (f"times such as {texts[0]} are steps, not dates",)
 
 
 def _of_numbers(texts: Sequence[str]) -> _Clocks | None:

@@ -36,16 +36,19 @@ class SeriesWindows:
         targets: columns to forecast; all if empty.
         channels: give the model all columns of the table as extra inputs, not only the past covariates.
         scales: of the known covariates and of the channels, if a run has them already.
+        trained: names of the series of a run, which number them; a new series has the number 0.
 
     Attributes:
         names: of the N series.
+        numbers: [N] by which a model knows them.
+        left_out: what is too short for a window or has no value, as text for the user; the others are read.
         scale: see Scale.
         known_size: G, number of known covariates, including the calendar.
         known_scale: scale of the table's known covariates; the calendar is not scaled.
         channels: scale of the extra input columns.
 
     Raises:
-        DataError: a series is too short, or has no value in the training part.
+        DataError: every series is too short or has no value in the training part.
         ConfigError: an impossible split.
     """
 
@@ -60,7 +63,13 @@ class SeriesWindows:
         targets: Sequence[str] = (),
         channels: bool = False,
         scales: tuple[Scale, Scale] | None = None,
+        trained: Sequence[str] = (),
     ) -> None:
+        enough, self.left_out = _long_enough(table, split, lookback + horizon)
+        if not enough:
+            wanted = f"for lookback {lookback} and horizon {horizon}; shorten them, or give more data"
+            raise DataError(f"{self.left_out[0]} {wanted}")
+        table = table._replace(series=enough)
         self.table = table
         self.lookback = lookback
         self.horizon = horizon
@@ -80,12 +89,6 @@ class SeriesWindows:
             _pooled(beside, every_end, (*(table.columns if channels else ()), *table.past)),
         )
         for series, ends, others in zip(table.series, every_end, beside, strict=True):
-            if ends[0] < lookback + horizon:
-                called = f"series {series.name!r}" if series.name else "the series"
-                raise DataError(
-                    f"{called}: expected at least {lookback + horizon} training rows for lookback {lookback} "
-                    f"and horizon {horizon}, got {ends[0]}; shorten them, or give more data"
-                )
             known = covariates(series.times, self.known_scale.of(series.known), calendar)
             scale = _scale(series.values[: ends[0]], table.columns)
             every = scale.of(series.values)  # [T, F]
@@ -103,6 +106,8 @@ class SeriesWindows:
                 means.append(float(scale.mean[column]))
                 stds.append(float(scale.std[column]))
         self.scale = Scale(np.array(means), np.array(stds))
+        order = {name: number for number, name in enumerate(trained or self.names)}
+        self.numbers = np.array([order.get(name, 0) for name in self.names], np.int64)
         self.known_size = self._known[0].shape[1]
 
     def of(self, part: int) -> np.ndarray:
@@ -136,6 +141,21 @@ class SeriesWindows:
     def seen(self, windows: np.ndarray) -> np.ndarray:
         """The past [B, L, C] of the extra channels, without gaps; C is 0 without channels."""
         return np.stack([self._seen[n][start - self.lookback : start] for n, start in windows.tolist()])
+
+
+def _long_enough(table: SeriesTable, split: Sequence[float], rows: int) -> tuple[list[TimeSeries], list[str]]:
+    """The series with so many training rows and values in them, and why others are left out."""
+    kept, left_out = [], []
+    for series in table.series:
+        end = _ends(series, split)[0]
+        called = f"series {series.name!r}" if series.name else "the series"
+        if end < rows:
+            left_out.append(f"{called}: expected at least {rows} training rows, got {end}")
+        elif table.long and not np.isfinite(series.values[:end]).any():
+            left_out.append(f"{called}: expected values in the training rows, got none")
+        else:
+            kept.append(series)
+    return kept, left_out
 
 
 def _scale(train: np.ndarray, names: Sequence[str]) -> Scale:

@@ -10,6 +10,7 @@ from weft.data.guess import columns_of, series_of
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.data.series import LONG, Columns, read_rows, read_series
 from weft.errors import ConfigError, DataError
+from weft.wording import plural
 
 
 def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns, str]:
@@ -59,11 +60,22 @@ def parts(file: Path, names: str) -> list[str]:
     return [one.strip() for one in names.split(",") if one.strip()]
 
 
+def short(left_out: Sequence[str]) -> str:
+    """What training says about the series that it leaves out."""
+    more = f"; and {plural(len(left_out) - 3, 'other')}" if len(left_out) > 3 else ""
+    return f"left out {plural(len(left_out), 'series')}: {'; '.join(left_out[:3])}{more}"
+
+
 WORDS = COMMON | {
     "empty": "columns with missing values",
     "same": "columns that never change",
     "period": "series with missing periods",
+    "short": "series much shorter than the others",
 }
+
+
+SHORT = 4.0
+"""A series is reported if the usual length is more than so many times its own."""
 
 
 def check(files: Sequence[Path]) -> Report:
@@ -83,7 +95,14 @@ def check(files: Sequence[Path]) -> Report:
         except ConfigError as error:
             findings.append(Finding(str(file), 0, "file", str(error).removeprefix(f"{file}: ")))
             continue
+        usual = float(np.median([len(series.times) for series in table.series]))
         for series in table.series:
+            if len(series.times) < usual / SHORT:
+                what = (
+                    f"series {series.name!r} has {plural(len(series.times), 'row')}, {usual:,.0f} are usual; "
+                )
+                what += "training leaves out what is shorter than lookback and horizon"
+                findings.append(Finding(str(file), 0, "short", what))
             called = f"{file} {series.name}".strip()
             lines[called] = len(series.times)
             missing = np.isnan(series.values).sum(0)

@@ -151,12 +151,13 @@ class SeriesData:
         """The columns that name a row's series; none in a wide table, or in one with unique_id, ds and y."""
         return (self.id,) if isinstance(self.id, str) else self.id or ()
 
-    def windows(self, table: SeriesTable, scales: tuple[Scale, Scale] | None = None) -> SeriesWindows:
+    def windows(self, table: SeriesTable, about: Mapping[str, Any] = {}) -> SeriesWindows:
         """The windows of a table.
 
         Args:
             table: read by this section.
-            scales: of known covariates and of additional columns, from a run.
+            about: what a run keeps about its series; without it, the table decides the scales of known
+                covariates and of additional columns.
 
         Raises:
             ConfigError: `inputs` is `all`, but there is only one column.
@@ -174,7 +175,8 @@ class SeriesData:
             calendar=self.calendar,
             targets=self.targets,
             channels=channels,
-            scales=scales,
+            scales=scales_of(about) if about else None,
+            trained=about.get("names", ()),
         )
 
     def season_of(self, table: SeriesTable) -> int:

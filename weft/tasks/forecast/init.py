@@ -8,14 +8,18 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from weft.data.calendar import week_of
 from weft.data.series import Columns, SeriesTable, read_series
 from weft.errors import ConfigError, DataError
-from weft.tasks.forecast.check import guessed, parts
+from weft.tasks.forecast.check import guessed, parts, short
 from weft.tasks.init import Init, NewRecipe, Option, filled
 from weft.tasks.survey import planned
 from weft.wording import plural
 
 FEW, MANY = 2_000, 20_000  # training windows
+
+LONGEST_SEASON = 1440
+"""Rows of the longest season that a lookback covers: a week of 10 minutes, a day of minutes."""
 
 YEARS = 3
 """Minimum training length, in years, for the calendar as an input; below it, each month is too rare."""
@@ -84,7 +88,8 @@ class ForecastInit(Init):
         which, note = guessed(file, Columns(**{**single, **named}))
         if note:
             say(note)
-        return NewRecipe(recipe(file, given["horizon"], which), [("data", "check", str(file))])
+        steps = [] if given["resample"] else [("data", "check", str(file))]  # it does not know of resampling
+        return NewRecipe(recipe(file, given["horizon"], which), steps)
 
 
 def years(times: np.ndarray) -> float:
@@ -105,6 +110,7 @@ class _Measured(NamedTuple):
     segment: int
     windows: int  # of the training part
     years: float  # training part of the shortest series
+    left_out: Sequence[str]
 
 
 def recipe(file: Path, horizon: int, which: Columns) -> str:
@@ -123,7 +129,7 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
     often = f", at the frequency {found.frequency}" if found.frequency else ""
     batch = 256 if found.windows > MANY else 64 if found.windows > FEW else 16
     plan = planned(found.windows / batch, epochs=30, warmup=0)
-    said = (*table.assumed, *table.notes)
+    said = (*table.assumed, *table.notes, *([short(found.left_out)] if found.left_out else []))
     names = {"targets": which.targets, "known": which.known, "past": which.past}
     given: dict[str, object] = {"time": which.time, "dates": which.dates, "zone": which.zone}
     given["id"] = which.id[0] if len(which.id) == 1 else list(which.id)
@@ -154,24 +160,26 @@ def _measured(table: SeriesTable, file: Path, horizon: int, which: Columns) -> _
     from weft.tasks.forecast.baseline import lookback_of
     from weft.tasks.forecast.data import SeriesData  # loads torch
 
-    lengths = [len(series.times) for series in table.series]
-    rows, most = min(lengths), max(lengths)
+    lengths = sorted(len(series.times) for series in table.series)
+    usable = [rows for rows in lengths if int(0.7 * rows) >= 2 * horizon]
+    if not usable:
+        least = int(2 * horizon / 0.7) + 1
+        why = f"expected at least {least} rows for a horizon of {horizon}, got {lengths[-1]}"
+        raise DataError(why, path=file)
+    rows, most = usable[len(usable) // 10], lengths[-1]  # a tenth may be too short for what the others need
     data = SeriesData(file=str(file), targets=tuple(which.targets), horizon=horizon)
-    season = data.season_of(table)
+    season, frequency = data.season_of(table), table.series[0].frequency
     train = int(0.7 * rows)
-    lookback = max(horizon, 2 * season, 8)
-    while lookback > horizon and lookback + horizon > train // 2:
-        lookback -= 1
-    if lookback + horizon > train:
-        raise DataError(
-            f"expected at least {int(2 * horizon / 0.7) + 1} rows for a horizon of {horizon}, got {rows}",
-            path=file,
-        )
+    room = max(horizon, train // 2 - horizon)
+    wanted = [week_of(frequency) if frequency else 0, 2 * season, season]
+    fitting = [one for one in wanted if one <= min(room, LONGEST_SEASON)] or [min(2 * season, room)]
+    lookback = max(horizon, 8, *fitting)
     if not which.known:  # the closed form does not read them, and would take a longer past in their place
         longest = train // 2 - horizon
         lookback = lookback_of(
             lambda rows: replace(data, lookback=rows).windows(table), season, lookback, longest
         )
+    left_out = replace(data, lookback=lookback).windows(table).left_out
     segments = range(min(lookback, horizon, 48), 0, -1)
     windows = (max(1, int(0.7 * length) - lookback - horizon + 1) for length in lengths)
     return _Measured(
@@ -182,7 +190,8 @@ def _measured(table: SeriesTable, file: Path, horizon: int, which: Columns) -> _
         lookback=lookback,
         segment=next(one for one in segments if not (lookback % one or horizon % one)),
         windows=len(table.columns) * sum(windows),
-        years=0.7 * min(years(series.times) for series in table.series),
+        years=0.7 * min(years(series.times) for series in table.series if len(series.times) >= rows),
+        left_out=left_out,
     )
 
 

@@ -293,7 +293,7 @@ def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str |
         raise DataError(f"{text[:60]}: no such file; give a file of series")
     data, model = forecaster.data, forecaster.model
     table = data.table(None if text is None else Path(text), forecaster.about)
-    windows = data.windows(table)
+    windows = data.windows(table, forecaster.about)
     every = windows.of(2) if len(windows.of(2)) else windows.of(1)
     number = _number(windows.names, series)
     last = every[every[:, 0] == number][-1:]

@@ -24,8 +24,8 @@ from weft.store import jsonfile
 from weft.tasks.exported import ModelExport
 from weft.tasks.forecast.baseline import Baseline, fit
 from weft.tasks.forecast.calibration import CalibratedForecast
-from weft.tasks.forecast.check import check
-from weft.tasks.forecast.data import SeriesData, read_facts, scales_of, series_facts
+from weft.tasks.forecast.check import check, short
+from weft.tasks.forecast.data import SeriesData, read_facts, series_facts
 from weft.tasks.forecast.ensemble import ForecastEnsemble, check_joins
 from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate, mean_squared
 from weft.tasks.forecast.forecaster import check_columns
@@ -235,7 +235,9 @@ class ForecastPipeline(Pipeline):
         for note in table.assumed if data is not None else ():
             asked.progress(note, 0, None)
         check_columns(table, self.about)
-        windows = own.windows(table, scales_of(self.about))
+        windows = own.windows(table, self.about)
+        if windows.left_out:
+            asked.progress(short(windows.left_out), 0, None)
         title = f"{data or own.name}, {split}"
         title += f", {1 + len(members)} runs together" if members else ""
         title += ", quantiles calibrated on the validation part" if self.task.decoding.conformal else ""
@@ -251,7 +253,7 @@ class ForecastPipeline(Pipeline):
             return together
         if self._calibrated is None or self._calibrated.model is not together:
             try:
-                windows = self.data.windows(self.data.table(None, self.about), scales_of(self.about))
+                windows = self.data.windows(self.data.table(None, self.about), self.about)
             except DataError as error:
                 raise DataError(
                     f"decoding.conformal: cannot read the run's validation data: {error}"
@@ -377,7 +379,7 @@ class ForecastTask(Task):
             0,
             0,
         )
-        for note in (*table.assumed, *table.notes):
+        for note in (*table.assumed, *table.notes, *([short(windows.left_out)] if windows.left_out else [])):
             progress(note, 0, 0)
         base = None
         if self.model_config.base != "none":
