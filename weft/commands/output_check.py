@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from weft.data.tables import WORKBOOKS
 from weft.errors import DataError, WeftError
 from weft.store import files
 
@@ -58,8 +59,8 @@ def check_outputs(*more: Path) -> None:
         more: further files to write, in directories that may not exist yet.
 
     Raises:
-        DataError: an output is a directory, or its parent is not one; it would replace an input or a part
-            of a run; or two outputs have one name.
+        DataError: an output is a directory or a workbook, or its parent is no directory; it would replace an
+            input or a part of a run; or two outputs have one name.
     """
     paths = _parameters()
     named = [path for path, _ in paths.written]
@@ -112,6 +113,8 @@ def _paths(value: Any) -> Iterator[Path]:
 def _check_place(path: Path) -> None:
     if files.is_dir(path):
         raise DataError("expected a file, got a directory; name a file in it", path=path)
+    if path.suffix.lower() in WORKBOOKS:
+        raise DataError("answers are written as text, not as a workbook; name it .csv or .txt", path=path)
     if not files.is_dir(path.absolute().parent):
         raise DataError(f"no such directory {path.parent}; create it, or choose another name", path=path)
 

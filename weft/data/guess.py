@@ -157,7 +157,14 @@ def names_languages(columns: Sequence[ColumnStatistics]) -> bool:
 
 
 def sides_of(columns: Sequence[ColumnStatistics]) -> tuple[str, str] | None:
-    """The two columns with the most text, in their order; None if there are no two with different texts."""
+    """The two columns that are called after languages, or the two with the most text, in their order.
+
+    None if there are no two columns with different texts.
+    """
+    named = [one.name for one in columns if code_of(one.name) is not None]
+    named = named or [one.name for one in columns if one.name.lower() in ("source", "target")]
+    if len(named) == 2:
+        return named[0], named[1]
     textual = [one for one in columns if not one.numbers and not one.times and one.words >= 1.5]
     textual = [one for one in textual if one.distinct > one.filled / 2 and one.filled > 1]
     if len(textual) < 2 or len({one.name for one in textual}) < len(textual):

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from weft.data.files import COMPRESSED, file_bytes, unreadable
 from weft.data.language_guess import code_of
 from weft.data.lines import read_lines
+from weft.data.magic import not_text
 from weft.data.report import Finding
 from weft.data.tables import TableFile, is_table
 from weft.documents.pairs import ENDINGS, pairs
@@ -85,6 +86,11 @@ class ParallelText:
         """The place of a pair, as file:line."""
         return f"{self.files[0]}:{number}"
 
+    @property
+    def notes(self) -> list[str]:
+        """How a table is read, where a user may have expected something else."""
+        return self.table.notes if self.table else []
+
     def _lines(self) -> Iterator[SentencePair]:
         first, second = self.files
         sides = read_lines(first), read_lines(second)
@@ -133,12 +139,12 @@ class PairColumns(NamedTuple):
 
 
 def pair_columns(table: TableFile, source: str, target: str) -> PairColumns:
-    """The columns with these names, or the only two of a table without names.
+    """The columns with these names or of these languages, or the only two of a table without names.
 
     Raises:
         DataError: the table has other columns.
     """
-    left, right = table.find(source), table.find(target)
+    left, right = _side(table, source), _side(table, target)
     if left is not None and right is not None:
         return PairColumns(left, right, True)
     names = table.names()
@@ -146,21 +152,43 @@ def pair_columns(table: TableFile, source: str, target: str) -> PairColumns:
     if len(names) == 2 and not found and not all(map(names_side, names)):
         return PairColumns(0, 1, False)
     missing = source if left is None else target
-    raise _without(table, missing, "or give two columns (source TAB target) without names")
+    raise _without(
+        table,
+        missing,
+        "name the columns as the first line does (--source, --target; in a recipe data.source, data.target), "
+        "or give two columns (source TAB target) without names",
+    )
 
 
-def column_of(table: TableFile, name: str) -> tuple[int, bool]:
-    """The column of texts in a table and whether its first row is a header.
+def column_texts(path: str | Path, name: str) -> Iterator[tuple[int, str | DataError]]:
+    """The number and the text of each row of a table, in the column of this name; an error for a bad row.
 
-    It has this name, or is the first of a table with one or two columns and no header.
+    In a table without a header it is the first of one or two columns.
 
     Raises:
         DataError: the table has other columns.
     """
-    found = table.find(name)
-    if found is None and (len(table.first) > 2 or all(map(names_side, table.names()))):
-        raise _without(table, name, "or give a text file, one text on each line")
-    return found or 0, found is not None
+    table = TableFile(path)
+    column = _side(table, name)
+    if column is None and (len(table.first) > 2 or all(map(names_side, table.names()))):
+        raise _without(table, name, "call the column of the texts so in its first line, or give a text file")
+    rows = table.rows()
+    if column is not None:
+        next(rows)
+    for row in rows:
+        if isinstance(row, Finding):
+            yield row.line, row.error()
+        else:
+            yield row.number, one_line(row.cells[column or 0])
+
+
+def _side(table: TableFile, name: str) -> int | None:
+    """The column of this name, or of the same language: English is en."""
+    found, code = table.find(name), code_of(name)
+    if found is not None or code is None:
+        return found
+    same = [n for n, one in enumerate(table.names()) if code_of(one) == code]
+    return same[0] if len(same) == 1 else None
 
 
 def names_side(cell: str) -> bool:
@@ -179,14 +207,10 @@ def one_line(cell: str) -> str:
     return cell if "\n" not in cell and "\r" not in cell else " ".join(cell.splitlines())
 
 
-def _without(table: TableFile, name: str, other: str) -> DataError:
+def _without(table: TableFile, name: str, advice: str) -> DataError:
     shown = ", ".join(cell[:20] for cell in table.names()[:10])
-    return DataError(
-        f"expected a column {name!r}, got {shown}; name the columns (--source, --target for weft init, "
-        f"data.source, data.target in a recipe) as in the first line, {other}",
-        path=table.path,
-        line=table.number,
-    )
+    told = f"expected a column {name!r}, got {shown}; {advice}"
+    return DataError(told, path=table.path, line=table.number)
 
 
 def complete(sources: Sequence[str], targets: Sequence[str]) -> list[int]:
@@ -235,7 +259,9 @@ def find_side(prefix: str | Path, language: str) -> Path:
         raise DataError(f"found both {found[0]} and {found[1]}; remove or rename one of them")
     if not found:
         if Path(prefix).is_file():
-            raise DataError("one file of a pair was given; name the part before the language", path=prefix)
+            other = not_text(next(file_bytes(prefix)), str(prefix))
+            advice = "name the part before the language, or a table (.csv, .tsv, .xlsx)"
+            raise DataError(other or f"one file of a pair was given; {advice}", path=prefix)
         raise DataError(
             f"no such file, with or without {', '.join(COMPRESSED)}; "
             f"give the part of the name before .{language}, or a table (.csv, .tsv, .xlsx)",

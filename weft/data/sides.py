@@ -133,8 +133,16 @@ def texts(
     order = {side: place for place, side in enumerate(dict.fromkeys(chain.from_iterable(groups.values())))}
     for name, sides in groups.items():  # use one order of the sides in all texts
         ordered = sorted(sides, key=lambda side: order[side])
-        found.append(AlignedText(name, ordered, [sides[side] for side in ordered], []))
+        own = [sides[side] for side in ordered]
+        found.append(AlignedText(name, ordered, own, [], notes=_tabs(own[0]) if len(own) == 1 else ()))
     yield from sorted(found, key=lambda text: "train" not in Path(text[0]).name)
+
+
+def _tabs(file: str) -> tuple[str, ...]:
+    """A note about a table that is called a text."""
+    first = next(raw_lines(file), b"")
+    tabs = isinstance(first, bytes) and b"\t" in first
+    return (f"{file}: its lines have tabs; name it .tsv to have its columns read",) if tabs else ()
 
 
 def _may_pair(files: Sequence[str]) -> bool:

@@ -1,5 +1,8 @@
 """Split a parallel text reproducibly into training and held-out pairs. Read next: parallel.py."""
 
+import csv
+import io
+import re
 from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
@@ -10,6 +13,7 @@ from weft.errors import ConfigError, DataError
 from weft.store import files
 
 SEED = 1
+_ENDING = re.compile(r"[\w-]+")
 
 
 def rank(number: int, seed: int) -> bytes:
@@ -29,13 +33,14 @@ def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Pa
     """Write PATH.rest.* and PATH.held.*, the latter with `count` random pairs.
 
     Args:
-        path: prefix of two files, a .tsv file, or two files with a comma; for the last, PATH is
-            SOURCE-TARGET in the folder of the first file.
-        source, target: languages.
+        path: prefix of two files, a table, or two files with a comma; for the last, PATH is SOURCE-TARGET in
+            the folder of the first file.
+        source, target: languages; if they cannot be the endings of files, as some names of columns, two
+            tables are written instead.
         count: pairs to hold out.
 
     Returns:
-        The prefixes of the two new texts.
+        The prefixes of the two new texts, or the tables.
 
     Raises:
         ConfigError: the text has fewer than ten times as many pairs, or the files exist.
@@ -48,9 +53,12 @@ def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Pa
     stem = path.with_suffix("") if is_table(path) or is_memory(path) else path
     if (two := both(path)) is not None:
         stem = two[0].with_name(f"{source}-{target}")
-    rest, held = stem.with_name(f"{stem.name}.rest"), stem.with_name(f"{stem.name}.held")
+    table = not (_ENDING.fullmatch(source) and _ENDING.fullmatch(target))
+    rest, held = (stem.with_name(f"{stem.name}.{part}{'.tsv' * table}") for part in ("rest", "held"))
     places = {
-        (part, language): Path(f"{part}.{language}") for part in (rest, held) for language in (source, target)
+        (part, language): part if table else Path(f"{part}.{language}")
+        for part in (rest, held)
+        for language in (source, target)
     }
     for file in places.values():
         if file.exists():
@@ -60,11 +68,26 @@ def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Pa
     chosen = set(sorted(range(total), key=lambda number: rank(number, SEED))[:count])
     try:
         with ExitStack() as stack:
-            opened = {key: stack.enter_context(files.replacing(file)) for key, file in places.items()}
+            opened = {
+                file: stack.enter_context(files.replacing(file)) for file in dict.fromkeys(places.values())
+            }
+            if table:
+                for opened_file in opened.values():
+                    opened_file.write(_row(source, target))
             for place, pair in enumerate(text):
                 part = held if place in chosen else rest
-                opened[part, source].write(f"{pair.source}\n".encode())
-                opened[part, target].write(f"{pair.target}\n".encode())
+                if table:
+                    opened[part].write(_row(pair.source, pair.target))
+                else:
+                    opened[places[part, source]].write(f"{pair.source}\n".encode())
+                    opened[places[part, target]].write(f"{pair.target}\n".encode())
     except OSError as error:
         raise DataError(f"cannot be split ({error.strerror})", path=path) from error
     return rest, held
+
+
+def _row(*cells: str) -> bytes:
+    """A row of a .tsv, with quotes where a cell needs them."""
+    text = io.StringIO()
+    csv.writer(text, delimiter="\t", lineterminator="\n").writerow(cells)
+    return text.getvalue().encode()

@@ -96,14 +96,18 @@ class TableFile:
             self._dialect()
         self.first: list[str] = []
         self._unnamed = False  # whether the first column has no name, as R writes the names of rows
-        first, second = (*islice(self._read(), 2), None, None)[:2]
+        begin = list(islice(self._read(), 6))
+        if not begin:
+            raise DataError("expected a table, got no row", path=self.path)
+        first, others = begin[0], begin[1:]
         if isinstance(first, Finding):
             raise first.error()
-        if first is None:
-            raise DataError("expected a table, got no row", path=self.path)
         self.number = first.number
-        if isinstance(second, Row) and len(second.cells) == len(first.cells) + 1:
-            self._unnamed = second.cells[0] == "1"
+        more = [
+            row.cells for row in others if isinstance(row, Row) and len(row.cells) == len(first.cells) + 1
+        ]
+        numbers = [cells[0] for cells in more]
+        self._unnamed = len(numbers) > 1 and numbers == [str(n + 1) for n in range(len(others))]
         self.first = [""] * self._unnamed + first.cells
 
     def __iter__(self) -> Iterator[Row]:
@@ -204,7 +208,9 @@ class TableFile:
                     yield line
                 elif number > self._begin:
                     text = line if isinstance(line, str) else line.decode("utf-8", "replace")
-                    yield Row(number, text.split(self.mark))
+                    cells = text.split(self.mark)
+                    if len(cells) > 1 or text.strip() or len(self.first) == 1:  # a blank line is no row
+                        yield Row(number, cells)
         except DataError as error:
             yield placed(str(self.path), error)
 

@@ -117,6 +117,7 @@ class Predictor(ABC, Generic[In]):
         lines: number of lines of an answer's text; a failed input gets as many empty lines.
         window: number of inputs of a file that are answered together.
         piped: number of inputs of a pipe that are answered together; 1 answers each as soon as it is read.
+        column: the column of a table that has the inputs; None if every line of a file is one.
     """
 
     reads: ClassVar[Reads] = "text"
@@ -126,6 +127,7 @@ class Predictor(ABC, Generic[In]):
     piped: int = 1
     lacked: str = "the model reads them as unknown"
     """What becomes of characters that the vocabulary lacks, for a message."""
+    column: str | None = None
 
     @abstractmethod
     def parse(self, raw: Raw, place: Place) -> In:
@@ -152,15 +154,19 @@ class Predictor(ABC, Generic[In]):
         return each(inputs, self.answers)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[In]]:
-        """The inputs in a user's file or on standard input: one per line.
+        """The inputs in a user's file or on standard input: one per line, or per row of a table.
 
         Raises:
             DataError: the source cannot be read.
         """
         from weft.data.lines import each_line
+        from weft.data.parallel import column_texts
+        from weft.data.tables import is_table
 
         name = name_of(source)
-        for number, line in enumerate(each_line(source), 1):
+        table = self.column is not None and isinstance(source, Path) and is_table(source)
+        rows = column_texts(source, self.column) if table else enumerate(each_line(source), 1)  # type: ignore[arg-type]
+        for number, line in rows:
             yield self.given(line, Place(name, number))
 
     def given(self, raw: Raw | DataError, place: Place) -> ParsedInput[In]:

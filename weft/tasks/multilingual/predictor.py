@@ -54,6 +54,7 @@ class ManyTranslator(Predictor[str]):
             others=self._others,
             scores=self._scores,
             keeps=True,
+            column=pair.partition("-")[0],
         )
 
     def to(self, target: str, source: str | None = None) -> Translator:

@@ -1,8 +1,8 @@
 """A glossary: terms of the source language, and how they must be translated.
 
-A table of two columns, SOURCE TAB TARGET. Where a source contains a term, its translation is required in the
-answer, by the search for required words (search/required.py), or written into the source after the term, for
-a model whose training texts have such annotations. Read next: translator.py.
+A table of two columns, SOURCE TAB TARGET, also .csv or .xlsx. Where a source contains a term, its translation
+is required in the answer, by the search for required words (search/required.py), or written into the source
+after the term, for a model whose training texts have such annotations. Read next: translator.py.
 
 Source: Dinu et al. 2019, "Training Neural Machine Translation to Apply Terminology Constraints", inline
 annotation ("append"), here with marks around the translation instead of factors.
@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from weft.data.language_guess import code_of
 from weft.data.lines import read_lines
+from weft.data.parallel import one_line
+from weft.data.report import Finding
+from weft.data.tables import TableFile, is_table
 from weft.errors import DataError
 from weft.search.required import MOST_WORDS
 from weft.words import folded, spans, words
@@ -93,6 +97,7 @@ class AnnotatedText:
         self._text, self._glossary = text, reread(path)
         self.name = text.name
         self.files = [*text.files, path]
+        self.notes = text.notes
 
     def __iter__(self) -> Iterator[Any]:
         for pair in self._text:
@@ -153,17 +158,9 @@ def reread(path: Path) -> Glossary:
     """
     terms = []
     seen: dict[str, tuple[str, int]] = {}
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        source, tab, target = line.partition("\t")
-        if not tab or not words(source) or not target.strip() or "\t" in target:
-            raise DataError(
-                f"expected TERM TAB TRANSLATION, got {line[:60]!r}; correct or remove the line",
-                path=path,
-                line=number,
-            )
-        target = target.strip()
+    for number, source, target in _entries(path):
+        if not words(source) or not target:
+            raise _wrong(path, number, f"{source}\t{target}")
         other, first = seen.setdefault(_key(source), (target, number))
         if other != target:
             raise DataError(
@@ -176,6 +173,44 @@ def reread(path: Path) -> Glossary:
         raise DataError(f"expected 1 to {MOST_TERMS:,} terms, got {len(terms):,}", path=path)
     _READ[path] = Glossary(terms)
     return _READ[path]
+
+
+def _entries(path: Path) -> Iterator[tuple[int, str, str]]:
+    """The line, the term and the translation of each entry."""
+    if not is_table(path):
+        for number, line in enumerate(read_lines(path), 1):
+            source, tab, target = line.partition("\t")
+            if line.strip() and (not tab or "\t" in target):
+                raise _wrong(path, number, line)
+            if tab:
+                yield number, source, target.strip()
+        return
+    table = TableFile(path)
+    names = table.names()
+    named = [n for n, name in enumerate(names) if name.lower() in _NAMES or code_of(name) is not None]
+    columns = named[:2] if len(named) >= 2 else [0, 1]
+    if len(names) != 2 and len(named) != 2:
+        raise DataError(
+            f"expected two columns (term, translation), got {', '.join(names)[:100]}; call them source and "
+            "target in the first line",
+            path=path,
+            line=table.number,
+        )
+    for row in table.rows():
+        if isinstance(row, Finding):
+            told = row.text.replace("2 columns", "TERM TAB TRANSLATION")
+            raise DataError(told, path=path, line=row.line or None)
+        cells = [one_line(row.cells[column]).strip() for column in columns]
+        if any(cells) and not (row.number == table.number and len(named) == 2):
+            yield row.number, cells[0], cells[1]
+
+
+_NAMES = "term", "translation", "source", "target"
+
+
+def _wrong(path: Path, number: int, line: str) -> DataError:
+    told = f"expected TERM TAB TRANSLATION, got {line[:60]!r}; correct or remove the line"
+    return DataError(told, path=path, line=number)
 
 
 def _key(text: str) -> str:

@@ -194,6 +194,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
             scores=scores,
             shortlist=short,
             keeps=bool(self.directions()),
+            column=self.task.data.source,
         )
 
     def directions(self) -> Sequence[tuple[str, str]]:
@@ -342,7 +343,10 @@ class PairTask(Seq2SeqTask[list[Any]], ABC):
             self.data.open(split)
 
     def read(self, progress: Progress) -> list[Any]:
-        return self.data.texts()
+        texts = self.data.texts()
+        for note in [note for text in texts for note in text.notes]:
+            progress(note, 0, 0)
+        return texts
 
     def learn(self, corpus: list[Any], run: Path, progress: Progress) -> None:
         learn(self.data, corpus, run, progress)

@@ -108,6 +108,7 @@ class Translator(Predictor[str]):
         scores: whether `weft predict` writes the score of each text before it.
         shortlist: for `decoding.shortlist`.
         keeps: whether to keep parts of the source as `decoding.verbatim` says.
+        column: of the sources in a table.
     """
 
     window = WINDOW
@@ -125,8 +126,10 @@ class Translator(Predictor[str]):
         scores: bool = False,
         shortlist: Shortlist | None = None,
         keeps: bool = False,
+        column: str | None = None,
     ) -> None:
         self.model = model
+        self.column = column
         self.source = annotating(source, decoding.glossary) if decoding.terms == "annotate" else source
         self.target = target
         self.decoding = decoding

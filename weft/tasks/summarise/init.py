@@ -19,10 +19,12 @@ class SummariseInit(TemplateInit):
     """A recipe for texts and their summaries, in two columns or two files."""
 
     about: ClassVar[str] = "A summariser for texts."
-    details: ClassVar[str] = "Texts and summaries are two columns of a .tsv file, or two files."
+    details: ClassVar[str] = (
+        "Texts and summaries are two columns of a table (.csv, .tsv, .xlsx), or two files."
+    )
     examples: ClassVar = ("data/train.tsv --text article --summary headline",)
     options: ClassVar = (
-        TRAIN._replace(help="Training data: a .tsv, or PREFIX of two files."),
+        TRAIN._replace(help="Training data: a table, or PREFIX of two files."),
         Option("text", "Column, or file ending, of the texts.", default="text"),
         Option("summary", "Column, or file ending, of the summaries.", default="summary"),
         VALID._replace(help="Validation data. Default: the files next to the training data, if any."),
@@ -36,8 +38,12 @@ class SummariseInit(TemplateInit):
         return super().with_files(given, files)
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        files = ParallelText(given["train"], given["text"], given["summary"]).files
-        return super().write(given, say)._replace(steps=[self.check(*dict.fromkeys(files))])
+        text = ParallelText(given["train"], given["text"], given["summary"])
+        for note in text.notes:
+            say(note)
+        columns = ("--source", given["text"], "--target", given["summary"]) if text.table else ()
+        files = [given["train"]] if text.table else text.files
+        return super().write(given, say)._replace(steps=[(*self.check(*dict.fromkeys(files)), *columns)])
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         train: Path = given["train"]

@@ -1,10 +1,12 @@
 """`weft init translate`: a recipe for a user's parallel text."""
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from weft.data.parallel import ParallelText, both, is_memory
+from weft.data.guess import columns_of, sides_of
+from weft.data.parallel import ParallelText, both, is_memory, names_side
 from weft.data.sides import side_name
 from weft.data.split import hold_out
 from weft.data.tables import is_table
@@ -23,7 +25,9 @@ class TrainingText(NamedTuple):
     train: Path
     source: str
     target: str
-    note: str = ""  # the languages found in the names of two files
+    note: str = ""  # the languages found in the names of two files, or in a table
+    valid: Path | None = None
+    test: Path | None = None
 
 
 class TranslateInit(Init):
@@ -31,16 +35,18 @@ class TranslateInit(Init):
 
     about: ClassVar[str] = "A translator for parallel text."
     details: ClassVar[str] = (
-        "FILES are two text files, aligned line by line. Files with a common prefix, or a table, are given "
-        "with --train instead.\n\nValidation and test files with other names: --valid FIRST,SECOND."
+        "FILES are two text files, aligned line by line; or tables (.csv, .tsv, .xlsx) with one pair in each "
+        "row, for training, validation and test. Files with a common prefix are given with --train instead."
+        "\n\nValidation and test files with other names: --valid FIRST,SECOND."
     )
     examples: ClassVar = (
         "english.txt croatian.txt --hold-out 500",
         "--train data/train --source en --target de",
+        "memory.xlsx --source English --target German --hold-out 500",
     )
     options: ClassVar = (
         Option("files", "", Path, positional=True),
-        Option("train", "Training files: PREFIX of PREFIX.en and PREFIX.de, a .tsv, or FIRST,SECOND.", Path),
+        Option("train", "Training files: PREFIX of PREFIX.en and PREFIX.de, a table, or FIRST,SECOND.", Path),
         Option("source", "Language to translate from: a file ending, a column name or any name."),
         Option(
             "target", "Language to translate into. With two FILES, both languages default to the file names."
@@ -54,19 +60,20 @@ class TranslateInit(Init):
     def file_name(self, given: Mapping[str, Any]) -> str:
         """Named after the languages."""
         named = _named(given)
-        return f"{named.source}-{named.target}.yaml"
+        return re.sub(r"[^\w.-]+", "-", f"{named.source}-{named.target}") + ".yaml"
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the translator; with --hold-out the training files are split first."""
-        train, source, target, note = _named(given)
-        valid, test = given["valid"], given["test"]
+        train, source, target, note, valid, test = _named(given)
         if note:
             say(note)
         if source == target:
             raise ConfigError(f"--source and --target are both {source!r}; name two languages")
         for path in (train, valid, test):
             if path is not None:
-                ParallelText(path, source, target)  # raises for missing files before any file is written
+                text = ParallelText(path, source, target)  # raises before any file is written
+                for note in text.notes:
+                    say(note)
         if given["hold_out"] is not None:
             if valid is not None:
                 raise ConfigError(
@@ -74,17 +81,23 @@ class TranslateInit(Init):
                     "leave one out"
                 )
             train, valid = hold_out(train, source, target, given["hold_out"])
-            say(f"split into {train}.* and {valid}.* ({plural(given['hold_out'], 'pair')} held out)")
-        text = recipe(train, valid, test, source, target)
+            ending = "" if is_table(train) else ".*"
+            held = plural(given["hold_out"], "pair")
+            say(f"split into {train}{ending} and {valid}{ending} ({held} held out)")
+        recipe_text = recipe(train, valid, test, source, target)
+        if is_table(train):
+            known = names_side(source) and names_side(target)  # so the check finds them
+            columns = () if known else ("--source", source, "--target", target)
+            return NewRecipe(recipe_text, [("data", "check", str(train), *columns)])
         files = dict.fromkeys(map(str, ParallelText(train, source, target).files))
-        return NewRecipe(text, [] if is_memory(train) else [("data", "check", *files)])
+        return NewRecipe(recipe_text, [] if is_memory(train) else [("data", "check", *files)])
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, source: str, target: str) -> str:
     """A commented recipe.
 
     Args:
-        train, valid, test: prefixes or .tsv files; if None, the last two are looked for next to the first.
+        train, valid, test: prefixes or tables; if None, the last two are looked for next to the first.
         source, target: languages.
 
     Raises:
@@ -145,15 +158,25 @@ def _meaning(train: Path, source: str, target: str) -> str:
         return f"its texts in {source} and {target}"
     if both(train) is not None:
         return f"two files, {source} and {target}, line by line"
-    return f"{train.name}.{source} and {train.name}.{target}; or a .tsv"
+    return f"{train.name}.{source} and {train.name}.{target}; or a table"
 
 
 def _named(given: Mapping[str, Any]) -> TrainingText:
-    """The training text and its languages; for two files, from their names."""
-    files, train, source, target = (given[name] for name in ("files", "train", "source", "target"))
-    if len(files) > 2 or (files and train is not None) or not (files or train):
-        raise ConfigError("expected two FILES, one text, or --train with one; see weft init translate --help")
+    """The texts and their languages; for two files from their names, for a table from its columns."""
+    files, source, target = (given[name] for name in ("files", "source", "target"))
+    train, valid, test = (given[name] for name in ("train", "valid", "test"))
     note = ""
+    if files and all(map(is_table, files)):
+        options: dict[str, Path | None] = {"train": train, "valid": valid, "test": test}
+        for name, file in zip(options, files, strict=False):
+            if options[name] is not None:
+                raise ConfigError(f"--{name} {options[name]} and {file}: expected one of them; leave one out")
+            options[name] = file
+        (train, valid, test), files = options.values(), files[3:]
+    if len(files) > 2 or (files and train is not None) or not (files or train):
+        raise ConfigError(
+            "expected two FILES, tables, one text, or --train with one; see weft init translate --help"
+        )
     if len(files) == 2:
         train = Path(",".join(map(str, files)))
         names = [side_name(str(file)) for file in files]
@@ -162,6 +185,11 @@ def _named(given: Mapping[str, Any]) -> TrainingText:
         source, target = source or names[0], target or names[1]
     elif files:
         train = files[0]
+    table = train is not None and is_table(train) and not (source or target)
+    if table and (found := sides_of(columns_of(train))) is not None:
+        source, target = found
+        note = f"{train}: columns {source!r} and {target!r} are read as source and target; --source and "
+        note += "--target name others"
     if train is None or not source or not target:
         raise ConfigError("--source and --target: name the languages, as file endings or columns")
-    return TrainingText(train, source, target, note)
+    return TrainingText(train, source, target, note, valid, test)
