@@ -77,7 +77,7 @@ def test_a_task_is_named_in_its_own_folder_only() -> None:
         ('if opened.name in ("forecast", "memory"): pass', "memory", 1),
         ("from weft.tasks.translate.model import PairModel", "classify", 1),
         ("import weft.tasks.tag.task", "", 1),
-        ("from weft.tasks.survey import planned", "", 0),
+        ("from weft.tasks.init import planned", "", 0),
         ('"""The forecast."""\nkind = "forecasts"', "", 0),
     ],
 )

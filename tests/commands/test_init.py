@@ -15,8 +15,7 @@ from weft.config import read_recipe
 from weft.data import recipes
 from weft.errors import ConfigError
 from weft.run.training import check_recipe
-from weft.tasks.init import FILES, Init, filled, only
-from weft.tasks.survey import EPOCHS
+from weft.tasks.init import EPOCHS, FILES, Init, filled, only
 from weft.tasks.task import Task
 
 INITS = {name: rooms.find(tasks, Init, name) for name in rooms.folders(tasks, Init)}

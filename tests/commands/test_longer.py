@@ -10,7 +10,7 @@ import pytest
 from tests.commands.shell import weft
 from weft import cli
 from weft.commands import longer, program
-from weft.tasks.validation import Sample
+from weft.tasks.evaluation import Sample
 from weft.train.settings import TrainingSettings
 
 SHORT = """task: translate

@@ -26,7 +26,7 @@ from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.predictor import Answer, Predictor
 from weft.tasks.task import Pipeline, PredictionSettings, Task, Training
-from weft.tasks.validation import Sample, Validation
+from weft.tasks.evaluation import Sample, Validation
 
 LETTERS = "abcdefg"
 

@@ -33,7 +33,7 @@ from weft.inspect.views import curves
 from weft.ngram import arpa
 from weft.run.training import check_recipe
 from weft.store import weights
-from weft.tasks.embeddings.corpus import WordList
+from weft.tasks.embeddings.data import WordList
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.pictures.pictures import read_shape
 from weft.text.loading import load_vocabulary

@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.tasks.survey import EPOCHS, UPDATES, planned
+from weft.tasks.init import EPOCHS, UPDATES, planned
 from weft.train.schedules import CosineRestarts, LinearSchedule, unreached
 from weft.train.settings import TrainingSettings
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.nn.heads.head import Loss
-from weft.tasks.validation import Validation
+from weft.tasks.evaluation import Validation
 from weft.train.optimisers import AdamW
 from weft.train.reporting import MetricsFile, Reporter, Several
 from weft.train.settings import TrainingSettings

@@ -25,7 +25,7 @@ def degenerate(samples: Sequence[Any]) -> str:
     """What is wrong with at least half of the outputs (empty or repetitive); "" if nothing is.
 
     Example:
-        >>> from weft.tasks.validation import Sample
+        >>> from weft.tasks.evaluation import Sample
         >>> degenerate([Sample("Insert a row.", "Zeile einfügen.", "Row Row Row")])
         'the model repeats itself (Row Row Row)'
         >>> degenerate([Sample("tick tick tick tock", "tack tack tack tock", "tack tack tack tock")])

@@ -9,8 +9,7 @@ from weft.errors import DataError
 from weft.models import Generator
 from weft.serve.job import Stopped, Work
 from weft.serve.served import ServedRun, stoppable
-from weft.tasks.each import Failure
-from weft.tasks.predictor import Answer
+from weft.tasks.predictor import Answer, Failure
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.documents import written
 from weft.tasks.seq2seq.translator import BestTexts, Translator

@@ -1,7 +1,7 @@
 """The contracts of prediction: a Predictor reads and answers inputs; an Answer has text, JSON and figures.
 
 `weft predict`, the server, the inspector and `weft.load` use only these contracts of a task.
-Read next: each.py; tag/predictor.py, a short one.
+Read next: tag/predictor.py, a short one.
 """
 
 from abc import ABC, abstractmethod
@@ -11,16 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from weft.errors import ConfigError, DataError, ShapeError
-from weft.tasks.each import Failure, each
 from weft.tasks.remarks import Remarks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Failure = DataError | ShapeError
+"""Errors caused by one input: its content or its length. Errors of settings end the whole command."""
+
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Raw = str | bytes | Sequence[float]
 Reads = Literal["text", "numbers", "picture", "sound"]
 In = TypeVar("In")
+T = TypeVar("T")
+R = TypeVar("R")
 
 WINDOW = 1024
 """Number of inputs of a file that are answered together."""
@@ -310,3 +314,40 @@ def read_each(
             if path == source:
                 raise
             yield ParsedInput(place, error)
+
+
+def windows(
+    items: Iterable[T], answer: Callable[[Sequence[T]], Iterable[R]], size: int
+) -> Iterator[R | Failure]:
+    """Like `each`, with `size` items answered together."""
+    items = iter(items)
+    while part := list(islice(items, size)):
+        yield from each(part, answer)
+
+
+def each(items: Sequence[T], answer: Callable[[Sequence[T]], Iterable[R]]) -> Iterator[R | Failure]:
+    """An answer for each item, in order, or the error if it cannot be answered.
+
+    Args:
+        items: the inputs.
+        answer: answers many at once. If it fails, each half is tried alone, down to single items.
+
+    Example:
+        >>> def halves(numbers):
+        ...     if 7 in numbers:
+        ...         raise DataError("7 is odd")
+        ...     return [number // 2 for number in numbers]
+        >>> list(each([2, 7, 4], halves))
+        [1, DataError('7 is odd'), 2]
+    """
+    try:
+        found = list(answer(items)) if items else []
+    except (DataError, ShapeError) as error:
+        if len(items) == 1:
+            yield error
+            return
+        middle = len(items) // 2
+        yield from each(items[:middle], answer)
+        yield from each(items[middle:], answer)
+        return
+    yield from found

@@ -7,8 +7,8 @@ numbers. Read next: training_state.py.
 import torch
 from torch import nn
 
+from weft.tasks.evaluation import Validation
 from weft.tasks.task import Pipeline, Training, training_of
-from weft.tasks.validation import Validation
 from weft.train import seeds, sharding
 from weft.train.interrupts import Interrupted, Interrupts
 from weft.train.processes import Processes

@@ -15,11 +15,10 @@ from weft.errors import ConfigError, DataError
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.pools import Queries
-from weft.tasks.memory.data import EndlessBatches, MemoryData, Problem
+from weft.tasks.memory.data import EndlessBatches, MemoryData, ProblemName
 from weft.tasks.memory.evaluation import evaluate
-from weft.tasks.memory.model import MemoryModel
 from weft.tasks.memory.predictor import Rememberer
-from weft.tasks.memory.task import MemoryPipeline, MemoryTask, MemoryTraining
+from weft.tasks.memory.task import MemoryModel, MemoryPipeline, MemoryTask, MemoryTraining
 from weft.tasks.predictor import answered
 from weft.tasks.task import InspectionSettings
 
@@ -224,7 +223,7 @@ def test_every_part_that_reads_can_remember() -> None:
         encoder=lambda size: TransformerEncoder(size, size=8, num_layers=1, num_heads=2),
         pool=lambda size: Queries(size, num_queries=2),
     )
-    for problem in get_args(Problem):
+    for problem in get_args(ProblemName):
         task = MemoryTask(data=MemoryData(problem=problem, length=5, symbols=3), model=attention)
         task.check_ready()
         assert task.rehearse().total.isfinite()

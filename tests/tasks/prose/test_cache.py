@@ -7,9 +7,18 @@ import pytest
 import torch
 
 from tests.tasks.prose.test_scoring import SIZE, model, stream, walked
-from weft.tasks.language.cache import SHARPNESS, Cache, cached_logp
-from weft.tasks.language.mixture import MixtureParts, MixtureWeights, counted, halves, mixed, ngram_logp
-from weft.tasks.language.scoring import token_logp
+from weft.tasks.language.scoring import (
+    SHARPNESS,
+    Cache,
+    MixtureParts,
+    MixtureWeights,
+    cached_logp,
+    counted,
+    halves,
+    mixed,
+    ngram_logp,
+    token_logp,
+)
 from weft.tasks.language.step import MixedModel, StepReader, expected
 from weft.tasks.language.stream import Stream
 from weft.text.vocabulary import EOS
@@ -38,7 +47,7 @@ def by_hand(tokens: list[int], size: int, sharpness: float) -> list[float]:
 
 @pytest.mark.parametrize("size", [1, 7, 5000])
 def test_the_cache_is_its_formula(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.tasks.language.cache.BLOCK", 11)
+    monkeypatch.setattr("weft.tasks.language.scoring.BLOCK", 11)
     text = stream()
     both = cached_logp(model(), text, size, (0.0, 2.0))
     np.testing.assert_allclose(both.neural, token_logp(model(), text, "stream", length=5), atol=1e-10)

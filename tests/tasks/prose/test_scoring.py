@@ -9,11 +9,19 @@ from weft.models import Generator
 from weft.ngram.kneser_ney import kneser_ney
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
-from weft.tasks.language.mixture import MixtureParts, counted, halves, mixed, ngram_logp, tuned, with_starts
-from weft.tasks.language.model import ProseModel, TokenEmbedding, grows
-from weft.tasks.language.scoring import token_logp
+from weft.tasks.language.scoring import (
+    MixtureParts,
+    counted,
+    halves,
+    mixed,
+    ngram_logp,
+    token_logp,
+    tuned,
+    with_starts,
+)
 from weft.tasks.language.step import MixedModel, StepReader
 from weft.tasks.language.stream import RandomWindows, Stream, StreamPieces, cut, line_batches, lines_of
+from weft.tasks.language.task import ProseModel, TokenEmbedding, grows
 from weft.text.vocabulary import EOS, PAD, SOS
 
 SIZE = 13

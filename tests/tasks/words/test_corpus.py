@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from weft.errors import DataError
-from weft.tasks.embeddings.corpus import CooccurrenceTable, Corpus, ShuffledPieces, WordList, WordWindows
+from weft.tasks.embeddings.data import CooccurrenceTable, Corpus, ShuffledPieces, WordList, WordWindows
 
 LINES = [["a", "b", "a", "c"], ["b"], ["rare", "c", "a"], []]
 

@@ -5,29 +5,43 @@ Read next: ../seq2seq/searching.py; ../../figures/sheets.py, which draws the att
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from weft.data.captions import read_captions
 from weft.data.held import held
 from weft.errors import ConfigError, DataError
+from weft.metrics.cider import cider_d
 from weft.models import Generator
 from weft.nn.pictures.front import Front
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
 from weft.tasks import predictor
-from weft.tasks.each import Failure
+from weft.tasks.exported import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection, asked, pictured, places
 from weft.tasks.pictures.data import CaptionData, read
-from weft.tasks.pictures.pictures import check_shape, parts, pictures_in, source
-from weft.tasks.predictor import Answer, NoAnswer, ParsedInput, Place, Raw, Reads
+from weft.tasks.pictures.pictures import (
+    check_shape,
+    content,
+    encoded,
+    noise,
+    parts,
+    pictures_in,
+    readable,
+    source,
+)
+from weft.tasks.predictor import Answer, Failure, NoAnswer, ParsedInput, Place, Raw, Reads
 from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
 from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.graphs import written
 from weft.tasks.seq2seq.inspection import decoded, plain_beam
 from weft.tasks.seq2seq.searching import BatchSearch
 from weft.tasks.seq2seq.translator import BestTexts, SearchResult
@@ -35,6 +49,7 @@ from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 NUMPY = b"\x93NUMPY"
 """First bytes of a .npy file."""
@@ -295,3 +310,48 @@ def inspected_picture(captioner: Captioner, picture: np.ndarray, name: str) -> I
         chosen_what="each word of the best caption, given those before it",
         picture=pictured(picture, best.pieces, best.looks, front.grid, "where each word looked"),
     )
+
+
+def export_captioner(captioner: Captioner) -> ModelExport:
+    """What `weft export` writes for a captioner."""
+    data, shape = captioner.data, captioner.shape
+    places = captioner.front.places
+
+    def read(picture: Tensor) -> tuple[Tensor, Tensor]:
+        return picture, torch.ones(picture.shape[0], places, dtype=torch.bool, device=picture.device)
+
+    two, three = ({"picture": noise(shape, rows).float() / 127.5 - 1} for rows in (2, 3))
+    form = written(
+        captioner.model,
+        (two, three),
+        captioner.vocabulary,
+        captioner.decoding,
+        program="captions",
+        more={
+            "kind": "captions",
+            "shape": list(shape),
+            "size": shape[0] if data.generated else data.size,
+        },
+        read=read,
+    )
+
+    def examples(count: int) -> Sequence[bytes]:
+        return readable(captioner, shape, (one for one, _ in _pairs(data)), count)
+
+    def scored() -> tuple[Sequence[bytes], Score | None]:
+        pairs = list(islice(_pairs(data), SCORED))
+        if not pairs:
+            return examples(SCORED), None
+        references = [captions for _, captions in pairs]
+        return [one for one, _ in pairs], lambda answers: ("CIDEr-D", cider_d(answers, references).value)
+
+    return form._replace(examples=examples, scored=scored)
+
+
+def _pairs(data: CaptionData) -> Iterator[tuple[bytes, list[str]]]:
+    """The files of the validation pictures and their captions; nothing where the data is missing."""
+    with suppress(DataError, OSError):
+        if data.generated is not None:
+            found = data.load("valid")
+            yield from zip(map(encoded, found.pixels), found.captions, strict=True)
+        yield from ((content(one.path), one.captions) for one in data.find("valid"))

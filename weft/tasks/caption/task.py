@@ -21,7 +21,8 @@ from weft.metrics.compared import ComparedOutputs
 from weft.models import Generator
 from weft.nn.pictures.front import Front
 from weft.tasks.caption.evaluation import CaptionEvaluation, evaluate, exact
-from weft.tasks.caption.predictor import Captioner, captioned, inspect_caption
+from weft.tasks.caption.predictor import Captioner, captioned, export_captioner, inspect_caption
+from weft.tasks.evaluation import Sample, Validation, mean_loss, samples_of
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.pictures.check import check_captions
@@ -45,7 +46,6 @@ from weft.tasks.task import (
     Split,
     Training,
 )
-from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
@@ -202,8 +202,6 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
         return inspect_caption(self.predictor(model), settings.text)
 
     def model_export(self, model: nn.Module) -> ModelExport:
-        from weft.tasks.caption.graphs import export_captioner
-
         return export_captioner(self.predictor(model))
 
 

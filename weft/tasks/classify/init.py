@@ -5,8 +5,20 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, NewRecipe, Option, TemplateInit, only, quoted, splits
-from weft.tasks.survey import Survey, files_of, survey
+from weft.tasks.init import (
+    TEST,
+    TRAIN,
+    VALID,
+    NewRecipe,
+    Option,
+    Survey,
+    TemplateInit,
+    files_of,
+    only,
+    quoted,
+    splits,
+    survey,
+)
 from weft.wording import plural
 
 if TYPE_CHECKING:

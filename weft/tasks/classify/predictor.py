@@ -32,7 +32,6 @@ from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.explanation import Explanation, explain
 from weft.tasks.classify.reader import LabelDecision, LabelReader
 from weft.tasks.contextual import not_in_a_graph
-from weft.tasks.each import Failure, windows
 from weft.tasks.exported import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import (
     Inspection,
@@ -43,7 +42,7 @@ from weft.tasks.inspection import (
     table_of,
 )
 from weft.tasks.labels.calibration import calibrated
-from weft.tasks.predictor import Answer, Json, NoAnswer, ParsedInput, Place, Raw
+from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, windows
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS
 

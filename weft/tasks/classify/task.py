@@ -38,7 +38,7 @@ from weft.tasks.classify.model import LabelModel, TextEmbedding
 from weft.tasks.classify.predictor import TextClassifier, export_classifier, inspect_text, order
 from weft.tasks.classify.reader import LabelDecision, LabelReader
 from weft.tasks.contextual import PretrainedContext, whole_words
-from weft.tasks.evaluation import Evaluation
+from weft.tasks.evaluation import Evaluation, Sample, Validation, first, samples_of
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import (
@@ -64,7 +64,6 @@ from weft.tasks.task import (
     Training,
     named_rows,
 )
-from weft.tasks.validation import Sample, Validation, first, samples_of
 from weft.text.loading import load_vocabulary
 from weft.wording import plural
 

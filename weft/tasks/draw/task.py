@@ -21,6 +21,7 @@ from weft.models import Generator
 from weft.tasks.draw.evaluation import DrawEvaluation, evaluate, judged
 from weft.tasks.draw.predictor import Painter, inspect_painting
 from weft.tasks.draw.tiles import Tiles
+from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.pictures.check import check_captions
 from weft.tasks.pictures.data import Captions, DrawData, Pictures, read_pictures
@@ -38,7 +39,6 @@ from weft.tasks.task import (
     Split,
     Training,
 )
-from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 

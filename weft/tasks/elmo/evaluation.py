@@ -9,7 +9,7 @@ from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import fingerprint
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.tasks.lexicon import Lexicon
-from weft.tasks.running_text.evaluation import ContextEvaluation, Side, perplexity
+from weft.tasks.running_text.base import ContextEvaluation, Side, perplexity
 
 ROWS = 32
 

@@ -21,9 +21,8 @@ from weft.tasks.exported import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import Inspection, ShownVectors, around, choices_of, sentences
 from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw
-from weft.tasks.running_text.data import ProseData
-from weft.tasks.running_text.sentences import sentences as split_sentences
-from weft.tasks.running_text.sentences import words_of
+from weft.tasks.running_text.data import ProseData, words_of
+from weft.tasks.running_text.data import sentences as split_sentences
 from weft.text.portable import portable_cutter
 
 END = "<end>"

@@ -1,31 +1,33 @@
 """ELMo: a forward and a backward language model over letters, whose layers are words in context.
 
 A tagger uses it with `model.embedding.contextual: RUN`. Read next: ../../nn/embed/contextual.py;
-../running_text/sentences.py, model.py, predictor.py.
+../running_text/data.py, predictor.py.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.plain import no_words
+from weft.errors import ConfigError
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.nn.heads.head import Loss
+from weft.setting_types import Count, DropoutRate, Size
+from weft.store import jsonfile
 from weft.tasks.elmo.evaluation import collate, evaluate, nats
-from weft.tasks.elmo.model import SIZES, Elmo, ElmoModel
 from weft.tasks.elmo.predictor import ContextComparer, export_contexts, inspect_sentences
+from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.lexicon import Lexicon
-from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask
-from weft.tasks.running_text.data import ProseData
-from weft.tasks.running_text.evaluation import ContextEvaluation, perplexity
-from weft.tasks.running_text.sentences import check_lines, learn_lexicon, sentences_of
-from weft.tasks.running_text.sentences import sentences as split_sentences
+from weft.tasks.running_text.base import ContextEvaluation, RunningTextPipeline, RunningTextTask, perplexity
+from weft.tasks.running_text.data import ProseData, check_lines, learn_lexicon, sentences_of
+from weft.tasks.running_text.data import sentences as split_sentences
 from weft.tasks.task import (
     ContextSource,
     EvaluationSettings,
@@ -35,8 +37,77 @@ from weft.tasks.task import (
     Split,
     Training,
 )
-from weft.tasks.validation import Sample, Validation, samples_of
 from weft.wording import plural
+
+LEXICON, SIZES = "tokenizer.elmo.json", "tokenizer.elmo-sizes.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElmoModel:
+    """Two language models, forward and backward.
+
+    Args:
+        size: H, of every layer in each direction.
+        num_layers: L.
+        letter_size: features of a letter.
+        spelled: number of filters over letters.
+        residual: layers above the first add their input to their output.
+        dropout: of the input of every layer and of the softmax.
+    """
+
+    size: Size = 256
+    num_layers: Count = 2
+    letter_size: Size = 16
+    spelled: int = 128
+    residual: bool = True
+    dropout: DropoutRate = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("size", "num_layers", "letter_size", "spelled"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout: expected a share from 0 to below 1, got {self.dropout}")
+
+    def build(self, num_words: int, num_letters: int) -> BothWays:
+        """A new model."""
+        return BothWays(
+            num_words,
+            num_letters,
+            self.size,
+            num_layers=self.num_layers,
+            letter_size=self.letter_size,
+            spelled=self.spelled,
+            residual=self.residual,
+            dropout=self.dropout,
+        )
+
+
+class Elmo(NamedTuple):
+    """The vocabulary and sizes from which another task builds the model again."""
+
+    lexicon: Lexicon
+    sizes: ElmoModel
+
+    def save(self, folder: Path) -> None:
+        """Write two files into a run directory."""
+        self.lexicon.save(folder / LEXICON)
+        jsonfile.save(folder / SIZES, asdict(self.sizes))
+
+    @classmethod
+    def load(cls, folder: Path) -> "Elmo":
+        """Read what `save` wrote.
+
+        Raises:
+            CheckpointError: the folder is no run of the task elmo, or damaged.
+        """
+        remedy = "this is not a run of the task elmo; train one with recipes/elmo"
+        sizes = jsonfile.load(folder / SIZES, ElmoModel, remedy)
+        return cls(Lexicon.load(folder / LEXICON), sizes)
+
+    def model(self) -> BothWays:
+        """A new model of these sizes."""
+        return self.sizes.build(self.lexicon.num_words, self.lexicon.num_letters)
 
 
 class ElmoTraining(Training):

@@ -1,18 +1,219 @@
-"""A recipe's section `data` for word vectors: text, words and windows.
+"""A recipe's section `data` for word vectors, a text as numbers, and its batches for word2vec and GloVe.
 
-Read next: corpus.py, which makes batches of the text.
+Read next: ../../nn/embed/neighbours.py and ../../nn/embed/counts.py, which learn from them.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+import torch
+
 from weft.data.plain import PlainText, side
-from weft.errors import ConfigError
+from weft.errors import CheckpointError, ConfigError, DataError
+from weft.nn.embed.counts import Cells
+from weft.nn.embed.neighbours import Neighbourhood
+from weft.store import jsonfile
 from weft.tasks.task import Split
 from weft.text.normalise import normalise
 from weft.text.pieces import cutter
+
+POWER = 0.75
+"""Exponent of a word's count in the noise distribution (Mikolov et al. 2013)."""
+
+
+class SavedWords(jsonfile.Schema):
+    """A tokenizer.words.json."""
+
+    words: list[str]
+    counts: list[jsonfile.Count]
+
+
+class WordList:
+    """The words that have vectors, the most frequent one first.
+
+    Args:
+        words: in the order of their numbers, from 0.
+        counts: of each in the training text.
+    """
+
+    def __init__(self, words: Sequence[str], counts: Sequence[int]) -> None:
+        self.words, self.counts = list(words), list(counts)
+        self.number = {word: number for number, word in enumerate(self.words)}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @classmethod
+    def learn(cls, lines: Iterable[list[str]], *, min_count: int) -> "WordList":
+        """Count words; words with equal counts are in alphabetical order.
+
+        Raises:
+            DataError: fewer than two words are left.
+        """
+        counts = Counter(chain.from_iterable(lines))
+        kept = sorted(((-count, word) for word, count in counts.items() if count >= min_count))
+        if len(kept) < 2:
+            raise DataError(
+                f"expected at least 2 words that occur {min_count} times, got {len(kept)} "
+                f"of {len(counts):,} different words; give more text, or lower data.min_count"
+            )
+        return cls([word for _, word in kept], [-count for count, _ in kept])
+
+    def save(self, path: Path) -> None:
+        """Write the list as JSON, atomically."""
+        jsonfile.save(path, {"words": self.words, "counts": self.counts})
+
+    @classmethod
+    def load(cls, path: Path) -> "WordList":
+        """Read what `save` wrote.
+
+        Raises:
+            CheckpointError: the file is missing or damaged.
+        """
+        remedy = "this is not a run of word vectors, or training has not started"
+        saved = jsonfile.load(path, SavedWords, remedy)
+        if not 2 <= len(set(saved.words)) == len(saved.words) == len(saved.counts):
+            raise CheckpointError(f"{path}: expected 2 or more words, each once with a count; {remedy}")
+        return cls(saved.words, saved.counts)
+
+
+class Corpus:
+    """A text as one row of numbers; words without a vector are left out.
+
+    Args:
+        lines: the words of each line.
+        known: the words that have vectors.
+
+    Attributes:
+        words: [N] int32.
+        lines: [N] int32, the line of each.
+        total: number of words of the text, including those left out.
+
+    Raises:
+        DataError: no line has two words of the list.
+    """
+
+    def __init__(self, lines: Iterable[list[str]], known: WordList) -> None:
+        parts, self.total, number = [], 0, known.number
+        for line in lines:
+            self.total += len(line)
+            parts.append([number[word] for word in line if word in number])
+        self.words = np.fromiter(chain.from_iterable(parts), np.int32)
+        sizes = np.array([len(part) for part in parts])
+        self.lines = np.repeat(np.arange(len(parts), dtype=np.int32), sizes)
+        if not len(sizes) or sizes.max() < 2:
+            raise DataError(
+                "expected a line of the training text with two words that have vectors, got none; lower "
+                "data.min_count"
+            )
+
+
+class ShuffledPieces:
+    """The order of the batches: each epoch has all pieces of a text, shuffled; no number is used twice.
+
+    Args:
+        count: number of pieces.
+        rows: pieces per batch.
+        seed: of the shuffle.
+    """
+
+    def __init__(self, count: int, rows: int, seed: int) -> None:
+        self.count, self.rows, self.seed = count, rows, seed
+
+    def epoch(self, number: int) -> list[np.ndarray]:
+        """Arrays of piece + epoch x pieces."""
+        order = np.random.default_rng([self.seed, number]).permutation(self.count) + number * self.count
+        return [order[at : at + self.rows] for at in range(0, self.count, self.rows)]
+
+
+class WordWindows:
+    """The batches of word2vec, with subsampled frequent words, random windows and random noise words.
+
+    Args:
+        corpus: the text.
+        counts: of the words.
+        window, subsample, length, noise: see WordsData.
+        seed: of all random choices; equal numbers of pieces give equal batches.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        counts: Sequence[int],
+        *,
+        window: int,
+        subsample: float,
+        length: int,
+        noise: int,
+        seed: int,
+    ) -> None:
+        self.corpus, self.window, self.length, self.seed = corpus, window, length, seed
+        self.drawn = noise
+        count = np.array(counts, dtype=np.float64)
+        kept = subsample * count.sum() / count
+        self._kept = np.minimum(1, np.sqrt(kept) + kept) if subsample else np.ones(len(count))
+        sums = (count**POWER).cumsum()
+        self._noise = sums / sums[-1]
+
+    def __len__(self) -> int:
+        return -(-len(self.corpus.words) // self.length)
+
+    def batch(self, numbers: np.ndarray) -> Neighbourhood:
+        """The batch of these piece numbers; a number above their count is a piece in a later epoch."""
+        chance = np.random.default_rng([self.seed, len(numbers), int(numbers[0])])
+        at = (numbers % len(self))[:, None] * self.length + np.arange(self.length)  # [B, L]
+        inside = at < len(self.corpus.words)
+        at = np.minimum(at, len(self.corpus.words) - 1)
+        words = self.corpus.words[at].astype(np.int64)
+        real = inside & (chance.random(at.shape) < self._kept[words])
+        longest = max(1, int(real.sum(1).max()))
+        order = np.argsort(~real, axis=1, kind="stable")[:, :longest]
+        real = np.take_along_axis(real, order, 1)
+        words = np.take_along_axis(words, order, 1)
+        lines = np.where(real, np.take_along_axis(self.corpus.lines[at], order, 1), -1).astype(np.int64)
+        reach = chance.integers(1, self.window + 1, words.shape)
+        noise = np.searchsorted(self._noise, chance.random((len(numbers), self.drawn)), side="right")
+        row, line, far, drawn = (torch.from_numpy(each) for each in (words, lines, reach, noise))
+        return Neighbourhood(row, line, far, drawn, int(inside.sum()))
+
+
+class CooccurrenceTable:
+    """Co-occurrence counts of two words in a line, each weighted by 1 / distance (GloVe).
+
+    Args:
+        corpus: the text.
+        num_words: V.
+        window: words to each side.
+    """
+
+    def __init__(self, corpus: Corpus, num_words: int, *, window: int) -> None:
+        words, lines = corpus.words.astype(np.int64), corpus.lines
+        keys: np.ndarray = np.empty(0, np.int64)
+        sums: np.ndarray = np.empty(0)
+        for apart in range(1, window + 1):
+            together = lines[apart:] == lines[:-apart]
+            left, right = words[:-apart][together], words[apart:][together]
+            found, times = np.unique(
+                np.concatenate([left * num_words + right, right * num_words + left]), return_counts=True
+            )
+            keys, which = np.unique(np.concatenate([keys, found]), return_inverse=True)
+            sums = np.bincount(which, np.concatenate([sums, times / apart]), len(keys))
+        self.keys, self.counts, self.num_words = keys, sums.astype(np.float32), num_words
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def batch(self, numbers: np.ndarray) -> Cells:
+        """The cells of these numbers."""
+        numbers = numbers % len(self.keys)
+        words, others = np.divmod(self.keys[numbers], self.num_words)
+        counts = torch.from_numpy(self.counts[numbers])
+        return Cells(torch.from_numpy(words), torch.from_numpy(others), counts, len(numbers))
 
 
 @dataclass(frozen=True, kw_only=True)

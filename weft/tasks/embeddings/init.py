@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 from weft.data.plain import no_words
 from weft.data.questions import read_questions
-from weft.tasks.init import TEST, TRAIN, TemplateInit, splits
-from weft.tasks.survey import survey
+from weft.tasks.init import TEST, TRAIN, TemplateInit, splits, survey
 from weft.wording import plural
 
 

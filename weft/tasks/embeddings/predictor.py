@@ -15,8 +15,7 @@ from weft.errors import DataError
 from weft.nn.embed.counts import Glove
 from weft.nn.embed.neighbours import Neighbours
 from weft.tasks import predictor
-from weft.tasks.embeddings.corpus import WordList
-from weft.tasks.embeddings.data import WordsData
+from weft.tasks.embeddings.data import WordList, WordsData
 from weft.tasks.inspection import Inspection, ShownVectors
 from weft.tasks.predictor import Answer, Json, Place, Raw
 

@@ -1,6 +1,6 @@
 """Static embeddings: a vector for each word of a text, by word2vec, fastText's n-grams or GloVe.
 
-Read next: data.py, corpus.py, predictor.py, evaluation.py; ../../nn/embed/neighbours.py.
+Read next: data.py, predictor.py, evaluation.py; ../../nn/embed/neighbours.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,17 +15,24 @@ from torch import nn
 from weft.data.check import check_pairs
 from weft.data.questions import read_questions
 from weft.data.report import Report
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
 from weft.native.allocator import keep_freed
 from weft.nn.embed.counts import Cells, Glove
 from weft.nn.embed.neighbours import Neighbourhood, Neighbours
+from weft.nn.embed.subwords import Subwords, WordTable
 from weft.nn.heads.head import Loss
-from weft.setting_types import AtLeastOne
-from weft.tasks.embeddings.corpus import CooccurrenceTable, Corpus, ShuffledPieces, WordList, WordWindows
-from weft.tasks.embeddings.data import WordsData
+from weft.setting_types import AtLeastOne, Size
+from weft.tasks.embeddings.data import (
+    CooccurrenceTable,
+    Corpus,
+    ShuffledPieces,
+    WordList,
+    WordsData,
+    WordWindows,
+)
 from weft.tasks.embeddings.evaluation import WordsEvaluation, evaluate
-from weft.tasks.embeddings.model import WordsModel
 from weft.tasks.embeddings.predictor import NEAREST, WordVectors, inspect_words
+from weft.tasks.evaluation import Sample, Validation, mean_loss, samples_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.task import (
     EvaluationSettings,
@@ -37,7 +44,61 @@ from weft.tasks.task import (
     Task,
     Training,
 )
-from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordsModel:
+    """The training objective and the size of the vectors.
+
+    Args:
+        objective: skipgram, cbow (both word2vec) or glove.
+        size: D, features of a vector.
+        negatives: K, random words per neighbour; not for glove.
+        subwords: a word's vector is the mean of its own and those of its letter n-grams (fastText), so that
+            unseen words have one; not for glove.
+        shortest, longest: number of letters in an n-gram.
+        buckets: number of rows for n-grams, assigned by a hash.
+        most, alpha: x_max and α of glove's weights.
+    """
+
+    objective: Literal["skipgram", "cbow", "glove"] = "skipgram"
+    size: Size = 100
+    negatives: int = 5
+    subwords: bool = False
+    shortest: int = 3
+    longest: int = 6
+    buckets: int = 50_000
+    most: float = 100.0
+    alpha: float = 0.75
+
+    def __post_init__(self) -> None:
+        for name, least in (("size", 1), ("negatives", 1), ("shortest", 2), ("buckets", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        if self.longest < self.shortest:
+            raise ConfigError(f"longest: expected at least shortest ({self.shortest}), got {self.longest}")
+        if self.objective == "glove" and self.subwords:
+            raise ConfigError(
+                "subwords: expected false, as glove counts whole words; or set another objective"
+            )
+        if self.most <= 0 or self.alpha < 0:
+            raise ConfigError(
+                f"most: expected most above 0 and alpha at least 0, got {self.most} and {self.alpha}"
+            )
+
+    def build(self, words: Sequence[str]) -> Neighbours | Glove:
+        """A new model for these words."""
+        if self.objective == "glove":
+            return Glove(len(words), self.size, most=self.most, alpha=self.alpha)
+        inner: WordTable | Subwords
+        if self.subwords:
+            inner = Subwords(
+                words, self.size, shortest=self.shortest, longest=self.longest, buckets=self.buckets
+            )
+        else:
+            inner = WordTable(len(words), self.size)
+        return Neighbours(inner, len(words), objective=self.objective, negatives=self.negatives)
+
 
 VALIDATION = 200
 """Number of fixed training pieces whose loss is the validation score; for GloVe 128 times as many cells."""

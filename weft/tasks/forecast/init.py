@@ -12,8 +12,7 @@ from weft.data.calendar import week_of
 from weft.data.series import Columns, SeriesTable, read_series
 from weft.errors import ConfigError, DataError
 from weft.tasks.forecast.check import guessed, parts, short
-from weft.tasks.init import Init, NewRecipe, Option, filled
-from weft.tasks.survey import planned
+from weft.tasks.init import Init, NewRecipe, Option, filled, planned
 from weft.wording import plural
 
 FEW, MANY = 2_000, 20_000  # training windows

@@ -21,6 +21,7 @@ from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.store import jsonfile
+from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.exported import ModelExport
 from weft.tasks.forecast.baseline import Baseline, fit
 from weft.tasks.forecast.calibration import CalibratedForecast
@@ -44,7 +45,6 @@ from weft.tasks.task import (
     Task,
     Training,
 )
-from weft.tasks.validation import Sample, Validation, samples_of
 from weft.wording import plural
 
 PARTS: dict[str, int] = {"train": 0, "valid": 1, "test": 2}

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 
 from weft.data.images import is_clip, read_clip, read_folders
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, TemplateInit, splits
+from weft.tasks.init import TEST, TRAIN, VALID, VALID_NAMES, TemplateInit, splits
 from weft.tasks.pictures.recipe import rounded
-from weft.tasks.survey import VALID_NAMES
 from weft.wording import plural
 
 LARGEST = 64

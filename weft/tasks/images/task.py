@@ -20,6 +20,7 @@ from weft.errors import DataError
 from weft.metrics.f1 import by_class
 from weft.models import Labeller
 from weft.nn.heads.head import Loss
+from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.exported import ModelExport
 from weft.tasks.images.data import ClassData, LabelledPictures
 from weft.tasks.images.evaluation import ImageEvaluation, evaluate
@@ -38,7 +39,6 @@ from weft.tasks.task import (
     Split,
     Training,
 )
-from weft.tasks.validation import Sample, Validation, samples_of
 from weft.wording import plural
 
 

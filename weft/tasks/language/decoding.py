@@ -41,7 +41,7 @@ class ProseDecoding:
             the validation text (each of its halves is scored with the weight tuned on the other).
         order: of the n-grams; 0 takes 7 for characters and 5 otherwise.
         cache: mix in a cache of the last so many tokens, which makes repeated words more probable
-            (cache.py). Its weight is tuned on the validation text, as with `mixture: tuned`. Needs
+            (scoring.py). Its weight is tuned on the validation text, as with `mixture: tuned`. Needs
             data.batches: stream. 500 to 2000 is usual; 0 for none.
         stride: of windows, when a text is scored; 0 takes their length. A smaller one gives more context.
     """

@@ -1,8 +1,8 @@
 """The likelihood of a text: perplexity, nats per word and bits per character, next to an n-gram model.
 
 Perplexity is per token, with </s>, so it is comparable only between models with the same vocabulary; nats per
-word and bits per character are comparable between all. Read next: scoring.py, for the contexts; mixture.py,
-for the baseline.
+word and bits per character are comparable between all. Read next: scoring.py, for the contexts
+and the baseline.
 """
 
 import math
@@ -21,7 +21,7 @@ from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.language.decoding import ProseDecoding
-from weft.tasks.language.mixture import (
+from weft.tasks.language.scoring import (
     CountedNGrams,
     MixtureParts,
     MixtureWeights,
@@ -29,8 +29,8 @@ from weft.tasks.language.mixture import (
     halves,
     ngram_logp,
     parts_of,
+    too_long,
 )
-from weft.tasks.language.scoring import too_long
 from weft.tasks.language.stream import Stream, lines_of
 from weft.tasks.running_text.data import ProseData
 from weft.wording import plural

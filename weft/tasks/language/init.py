@@ -9,8 +9,19 @@ import regex
 
 from weft.data.plain import PlainText, no_words
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, only, splits
-from weft.tasks.survey import Survey, files_of, planned, survey
+from weft.tasks.init import (
+    TEST,
+    TRAIN,
+    VALID,
+    Option,
+    Survey,
+    TemplateInit,
+    files_of,
+    only,
+    planned,
+    splits,
+    survey,
+)
 from weft.wording import plural
 from weft.words import LETTERS
 

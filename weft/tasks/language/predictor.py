@@ -23,7 +23,6 @@ from weft.search.budget import most_rows, most_tokens
 from weft.search.hypotheses import Hypotheses
 from weft.search.settings import search
 from weft.search.trace import Trace
-from weft.tasks.each import Failure, each
 from weft.tasks.exported import ModelExport, some_of
 from weft.tasks.inspection import (
     Inspection,
@@ -38,7 +37,7 @@ from weft.tasks.language.decoding import ProseDecoding
 from weft.tasks.language.reading import known, reading_of
 from weft.tasks.language.step import ExpectedToken, MixedModel, StepReader, expected
 from weft.tasks.language.stream import collate_lines
-from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
+from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each
 from weft.tasks.running_text.data import Batching
 from weft.tasks.seq2seq.graphs import stepping
 from weft.tasks.seq2seq.inspection import NamesByNumber

@@ -17,8 +17,7 @@ from torch import Tensor
 from weft.data.batching import filled_groups
 from weft.models import Generator
 from weft.native import WholeStep
-from weft.tasks.language.cache import Cache, CacheMemory
-from weft.tasks.language.mixture import CountedNGrams
+from weft.tasks.language.scoring import Cache, CacheMemory, CountedNGrams
 from weft.tasks.language.stream import ProseBatch
 from weft.tasks.seq2seq.batch import pad
 from weft.text.vocabulary import EOS, SOS

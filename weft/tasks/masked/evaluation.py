@@ -10,7 +10,7 @@ import torch
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import fingerprint
 from weft.tasks.masked.model import MaskedLanguageModel, hide
-from weft.tasks.running_text.evaluation import ContextEvaluation, Side, perplexity
+from weft.tasks.running_text.base import ContextEvaluation, Side, perplexity
 from weft.text.vocabulary import Vocabulary
 
 ROWS = 32

@@ -18,15 +18,19 @@ from weft.errors import within
 from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.heads.head import Loss
 from weft.setting_types import AtLeastOne
+from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.masked.evaluation import evaluate, score
 from weft.tasks.masked.model import MaskedBatch, MaskedLanguageModel, MaskedModel, hide, words_in_pieces
 from weft.tasks.masked.predictor import MASK, GapFiller, export_filler, inspect_gaps
-from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
-from weft.tasks.running_text.data import ProseData
-from weft.tasks.running_text.evaluation import ContextEvaluation
-from weft.tasks.running_text.sentences import check_lines
+from weft.tasks.running_text.base import (
+    ContextEvaluation,
+    RunningTextPipeline,
+    RunningTextTask,
+    vocabulary_of,
+)
+from weft.tasks.running_text.data import ProseData, check_lines
 from weft.tasks.task import (
     ContextSource,
     EvaluationSettings,
@@ -37,7 +41,6 @@ from weft.tasks.task import (
     Training,
     named_rows,
 )
-from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
 

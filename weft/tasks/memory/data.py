@@ -1,18 +1,200 @@
-"""A recipe's section `data` for the memory problems: the problem, its length and the number of examples."""
+"""The memory problems as text, and a recipe's section `data`: problem, length, number of examples.
 
+The asked outputs are always the last ones. Read next: ../../data/memory_problems.py; predictor.py.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import torch
 
-from weft.data.memory_problems import adding
+from weft.data.memory_problems import (
+    BLANK,
+    GO,
+    KEYS,
+    NUM_SIGNS,
+    SYMBOLS,
+    adding,
+    copying,
+    cups_and_ball,
+    induction,
+    recall,
+    selective,
+    swaps,
+    without_looking,
+)
 from weft.errors import ConfigError
 from weft.shapes import check_choice
 from weft.tasks.labels.base import LabelBatch
-from weft.tasks.memory.problems import PROBLEMS
 
-Problem = Literal["adding", "copying", "selective", "induction", "recall", "cups"]
+LETTERS = "abcdefgh"
+"""The symbols 0 .. 7 as text."""
+
+NAMES = [*LETTERS, "·", "!"]
+"""Signs as a person reads them; outputs have the same."""
+
+Drawn = tuple[np.ndarray, np.ndarray]
+Sizes = tuple[int, int]
+"""length and symbols of the recipe."""
+
+
+class Problem(ABC):
+    """One of the problems; `sizes` are the recipe's `length` and `symbols`."""
+
+    @abstractmethod
+    def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
+        """Inputs and outputs [B, T] of the examples with these numbers."""
+
+    @abstractmethod
+    def asked(self, steps: int, symbols: int) -> int:
+        """How many of the last outputs are asked of an input with this many steps."""
+
+    @abstractmethod
+    def read(self, line: str, sizes: Sizes) -> list[int]:
+        """A line of text as inputs. Raises ValueError with what was expected."""
+
+    def names(self, symbols: int) -> list[str]:
+        """The input signs in the order of their numbers."""
+        return NAMES
+
+    def wrong(self, sizes: Sizes) -> str:
+        """What is wrong with the sizes, as 'setting: expected …'; empty if nothing."""
+        return "" if sizes[0] >= 1 else f"length: expected at least 1, got {sizes[0]}"
+
+    def baseline(self, sizes: Sizes) -> float:
+        """The share that is right without memory."""
+        return 1 / SYMBOLS
+
+
+class Copying(Problem):
+    """Symbols after a delay."""
+
+    def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
+        return copying(stream, numbers, *sizes)
+
+    def asked(self, steps: int, symbols: int) -> int:
+        return symbols
+
+    def read(self, line: str, sizes: Sizes) -> list[int]:
+        length, symbols = sizes
+        if len(line) != symbols or not set(line) <= set(LETTERS):
+            shown = (LETTERS * symbols)[:symbols]
+            raise ValueError(f"expected {symbols} letters from a to h, such as {shown}")
+        return [*map(LETTERS.index, line), *[BLANK] * (length - 1), GO, *[BLANK] * symbols]
+
+
+class SelectiveCopying(Copying):
+    """Symbols among blanks."""
+
+    def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
+        return selective(stream, numbers, *sizes)
+
+    def read(self, line: str, sizes: Sizes) -> list[int]:
+        symbols = sizes[1]
+        if not set(line) <= {*LETTERS, "."} or len(line) - line.count(".") != symbols:
+            shown = ".".join((LETTERS * symbols)[:symbols])
+            raise ValueError(f"expected {symbols} letters from a to h and dots, such as {shown}")
+        return [*(BLANK if one == "." else LETTERS.index(one) for one in line), GO, *[BLANK] * symbols]
+
+    def wrong(self, sizes: Sizes) -> str:
+        length, symbols = sizes
+        return "" if length >= symbols else f"length: expected at least symbols ({symbols}), got {length}"
+
+
+class Induction(Problem):
+    """What followed the go sign."""
+
+    def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
+        return induction(stream, numbers, sizes[0])
+
+    def asked(self, steps: int, symbols: int) -> int:
+        return 1
+
+    def read(self, line: str, sizes: Sizes) -> list[int]:
+        if not set(line) <= {*LETTERS, "!"} or line.count("!") != 1 or line.endswith("!"):
+            raise ValueError("expected letters from a to h with one ! before one of them, such as ab!cdb")
+        return [GO if one == "!" else LETTERS.index(one) for one in f"{line}!"]
+
+    def wrong(self, sizes: Sizes) -> str:
+        return "" if sizes[0] >= 2 else f"length: expected at least 2, got {sizes[0]}"
+
+
+class Recall(Problem):
+    """The symbols of keys."""
+
+    def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
+        return recall(stream, numbers, sizes[0])
+
+    def asked(self, steps: int, symbols: int) -> int:
+        return steps // 3
+
+    def read(self, line: str, sizes: Sizes) -> list[int]:
+        told, _, asked = line.partition("?")
+        pairs = told.split()
+        known = {one[:-1]: one[-1:] for one in pairs}
+        keys = {str(key): NUM_SIGNS + key for key in range(KEYS)}
+        if not (
+            set(known) <= set(keys)
+            and set(known.values()) <= set(LETTERS)
+            and sorted(asked.split()) == sorted(one[:-1] for one in pairs) == sorted(known) != []
+        ):
+            raise ValueError(
+                f"expected keys from 0 to {KEYS - 1} with letters from a to h, then the same keys in any "
+                "order, such as 3a 17c ? 17 3"
+            )
+        signs = [sign for one in pairs for sign in (keys[one[:-1]], LETTERS.index(one[-1]))]
+        return signs + [keys[one] for one in asked.split()]
+
+    def names(self, symbols: int) -> list[str]:
+        return [*NAMES, *map(str, range(KEYS))]
+
+    def wrong(self, sizes: Sizes) -> str:
+        return "" if 1 <= sizes[0] <= KEYS else f"length: expected 1 to {KEYS} pairs, got {sizes[0]}"
+
+
+class Cups(Problem):
+    """The place of a ball; with two cups, parity."""
+
+    def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
+        return cups_and_ball(stream, numbers, *sizes)
+
+    def asked(self, steps: int, symbols: int) -> int:
+        return steps
+
+    def read(self, line: str, sizes: Sizes) -> list[int]:
+        names = self.names(sizes[1])
+        words = ["".join(sorted(word)) for word in line.split()]
+        if not words or not set(words) <= set(names):
+            raise ValueError(
+                f"expected the two cups of each swap, or - for none: {', '.join(names[:4])}, such as - ab"
+            )
+        return [names.index(word) for word in words]
+
+    def names(self, symbols: int) -> list[str]:
+        return ["-", *(LETTERS[one] + LETTERS[other] for one, other in swaps(symbols)[1:])]
+
+    def wrong(self, sizes: Sizes) -> str:
+        if not 2 <= sizes[1] <= SYMBOLS:
+            return f"symbols: expected 2 to {SYMBOLS} cups, got {sizes[1]}"
+        return super().wrong(sizes)
+
+    def baseline(self, sizes: Sizes) -> float:
+        return without_looking(*sizes)
+
+
+PROBLEMS: dict[str, Problem] = {
+    "copying": Copying(),
+    "selective": SelectiveCopying(),
+    "induction": Induction(),
+    "recall": Recall(),
+    "cups": Cups(),
+}
+
+
+ProblemName = Literal["adding", "copying", "selective", "induction", "recall", "cups"]
 STREAMS = ("train", "valid", "test")
 
 
@@ -39,7 +221,7 @@ class MemoryData:
         ConfigError: a size is impossible.
     """
 
-    problem: Problem = "adding"
+    problem: ProblemName = "adding"
     length: int = 200
     shortest: int = 0
     test_length: int = 0
@@ -51,7 +233,7 @@ class MemoryData:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        check_choice("problem", self.problem, Problem)
+        check_choice("problem", self.problem, ProblemName)
         for name in ("symbols", "examples", "valid", "test", "batch_rows"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")

@@ -19,8 +19,7 @@ from weft.models import Labeller
 from weft.tasks import predictor
 from weft.tasks.inspection import Inspection, checked, choices_of
 from weft.tasks.labels.base import LabelBatch
-from weft.tasks.memory.data import MemoryData
-from weft.tasks.memory.problems import LETTERS, NAMES, PROBLEMS
+from weft.tasks.memory.data import LETTERS, NAMES, PROBLEMS, MemoryData
 from weft.tasks.predictor import Answer, Json, Place, Raw
 
 

@@ -29,6 +29,7 @@ from weft.metrics.compared import of_lines
 from weft.models import Generator
 from weft.store.cache import cache_directory
 from weft.tasks.abilities import PairDirection
+from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.multilingual.data import ManyData
@@ -64,7 +65,6 @@ from weft.tasks.task import (
     Training,
     named_rows,
 )
-from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import EOS, Vocabulary
 

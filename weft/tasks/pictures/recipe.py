@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from weft.data.captions import SPLITS, ImageCaptions, read_captions
 from weft.data.lines import read_lines
 from weft.errors import ConfigError
-from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, only, splits
-from weft.tasks.survey import files_of, survey
+from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, files_of, only, splits, survey
 from weft.wording import plural
 
 

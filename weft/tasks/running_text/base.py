@@ -1,21 +1,31 @@
-"""The bases of tasks that predict running text, and the vocabulary that a run keeps.
+"""The bases of tasks that predict running text: task, pipeline, vocabulary, perplexities by context.
 
 Read next: data.py, the section `data`; ../masked/task.py, a short task.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
 
 from weft.data.check import check_pairs
 from weft.data.plain import PlainText
 from weft.data.report import Report
 from weft.errors import CheckpointError
+from weft.metrics.scored import ScoreWithBaselines
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.task import SPLITS, Pipeline, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 VOCABULARY = "tokenizer.json"
 
@@ -90,3 +100,41 @@ def vocabulary_of(run: Path) -> Vocabulary:
             f"{run / VOCABULARY}: is missing; this is not a run directory, or training has not started"
         )
     return load_vocabulary(run / VOCABULARY)
+
+
+class Side(NamedTuple):
+    """The loss of each word, and the length of its context."""
+
+    name: str
+    words: np.ndarray  # [N] length of the context in words
+    nats: np.ndarray  # [N]
+
+
+@dataclass(frozen=True)
+class ContextEvaluation(Evaluation):
+    """Scores next to their baselines."""
+
+    title: str
+    outputs: Sequence[str]
+    scores: list[ScoreWithBaselines]
+    sides: list[Side]
+    beside: str  # what Side.words counts
+    shows: ClassVar[str] = "nats by length of the context"
+
+    @property
+    def lowest(self) -> dict[str, float]:
+        """Nats of the baselines of the perplexity."""
+        return {name: math.log(value) for name, value in self.scores[0].baselines.items()}
+
+    def figure(self, name: str) -> "Figure":
+        """The loss by length of the context, with a line for each direction."""
+        from weft.figures.by_place import by_place
+
+        lines = {side.name: (side.words, side.nats) for side in self.sides}
+        title = f"{name}: {self.title}"
+        return by_place(lines, x=self.beside, y="nats", title=title, baselines=self.lowest)
+
+
+def perplexity(nats: float) -> float:
+    """exp(nats), with nats limited to 700 to avoid overflow."""
+    return math.exp(min(nats, 700.0))

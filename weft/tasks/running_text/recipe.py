@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 
 from weft.data.plain import PlainText, no_words
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, TemplateInit, splits
-from weft.tasks.survey import files_of, planned, survey
+from weft.tasks.init import TEST, TRAIN, VALID, TemplateInit, files_of, planned, splits, survey
 from weft.wording import plural
 
 FEWEST = 10

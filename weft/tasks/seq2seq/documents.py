@@ -12,8 +12,7 @@ from weft.documents.links import proportional
 from weft.documents.segments import Sentence, WrittenSentence
 from weft.documents.sentences import SplitText, split, splitter
 from weft.errors import ConfigError, DataError, ShapeError
-from weft.tasks.each import Failure
-from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
+from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw
 from weft.tasks.seq2seq.translator import NOTHING, SearchResult, TranslationAnswer, Translator, formatted
 
 

@@ -24,7 +24,7 @@ from weft.metrics.meteor import Meteor
 from weft.metrics.scored import ScoreWithBaselines, fingerprint, of_rows, scored
 from weft.models import Generator
 from weft.nn.positions import most_positions
-from weft.tasks.evaluation import Evaluation, unanswered
+from weft.tasks.evaluation import Evaluation, mean_loss, unanswered
 from weft.tasks.predictor import Place
 from weft.tasks.seq2seq.batch import collate_pairs
 from weft.tasks.seq2seq.glossary import TermCounts, read_glossary
@@ -32,7 +32,6 @@ from weft.tasks.seq2seq.glossary import kept as terms_kept
 from weft.tasks.seq2seq.reading import encode_pairs
 from weft.tasks.seq2seq.scoring import counted, perplexity, scores_of
 from weft.tasks.seq2seq.translator import Translator
-from weft.tasks.validation import mean_loss
 from weft.wording import plural
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.compared import of_lines
 from weft.models import Generator
 from weft.tasks.abilities import PairDirection
+from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.exported import SCORED, SEED, ModelExport, Score
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Predictor
@@ -63,7 +64,6 @@ from weft.tasks.task import (
     named_rows,
     silent,
 )
-from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import EOS
 
 

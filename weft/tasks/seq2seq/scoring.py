@@ -15,9 +15,8 @@ from weft.errors import ConfigError, DataError, ShapeError
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import ScoreWithBaselines, report
 from weft.models import Generator
-from weft.tasks.each import Failure, each
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.predictor import Place, separated
+from weft.tasks.predictor import Failure, Place, each, separated
 from weft.tasks.seq2seq.decoding import GenerationEvaluationSettings
 from weft.wording import plural
 

@@ -27,8 +27,7 @@ from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
-from weft.tasks.each import Failure, each
-from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
+from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each
 from weft.tasks.seq2seq.batch import collate_pairs, pad
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.reading import AnnotatingReader, SourceVocabulary, annotating

@@ -1,9 +1,10 @@
-"""A recipe's section `data` for speech: recordings, frames, vocabulary and batches.
+"""A recipe's section `data` for speech, batches of recordings, and what `weft data check` reports of them.
 
 Read next: ../../data/audio.py, which reads them; ../../nn/embed/audio.py, which makes frames.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,12 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from weft.data.audio import ListedRecording, Sound, read_sound, read_spoken, resample
+from weft.data.audio import SOUNDS, ListedRecording, Sound, read_sound, read_spoken, resample
+from weft.data.lines import read_lines
+from weft.data.report import COMMON, Finding, Report, placed
 from weft.errors import ConfigError, DataError
 from weft.nn.embed.audio import log_mel, mel_filters, normalised
+from weft.tasks.seq2seq.batch import pad
 from weft.tasks.task import Progress, Split
 from weft.tasks.vocabulary import WordSettings
+from weft.text.vocabulary import EOS, SOS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,3 +165,112 @@ def heard(spoken: ListedRecording) -> Sound:
         return read_sound(spoken.file)
     except DataError as error:
         raise DataError(str(error), path=spoken.source, line=spoken.line) from None
+
+
+class RecordingBatch(NamedTuple):
+    """Frames and transcripts, as weft.models.Generator reads them."""
+
+    source: Tensor  # [B, S, F] float32, padded with zeros
+    source_mask: Tensor  # [B, S] bool
+    target_in: Tensor  # [B, T] <sos> w_1 .. w_n
+    target_out: Tensor  # [B, T] w_1 .. w_n <eos>
+    target_mask: Tensor  # [B, T] bool
+    target_tokens: int  # real target positions, with <eos>
+
+    def to(self, device: torch.device) -> "RecordingBatch":
+        """The same batch on a device."""
+        tensors = [part.to(device) for part in self[:5]]
+        return RecordingBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], self.target_tokens)
+
+    def rows(self, chosen: slice) -> "RecordingBatch":
+        """Some rows, with the batch's padding."""
+        tensors = [part[chosen] for part in self[:5]]
+        count = int(tensors[4].sum())
+        return RecordingBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], count)
+
+
+def pad_frames(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+    """Pad the frames [S_i, F] of each recording to [B, S, F] float32, with their mask [B, S].
+
+    Example:
+        >>> pad_frames([np.ones((2, 1)), np.ones((1, 1))])[1].tolist()
+        [[True, True], [True, False]]
+    """
+    longest = max(len(row) for row in rows)
+    frames = np.zeros((len(rows), longest, rows[0].shape[1]), np.float32)
+    for place, row in enumerate(rows):
+        frames[place, : len(row)] = row
+    mask = np.arange(longest)[None] < np.array([len(row) for row in rows])[:, None]
+    return torch.from_numpy(frames), torch.from_numpy(mask)
+
+
+def collate_recordings(rows: Sequence[np.ndarray], targets: Sequence[list[int]]) -> RecordingBatch:
+    """A batch of frames and of transcripts without special symbols."""
+    source, source_mask = pad_frames(rows)
+    target_in, _ = pad([[SOS, *target] for target in targets])
+    target_out, target_mask = pad([[*target, EOS] for target in targets])
+    return RecordingBatch(source, source_mask, target_in, target_out, target_mask, int(target_mask.sum()))
+
+
+WORDS = COMMON | {
+    "recording": "recordings that cannot be read",
+    "unspoken": "recordings without a transcript",
+    "silent": "silent recordings",
+    "nothing": "lists without recordings",
+    "duplicate": "duplicate recordings in one list",
+    "overlap": "recordings that also occur in an earlier list",
+}
+
+
+def check_recordings(files: Sequence[Path]) -> Report:
+    """Check lists (FILE TAB TRANSCRIPT) and every recording in them, or single recordings.
+
+    Args:
+        files: the lists or recordings; recordings that an earlier list also contains are reported.
+    """
+    findings: list[Finding] = []
+    lines: dict[str, int] = {}
+    seen: dict[Path, str] = {}
+    for file in files:
+        if file.suffix.lower() in SOUNDS:
+            findings += _sound(file, str(file), 0)
+            lines[str(file)] = 1
+            continue
+        try:
+            rows = list(read_lines(file))
+        except DataError as error:
+            findings.append(placed(str(file), error))
+            continue
+        lines[str(file)] = len(rows)
+        for number, row in enumerate(rows, 1):
+            if row.strip():
+                findings += _row(file, number, row.split("\t"), seen)
+        if not any(row.strip() for row in rows):
+            findings.append(Finding(str(file), 0, "nothing", "expected recordings, got none"))
+    return Report(findings, dict(Counter(one.kind for one in findings)), lines, WORDS, "recordings")
+
+
+def _row(file: Path, number: int, columns: list[str], seen: dict[Path, str]) -> list[Finding]:
+    if len(columns) != 2:
+        what = f"expected 2 columns (FILE TAB TRANSCRIPT), got {len(columns)}"
+        return [Finding(str(file), number, "columns", what)]
+    found = []
+    path = file.parent / columns[0].strip()
+    if not columns[1].strip():
+        what = f"no transcript of {columns[0]}; write what is said, or remove the line"
+        found.append(Finding(str(file), number, "unspoken", what))
+    first = seen.setdefault(path.resolve(), f"{file}:{number}")
+    if first != f"{file}:{number}":
+        kind = "duplicate" if first.rpartition(":")[0] == str(file) else "overlap"
+        return [*found, Finding(str(file), number, kind, f"{columns[0]} is also at {first}")]
+    return found + _sound(path, str(file), number)
+
+
+def _sound(path: Path, file: str, line: int) -> list[Finding]:
+    try:
+        sound = read_sound(path)
+    except DataError as error:
+        return [Finding(file, line, "recording", str(error) if line else error.why)]
+    if not sound.samples.any():
+        return [Finding(file, line, "silent", f"{path} is silent; is it the right file?")]
+    return []

@@ -14,11 +14,9 @@ from weft.metrics.compared import ComparedOutputs, of_lines
 from weft.metrics.scored import ScoreWithBaselines, scored
 from weft.metrics.wer import Wer
 from weft.models import Generator
-from weft.tasks.evaluation import Evaluation
-from weft.tasks.speech.batch import collate_recordings
-from weft.tasks.speech.data import Recording
+from weft.tasks.evaluation import Evaluation, mean_loss
+from weft.tasks.speech.data import Recording, collate_recordings
 from weft.tasks.speech.predictor import Transcriber
-from weft.tasks.validation import mean_loss
 from weft.wording import plural
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from weft.data.audio import read_spoken
 from weft.errors import ConfigError, DataError
-from weft.tasks.init import TEST, TRAIN, VALID, TemplateInit, splits
-from weft.tasks.survey import files_of, planned
+from weft.tasks.init import TEST, TRAIN, VALID, TemplateInit, files_of, planned, splits
 from weft.wording import plural
 
 

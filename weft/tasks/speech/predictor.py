@@ -1,6 +1,6 @@
 """A trained transcriber: writes the text of recordings, and shows where it attended.
 
-Read next: batch.py; ../seq2seq/searching.py.
+Read next: data.py, which makes batches; ../seq2seq/searching.py.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,8 +27,7 @@ from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.inspection import decoded
 from weft.tasks.seq2seq.searching import BatchSearch
 from weft.tasks.seq2seq.translator import BestTexts, SearchResult
-from weft.tasks.speech.batch import RecordingBatch, collate_recordings, pad_frames
-from weft.tasks.speech.data import FrameSettings
+from weft.tasks.speech.data import FrameSettings, RecordingBatch, collate_recordings, pad_frames
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 if TYPE_CHECKING:

@@ -21,15 +21,14 @@ from weft.metrics.compared import of_lines
 from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.store import jsonfile
+from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.seq2seq.base import VOCABULARY, Seq2SeqPipeline, Seq2SeqTask
 from weft.tasks.seq2seq.decoding import DecodingSettings, GenerationEvaluationSettings, GenerationSettings
 from weft.tasks.seq2seq.inspection import plain_beam
 from weft.tasks.seq2seq.scoring import GivenScores, score_file
-from weft.tasks.speech.batch import RecordingBatch, collate_recordings
-from weft.tasks.speech.check import check_recordings
-from weft.tasks.speech.data import Recording, SpeechData
+from weft.tasks.speech.data import Recording, RecordingBatch, SpeechData, check_recordings, collate_recordings
 from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, loss_of_recordings, spelled
 from weft.tasks.speech.model import SpeechModel
 from weft.tasks.speech.predictor import SpeechDecoding, Transcriber, inspect_recording
@@ -41,7 +40,6 @@ from weft.tasks.task import (
     Split,
     Training,
 )
-from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 

@@ -7,8 +7,21 @@ from typing import Any, ClassVar
 from weft.data.parallel import ParallelText
 from weft.data.tables import is_table
 from weft.errors import ConfigError
-from weft.tasks.init import TEST, TRAIN, VALID, NewRecipe, Option, TemplateInit, quoted, splits
-from weft.tasks.survey import SMALL, VALID_NAMES, planned, sibling_pairs, survey_pairs
+from weft.tasks.init import (
+    SMALL,
+    TEST,
+    TRAIN,
+    VALID,
+    VALID_NAMES,
+    NewRecipe,
+    Option,
+    TemplateInit,
+    planned,
+    quoted,
+    sibling_pairs,
+    splits,
+    survey_pairs,
+)
 from weft.wording import plural
 
 WORDS = 15  # typical length of a summary; Survey counts the longer side

@@ -12,13 +12,13 @@ from weft.data.report import Report
 from weft.errors import ConfigError
 from weft.metrics.rouge_n import Rouge
 from weft.models import Generator
+from weft.tasks.evaluation import Validation
 from weft.tasks.seq2seq.data import PairData
 from weft.tasks.seq2seq.decoding import Decoding, TextEvaluationSettings
 from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.pairs import PairPipeline, Pairs, PairTask
 from weft.tasks.summarise.evaluation import KINDS, SummaryEvaluation, evaluate
 from weft.tasks.task import EvaluationSettings, Split
-from weft.tasks.validation import Validation
 
 
 class SummarisePipeline(PairPipeline):

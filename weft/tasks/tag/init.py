@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 
 from weft.data.conllu import Column, read_sentences
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, only, splits
-from weft.tasks.survey import files_of, planned
+from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, files_of, only, planned, splits
 
 
 class TagInit(TemplateInit):

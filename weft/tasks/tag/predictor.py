@@ -26,7 +26,6 @@ from weft.nn.heads.crf import Crf
 from weft.store import files
 from weft.tasks import predictor
 from weft.tasks.contextual import not_in_a_graph
-from weft.tasks.each import Failure, windows
 from weft.tasks.exported import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import (
     Inspection,
@@ -39,7 +38,7 @@ from weft.tasks.inspection import (
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.labels.calibration import calibrated
 from weft.tasks.lexicon import LETTERS, Lexicon
-from weft.tasks.predictor import Answer, Json, NoAnswer, ParsedInput, Place, Raw
+from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, windows
 
 WINDOW = 1024  # sentences that are sorted by length together
 TOKENS = 4096  # words of a batch, padding counted

@@ -26,6 +26,7 @@ from weft.nn.embed.words import Words
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
 from weft.tasks.contextual import PretrainedContext
+from weft.tasks.evaluation import Sample, Validation, first, mean_loss, samples_of
 from weft.tasks.exported import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelSettings, TextLabelPipeline, TextLabelTask
@@ -47,7 +48,6 @@ from weft.tasks.task import (
     Split,
     Training,
 )
-from weft.tasks.validation import Sample, Validation, first, mean_loss, samples_of
 
 
 class TagTraining(Training):

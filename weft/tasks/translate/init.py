@@ -11,8 +11,20 @@ from weft.data.sides import side_name
 from weft.data.split import hold_out
 from weft.data.tables import is_table
 from weft.errors import ConfigError
-from weft.tasks.init import Init, NewRecipe, Option, filled, quoted, splits
-from weft.tasks.survey import SMALL, VALID_NAMES, Survey, planned, sibling_pairs, survey_pairs
+from weft.tasks.init import (
+    SMALL,
+    VALID_NAMES,
+    Init,
+    NewRecipe,
+    Option,
+    Survey,
+    filled,
+    planned,
+    quoted,
+    sibling_pairs,
+    splits,
+    survey_pairs,
+)
 from weft.text.pieces import SPECIALS
 from weft.wording import plural
 

@@ -17,13 +17,13 @@ from weft.errors import DataError
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.models import Generator
+from weft.tasks.evaluation import Validation
 from weft.tasks.predictor import Predictor
 from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings, TranslationSettings
 from weft.tasks.seq2seq.documents import SentenceTranslator
 from weft.tasks.seq2seq.evaluation import BETTER, PairEvaluation, evaluate
 from weft.tasks.seq2seq.pairs import PairPipeline, Pairs, PairTask
 from weft.tasks.task import EvaluationSettings, PredictionSettings, Split
-from weft.tasks.validation import Validation
 
 
 class TranslatePipeline(PairPipeline):
