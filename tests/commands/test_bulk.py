@@ -68,12 +68,12 @@ def test_what_stands_there_is_used_and_only_by_the_same_command(
     monkeypatch.undo()
     monkeypatch.setattr(bulk, "CHUNK", 7)
     parts = bulk.parts_of(out)
-    assert sorted(path.name for path in parts.glob("0*")) == [f"{n:09}" for n in range(5)]
+    assert sorted(path.name[:9] for path in parts.glob("0*")) == [f"{n:09}" for n in range(5)]
     other = weft("predict", trained, large, "--beam", 2, "--output", out)
     assert re.search(r"out\.txt\.parts: has chunks of a command with different options", refused(other))
     zero = weft("predict", trained, large, "--beam", 1, "--no-repeat-ngram", 0, "--output", out)
     assert "different options" in refused(zero)
-    (parts / "000000003").unlink()
+    next(parts.glob("000000003-*")).unlink()
     again = weft("predict", trained, large, "--beam", 1, "--output", out)
     assert again.code == 0 and "7 lines answered\n29 lines: " in again.err and again.out == ""
     assert out.read_text("utf-8") == expected.out and not parts.exists()

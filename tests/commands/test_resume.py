@@ -133,6 +133,11 @@ def test_other_data_in_the_new_place_is_told(toy: Path, tmp_path: Path) -> None:
     for file in moved.glob("train.*"):
         file.write_text("".join(file.read_text().splitlines(keepends=True)[:40]))
     again = weft("train", moved / toy.name, "--run", run, "training.max_updates=5", *within(moved))
+    said = refused(again)
+    assert f"{moved / 'train.xx'}: has changed since the training of {run} began; to train on it" in said
+    assert f"weft train {run / 'recipe.yaml'} --run {run}-2 training.start={run}; to resume this one" in said
+    (run / "data.json").unlink()
+    again = weft("train", moved / toy.name, "--run", run, "training.max_updates=5", *within(moved))
     assert re.search(r"expected \d+ batches in epoch \d+, .*got \d+", refused(again))
 
 

@@ -81,6 +81,8 @@ class Task:
 
     better: ClassVar = {"loss": "lower", "score": "higher"}
     streams = False
+    keeps = ()
+    recipe: ClassVar = {}
 
     def __init__(
         self,

@@ -183,6 +183,7 @@ def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequ
     from weft.errors import ConfigError, DataError
     from weft.run.teacher import digest
     from weft.store import files, jsonfile
+    from weft.store.digests import named_files
     from weft.tasks.abilities import Rewrites
 
     how = {name: value for name, value in search.items() if name not in COMPUTING}
@@ -196,6 +197,7 @@ def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequ
         "decoding": decoding.describe(),
         "options": as_words(predict.command, how),
         "texts": [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats],
+        "files": named_files({**asked, "texts": tuple(mono)}),
     }
     known = out / "back.json"
     try:
@@ -205,7 +207,7 @@ def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequ
         begun = known.exists() and any(out.glob("texts.*"))  # of any direction
         remedy = f"remove {out}, or choose another --output"
         then = jsonfile.load(known, dict[str, Any], remedy) if begun else about
-        if changed := ", ".join(sorted(name for name in about if then.get(name) != about[name])):
+        if changed := ", ".join(sorted(name for name in then if then[name] != about.get(name))):
             raise ConfigError(f"{out}: {changed} changed since its pairs were made; {remedy}")
         files.replace(known, files.to_json(about))
     except OSError as error:

@@ -2,11 +2,12 @@
 
 The input is cut into chunks of lines. Each of N processes answers every N-th chunk and writes its answers
 atomically as one file into the directory OUT.parts next to the output; at the end the files are joined in
-order. Chunks that were answered before a kill are kept. Read next: predict.py; ray_job.py, the same on a
-cluster.
+order. Chunks that were answered before a kill are kept, if their lines are still the same: the name of the
+file has their digest. Read next: predict.py; ray_job.py, the same on a cluster.
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import os
@@ -22,6 +23,7 @@ from weft.commands.options import given_one
 from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
 from weft.store import files, jsonfile
+from weft.store.digests import named_files
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -60,6 +62,12 @@ class Chunk(NamedTuple):
     number: int
     lines: list[str | DataError]  # an error for a line that is not UTF-8
 
+    @property
+    def name(self) -> str:
+        """The name of the file of its answers."""
+        text = "\n".join(line.why if isinstance(line, DataError) else line for line in self.lines)
+        return f"{self.number:09}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
 
 def predict(
     opened: "LoadedRun", file: Path, output: Path, settings: "PredictionSettings", given: Mapping[str, Any]
@@ -82,7 +90,7 @@ def predict(
     done = 0
     for part in pending(parts, file):
         if part.number % count == rank:
-            write(parts, part.number, *answer(opened, part, settings, file))
+            write(parts, part, *answer(opened, part, settings, file))
             done += len(part.lines)
     click.echo(
         f"{plural(done, 'line')} answered" + (f" by process {rank} of {count}" if count > 1 else ""), err=True
@@ -109,7 +117,14 @@ def begin(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> Pa
 
 def pending(parts: Path, file: Path) -> Iterator[Chunk]:
     """The chunks without answers."""
-    return (part for part in chunks(file) if not (parts / f"{part.number:09}").exists())
+    before = {one.name[:9] for one in parts.iterdir() if not one.suffix}
+    changed = 0
+    for part in chunks(file):
+        if not (parts / part.name).exists():
+            changed += part.name[:9] in before
+            yield part
+    if changed:
+        click.echo(f"answered again, since their lines have changed: {plural(changed, 'chunk')}", err=True)
 
 
 def answer(opened: "LoadedRun", part: Chunk, settings: "PredictionSettings", file: Path) -> ChunkAnswers:
@@ -133,13 +148,13 @@ def answer(opened: "LoadedRun", part: Chunk, settings: "PredictionSettings", fil
     return ChunkAnswers([answer.text() for answer in answers], wrong, remarks.as_json())
 
 
-def write(parts: Path, number: int, answers: Iterable[str], wrong: Iterable[str], remarks: str = "") -> None:
+def write(parts: Path, part: Chunk, answers: Iterable[str], wrong: Iterable[str], remarks: str = "") -> None:
     """Write the answers to a chunk atomically, after the reasons for missing answers and the remarks.
 
     Raises:
         DataError: the files cannot be written.
     """
-    place = parts / f"{number:09}"
+    place = parts / part.name
     try:
         reasons = "".join(f"{one}\n" for one in wrong)
         if reasons:
@@ -166,7 +181,7 @@ def join(file: Path, output: Path) -> JoinedOutput:
     try:
         with files.replacing(output) as joined:
             for part in chunks(file):
-                place = parts / f"{part.number:09}"
+                place = parts / part.name
                 if not place.exists():
                     raise DataError("is missing; run the same command again to resume", path=place)
                 with open(place, "rb") as one:
@@ -223,27 +238,28 @@ def _begin(parts: Path, about: dict[str, Any]) -> None:
     )
     if differs:
         raise ConfigError(
-            f"{parts}: has chunks of a command with different {', '.join(differs)}; remove it, or choose "
-            "another --output"
+            f"{parts}: has chunks of a command with different {', '.join(differs)}; remove it to start "
+            "over, or choose another --output"
         )
 
 
 def _about(opened: Any, file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Input, model and options; all chunks of an output must have the same."""
-    weights = opened.path / "model.safetensors"
-    stat, own = file.stat(), weights.stat()
+    """Model and options, with the digests of their files; all chunks of an output must have the same."""
     own_options = ("run", "file", "output", "processes", "ray", "device", "plot_limit")
     options = {
-        key: str(value) for key, value in sorted(given.items()) if key not in own_options and given_one(value)
+        key: value for key, value in sorted(given.items()) if key not in own_options and given_one(value)
     }
-    with open(weights, "rb") as opened_weights:
-        start = hashlib.sha256(opened_weights.read(2**20)).hexdigest()
+    recipe = {key: value for key, value in opened.recipe.plain().items() if key != "training"}
+    decoding = getattr(opened.task, "decoding", None)  # only some tasks have one
+    fields = dataclasses.fields(decoding) if dataclasses.is_dataclass(decoding) else ()
+    settings = {field.name: getattr(decoding, field.name) for field in fields}
     return {
-        "input": [str(file.absolute()), stat.st_size, stat.st_mtime_ns],
-        "model": [str(opened.path.absolute()), own.st_size, own.st_mtime_ns, start],
-        "options": json.dumps(options),
+        "input": str(file.absolute()),
+        "model": [str(opened.path.absolute()), *named_files({"run": opened.path})["run"][0]],
+        "recipe": hashlib.sha256(json.dumps(recipe, default=str).encode()).hexdigest(),
+        "options": json.dumps({key: str(value) for key, value in options.items()}),
         "chunk": CHUNK,
-    }
+    } | named_files({**settings, **options})
 
 
 def _unwritable(path: Path, error: OSError) -> DataError:

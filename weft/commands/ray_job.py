@@ -120,17 +120,17 @@ def _write(data: Any, parts: Path, file: Path, given: Mapping[str, Any], workers
     context.enable_progress_bars = False
     context.execution_options.preserve_order = True
     done = 0
-    for number, found in _answers(data, bulk.pending(parts, file), given, workers):
-        bulk.write(parts, number, *found)
+    for part, found in _answers(data, bulk.pending(parts, file), given, workers):
+        bulk.write(parts, part, *found)
         done += 1
     return done
 
 
 def _answers(
     data: Any, pending: Iterator[bulk.Chunk], given: Mapping[str, Any], workers: int
-) -> Iterator[tuple[int, bulk.ChunkAnswers]]:
-    while window := list(map(_row, islice(pending, WINDOW))):
-        chunks = data.from_items(window, override_num_blocks=len(window))
+) -> Iterator[tuple[bulk.Chunk, bulk.ChunkAnswers]]:
+    while window := {part.number: part for part in islice(pending, WINDOW)}:
+        chunks = data.from_items(list(map(_row, window.values())), override_num_blocks=len(window))
         made = chunks.map(
             Answerer,
             fn_constructor_args=[dict(given), os.getcwd()],
@@ -141,10 +141,8 @@ def _answers(
             if row["wrong"]:
                 raise DataError(row["wrong"])
             unanswered = [str(one) for one in row["unanswered"] if one]
-            yield (
-                int(row["number"]),
-                bulk.ChunkAnswers([str(one) for one in row["answers"]], unanswered, str(row["remarks"])),
-            )
+            answers = [str(one) for one in row["answers"]]
+            yield window[int(row["number"])], bulk.ChunkAnswers(answers, unanswered, str(row["remarks"]))
 
 
 def _row(part: bulk.Chunk) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
 from weft.run.teacher import Teacher, digest, teacher_of
 from weft.store import files
+from weft.store.digests import named_files
 from weft.tasks.abilities import OnPairs, PairDirection, Rewrites
 from weft.tasks.task import Split, Task
 
@@ -159,6 +160,7 @@ def about(opened: "LoadedRun", options: Mapping[str, Any], texts: Sequence[Path]
         decoding=pipeline.decoding.with_settings(search_of(options)).describe(),
         sources=[str(file.absolute()) for file in texts] or ["its training data"],
         ensemble=[str(Path(run).resolve()) for run in (options.get("ensemble") or ())],
+        files=named_files({**options, "sources": tuple(texts)}),
     )
 
 
@@ -191,9 +193,11 @@ def begin(corpus: Path, teacher: Teacher) -> None:
     except OSError as error:
         raise _unwritable(corpus, error) from error
     if known is not None:
-        differs = [
-            name for name in Teacher.__struct_fields__ if getattr(known, name) != getattr(teacher, name)
-        ]
+        names = [name for name in Teacher.__struct_fields__ if name != "files"]
+        differs = [name for name in names if getattr(known, name) != getattr(teacher, name)]
+        if known.files:  # earlier versions wrote none
+            used = {**known.files, **teacher.files}
+            differs += [name for name in used if known.files.get(name) != teacher.files.get(name)]
         if differs:
             raise ConfigError(
                 f"{corpus}: was written by a teacher with another {' and '.join(differs)}; "

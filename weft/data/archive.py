@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from weft.errors import DataError
+from weft.store.digests import note
 
 LARGEST = 64 * 2**20
 """Maximum size of an unpacked member, in bytes."""
@@ -43,6 +44,7 @@ def read_member(archive: Path, member: str) -> bytes:
         DataError: the member is missing, damaged, encrypted or larger than `LARGEST`.
     """
     path = archive / member
+    note(archive)
     if member not in _open(archive).NameToInfo:
         raise DataError("no such file in the archive; check the name", path=path)
     try:

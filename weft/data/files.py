@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from weft.errors import DataError
+from weft.store.digests import note
 
 COMPRESSED = (".gz", ".xz", ".zst")
 
@@ -29,6 +30,7 @@ def file_bytes(path: str | Path) -> Iterator[bytes]:
         DataError: at once if the file is missing, empty, a directory or unreadable; later if it is damaged.
     """
     path = Path(path)
+    note(path)
     try:
         with open(path, "rb") as file:
             start = file.read(6)

@@ -21,6 +21,7 @@ from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 from weft.data import archive
 from weft.data.magic import START, kind_of_bytes, typed_for
 from weft.errors import DataError, DataWarning
+from weft.store.digests import note
 
 PICTURES = (
     *(".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".bmp", ".webp", ".tif", ".tiff", ".avif"),
@@ -111,6 +112,7 @@ def read_array(path: Path) -> np.ndarray:
     Raises:
         DataError: the file is missing, damaged, or has values that are not finite numbers.
     """
+    note(path)
     try:
         # Memory-map it, so that a header that promises too much fails before memory is allocated.
         mapped = np.load(path, mmap_mode="r")
@@ -166,6 +168,7 @@ def read_folders(path: Path) -> list[LabelledImage]:
 @contextmanager
 def _opened(path: Path) -> Iterator[Image.Image]:
     """Open an image file; any error of Pillow becomes a DataError."""
+    note(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # most are about metadata

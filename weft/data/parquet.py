@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import ConfigError, DataError
+from weft.store.digests import note
 
 FREE_CELLS = 4_000_000
 """Cells allowed in any Parquet file; a larger file may have one cell per byte."""
@@ -48,6 +49,7 @@ def parquet_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
         from pyarrow import parquet
     except ImportError:
         raise _without_pyarrow(path) from None
+    note(path)
     try:
         about = parquet.read_metadata(path)
         cells = about.num_rows * about.num_columns

@@ -21,6 +21,7 @@ from weft.data.building import FILES, cores, write
 from weft.data.encoded import EncodedPairs, EncodingSettings, PairEncoder
 from weft.errors import DataError
 from weft.store import files, jsonfile
+from weft.store.digests import file_digest, note
 
 __all__ = ["EncodedPairs", "PairEncoder", "TokenStore", "content_key"]
 
@@ -39,8 +40,8 @@ def content_key(files: Iterable[str | Path], **settings: Any) -> str:
     total = hashlib.sha256(json.dumps([VERSION, settings], sort_keys=True).encode())
     for path in files:
         try:
-            with open(path, "rb") as file:
-                total.update(hashlib.file_digest(file, "sha256").digest())
+            note(path)
+            total.update(bytes.fromhex(file_digest(Path(path))))
         except OSError as error:
             raise DataError(f"cannot be read ({error.strerror}); check the name", path=path) from error
     return total.hexdigest()

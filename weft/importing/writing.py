@@ -3,6 +3,7 @@
 Read next: runs.py, which calls it for checkpoints of transformers.
 """
 
+import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from weft.config import dump, read_recipe
 from weft.errors import ConfigError, WeftError
 from weft.run import FORMAT
 from weft.run.training import check_recipe
-from weft.store import files, weights
+from weft.store import digests, files, jsonfile, weights
 from weft.text.vocabulary import Vocabulary
 from weft.version import __version__
 
@@ -71,8 +72,11 @@ def write_run(run: Path, parts: RunParts, *, kind: str, place: str) -> int:
             with torch.device("meta"):  # settings that do not belong to the tensors may ask for terabytes
                 weights.check_fits_model(pipeline.model().state_dict(), parts.state, place, hint=HINT)
             model = pipeline.model()
+        weights.check_finite(parts.state, place, "is the checkpoint damaged?")
         model.load_state_dict(parts.state)
-        packed = weights.pack(model.state_dict())
+        kept = digests.kept_files(folder, checked.task.keeps)
+        fits = digests.Fits(kept=kept, recipe=json.loads(json.dumps(checked.task.recipe, default=str)))
+        packed = weights.pack(model.state_dict(), fits=jsonfile.plain(fits))
         contents = {
             "run.json": files.to_json(
                 {"format": FORMAT, "weft": __version__, "torch": torch.__version__, "imported": kind}

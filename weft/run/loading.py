@@ -1,5 +1,6 @@
 """A trained run opened for use; nothing here imports weft.train. Read next: training.py; ../tasks/task.py."""
 
+import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from weft.config import Table, build, named, read_recipe
 from weft.config.plugins import check_plugins
 from weft.errors import CheckpointError
 from weft.nn import devices
-from weft.store import blueprint, locks, run_format, weights
+from weft.store import blueprint, digests, locks, run_format, weights
 from weft.store.files import is_file
 from weft.tasks.predictor import Predictor
 from weft.tasks.task import Pipeline, Task
@@ -109,11 +110,51 @@ def open_run(
             f"{path}: has no {model_path.relative_to(path)} yet; let `weft train` reach a first validation"
         )
     pipeline = task.open(path)
-    stored, place = weights.load(model_path), str(model_path)
+    stored, fits = weights.read(model_path)
+    place = str(model_path)
+    digests.check_kept(path, digests.kept_files(path, task.keeps), fits.kept, place)
     model = blueprint.build_for(pipeline.model, stored, place)
     weights.restore(model, stored, place)
+    check_described(recipe.plain(), fits.recipe, place, path)
     model = model.to(devices.prepare(devices.choose(device))).eval().requires_grad_(False)
     return LoadedRun(task, pipeline, model, path, recipe, str(recipe.value["task"].value))
+
+
+DESCRIBED = ("task", "model")
+"""The sections of a recipe that describe the model, kept with its weights."""
+
+FREE = ("dropout", "smoothing")
+"""Words in the names of their settings that only training uses."""
+
+
+def check_described(now: Any, then: Any, place: str, run: Path, name: str = "") -> None:
+    """Check that a recipe describes the model that was trained, also where shapes do not show it.
+
+    Settings that only one of the two has are left out, so that other versions of Weft may have more of them;
+    so are paths, since a project may move.
+
+    Args:
+        now: the recipe of the run.
+        then: its sections of `DESCRIBED` when the weights were trained; empty if an earlier version of Weft
+            wrote them.
+        place: of the weights, for the error.
+        run: the run directory.
+        name: of the setting.
+
+    Raises:
+        CheckpointError: a setting differs.
+    """
+    if isinstance(now, dict) and isinstance(then, dict):
+        for key in then:
+            if key in now and not any(word in key for word in FREE):
+                check_described(now[key], then[key], place, run, f"{name}.{key}" if name else key)
+        return
+    paths = any(isinstance(one, str) and not one.isidentifier() for one in (now, then))
+    if now != then and not paths:
+        raise CheckpointError(
+            f"{place}: was trained with {name}: {json.dumps(then)}, but {run / 'recipe.yaml'} says "
+            f"{json.dumps(now)}: one of the two is from another training; copy both from the same run"
+        )
 
 
 def _places(path: Path) -> tuple[Path, Path]:

@@ -13,8 +13,9 @@ from weft.config.compared import at, difference
 from weft.config.shipped import data_source, shipped
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.nn import devices
+from weft.run import loading
 from weft.run.loading import make_task, open_run
-from weft.store import files, locks, run_format, weights
+from weft.store import digests, files, locks, run_format, weights
 from weft.tasks.task import Task
 from weft.train import transfer
 from weft.train.checkpoints import Checkpoints
@@ -51,6 +52,7 @@ def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedReci
     plain: dict[str, Any] = {"task": name}
     for section, target in {**task.sections, "training": TrainingSettings}.items():
         plain[section] = resolved(recipe.section(section, optional=True), target, plugins=plugins)
+    task.recipe = {section: plain[section] for section in loading.DESCRIBED if section in plain}
     if "loss" not in task.better and "metric" not in (table.value or {}):
         settings = replace(settings, metric=next(iter(task.better)))
         plain["training"]["metric"] = settings.metric
@@ -147,6 +149,8 @@ def _start_of(checked: CheckedRecipe, plugins: Collection[str]) -> dict[str, byt
     try:
         if checked.settings.start_parts:
             return _parts_of(old, checked, plugins)
+        now = digests.kept_files(old, checked.task.keeps)
+        digests.check_kept(old, now, weights.read(model).fits.kept, str(model))
         kept = {one.name: one.read_bytes() for one in _kept(old, checked.task)}
         return kept | {weights.START: model.read_bytes()}
     except OSError as error:
@@ -215,9 +219,11 @@ def _check_same(path: Path, checked: CheckedRecipe, old: dict[str, Any]) -> None
     for keys, reason in fixed:
         changed = difference(at(old, keys), at(plain, keys), ".".join(keys))
         if changed and Checkpoints(path, print).updates():
+            other = path.with_name(f"{path.name}-2")
+            start = f"; to start from this run's model, add --run {other} training.start={path}"
             raise ConfigError(
                 f"{path}: this run was started with {changed}; {reason}, "
-                "so train the new recipe with another --run"
+                f"so train the new recipe with another --run{start if keys == ('data',) else ''}"
             )
         if changed and (path / weights.START).exists():
             if keys == ("model",):

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -175,6 +176,8 @@ class Task(ABC):
             finds the task by them. "/" takes folders, "*" the files that no other task claims.
         samples_readable: whether `inspection` can read the source of a validation sample.
         columns: column names in the first line of a .csv or .tsv table that identify this task.
+        recipe: the recipe's `task` and `model` with every default, kept with the weights; set by whoever read
+            the recipe.
     """
 
     sections: ClassVar[Mapping[str, type]]
@@ -191,6 +194,7 @@ class Task(ABC):
     streams: bool = False
     reads_runs: ClassVar[bool] = False
     samples_readable: ClassVar[bool] = True
+    recipe: Mapping[str, Any] = MappingProxyType({})
 
     @classmethod
     def knows(cls, table: Path) -> bool:

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from weft.errors import CheckpointError
 from weft.store import files, jsonfile, weights
+from weft.store.digests import Fits
 from weft.train import parts
 from weft.train.history import History, plain
 from weft.train.parts import Shard
@@ -41,6 +42,7 @@ class LoadedCheckpoint(NamedTuple):
     state: SavedState
     carried: dict[str, Tensor] | None = None  # None if no state is carried
     objective: dict[str, Tensor] | None = None  # None if the objective has no weights of its own
+    fits: Fits = Fits()  # what the weights belong to
 
     @property
     def position(self) -> Position:
@@ -54,10 +56,14 @@ class Checkpoints:
     Args:
         run: run directory.
         warn: called with one line about a damaged checkpoint.
+
+    Attributes:
+        fits: what the weights belong to that are written from now on.
     """
 
     def __init__(self, run: Path, warn: Callable[[str], None]) -> None:
         self.run = run
+        self.fits = Fits()
         self.directory = run / "checkpoints"
         self.warn = warn
 
@@ -76,7 +82,7 @@ class Checkpoints:
         Raises:
             CheckpointError: it could not be written; older ones are unchanged.
         """
-        contents = snapshot.contents()
+        contents = snapshot.contents(self.fits)
         path = self.path(snapshot.update)
         try:
             if snapshot.part.of > 1:
@@ -118,14 +124,17 @@ class Checkpoints:
         except ValueError as error:
             raise CheckpointError(f"{path}: is damaged ({error})") from error
         try:
-            model, optimiser = (
-                parts.joined([weights.unpack(data) for data in stored], state.cut.get(stem, []))
-                for stem, stored in ((MODEL, models), (OPTIMISER, optimisers))
+            stored = [weights.unpack_stored(data) for data in models]
+            model = parts.joined([one.tensors for one in stored], state.cut.get(MODEL, []))
+            optimiser = parts.joined(
+                [weights.unpack(data) for data in optimisers], state.cut.get(OPTIMISER, [])
             )
             rest = [None if data is None else weights.unpack(data) for data in others]
-            return LoadedCheckpoint(model, optimiser, state, *rest)
         except (ValueError, KeyError, RuntimeError) as error:  # sharded parts that do not match
             raise CheckpointError(f"{path}: is damaged ({error})") from error
+        weights.check_finite(model, str(path))
+        carried, objective = rest
+        return LoadedCheckpoint(model, optimiser, state, carried, objective, stored[0].fits)
 
     def newest(self) -> LoadedCheckpoint | None:
         """The newest checkpoint that can be loaded, or None; warns about damaged ones.
@@ -207,7 +216,9 @@ class Checkpoints:
     def publish(self, model: nn.Module, updates: Iterable[int]) -> None:
         """Write a model, the mean of these updates, as the model of the run."""
         name = "+".join(str(update) for update in updates)
-        self._replace("model.safetensors", weights.pack(model.state_dict(), update=name))
+        self._replace(
+            "model.safetensors", weights.pack(model.state_dict(), update=name, fits=jsonfile.plain(self.fits))
+        )
 
     def keep_cycle(self, update: int) -> None:
         """Keep the weights of a checkpoint as the end of a cycle of the learning rate, for an ensemble.
@@ -224,7 +235,9 @@ class Checkpoints:
         if whole.exists():
             self._replace(name, whole.read_bytes())
         elif path.exists():
-            self._replace(name, weights.pack(self.load(update).weights, update=str(update)))
+            saved = self.load(update)
+            packed = weights.pack(saved.weights, update=str(update), fits=jsonfile.plain(saved.fits))
+            self._replace(name, packed)
 
     def published(self) -> str:
         """The update in model.safetensors, or the updates of a mean, joined by +."""

@@ -3,6 +3,7 @@
 Read next: resume.py; training_state.py, the result.
 """
 
+import json
 from dataclasses import replace
 
 import torch
@@ -11,10 +12,11 @@ from torch import nn
 from weft.errors import ConfigError
 from weft.nn import devices
 from weft.nn.regions import compile_regions
-from weft.store import blueprint, weights
+from weft.store import blueprint, digests, weights
 from weft.tasks.task import Pipeline, Task, training_of
 from weft.train import carry, compiling, precision, seeds, sharding, transfer
 from weft.train.clock import TrainingClock
+from weft.train.data_files import DataFiles
 from weft.train.divergence import Divergence
 from weft.train.feeding import check_fits
 from weft.train.history import History
@@ -117,12 +119,18 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
 
 
 def _prepare(session: Session, task: Task) -> Pipeline:
+    run, checkpoints = session.run, session.checkpoints
     with session.first_before_others():
         if session.processes.first:
-            with session.interrupts.alone():
-                pipeline = task.prepare(session.run, session.report.progress)
+            with session.interrupts.alone(), digests.reading() as read:
+                data = DataFiles(run, resumes=bool(checkpoints.updates()))
+                data.check_known()
+                pipeline = task.prepare(run, session.report.progress)
+                data.check(read)
         else:
-            pipeline = task.prepare(session.run, session.report.progress)
+            pipeline = task.prepare(run, session.report.progress)
+    recipe = json.loads(json.dumps(task.recipe, default=str))
+    checkpoints.fits = digests.Fits(kept=digests.kept_files(run, task.keeps), recipe=recipe)
     return pipeline
 
 

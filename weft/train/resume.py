@@ -7,6 +7,7 @@ from torch import nn
 
 from weft.errors import CheckpointError
 from weft.store import weights
+from weft.store.digests import check_kept
 from weft.train import kernels, optimiser_state, sharding
 from weft.train.checkpoints import Checkpoints, LoadedCheckpoint
 from weft.train.guard import NonFinite
@@ -52,6 +53,7 @@ def resume(
         return Position(), history, None
     position = saved.position
     place = str(checkpoints.path(position.update))
+    check_kept(checkpoints.run, checkpoints.fits.kept, saved.fits.kept, place)
     for key, now in about(optimiser, settings).items():
         then = getattr(saved.state.about, key)
         if then != now:

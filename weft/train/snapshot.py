@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from weft.store import files, weights
+from weft.store import files, jsonfile, weights
+from weft.store.digests import Fits
 from weft.train import carry, optimiser_state
 from weft.train.history import History
 from weft.train.objectives.objective import together
@@ -37,9 +38,12 @@ class Snapshot(NamedTuple):
 
     part: Shard
 
-    def contents(self) -> dict[str, bytes]:
-        """The contents of the files, by name."""
-        found = {key: weights.pack(tensors, update=str(self.update)) for key, tensors in self.tensors.items()}
+    def contents(self, fits: Fits) -> dict[str, bytes]:
+        """The contents of the files, by name; the model's says what the weights belong to."""
+        found = {
+            key: weights.pack(tensors, update=str(self.update), **_belonging(key, fits))
+            for key, tensors in self.tensors.items()
+        }
         return found if self.state is None else found | {STATE: files.to_json(self.state)}
 
 
@@ -88,6 +92,10 @@ def taken(
             stem: [key for key, one in whole.items() if is_sharded(one)] for stem, whole in stored.items()
         }
     return Snapshot(position.update, tensors, state, part)
+
+
+def _belonging(key: str, fits: Fits) -> dict[str, Any]:
+    return {"fits": jsonfile.plain(fits)} if key.startswith((f"{MODEL}.", f"{MODEL}-")) else {}
 
 
 def _mine(tensors: Mapping[str, Tensor], part: Shard) -> dict[str, Tensor]:
