@@ -1,5 +1,6 @@
 """A model that changes on disk is taken over, and no request is dropped."""
 
+import hashlib
 import os
 import shutil
 import threading
@@ -13,7 +14,7 @@ import torch
 
 from tests.serve.client import Reply, ask, post
 from tests.serve.conftest import listening
-from weft.store import files, weights
+from weft.store import files, jsonfile, weights
 
 ASKED = {"q": "alpha beta", "source": "xx", "target": "yy"}
 
@@ -89,3 +90,57 @@ def test_a_changed_model_answers_and_no_request_is_dropped(
     said = capsys.readouterr().err
     assert said.count("toy: the change on disk is not used: ") == 1
     assert "is damaged" in said
+
+
+def test_only_a_model_and_vocabularies_that_belong_together_are_taken_over(
+    library: None, runs: Path, tmp_path: Path, capsys: Any
+) -> None:
+    from weft.serve.reloading import Reloader
+    from weft.serve.served import named
+
+    path = tmp_path / "toy"
+    shutil.copytree(runs / "toy", path)
+    reloader = Reloader(named([path], "cpu", ()))
+    assert not list(reloader.changed())
+    model = path / "model.safetensors"
+    found, fits = weights.read(model)
+    (vocabulary,) = (path / name for name in fits.kept if "source" in name)
+    own = vocabulary.read_bytes()
+    vocabulary.write_bytes(own + b"\n")  # of a training that has begun anew: its model comes later
+    assert not list(reloader.changed()) and not list(reloader.changed())
+    assert capsys.readouterr().err.count("model.safetensors: was not trained with") == 1
+    fits.kept[vocabulary.name] = hashlib.sha256(own + b"\n").hexdigest()
+    model.write_bytes(weights.pack(found, update="402", fits=jsonfile.plain(fits)))
+    (fresh,) = reloader.changed()
+    assert fresh.version is not None and fresh.version.update == 402
+    reloader.runs["toy"] = fresh
+    name = next(iter(found))
+    wrong = {**found, name: torch.full_like(found[name], torch.nan)}
+    model.write_bytes(weights.pack(wrong, update="403", fits=jsonfile.plain(fits)))
+    assert not list(reloader.changed())
+    assert f"numbers of {name} are not finite" in capsys.readouterr().err
+    recipe = (path / "recipe.yaml").read_text()
+    model.write_bytes(weights.pack(found, update="404", fits=jsonfile.plain(fits)))
+    (path / "recipe.yaml").write_text(recipe.replace("gru", "lstm", 1))
+    assert not list(reloader.changed()) and "is not used" in capsys.readouterr().err
+    (path / "recipe.yaml").write_text(recipe)
+    assert [run.version and run.version.update for run in reloader.changed()] == [404]
+
+
+def test_an_error_that_nobody_foresaw_is_no_end_of_the_server(
+    library: None, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    from weft.serve import served
+    from weft.serve.reloading import Reloader
+
+    path = tmp_path / "toy"
+    shutil.copytree(runs / "toy", path)
+    reloader = Reloader(served.named([path], "cpu", ()))
+
+    def failing(*given: object, **named: object) -> None:
+        raise RuntimeError("in a kernel")
+
+    monkeypatch.setattr(served, "open_run", failing)
+    files.replace(path / "model.safetensors", changed(path / "model.safetensors", 401))
+    assert not list(reloader.changed()) and not list(reloader.changed())
+    assert capsys.readouterr().err == "toy: the change on disk is not used: in a kernel\n"

@@ -1,6 +1,8 @@
 """weft serve: serve runs over HTTP, with a web page to try them."""
 
 import os
+import signal
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -158,6 +160,7 @@ def _serve(
 ) -> None:
     check_outputs()
     with ExitStack() as stack:
+        _ignore_hangups(stack)
         if workers > 1:
             device = _cpu(device)
             _share_counts(stack)
@@ -207,6 +210,12 @@ def _check_installed() -> None:
         raise ConfigError(
             f"weft serve needs {error.name}; install Weft with its extra: pip install 'weft[serve]'"
         ) from error
+
+
+def _ignore_hangups(stack: ExitStack) -> None:
+    """Keep answering after SIGHUP, which ends a process by default; changed files are read again anyway."""
+    if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
+        stack.callback(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
 
 
 def _share_counts(stack: ExitStack) -> None:

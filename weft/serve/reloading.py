@@ -5,10 +5,8 @@ Requests that have begun are answered by the model that they began with. Read ne
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from weft.errors import WeftError
-from weft.serve.limits import Refusal
 from weft.serve.served import ServedRun
 
 SECONDS = 2.0
@@ -34,12 +32,16 @@ class Reloader:
                 continue
             try:
                 fresh = run.again()
-            except (WeftError, Refusal, OSError) as error:
+            except Exception as error:  # noqa: BLE001  no file may end the server
                 self._failed[run.name] = state
                 print(f"{run.name}: the change on disk is not used: {error}", file=sys.stderr, flush=True)
                 continue
             if fresh.ready:
                 yield fresh
+
+    def reject(self, runs: Iterable[ServedRun]) -> None:
+        """Leave these opened runs alone until they change again."""
+        self._failed |= {run.name: run.state for run in runs}
 
     def watch(self) -> None:
         """Replace changed runs in `runs`, in a thread, until the process ends."""

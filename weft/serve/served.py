@@ -11,9 +11,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from weft.errors import ConfigError
+from weft.config import read_recipe
+from weft.errors import ConfigError, WeftError
 from weft.models import Generator
 from weft.run import LoadedRun, open_run
+from weft.run.loading import task_class
 from weft.serve.job import ClientLeft, Stopped
 from weft.serve.limits import Refusal
 from weft.store import jsonfile, weights
@@ -58,6 +60,7 @@ class ServedRun:
         self.again = partial(ServedRun, path, name, device, plugins, glossary)
         """Opens the run again."""
         self.glossary = glossary
+        self._keeps = kept_by(path, plugins)
         self.state = self.now()
         self._opened: LoadedRun | None = None
         self.version: Version | None = None
@@ -80,8 +83,8 @@ class ServedRun:
             reread(self.glossary)
 
     def now(self) -> tuple[int, ...] | None:
-        """What changes whenever another model or another glossary is written; None without one of them."""
-        return state_of(self.path, self.glossary)
+        """What changes whenever a file that answers is written; None if one of them is missing."""
+        return state_of(self.path, self.glossary, self._keeps)
 
     @property
     def opened(self) -> LoadedRun:
@@ -173,14 +176,32 @@ class ServedRun:
         return list(dict.fromkeys(found))[:EXAMPLES]
 
 
-def state_of(path: Path, glossary: Path | None = None) -> tuple[int, ...] | None:
-    """What changes whenever another model is written into a run, or another glossary; None without one."""
+def state_of(path: Path, glossary: Path | None = None, keeps: Sequence[str] = ()) -> tuple[int, ...] | None:
+    """What changes whenever a run's model, recipe or vocabularies are written, or a glossary.
+
+    Args:
+        path: the run directory.
+        glossary: another file.
+        keeps: patterns of the files that the task keeps.
+
+    Returns:
+        None if the model, the recipe or the glossary is missing.
+    """
     names = [path / MODEL, path / "recipe.yaml", *([glossary] if glossary else [])]
+    names += sorted(one for pattern in keeps for one in path.glob(pattern))
     try:
         found = [name.stat() for name in names]
     except OSError:
         return None
     return tuple(number for one in found for number in (one.st_ino, one.st_mtime_ns, one.st_size))
+
+
+def kept_by(path: Path, plugins: Sequence[str]) -> Sequence[str]:
+    """Patterns of the files that the task of a run keeps; none if its recipe cannot be read."""
+    try:
+        return task_class(read_recipe(path / "recipe.yaml"), plugins).keeps
+    except WeftError:
+        return ()
 
 
 def _version(model: Path) -> Version:

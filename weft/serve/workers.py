@@ -21,12 +21,11 @@ from typing import NamedTuple
 import torch
 from prometheus_client.multiprocess import mark_process_dead
 
-from weft.errors import ConfigError, WeftError
+from weft.errors import ConfigError
 from weft.machine import LAUNCHED, end_with_parent
 from weft.serve.answers import translator
 from weft.serve.continuing import Ask, How, go_on, writer_of
 from weft.serve.counts import SEVERAL
-from weft.serve.limits import Refusal
 from weft.serve.reloading import SECONDS, Reloader
 from weft.serve.served import ServedRun
 from weft.tasks.predictor import Place
@@ -162,7 +161,7 @@ class ServerProcesses:
     def _warm(self, runs: dict[str, ServedRun]) -> None:
         """Answer once, so that what a model keeps from its first answer is shared, such as packed weights."""
         for run in runs.values():
-            with contextlib.suppress(WeftError, Refusal):
+            with contextlib.suppress(Exception):  # a model that cannot answer is no reason to end
                 if run.rewriter:
                     target = next((one for _, one in run.directions()), "")
                     translator(run, target, run.rewriter.decoding).predict("a")
@@ -186,6 +185,7 @@ class ServerProcesses:
             if not new.ready():
                 new.stop(signal.SIGKILL)
                 self.runs.update(before)
+                reloading.reject(fresh.values())
                 print("a worker with the changed model does not start", file=sys.stderr, flush=True)
                 return
             self._workers[number] = new
