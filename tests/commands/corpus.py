@@ -1,7 +1,14 @@
 """A toy language pair that is learnt in seconds: each word has one translation, the order stays."""
 
+import os
 import random
+import signal
 from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import weft
+from weft.tasks.seq2seq.pairs import PairTraining
 
 WORDS = {
     "alpha": "uno",
@@ -62,3 +69,18 @@ def make(folder: Path) -> Path:
         write(folder, name, rows, seed)
     (folder / "toy.yaml").write_text(RECIPE.format(folder=folder))
     return folder / "toy.yaml"
+
+
+def stopped(recipe: Path, run: Path, at: int, *changes: str) -> int:
+    """The exit code of a training that gets SIGTERM in its batch of that number."""
+    collate, seen = PairTraining.collate, []
+
+    def signalled(self: PairTraining, numbers: object) -> object:
+        seen.append(numbers)
+        if len(seen) == at:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return collate(self, numbers)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PairTraining, "collate", signalled)
+        return weft("train", recipe, "--run", run, *changes).code

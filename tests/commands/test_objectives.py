@@ -1,34 +1,18 @@
 """Objectives from the command line: a run begins from another, stops, goes on, and keeps its model alone."""
 
-import os
 import shutil
-import signal
 from pathlib import Path
 
 import pytest
 import safetensors
 
 from tests.commands import corpus
+from tests.commands.corpus import stopped
 from tests.commands.shell import weft
-from weft.tasks.seq2seq.pairs import PairTraining
 
 FEW = ("training.max_updates=9", "training.validate_every=5", "model.decoder.dropout=0.2")
 PROFESSOR = "training.objective={use: professor_forcing, size: 5, fools_above: 0.0, learns_below: 1.0}"
 RISK = "training.objective={use: minimum_risk, candidates: 4, likelihood: 0.1}"
-
-
-def stopped(recipe: Path, run: Path, at: int, *changes: str) -> int:
-    collate, seen = PairTraining.collate, []
-
-    def signalled(self: PairTraining, numbers: object) -> object:
-        seen.append(numbers)
-        if len(seen) == at:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return collate(self, numbers)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PairTraining, "collate", signalled)
-        return weft("train", recipe, "--run", run, *changes).code
 
 
 def names(path: Path) -> set[str]:

@@ -68,7 +68,7 @@ def command(
     from weft.errors import ConfigError
     from weft.machine import LAUNCHED
     from weft.run.card import write_card
-    from weft.run.training import check_recipe
+    from weft.run.training import as_begun, check_recipe
     from weft.train.loop import train
     from weft.train.processes import Lost
 
@@ -84,6 +84,7 @@ def command(
         return launch(["train", str(recipe), *overrides, "--run", str(run), *_packages(plugins)], processes)
     first = not int(os.environ.get("RANK", "0"))  # it creates the run directory
     checked = _begun(run, table, plugins) if first else check_recipe(table, plugins=plugins)
+    checked = checked if first else as_begun(run, checked, table)
     try:
         outcome = train(checked.task, run, checked.settings)
     except Lost:
@@ -118,6 +119,8 @@ def _packages(plugins: tuple[str, ...]) -> list[str]:
 def _closing(run: Path, checked: "CheckedRecipe", outcome: "Outcome", plugins: tuple[str, ...]) -> str:
     scores = ", ".join(f"{name} {value:.3f}" for name, value in outcome.scores.items())
     best = f"from update {outcome.best:,}"
+    if not outcome.best and checked.settings.starts_trained:
+        best = f"that of {checked.settings.start}, since no update was better"
     if outcome.mean_of:
         best = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
     test = ("", "score it on the test split")

@@ -106,9 +106,8 @@ def begin_run(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Ch
             resumed = bool(Checkpoints(path, print).updates())
             if (path / "recipe.yaml").exists():
                 run_format.check_format(path)
-                old = completed(read_recipe(path / "recipe.yaml"), plugins)
-                _check_same(path, checked, old)
-                checked = _with_start_of(path, checked, old) if resumed else checked
+                _check_same(path, checked, completed(read_recipe(path / "recipe.yaml"), plugins))
+                checked = as_begun(path, checked, recipe)
             else:
                 run_format.write_format(path)
             for name, content in taken.items() if not resumed else ():
@@ -157,17 +156,29 @@ def _start_of(checked: CheckedRecipe, plugins: Collection[str]) -> dict[str, byt
         raise CheckpointError(f"training.start: {old} cannot be read ({error.strerror or error})") from error
 
 
-def _with_start_of(path: Path, checked: CheckedRecipe, old: dict[str, Any]) -> CheckedRecipe:
-    """What to record for a resumed run: the start that it had, not one that comes too late."""
-    names = ("start", "start_parts")
-    first, now = ({name: at(one, ("training", name)) for name in names} for one in (old, checked.plain))
-    start, note = now["start"], ""
-    if start is not None and first != now:
+def as_begun(path: Path, checked: CheckedRecipe, recipe: Table) -> CheckedRecipe:
+    """A resumed run with the start that it had, not one that comes too late; a new run as its recipe says.
+
+    Every process of a training calls this, so that all train alike.
+    """
+    if not Checkpoints(path, print).updates() or not files.is_file(path / "recipe.yaml"):
+        return checked
+    then, now = read_recipe(path / "recipe.yaml").plain().get("training") or {}, checked.plain["training"]
+    first: dict[str, Any] = {name: then.get(name) or None for name in ("start", "start_parts")}
+    note, late = "", now["start"]
+    if late is not None and first != {name: now[name] or None for name in first}:
         note = (
-            f"training.start={start} is not used: {path} has checkpoints already, and continues from them; "
-            f"to start from {start}, pass another --run"
+            f"training.start={late} is not used: {path} has checkpoints already, and continues from them; "
+            f"to start from {late}, pass another --run"
         )
-    return checked._replace(plain={**checked.plain, "training": checked.plain["training"] | first}, note=note)
+    rate = now["start_rate"]
+    if "start_rate" not in recipe.section("training", optional=True):
+        rate = then.get("start_rate", 1.0 if first["start"] else rate)  # earlier versions had no such setting
+    start, parts = first["start"] and Path(first["start"]), first["start_parts"] or ()
+    parts = parts if isinstance(parts, dict) else tuple(parts)
+    settings = replace(checked.settings, start=start, start_parts=parts, start_rate=rate)
+    recorded = {"start": first["start"], "start_parts": first["start_parts"] or [], "start_rate": rate}
+    return checked._replace(settings=settings, plain={**checked.plain, "training": now | recorded}, note=note)
 
 
 def _parts_of(old: Path, checked: CheckedRecipe, plugins: Collection[str]) -> dict[str, bytes]:

@@ -64,7 +64,7 @@ class Position:
     def validates(self, settings: TrainingSettings) -> bool:
         """Whether a validation is due here."""
         if not self.update:
-            return settings.validate_start
+            return settings.validate_start or settings.starts_trained
         if settings.validate_every:
             return self.update > 0 and self.update % settings.validate_every == 0
         return self.epoch > 0 and self.index == 0

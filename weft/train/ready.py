@@ -94,6 +94,11 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
     carried = carry.restored(training, session.checkpoints, position, model, session.device)
     report.started(position.update, history.has(position.update))
     report.said(_introduction(session, model, position))
+    if settings.starts_trained and not position.update:
+        report.said(
+            f"the model of {settings.start} is validated first, and kept if training finds nothing better; "
+            f"learning rates are {settings.start_rate:g} times those of the recipe (training.start_rate)"
+        )
     if settings.compile:
         report.said(compiling.sentence(blocks))
     first = session.processes.first
@@ -114,7 +119,7 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
         Monitors(training, model, watched, report),
         Divergence(settings),
         frozen,
-        saved=position.update or -settings.validate_start,
+        saved=position.update or -position.validates(settings),
     )
 
 

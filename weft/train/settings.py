@@ -12,7 +12,10 @@ from weft.train.feeding import ConstantFeeding, Feeding, always_true
 from weft.train.objectives.likelihood import MaximumLikelihood
 from weft.train.objectives.objective import Objective
 from weft.train.optimisers import AdamW, Optimiser
-from weft.train.schedules import ConstantSchedule, Schedule
+from weft.train.schedules import ConstantSchedule, Schedule, ScheduleState
+
+START_UPDATES, START_SHARE = 100, 0.1
+"""The warm-up after `start` ends at this update, or after this share of the training if that is earlier."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +30,9 @@ class TrainingSettings:
         loss: per_token divides the gradient by the number of real target tokens, per_sequence by the number
             of examples.
         start: run of the same task and model to start from: its parameters and vocabularies are copied into
-            this run. With `start_parts`, a run of any task.
+            this run, and its score is the first one. With `start_parts`, a run of any task.
+        start_rate: factor of the learning rate in a training that starts from a whole `start`, after a
+            warm-up of 100 updates or a tenth of the training; 1 for the rate of a new model.
         start_parts: parts of the model to take from `start`, such as [embed, encoder]; the others get
             new weights. A table maps names in this model to names in that run: {source_embed: embed}.
             `vocabulary` takes its tokenizer.json; otherwise the rows of common pieces are taken.
@@ -90,6 +95,7 @@ class TrainingSettings:
     feeding: Feeding = field(default_factory=ConstantFeeding)
     loss: Literal["per_token", "per_sequence"] = "per_token"
     start: Path | None = None
+    start_rate: Annotated[float, Bounds(gt=0, le=1)] = 0.3
     start_parts: tuple[str, ...] | dict[str, str] = ()
     freeze: tuple[str, ...] = ()
     freeze_updates: Whole = 0
@@ -173,6 +179,19 @@ class TrainingSettings:
                     f"training.part_rates.{part}: expected a number above 0, got {rate}; "
                     "to keep a part as it is, name it in training.freeze"
                 )
+
+    @property
+    def starts_trained(self) -> bool:
+        """Whether the training starts from all parameters of another run."""
+        return self.start is not None and not self.start_parts
+
+    def factor(self, update: int, done: float, state: ScheduleState) -> float:
+        """The factor of the learning rate; see `Schedule.factor`."""
+        factor = self.schedule.factor(update, done, state)
+        if not self.starts_trained:
+            return factor
+        warm = max(update / START_UPDATES, done / START_SHARE)
+        return factor * self.start_rate * min(1.0, warm)
 
     def better(self, scores: Mapping[str, Literal["higher", "lower"]]) -> dict[str, str]:
         """For each score of a validation, whether a higher or a lower one is better.

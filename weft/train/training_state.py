@@ -234,7 +234,7 @@ class TrainingState:
             batches=group.batches,
         )
         state = self.history.schedule_state(settings.schedule)
-        return settings.schedule.factor(after.update, after.done(settings), state)
+        return settings.factor(after.update, after.done(settings), state)
 
     def _agree(self) -> Moment:
         """Share a signal that one process received with all of them; return the total time spent."""
