@@ -197,7 +197,7 @@ def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequ
         "decoding": decoding.describe(),
         "options": as_words(predict.command, how),
         "texts": [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats],
-        "files": named_files({**asked, "texts": tuple(mono)}),
+        "files": named_files({**how, "texts": tuple(mono)}),
     }
     known = out / "back.json"
     try:
