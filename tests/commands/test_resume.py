@@ -98,7 +98,9 @@ def test_a_process_that_is_terminated_says_how_to_go_on(toy: Path, tmp_path: Pat
 def test_a_run_keeps_its_data_its_model_and_its_seed(trained: Path, change: str, place: str) -> None:
     recipe = trained.parent / "toy" / "toy.yaml"
     said = untouched(trained, lambda: weft("train", recipe, "--run", trained, change))
-    assert re.search(rf"{trained}: this run was started with {place}; .* with another --run$", said)
+    start = f"; to start from this run's model, add --run {trained}-2 training.start={trained}"
+    more = start if change.startswith("data.batch") else ""
+    assert re.search(rf"{trained}: this run was started with {place}; .* with another --run{more}$", said)
 
 
 def within(folder: Path) -> list[str]:

@@ -231,10 +231,13 @@ def _check_same(path: Path, checked: CheckedRecipe, old: dict[str, Any]) -> None
         changed = difference(at(old, keys), at(plain, keys), ".".join(keys))
         if changed and Checkpoints(path, print).updates():
             other = path.with_name(f"{path.name}-2")
-            start = f"; to start from this run's model, add --run {other} training.start={path}"
+            fits = keys == ("data",) and not changed.startswith("data.vocabulary")
+            start = (
+                f"; to start from this run's model, add --run {other} training.start={path}" if fits else ""
+            )
             raise ConfigError(
                 f"{path}: this run was started with {changed}; {reason}, "
-                f"so train the new recipe with another --run{start if keys == ('data',) else ''}"
+                f"so train the new recipe with another --run{start}"
             )
         if changed and (path / weights.START).exists():
             if keys == ("model",):
