@@ -68,7 +68,7 @@ def command(
     from weft.errors import ConfigError
     from weft.machine import LAUNCHED
     from weft.run.card import write_card
-    from weft.run.training import as_begun, check_recipe
+    from weft.run.training import check_recipe
     from weft.train.loop import train
     from weft.train.processes import Lost
 
@@ -83,8 +83,7 @@ def command(
         check_recipe(table, plugins=plugins)  # reports a mistake once, not once per process
         return launch(["train", str(recipe), *overrides, "--run", str(run), *_packages(plugins)], processes)
     first = not int(os.environ.get("RANK", "0"))  # it creates the run directory
-    checked = _begun(run, table, plugins) if first else check_recipe(table, plugins=plugins)
-    checked = checked if first else as_begun(run, checked, table)
+    checked = _begun(run, table, plugins, first=first)
     try:
         outcome = train(checked.task, run, checked.settings)
     except Lost:
@@ -103,9 +102,11 @@ def command(
     return 0
 
 
-def _begun(run: Path, recipe: "Table", plugins: tuple[str, ...]) -> "CheckedRecipe":
-    from weft.run.training import begin_run
+def _begun(run: Path, recipe: "Table", plugins: tuple[str, ...], *, first: bool) -> "CheckedRecipe":
+    from weft.run.training import as_begun, begin_run, check_recipe
 
+    if not first:
+        return as_begun(run, check_recipe(recipe, plugins=plugins), recipe)
     checked = begin_run(run, recipe, plugins=plugins)
     if checked.note:
         click.echo(checked.note, err=True)

@@ -94,11 +94,6 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
     carried = carry.restored(training, session.checkpoints, position, model, session.device)
     report.started(position.update, history.has(position.update))
     report.said(_introduction(session, model, position))
-    if settings.starts_trained and not position.update:
-        report.said(
-            f"the model of {settings.start} is validated first, and kept if training finds nothing better; "
-            f"learning rates are {settings.start_rate:g} times those of the recipe (training.start_rate)"
-        )
     if settings.compile:
         report.said(compiling.sentence(blocks))
     first = session.processes.first
@@ -180,4 +175,11 @@ def _introduction(session: Session, model: nn.Module, position: Position) -> str
         threads += f", {workers.count} batches in parallel"
     if session.processes.count > 1:
         threads += f", {session.processes.count} processes"
-    return f"training {starts}: {parameters:,} parameters on {device} in {computed}, {threads}"
+    said = f"training {starts}: {parameters:,} parameters on {device} in {computed}, {threads}"
+    settings = session.settings
+    if settings.starts_trained and not position.update:
+        said += (
+            f"\nthe model of {settings.start} is validated first, and kept if training finds nothing better; "
+            f"learning rates are {settings.start_rate:g} times those of the recipe (training.start_rate)"
+        )
+    return said
