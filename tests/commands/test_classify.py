@@ -159,6 +159,9 @@ def test_words_of_the_vectors_are_known_and_a_fixed_table_stays(tmp_path: Path) 
     recipe.write_text(recipe.read_text().replace("embedding: {size: 11, dropout: 0.0}", given))
     answer = weft("train", recipe, "--run", tmp_path / "run")
     assert answer.code == 0, answer.err
+    (said,) = [line for line in answer.err.splitlines() if "word vectors: " in line]
+    used = len(labelled.GOOD) + len(labelled.BAD)
+    assert f"{vectors} has {used} of " in said and "% of its tokens" in said
     model = package.load(tmp_path / "run")
     assert model.predict("it was splendid") == "good"  # no training text holds the word
     (number,) = model.reader.vocabulary.encode("splendid")

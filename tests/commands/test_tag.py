@@ -80,6 +80,8 @@ def test_vectors_are_taken_and_must_fit(tmp_path: Path) -> None:
     change = f"model.embedding.vectors={vectors}", "training.max_updates=2"
     answer = weft("train", recipe, "--run", tmp_path / "run", *change)
     assert answer.code == 0, answer.err
+    (said,) = [line for line in answer.err.splitlines() if "word vectors: " in line]
+    assert f"{vectors} has 1 of " in said and "warning: too little to help" in said
     vectors.write_text(". 1 2\n")
     again = refused(weft("train", recipe, "--run", tmp_path / "other", *change))
     assert "have 2 numbers; set embedding.size: 2" in again

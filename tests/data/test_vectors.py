@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weft.data.vectors import read_vectors, write_vectors
+from weft.data.vectors import coverage, read_vectors, write_vectors
 from weft.errors import DataError
 
 LINES = "cat 1 2.5 -3\ndog 0 0 1e-3\n"
@@ -28,6 +28,8 @@ def test_both_forms_give_the_same(tmp_path: Path, head: str) -> None:
     [
         (LINES + "cow 1 2\n", r"v\.txt:3: .*3 numbers, got 2"),
         (LINES + "cow 1 2 x\n", r"v\.txt:3: .*finite numbers"),
+        (LINES + "cow 1 2 3 4\n", r"v\.txt:3: .*3 numbers, got 4"),
+        ("cow\n", r"v\.txt:1: .*some numbers, got 0"),
         ("cow 1 nan 2\n", r"v\.txt:1: .*finite numbers"),
     ],
 )
@@ -35,6 +37,38 @@ def test_a_wrong_line_is_named(tmp_path: Path, text: str, sentence: str) -> None
     (tmp_path / "v.txt").write_text(text)
     with pytest.raises(DataError, match=sentence):
         read_vectors(tmp_path / "v.txt")
+
+
+@pytest.mark.parametrize("head", ["", "5 3\n"], ids=["glove", "word2vec"])
+def test_words_with_spaces_and_blank_lines_as_glove_has_them(tmp_path: Path, head: str) -> None:
+    lines = ". . . 1 2 3\nat name@domain.com 4 5 6\n\ncat 7 8 9 \n\u3000 1 1 1\ndog\t7 8 9\n\n  \n"
+    (tmp_path / "v.txt").write_text(head + lines)
+    found, size = read_vectors(tmp_path / "v.txt")
+    assert size == 3 and {word: vector.tolist() for word, vector in found.items()} == {
+        ". . .": [1, 2, 3],
+        "at name@domain.com": [4, 5, 6],
+        "cat": [7, 8, 9],
+        "\u3000": [1, 1, 1],
+        "dog": [7, 8, 9],
+    }
+
+
+def test_the_coverage_of_a_text_and_why_it_is_little(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text("cat 1 2\ndog 1 2\nParis 1 2\n")
+
+    def of(kind: str = "word", **counts: int) -> str:
+        return coverage(path, counts, lowercase="data.lowercase", kind=kind).partition(f"{path} has ")[2]
+
+    assert of(cat=6, dog=3, cow=3) == "2 of 3 words of the training text, 75.0% of its tokens"
+    assert of(Cat=6, DOG=2, cow=2).endswith(
+        "; warning: 80.0% without regard to case, so set data.lowercase=true"
+    )
+    assert of(paris=9, cow=1).endswith("; warning: 90.0% without regard to case, so set data.lowercase=false")
+    assert "0 of 1 word of" in of(Katze=1) and "is it the right file, and of the text's language?" in of(
+        Katze=1
+    )
+    assert "pieces of words, so set data.vocabulary.kind=word" in of(kind="bpe", ca=1, ts=1)
 
 
 WORDS, MATRIX = ["cat", "straße", "</s>"], np.array([[0.1, -2e-7], [1e9, 3.0], [0.0, 1 / 3]], np.float32)
@@ -69,7 +103,7 @@ def test_gensim_reads_what_is_written_and_its_files_are_read(tmp_path: Path, nam
     [
         (b"cat\n", "line with the number of words"),
         (b"2 3\ncat " + bytes(12) + b"\ndog " + bytes(4), "ends in word 2 of 2"),
-        (b"1 1\ncat " + np.float32("nan").tobytes(), "word 1 .'cat'. has a number that is not finite"),
+        (b"1 1\ncat " + np.float32("nan").tobytes(), "finite numbers after word 1 .'cat'"),
     ],
 )
 def test_a_damaged_binary_file_is_named(tmp_path: Path, data: bytes, sentence: str) -> None:

@@ -114,6 +114,9 @@ READERS: dict[str, Reader] = {
     "captions-jsonl": Reader("c.jsonl", [samples.RECORD], read_captions, _one_picture),
     "captions-coco": Reader("c.json", [json.dumps(samples.COCO).encode()], read_captions, _one_picture),
     "wav": Reader("x.wav", [samples.wav(width) for width in (1, 2, 3, 4)], read_sound),
+    "sound": Reader(
+        "x", [samples.sound(kind) for kind in ("WAVEX", "FLAC", "OGG", "MP3", "AIFF")], read_sound
+    ),
     "array": Reader(
         "x.npy",
         [samples.array(np.ones((3, 2, 2))), samples.array(np.ones((2, 2, 2, 3), np.uint8))],
@@ -121,7 +124,7 @@ READERS: dict[str, Reader] = {
     ),
     "clip": Reader("x.gif", [samples.gif()], lambda path: read_clip(path, 4, 2)),
     "picture": Reader(
-        "x.png", [samples.picture(kind) for kind in ("png", "jpeg", "bmp", "webp")], read_picture
+        "x.png", [samples.picture(kind) for kind in ("png", "jpeg", "bmp", "webp", "tiff")], read_picture
     ),
     "gzip": Reader("x.gz", [gzip.compress(TEXT, mtime=0)], _bytes),
     "xz": Reader("x.xz", [lzma.compress(TEXT)], _bytes),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import safetensors.torch
+import soundfile
 import torch
 from PIL import Image
 
@@ -84,6 +85,13 @@ def wav(width: int) -> bytes:
         file.setsampwidth(width)
         file.setframerate(8000)
         file.writeframes(bytes(range(8 * width)) * 5)
+    return out.getvalue()
+
+
+def sound(kind: str) -> bytes:
+    """A quarter of a second of a tone."""
+    out = io.BytesIO()
+    soundfile.write(out, np.sin(np.arange(2000) / 9) / 2, 8000, format=kind)
     return out.getvalue()
 
 

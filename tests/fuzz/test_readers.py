@@ -9,6 +9,8 @@ from tests.fuzz.__main__ import SEEDS
 from tests.fuzz.harm import harmed, tried
 from tests.fuzz.readers import READERS
 
+pytestmark = pytest.mark.filterwarnings("ignore::weft.errors.DataWarning")
+
 FOUND = sorted(path.relative_to(SEEDS) for path in SEEDS.glob("*/*"))
 
 

@@ -4,9 +4,13 @@ text     a word and its numbers on each line, separated by spaces; word2vec begi
 binary   "words size" LF, then each word, a space, its numbers as float32 (little-endian), LF
 """
 
+import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,11 +18,23 @@ from weft.data.files import file_bytes
 from weft.data.lines import read_lines
 from weft.errors import DataError
 from weft.store import files
+from weft.wording import plural
 
 Vectors = tuple[dict[str, np.ndarray], int]
 _HEAD = re.compile(rb"(\d{1,18}) (\d{1,18})\r?\n")
 _MOST = 1_000_000  # maximum vector size; a header with more is damaged
+_FIRST = 100  # lines that the size of a file without a header is read from
 _GAP = re.compile(r"[ \t\n\r\v\f]")
+FEW = 0.5
+"""Share of the tokens below which something is probably wrong."""
+
+
+class VectorEntry(NamedTuple):
+    """A word of a file, and its numbers as they stand there."""
+
+    word: str
+    numbers: Sequence[str] | np.ndarray
+    line: int  # of a text file, or the number of the word
 
 
 def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
@@ -32,44 +48,106 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
         DataError: a line is not a word with as many numbers as the other lines, or a binary file is
             truncated.
     """
-    if ".bin" in path.suffixes:
-        return _read_binary(path, wanted)
     found: dict[str, np.ndarray] = {}
     size = 0
-    for number, line in enumerate(read_lines(path), 1):
+    for word, numbers, line in _entries(path):
+        size = len(numbers)
+        if wanted is not None and word not in wanted:
+            continue
+        try:
+            with np.errstate(over="ignore"):  # infinite values are rejected below
+                vector = np.array([float(number) for number in numbers], dtype=np.float32)
+        except ValueError:
+            vector = np.full(1, np.nan, dtype=np.float32)
+        if not np.isfinite(vector).all():
+            place = f"word {line:,} ({word[:40]!r})" if isinstance(numbers, np.ndarray) else repr(word[:40])
+            raise DataError(
+                f"expected finite numbers after {place}; correct or remove it",
+                path=path,
+                line=None if isinstance(numbers, np.ndarray) else line,
+            )
+        found[word] = vector
+    return found, size
+
+
+def coverage(path: Path, counts: Mapping[str, int], *, lowercase: str, kind: str = "word") -> str:
+    """How much of a training text has vectors in a file, with a warning and its likely cause if it is little.
+
+    Args:
+        path: the file.
+        counts: of the words of the text, as the model reads them.
+        lowercase: name of the setting that converts the text to lower case.
+        kind: of the words: "word" or "space", or pieces of words.
+    """
+    folded = {word.lower() for word in counts}
+    found, alike = set[str](), set[str]()
+    for word, _, _ in _entries(path):
+        if word in counts:
+            found.add(word)
+        if (lower := word.lower()) in folded:
+            alike.add(lower)
+    total = max(1, sum(counts.values()))
+    share = sum(counts[word] for word in found) / total
+    anyhow = sum(count for word, count in counts.items() if word.lower() in alike) / total
+    said = (
+        f"word vectors: {path} has {len(found):,} of {plural(len(counts), 'word')} of the training text, "
+        f"{share:.1%} of its tokens"
+    )
+    if share >= FEW:
+        return said
+    if anyhow > share + 0.1:
+        value = "true" if any(word != word.lower() for word in counts) else "false"
+        return f"{said}; warning: {anyhow:.1%} without regard to case, so set {lowercase}={value}"
+    if kind not in ("word", "space"):
+        return f"{said}; warning: the text is split into pieces of words, so set data.vocabulary.kind=word"
+    return f"{said}; warning: too little to help; is it the right file, and of the text's language?"
+
+
+def _entries(path: Path) -> Iterator[VectorEntry]:
+    return _read_binary(path) if ".bin" in path.suffixes else _read_text(path)
+
+
+def _read_text(path: Path) -> Iterator[VectorEntry]:
+    lines = ((number, line) for number, line in enumerate(read_lines(path), 1) if not line.isspace() and line)
+    first = list(islice(lines, _FIRST))
+    head = first[0][1].split() if first else []
+    if len(head) == 2 and all(cell.isdigit() for cell in head):
+        first = first[1:]
+    # Words may contain spaces, so the size is the most frequent number of spaces; of two, the smaller.
+    counts = Counter(_spaced(line).count(" ") for _, line in first)
+    size = max(sorted(counts), key=lambda count: counts[count], default=0)
+    for number, line in chain(first, lines):
         if line.count(" ") > _MOST:
             raise DataError(
                 f"expected a word2vec or GloVe text file, got a line of more than {_MOST:,} numbers",
                 path=path,
                 line=number,
             )
-        cells = line.rstrip(" ").split(" ")
-        if number == 1 and len(cells) == 2 and all(cell.isdigit() for cell in cells):
-            continue
-        size = size or len(cells) - 1
-        if len(cells) - 1 != size or size < 1:
+        word, *numbers = _spaced(line).rsplit(" ", size)
+        more = [part for part in word.split(" ")[1:] if _is_number(part)] if " " in word else []
+        if len(numbers) != size or size < 1 or (more and len(more) == word.count(" ")):
             raise DataError(
-                f"expected a word and {size or 'some'} numbers, got {len(cells) - 1}; "
+                f"expected a word and {size or 'some'} numbers, got {len(numbers) + len(more)}; "
                 "give a text file of word2vec or GloVe",
                 path=path,
                 line=number,
             )
-        if wanted is not None and cells[0] not in wanted:
-            continue
-        try:
-            with np.errstate(over="ignore"):  # infinite values are rejected below
-                vector = np.array([float(cell) for cell in cells[1:]], dtype=np.float32)
-        except ValueError:
-            vector = np.full(1, np.nan, dtype=np.float32)
-        if not np.isfinite(vector).all():
-            raise DataError(
-                "expected finite numbers after the word; correct the line", path=path, line=number
-            )
-        found[cells[0]] = vector
-    return found, size
+        yield VectorEntry(word, numbers, number)
 
 
-def _read_binary(path: Path, wanted: Collection[str] | None) -> Vectors:
+def _spaced(line: str) -> str:
+    """A line with a space between its cells, and none at its end."""
+    return (line.replace("\t", " ") if "\t" in line else line).rstrip(" ")
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return bool(cell) and math.isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+def _read_binary(path: Path) -> Iterator[VectorEntry]:
     data = b"".join(file_bytes(path))
     head = _HEAD.match(data)
     count, size = (int(number) for number in head.groups()) if head else (0, 0)
@@ -79,7 +157,7 @@ def _read_binary(path: Path, wanted: Collection[str] | None) -> Vectors:
             "give a binary file of word2vec, or name a text file .txt",
             path=path,
         )
-    at, found = head.end(), {}
+    at = head.end()
     for number in range(1, count + 1):
         space = data.find(b" ", at)
         end = space + 1 + 4 * size
@@ -88,13 +166,8 @@ def _read_binary(path: Path, wanted: Collection[str] | None) -> Vectors:
                 f"ends in word {number:,} of {count:,}; the file is damaged or incomplete", path=path
             )
         word = data[at:space].lstrip(b"\n").decode("utf-8", "replace")
-        if wanted is None or word in wanted:
-            vector = np.frombuffer(data, "<f4", size, space + 1).astype(np.float32)
-            if not np.isfinite(vector).all():
-                raise DataError(f"word {number:,} ({word!r}) has a number that is not finite", path=path)
-            found[word] = vector
+        yield VectorEntry(word, np.frombuffer(data, "<f4", size, space + 1), number)
         at = end
-    return found, size
 
 
 def write_vectors(path: Path, words: Sequence[str], vectors: np.ndarray) -> None:

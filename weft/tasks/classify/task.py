@@ -3,6 +3,7 @@
 Read next: data.py, reader.py, model.py, predictor.py, evaluation.py.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from weft.data.batching import Batches
 from weft.data.guess import holds_texts
 from weft.data.labelled import LabelledExample
 from weft.data.report import Report
-from weft.data.vectors import read_vectors
+from weft.data.vectors import coverage, read_vectors
 from weft.errors import ConfigError, DataError, within
 from weft.metrics.f1 import ClassRow, by_class
 from weft.metrics.label_sets import by_label
@@ -496,7 +497,8 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
                 f"every training text needs more than {limit} positions; raise the max_length of the model"
             )
         most, items = self.data.max_length, "items" if self.model_config.bag else "tokens"
-        cut = sum(len(row) > most for row in reader.vocabulary.encode_batch(train.texts))
+        rows = reader.vocabulary.encode_batch(train.texts)
+        cut = sum(len(row) > most for row in rows)
         long = f", {training.left_out:,} left out, longer than the model's {limit} positions"
         progress(
             f"training texts: {len(train.texts):,} ({cut:,} cut at {plural(most, 'token')}"
@@ -505,6 +507,11 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             0,
             0,
         )
+        if self.embedding.vectors is not None and self.model_config.bag is None:
+            pieces = reader.vocabulary.pieces(range(len(reader.vocabulary)))
+            counts = Counter(pieces[number].removeprefix("▁") for row in rows for number in row)
+            kind, lowercase = self.data.vocabulary.kind, "data.vocabulary.lowercase"
+            progress(coverage(self.embedding.vectors, counts, lowercase=lowercase, kind=kind), 0, 0)
         return ClassifyPipeline(self, reader, context=context, training=training)
 
     def open(self, run: Path) -> ClassifyPipeline:

@@ -3,6 +3,7 @@
 Read next: data.py, ../lexicon.py, model.py, predictor.py, evaluation.py.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -16,7 +17,7 @@ from torch import nn
 from weft.data.batching import Batches
 from weft.data.conllu import ConlluSentence
 from weft.data.report import Report
-from weft.data.vectors import read_vectors
+from weft.data.vectors import coverage, read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.metrics.f1 import by_class
 from weft.metrics.temperature import fitted
@@ -343,6 +344,10 @@ class TagTask(TextLabelTask[TagData, TagModel]):
                 f"{_saved(run)}: expected every tag of {self.data.file('train')}, got no "
                 f"{min(unknown)!r}; the file or the data was changed: restore it, or train with another --run"
             )
+        if given is not None:
+            words = (form for one in kept for form in one.forms)
+            counts = Counter(form.lower() if self.data.lowercase else form for form in words)
+            progress(coverage(given, counts, lowercase="data.lowercase"), 0, 0)
         training = TagTraining(self.data, lexicon, kept, list(self.data.sentences("valid")))
         return self._pipeline(lexicon, context, vectors=vectors, training=training)
 
