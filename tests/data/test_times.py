@@ -1,15 +1,18 @@
 """One base of times for a run: offsets, zones, summer time, steps, and times as other programs write them."""
 
+import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.commands.shell import weft
 from weft.data.future import coming, read_future
 from weft.data.series import Columns, SeriesTable, read_series
 from weft.data.times import STEPS, read_times
 from weft.errors import ConfigError, DataError
+from weft.tasks.forecast.check import guessed
 
 ZAGREB = pd.date_range("2024-08-01", "2024-11-03", freq="h", tz="Europe/Zagreb", inclusive="left")
 
@@ -183,3 +186,40 @@ def test_a_future_is_read_in_the_base_of_its_past(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"f\.csv:2: .*offset"):
         (tmp_path / "f.csv").write_text("ds,k\n2024-11-03 01:00,1\n")
         read_future(tmp_path / "f.csv", Columns(known=["k"], base="Europe/Zagreb"), False)
+
+
+@pytest.mark.parametrize(
+    ("header", "cells"),
+    [
+        ("when,load", "{serial},{n}.5"),
+        ("month,load", "2024-{month:02d},{n}.5"),
+        (",when,load", "{n},{day},{n}.5"),
+        ("year;load", "{year};{n},5"),
+        ("ds,load", "{n},{n}.5"),
+    ],
+)
+def test_the_column_of_times_is_found(tmp_path: Path, header: str, cells: str) -> None:
+    file = tmp_path / "x.csv"
+    days = pd.date_range("2024-01-01", periods=12)
+    rows = [
+        cells.format(n=n, serial=45292 + n, month=n + 1, day=days[n].date(), year=1990 + n) for n in range(12)
+    ]
+    file.write_text("\n".join([header, *rows]) + "\n")
+    which, note = guessed(file, Columns())
+    assert which.time is not None and "to forecast 'load';" in note
+    series = read_series(file, which)
+    assert series.columns == ("load",) and len(series.series[0].times) == 12 and not series.notes
+
+
+def test_a_workbook_and_a_tsv_of_series_are_checked_as_forecasts(tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-01", periods=12)
+    table = pd.DataFrame({"Datum": days, "Umsatz": np.arange(12) * 1.5})
+    table.to_csv(tmp_path / "x.tsv", sep="\t", index=False)
+    names = ["x.tsv"]
+    if importlib.util.find_spec("openpyxl") and importlib.util.find_spec("python_calamine"):
+        table.to_excel(tmp_path / "x.xlsx", index=False)
+        names.append("x.xlsx")
+    for name in names:
+        answer = weft("data", "check", tmp_path / name)
+        assert answer.code == 0 and "times 'Datum'; to forecast 'Umsatz'" in answer.out
+        assert (read_series(tmp_path / name).series[0].times == days).all()

@@ -46,13 +46,10 @@ def read_future(path: str | Path, which: Columns, long: bool) -> Future:
         DataError, ConfigError: as read_series.
     """
     path = Path(path)
-    header, rows = read_rows(path)
+    header, rows, _ = read_rows(path)
     place = time_column(path, header, which.time, rows)
     known = [column_of(path, header, name) for name in which.known]
     ids = [column_of(path, header, name) for name in which.id or LONG[:1]] if long else []
-    if any(len(row) != len(header) for _, row in rows):
-        line = next(line for line, row in rows if len(row) != len(header))
-        raise DataError(f"expected {len(header)} cells; correct or remove the line", path=path, line=line)
     column = column_times(path, rows, place, which) if place >= 0 and rows else None
     found: dict[str, dict[Any, np.ndarray]] = {}
     for name, at in groups_of(rows, ids).items():

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from weft.data.dialect import with_points
 from weft.data.language_guess import code_of
 from weft.data.tables import Row, TableFile, kind_of
-from weft.data.times import are_times
+from weft.data.times import are_times, count_times
 from weft.errors import ConfigError, DataError
 
 ROWS = 2_000
@@ -26,7 +26,7 @@ MOST_CLASSES = 200
 MANY_ROWS = 20
 """Minimum rows of each series in a ledger."""
 
-TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day", "year")
+TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day", "year", "datum", "fecha")
 """Common names of a column of times."""
 
 ID = re.compile(
@@ -47,6 +47,8 @@ class ColumnStatistics(NamedTuple):
     filled: int
     numbers: bool
     times: bool
+    counts: bool = False
+    """Whether its numbers look like years, days or Unix times, and grow."""
 
 
 class TableColumns(NamedTuple):
@@ -188,19 +190,19 @@ def series_of(columns: Sequence[ColumnStatistics], *, ledger: bool = False) -> S
         columns: of a table.
         ledger: a time may come again in one series, so that names must have many rows each.
     """
-    time = next((one for one in columns if one.times), None) or next(
-        (one for one in columns if one.numbers and one.name.lower() in TIMES), None
-    )
+    numbers = [one for one in columns if one.numbers]
+    dated = [one for one in numbers if one.name.lower() in TIMES or (one is columns[0] and one.counts)]
+    time = next(iter([*(one for one in columns if one.times), *dated]), None)
     named: list[ColumnStatistics] = []
     if time is not None and time.distinct < time.filled:
         repeats, told = time.filled / time.distinct, 1
         texts = [one for one in columns if not one.numbers and not one.times]
-        numbers = [one for one in columns if one.numbers and one is not time and ID.search(one.name)]
-        for one in (*texts, *numbers):
+        ids = [one for one in numbers if one is not time and ID.search(one.name)]
+        for one in (*texts, *ids):
             if told < repeats and one.distinct * (MANY_ROWS if ledger else 1) < one.filled:
                 named.append(one)
                 told *= one.distinct
-    targets = tuple(one.name for one in columns if one.numbers and one is not time and one not in named)
+    targets = tuple(one.name for one in numbers if one is not time and one not in named)
     if not targets:
         return None
     left = tuple(one.name for one in columns if not one.numbers and not one.times and one not in named)
@@ -214,8 +216,9 @@ def _column(name: str, cells: Sequence[str]) -> ColumnStatistics:
         sum(len(cell.split()) for cell in filled) / max(1, len(filled)),
         len(set(filled)),
         len(filled),
-        bool(filled) and all(map(_is_number, filled)),
-        bool(filled) and not filled[0].isdigit() and are_times(filled),
+        numbers := bool(filled) and all(map(_is_number, filled)),
+        bool(filled) and not numbers and are_times(filled),
+        numbers and count_times(filled),
     )
 
 

@@ -103,8 +103,7 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         ConfigError: unknown column or frequency.
     """
     path = Path(path)
-    header, rows = read_rows(path)
-    _check_width(path, header, rows)
+    header, rows, chosen = read_rows(path)
     lower = [name.lower() for name in header]
     named = not which.id and all(name in lower for name in LONG) and not which.targets
     long = named or bool(which.id)
@@ -134,7 +133,7 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         raise DataError("expected a header and rows of numbers, got no row", path=path)
     kinds = [columns_of(path, header, names) for names in (columns, which.known, which.past)]
     times = None if place < 0 else column_times(path, rows, place, which)
-    series, notes, assumed = [], list[str](), list(times.notes) if times is not None else []
+    series, notes, assumed = [], list[str](), [*chosen, *(times.notes if times is not None else ())]
     if not named and which.trained and (unused := [one for one in others if one not in columns]):
         assumed.append(f"{path}: not forecast in training, left out: {', '.join(unused)[:200]}")
     for name, at in groups_of(rows, ids).items():
@@ -196,10 +195,22 @@ def groups_of(rows: Sequence[tuple[int, list[Any]]], ids: Sequence[int]) -> dict
     return groups
 
 
-def read_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
-    """Header and numbered rows of a table; columns without a header are named 1, 2, ..."""
+class TableRows(NamedTuple):
+    """The cells of a table."""
+
+    header: list[str]  # 1, 2, ... if it has none
+    rows: list[tuple[int, list[Any]]]  # number and cells
+    notes: Sequence[str] = ()  # what was chosen, such as a sheet
+
+
+def read_rows(path: Path) -> TableRows:
+    """The cells of a table.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
     if path.suffix == ".parquet":
-        return parquet_rows(path)
+        return TableRows(*parquet_rows(path))
     table = TableFile(path)
     if (count := len(table.first)) > MOST_COLUMNS:
         raise DataError(
@@ -212,15 +223,8 @@ def read_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
         count -= 1  # blank columns at the right of a spreadsheet
     rows = list(with_points([(line, row[:count]) for line, row in read], table.mark))
     if all(_is_number(cell) for cell in rows[0][1]):
-        return [str(n + 1) for n in range(count)], rows
-    return [cell.strip() for cell in table.first[:count]], rows[1:]
-
-
-def _check_width(path: Path, header: Sequence[str], rows: Sequence[tuple[int, list[Any]]]) -> None:
-    for line, row in rows:
-        if len(row) != len(header):
-            why = f"expected {plural(len(header), 'cell')}, got {len(row)}; correct or remove the line"
-            raise DataError(why, path=path, line=line)
+        return TableRows([str(n + 1) for n in range(count)], rows, table.notes)
+    return TableRows([cell.strip() for cell in table.first[:count]], rows[1:], table.notes)
 
 
 def time_column(path: Path, header: list[str], name: str | None, rows: Sequence[Any]) -> int:

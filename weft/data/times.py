@@ -113,6 +113,12 @@ def are_times(texts: Sequence[str]) -> bool:
     return any(not _of_texts(list(words), order).shown.isna().any() for order in ("day", "month"))
 
 
+def count_times(texts: Sequence[str]) -> bool:
+    """Whether numbers look like years, days of a spreadsheet or other times, and grow or come again."""
+    clocks = _of_numbers(texts)
+    return clocks is not None and len(texts) > 1 and clocks.shown.drop_duplicates().is_monotonic_increasing
+
+
 def in_order(
     path: Path, name: str, lines: Sequence[int], times: Any, *, zone: str | None, again: bool
 ) -> tuple[Any, np.ndarray]:

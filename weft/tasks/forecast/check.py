@@ -30,12 +30,14 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
     if path.suffix == ".parquet" or (all(name in header for name in LONG) and not which.targets):
         return which, ""
     said = {*which.id, *which.known, *which.past, ""}
-    columns = [one for one in columns_of(path) if one.name not in said]
+    every = columns_of(path)
+    columns = [one for one in every if one.name not in said]
     found = series_of(columns, ledger=which.resample is not None)
     if found is None:
         return which, ""
+    unnamed = any(not one.name and one.filled for one in every)  # such as pandas' row numbers
     named, time = tuple(which.id) or found.id, which.time or found.time
-    targets = which.targets or (found.targets if named or found.left else ())
+    targets = which.targets or (found.targets if named or found.left or unnamed else ())
     if named and check and len(targets) > 1:
         which = which._replace(past=(*which.past, *targets[1:]))
         targets = targets[:1]

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from weft.data.batching import ShuffledBatches
+from weft.data.guess import columns_of, series_of
 from weft.data.report import Report
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError, DataError, ShapeError, within
@@ -400,6 +401,17 @@ class ForecastTask(Task):
             seen: number of additional columns.
         """
         return self.model_config.build(self.data.lookback, self.data.horizon, known, series, seen)
+
+    @classmethod
+    def knows(cls, table: Path) -> bool:
+        """A column of times and columns of numbers, without texts."""
+        columns = columns_of(table)
+        found = series_of(columns)
+        return (
+            found is not None
+            and found.time is not None
+            and all(one.words < 2 for one in columns if not one.times)
+        )
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
