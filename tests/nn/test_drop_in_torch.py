@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import weft.nn
 from tests.laws.members import close, normal
 from weft.errors import ConfigError
-from weft.nn import as_torch
+from weft.nn import GRU, LSTM, RNN, as_torch
 from weft.nn.cells.orthogonal import Orthogonal
 from weft.nn.cells.unitary import Unitary
 
@@ -181,3 +181,45 @@ def test_weights_in_bfloat16_are_served(kind: Any) -> None:
     if kind is Orthogonal:
         turned = low.weight_h.float()
         assert (turned @ turned.T - torch.eye(31)).abs().max() < 0.02
+
+
+@pytest.fixture
+def in_torchs_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"):
+        monkeypatch.setattr(torch.nn, name, getattr(weft.nn, name))
+
+
+@pytest.mark.usefixtures("in_torchs_place")
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"])
+def test_a_drop_in_may_take_the_name_of_torchs_class(name: str) -> None:
+    ours, x = getattr(torch.nn, name)(3, 4), torch.randn(5, 2, 3)
+    x = x[0] if "Cell" in name else x
+    theirs = getattr(torch.nn.modules.rnn, name)(3, 4)
+    assert type(theirs) is not type(ours)
+    theirs.load_state_dict(ours.state_dict())
+    close(ours(x), theirs(x), 1e-6)
+    assert type(as_torch(ours)) is type(theirs)
+
+
+@pytest.mark.parametrize("kind", [RNN, GRU])
+def test_a_projection_where_there_is_none_is_refused_in_torchs_words(kind: Any) -> None:
+    with pytest.raises(ConfigError, match="proj_size argument is only supported for LSTM, not RNN or GRU"):
+        kind(3, 4, proj_size=2)
+    assert kind(3, 4, proj_size=0).hidden_size == 4
+
+
+@pytest.mark.parametrize("kind", [RNN, GRU, LSTM])
+@pytest.mark.filterwarnings(
+    "ignore:There is a performance drop because we have not yet implemented the batching"
+)
+def test_gradients_of_each_row_by_vmap_add_up(kind: Any) -> None:
+    module = kind(3, 4, num_layers=2, bidirectional=True).double()
+    parameters, x = dict(module.named_parameters()), torch.randn(5, 2, 3, dtype=torch.float64)
+
+    def loss(parameters: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        return torch.func.functional_call(module, parameters, (x,))[0].square().sum()
+
+    each = torch.func.vmap(torch.func.grad(lambda p, x: loss(p, x[:, None])), (None, 1))(parameters, x)
+    loss(parameters, x).backward()
+    for name, parameter in module.named_parameters():
+        torch.testing.assert_close(each[name].sum(0), parameter.grad)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from weft.nn.drop_in_input import Nan, as_configuration
+from weft.nn.drop_in_input import Nan, as_configuration, refuse_projection
 from weft.nn.drop_in_layers import DropIn, Join, State
 from weft.nn.ops import elman, gru, lstm, torch_lstm
 
@@ -27,6 +27,10 @@ class RNN(DropIn, nn.RNN):
         input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional,
             device, dtype: as torch.nn.RNN.
         join, residual, nan: see `DropIn`.
+        proj_size: 0, as only an LSTM has a projection.
+
+    Raises:
+        ConfigError: another proj_size.
 
     Example:
         >>> import torch
@@ -55,10 +59,11 @@ class RNN(DropIn, nn.RNN):
         join: Join = "concatenate",
         residual: bool = False,
         nan: Nan = "refuse",
+        proj_size: int = 0,
     ) -> None:
+        refuse_projection("RNN", proj_size)
         with as_configuration("RNN", input_size, hidden_size, num_layers):
-            nn.RNN.__init__(
-                self,
+            super().__init__(
                 input_size,
                 hidden_size,
                 num_layers,
@@ -117,8 +122,7 @@ class LSTM(DropIn, nn.LSTM):
         nan: Nan = "refuse",
     ) -> None:
         with as_configuration("LSTM", input_size, hidden_size, num_layers):
-            nn.LSTM.__init__(
-                self,
+            super().__init__(
                 input_size,
                 hidden_size,
                 num_layers,
@@ -152,6 +156,10 @@ class GRU(DropIn, nn.GRU):
         input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype: as
             torch.nn.GRU.
         join, residual, nan: see `DropIn`.
+        proj_size: 0, as only an LSTM has a projection.
+
+    Raises:
+        ConfigError: another proj_size.
 
     Example:
         >>> import torch
@@ -175,10 +183,11 @@ class GRU(DropIn, nn.GRU):
         join: Join = "concatenate",
         residual: bool = False,
         nan: Nan = "refuse",
+        proj_size: int = 0,
     ) -> None:
+        refuse_projection("GRU", proj_size)
         with as_configuration("GRU", input_size, hidden_size, num_layers):
-            nn.GRU.__init__(
-                self,
+            super().__init__(
                 input_size,
                 hidden_size,
                 num_layers,

@@ -50,6 +50,20 @@ def as_configuration(
         raise ConfigError(f"{name}({found}, ..): {refusal}") from None
 
 
+def refuse_projection(name: str, proj_size: int) -> None:
+    """Raise a ConfigError in torch's words if a module that has no projection is given one.
+
+    Args:
+        name: of the module.
+        proj_size: the argument.
+    """
+    if proj_size:
+        raise ConfigError(
+            f"{name}: proj_size argument is only supported for LSTM, not RNN or GRU: expected 0, got "
+            f"{proj_size}; use LSTM, or hidden_size={proj_size}"
+        )
+
+
 def read_input(
     module: nn.RNNBase, given: Tensor | PackedSequence, hx: Any, *, unpack: bool = True
 ) -> RecurrentInput:

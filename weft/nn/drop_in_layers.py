@@ -14,7 +14,7 @@ from weft import masks
 from weft.nn.drop_in_input import Nan, RecurrentInput, pack_output, read_input, refuse_nan
 from weft.nn.drop_in_step import one_step
 from weft.nn.drop_in_torch import Known, left_eager
-from weft.nn.ops import dropout, forced, skips_padding
+from weft.nn.ops import dropout, forced, mapped, skips_padding
 from weft.nn.padding import inspectable
 from weft.nn.ragged import plan, run_pieces
 from weft.shapes import check_choice
@@ -106,6 +106,8 @@ class DropIn(Known, nn.RNNBase):
 
     def _torchs_own(self, input: Tensor | PackedSequence) -> bool:
         if self.residual or (self.bidirectional and self.join != "concatenate"):
+            return False
+        if mapped() and not self.proj_size:
             return False
         packed = isinstance(input, PackedSequence)
         x = input.data if packed else input

@@ -30,7 +30,7 @@ from weft.nn.kernels.cells.operations import (
     shown_last,
     torch_lstm,
 )
-from weft.nn.kernels.choice import forced, traced
+from weft.nn.kernels.choice import forced, mapped, traced
 from weft.nn.kernels.cross_entropy import cross_entropy
 from weft.nn.kernels.decoding import log_probabilities, multiply_as, use_int8
 from weft.nn.kernels.depthwise import depthwise
@@ -96,6 +96,7 @@ __all__ = [
     "log_probabilities",
     "look",
     "lstm",
+    "mapped",
     "multiply_as",
     "on_gpu",
     "one_step",

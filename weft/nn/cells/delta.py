@@ -85,4 +85,5 @@ class Delta(MatrixCell):
 
 def unit(x: Tensor, length: float = 1.0) -> Tensor:
     """x [.., K] divided by its length, the square root of |x|^2 + 1e-6, times another length."""
-    return x * (length * torch.rsqrt(x.square().sum(-1, keepdim=True) + 1e-6))
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))  # in float16 the slope of rsqrt overflows
+    return (wide * (length * torch.rsqrt(wide.square().sum(-1, keepdim=True) + 1e-6))).to(x.dtype)

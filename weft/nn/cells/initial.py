@@ -80,10 +80,11 @@ class GateNorm(nn.Module):
 
     def forward(self, z: Tensor) -> Tensor:
         """Normalise z [.., G H]."""
-        apart = z.unflatten(-1, (-1, self.size))
+        wide = torch.promote_types(z.dtype, torch.float32)  # in float16 the slope of rsqrt overflows
+        apart = z.unflatten(-1, (-1, self.size)).to(wide)
         centred = apart - apart.mean(-1, keepdim=True)
         scaled = centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + self.epsilon)
-        return scaled.flatten(-2) * self.gain
+        return scaled.flatten(-2).to(z.dtype) * self.gain
 
 
 def rates(heads: int) -> tuple[Tensor, Tensor]:

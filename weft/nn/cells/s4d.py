@@ -105,12 +105,12 @@ class S4D(Cell):
             a * real - b * imaginary + b_real * u[..., None],
             a * imaginary + b * real + b_imaginary * u[..., None],
         )
-        y = 2 * (self.weight_o[0] * real - self.weight_o[1] * imaginary).sum(-1) + self.skip * u
+        y = 2 * (self.weight_o[0] * real - self.weight_o[1] * imaginary).sum(-1).to(u.dtype) + self.skip * u
         if watching():
             record("forget_gate", radius.amax(1).expand_as(y))  # the slowest state of each feature
             record("transition", torch.complex(a, b).flatten().expand(len(y), -1))
             record("hidden", y)
-        return y, (y, real, imaginary)
+        return y, (y, real.to(state[1].dtype), imaginary.to(state[1].dtype))
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
         """All steps, in chunks."""
@@ -120,13 +120,13 @@ class S4D(Cell):
         u = self.entry(x)
         if mask is not None:
             u = u.masked_fill(~mask[..., None], 0.0)
-        h = torch.cat([real, imaginary], -1)  # [B, H, 2 N]
+        h = torch.cat([real, imaginary], -1).to(torch.promote_types(real.dtype, torch.float32))  # [B, H, 2 N]
         tables = _Tables(self._filter(), self.weight_o, min(CHUNK, u.shape[1]))
         ys = []
         for at in range(0, u.shape[1], CHUNK):
             y, h = tables.chunk(u[:, at : at + CHUNK], h, None if mask is None else mask[:, at : at + CHUNK])
             ys.append(y)
-        y, shown = shown_last(torch.cat(ys, 1) + self.skip * u, before, mask)
+        y, shown = shown_last(torch.cat(ys, 1).to(u.dtype) + self.skip * u, before, mask)
         real, imaginary = h.to(before.dtype).chunk(2, -1)
         return y, (shown, real, imaginary)
 
@@ -137,7 +137,9 @@ class S4D(Cell):
         real, imaginary = -decay * dt, self.frequency.to(wide) * dt  # dt A
         if self.rule == "zoh":
             grown = real.exp()
-            up, across = grown * imaginary.cos() - 1, grown * imaginary.sin()  # A' - 1
+            # A' - 1, without the cancellation that a small dt brings
+            up = torch.expm1(real) * imaginary.cos() - 2 * (imaginary / 2).sin().square()
+            across = grown * imaginary.sin()
             length = real.square() + imaginary.square()
             b_real = dt * (up * real + across * imaginary) / length
             return Filter(real, imaginary, b_real, dt * (across * real - up * imaginary) / length)

@@ -118,6 +118,14 @@ def traced() -> bool:
     return torch.compiler.is_compiling() or torch.jit.is_tracing() or _transforming()
 
 
+def mapped() -> bool:
+    """Whether torch.func.vmap or jvp is active, for which torch's own recurrent operations have no rule."""
+    if not _transforming():
+        return False
+    stack = getattr(torch._C._functorch, "get_interpreter_stack", lambda: None)()
+    return stack is None or any(one.key() != torch._C._functorch.TransformType.Grad for one in stack)
+
+
 class Way(NamedTuple, Generic[Result]):
     """One way to compute an operation.
 

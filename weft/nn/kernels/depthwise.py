@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.nn.kernels import choice
+
 
 def depthwise(seen: Tensor, weight: Tensor) -> Tensor:
     """sum_k w_k x_{t + k}.
@@ -20,7 +22,7 @@ def depthwise(seen: Tensor, weight: Tensor) -> Tensor:
     Returns:
         [B, T, D].
     """
-    if torch.compiler.is_compiling() or not torch.is_grad_enabled():
+    if choice.traced() or not torch.is_grad_enabled():
         return _shifts(seen, weight)
     y: Tensor = _Depthwise.apply(seen, weight)
     return y

@@ -50,7 +50,8 @@ def run(cell: str, given: Given, operation: Operation | None, backend: choice.Ce
     if asked == "steps" or not given.x.shape[0]:
         return steps.run(cell, *given)
     if choice.traced():
-        return steps.run(cell, *given) if operation is None else operation(*given)
+        plain = operation is None or choice.mapped()
+        return steps.run(cell, *given) if plain else operation(*given)  # type: ignore[misc]
     if asked in ("auto", "torch"):
         way = _by_rule(cell, given, operation, compiled_too=asked == "auto")
     else:
