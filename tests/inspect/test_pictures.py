@@ -118,7 +118,7 @@ def test_a_recording_is_transcribed_as_predict_does_and_listens_there(
 ) -> None:
     opened = runs("speech")
     subject, views = looked_at(opened)
-    path = opened.task.data.path("valid").parent / "valid0.wav"
+    path = opened.task.data.find("valid").parent / "valid0.wav"
     assert subject.text == "valid0.wav"
     assert subject.answer == weft("predict", opened.path, path).lines[0]
     assert isinstance(views["Recording"], HeardView)

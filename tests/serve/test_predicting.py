@@ -134,7 +134,7 @@ def test_pictures_come_as_base64(name: str, served: Callable[[str], Any]) -> Non
 
 def test_a_recording_comes_as_base64(served: Callable[[str], Any]) -> None:
     run = served("speech")
-    wav = run.opened.task.data.path("valid").parent / "valid0.wav"
+    wav = run.opened.task.data.find("valid").parent / "valid0.wav"
     (found,) = answered(run, base64.b64encode(wav.read_bytes()).decode())
     assert found["text"] == weft("predict", run.path, wav).lines[0]
     assert "expected recordings (WAV, FLAC, Ogg, MP3), got a PNG picture" in refusal(

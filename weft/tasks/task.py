@@ -18,7 +18,7 @@ import numpy as np
 from torch import nn
 
 from weft.data.report import Report
-from weft.errors import ConfigError
+from weft.errors import ConfigError, within
 from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
 from weft.setting_types import check_fields
@@ -64,6 +64,21 @@ class ContextSource(NamedTuple):
 
     read: Callable[[Sequence[Sequence[str]]], Any]  # sentences [B] of one or more words
     model: Context  # the layers [B, S, D] of the sentences
+
+
+class DataSection(Protocol):
+    """A recipe's section `data`."""
+
+    def has(self, split: Split) -> bool:
+        """Whether the recipe has the split."""
+
+    def find(self, split: Split) -> object:
+        """Check that the files of a split are there; reads as little as possible.
+
+        Raises:
+            ConfigError: the recipe does not have the split.
+            DataError: files are missing.
+        """
 
 
 class RunOpener(Protocol):
@@ -157,6 +172,7 @@ class Task(ABC):
     """What to learn, from which data.
 
     Attributes:
+        data: the section `data`, unless the task overrides `has` and `check_ready`.
         sections: the sections of a recipe that this task reads, and the class that checks each; the
             constructor takes the objects under the same names. A section `decoding` holds settings that may
             be changed when a run is used: `weft predict RUN --set KEY=VALUE`.
@@ -180,6 +196,7 @@ class Task(ABC):
             the recipe.
     """
 
+    data: DataSection
     sections: ClassVar[Mapping[str, type]]
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]]
     evaluation: ClassVar[type[Evaluation]] = Evaluation
@@ -220,11 +237,10 @@ class Task(ABC):
     def about(self) -> str:
         """The task and its data, for titles: "en to es, on libreoffice-help"."""
 
-    @abstractmethod
     def has(self, split: Split) -> bool:
         """Whether the recipe names data for this split."""
+        return self.data.has(split)
 
-    @abstractmethod
     def check_ready(self) -> None:
         """Check that data and model are available, before a run directory is made; reads no data.
 
@@ -232,6 +248,15 @@ class Task(ABC):
             ConfigError: the message starts with the faulty section, if there is only one.
             DataError: files are missing.
         """
+        with within("model"):
+            self.small_model()
+        for split in SPLITS:
+            if self.has(split):
+                self.data.find(split)
+
+    def small_model(self) -> nn.Module:
+        """A model for a few made-up words, as a check that its parts fit together."""
+        raise NotImplementedError(f"{type(self).__name__}: define small_model, or check_ready without it")
 
     @abstractmethod
     def rehearse(self) -> Loss:

@@ -240,10 +240,6 @@ class CaptionTask(Seq2SeqTask[Pictures]):
     def about(self) -> str:
         return f"captions of {self.data.describe('train')}"
 
-    def check_files(self, split: Split) -> None:
-        """Check that every picture named by a caption exists."""
-        self.data.find(split)
-
     def small_model(self) -> Generator:
         return self.model_config.build(self._likely(), 11)
 

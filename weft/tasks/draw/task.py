@@ -235,10 +235,6 @@ class DrawTask(Seq2SeqTask[Pictures]):
     def about(self) -> str:
         return f"pictures for captions of {self.data.describe('train')}"
 
-    def check_files(self, split: Split) -> None:
-        """Check that every picture named by a caption exists."""
-        self.data.find(split)
-
     def small_model(self) -> Generator:
         return self.model_config.build(11, 13)
 

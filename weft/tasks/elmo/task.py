@@ -13,7 +13,7 @@ import numpy as np
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.plain import no_words
+from weft.data.plain import PlainText, no_words
 from weft.errors import ConfigError
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.nn.heads.head import Loss
@@ -30,7 +30,6 @@ from weft.tasks.running_text.data import ProseData, check_lines, learn_lexicon, 
 from weft.tasks.running_text.data import sentences as split_sentences
 from weft.tasks.task import (
     ContextSource,
-    EvaluationSettings,
     InspectionSettings,
     PredictionSettings,
     Progress,
@@ -177,19 +176,11 @@ class ElmoPipeline(RunningTextPipeline):
         assert isinstance(model, BothWays)
         return ContextComparer(model, self.lexicon, self.task.data)
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        settings: EvaluationSettings | None = None,
-    ) -> ContextEvaluation:
+    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> ContextEvaluation:
         """Both perplexities, beside that of word frequencies."""
         assert isinstance(model, BothWays)
         source = self.task.data
-        some = list(split_sentences(source, self.text(split, data)))
-        title = source.describe(split) if data is None else data.name
+        some = list(split_sentences(source, text))
         if not some:
             raise no_words(title)
         return evaluate(model, self.lexicon, some, title=title, length=source.length)
@@ -229,8 +220,12 @@ class ElmoTask(RunningTextTask[ElmoModel]):
         """The text."""
         return f"words in context, on {self.data.describe('train')}"
 
-    def check_sections(self) -> None:
+    def check_ready(self) -> None:
         check_lines(self.data, words=True)
+        super().check_ready()
+
+    def small_model(self) -> BothWays:
+        return self.model_config.build(4, 4)  # the words and letters of a, b and ab
 
     def rehearse(self) -> Loss:
         """Two sentences of three words and one."""

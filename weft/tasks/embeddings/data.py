@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from weft.data.plain import PlainText, side
+from weft.data.questions import read_questions
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.nn.embed.counts import Cells
 from weft.nn.embed.neighbours import Neighbourhood
@@ -269,6 +270,17 @@ class WordsData:
             raise ConfigError("set exactly one of corpus (embedded) and train (your file)")
         if (self.corpus is None) != (self.language is None):
             raise ConfigError("language: needs corpus; set both, such as libreoffice-help and en")
+
+    def has(self, split: Split) -> bool:
+        """Whether there is a text, or questions to score the vectors on."""
+        return split == "valid" or (split == "test" and self.test is not None)
+
+    def find(self, split: Split) -> None:
+        """Check that the text or the questions are there; raises as `open` and `read_questions`."""
+        if split == "test":
+            read_questions(self.questions(split))
+        else:
+            self.open()
 
     def open(self) -> PlainText:
         """The training text.

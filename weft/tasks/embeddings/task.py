@@ -256,6 +256,8 @@ class EmbeddingsTask(Task):
         "word pairs or analogies: weft evaluate RUN --data FILE."
     )
 
+    data: WordsData
+
     def __init__(self, *, data: WordsData, model: WordsModel) -> None:
         self.data = data
         self.model_config = model
@@ -269,18 +271,12 @@ class EmbeddingsTask(Task):
         """Objective and text."""
         return f"word vectors by {self.model_config.objective}, on {self.data.describe()}"
 
-    def has(self, split: Split) -> bool:
-        return split == "valid" or (split == "test" and self.data.test is not None)
-
-    def check_ready(self) -> None:
-        """Check that the files exist."""
-        self.data.open()
-        if self.data.test is not None:
-            read_questions(self.data.questions("test"))
+    def small_model(self) -> Neighbours | Glove:
+        return self.model_config.build(["a", "b", "ab", "ba"])
 
     def rehearse(self) -> Loss:
         """Two pieces of five words."""
-        model = self.model_config.build(["a", "b", "ab", "ba"])
+        model = self.small_model()
         if isinstance(model, Glove):
             return model.loss(Cells(torch.tensor([0, 1]), torch.tensor([1, 2]), torch.tensor([0.5, 3.0]), 2))
         words = torch.tensor([[0, 1, 2, 3, 1], [1, 0, 0, 0, 0]])

@@ -15,8 +15,9 @@ from weft.data.future import read_future, with_future
 from weft.data.held import held
 from weft.data.series import Columns, SeriesTable, TimeSeries, read_series
 from weft.data.windows import Scale, SeriesWindows
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import CheckpointError, ConfigError, DataError
 from weft.store import jsonfile
+from weft.tasks.task import SPLITS, Split
 
 GENERATED = ("waves",)
 
@@ -91,6 +92,19 @@ class SeriesData:
             raise ConfigError(
                 f"resample: {self.resample} requires the length of a period, such as frequency: D"
             )
+
+    def has(self, split: Split) -> bool:
+        """Whether the recipe has the split."""
+        return self.split[SPLITS.index(split)] > 0
+
+    def find(self, split: Split) -> None:
+        """Check that the file is there.
+
+        Raises:
+            DataError: it is not.
+        """
+        if self.file is not None and not (self.folder / self.file).exists():
+            raise DataError("no such file; check data.file", path=self.folder / self.file)
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from weft.data.batching import ShuffledBatches
 from weft.data.guess import columns_of, series_of
 from weft.data.report import Report
 from weft.data.windows import SeriesWindows
-from weft.errors import ConfigError, DataError, ShapeError, within
+from weft.errors import ConfigError, DataError, within
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
@@ -307,6 +307,8 @@ class ForecastTask(Task):
     note: ClassVar[str] = "Errors are means over all windows of values scaled by the training part."
     suffixes: ClassVar[Sequence[str]] = (".csv", ".parquet")
 
+    data: SeriesData
+
     def __init__(self, *, data: SeriesData, model: ForecastModel, decoding: Horizon) -> None:
         self.data = data
         self.model_config = model
@@ -334,9 +336,6 @@ class ForecastTask(Task):
         found["data.lookback"] = Range(values=(lookback, 2 * lookback, 3 * lookback))
         return {**found, "model.normalise": Range(values=("last", "mean", "mean_std", "none"))}
 
-    def has(self, split: Split) -> bool:
-        return self.data.split[PARTS[split]] > 0
-
     def rehearse(self) -> Loss:
         """Three windows of two series, with as many covariates as the recipe has."""
         channels = len(self.data.past) + (2 if self.data.inputs == "all" else 0)
@@ -352,14 +351,8 @@ class ForecastTask(Task):
             SeriesBatch(past, future, torch.ones_like(future, dtype=torch.bool), future.numel())
         )
 
-    def check_ready(self) -> None:
-        """Check that the file exists and that the parts fit together."""
-        try:
-            self.built(1, 0, 0)
-        except (ConfigError, ShapeError) as error:
-            raise ConfigError(f"model: {error}") from error
-        if self.data.file is not None and not (self.data.folder / self.data.file).exists():
-            raise DataError("no such file; check data.file", path=self.data.folder / self.data.file)
+    def small_model(self) -> ForecastNetwork:
+        return self.built(1, 0, 0)
 
     def prepare(self, run: Path, progress: Progress) -> ForecastPipeline:
         """Read the series and save their names and scales in the run."""

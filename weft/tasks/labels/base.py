@@ -14,11 +14,19 @@ import torch
 from torch import Tensor, nn
 
 from weft.data.vectors import read_vectors
-from weft.errors import ConfigError, DataError, within
+from weft.errors import ConfigError, DataError
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.labels.calibration import outdated
-from weft.tasks.task import SPLITS, EvaluationSettings, Pipeline, PredictionSettings, RunOpener, Split, Task
+from weft.tasks.task import (
+    DataSection,
+    EvaluationSettings,
+    Pipeline,
+    PredictionSettings,
+    RunOpener,
+    Split,
+    Task,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,21 +75,6 @@ class LabelBatch(NamedTuple):
         )
 
 
-class LabelSection(Protocol):
-    """A recipe's section `data` of a task that predicts labels."""
-
-    def has(self, split: Split) -> bool:
-        """Whether the recipe has the split."""
-
-    def find(self, split: Split) -> object:
-        """Check that the files of a split are there; reads as little as possible.
-
-        Raises:
-            ConfigError: the recipe does not have the split.
-            DataError: files are missing.
-        """
-
-
 class WordVectorSettings(Protocol):
     """A recipe's `model.embedding` of words that may have given vectors and vectors in context."""
 
@@ -98,7 +91,7 @@ class WordVectorSettings(Protocol):
         """A run whose vectors of words in context are appended."""
 
 
-D = TypeVar("D", bound=LabelSection)
+D = TypeVar("D", bound=DataSection)
 M = TypeVar("M")
 E = TypeVar("E")
 
@@ -111,24 +104,11 @@ class LabelTask(Task, Generic[D, M]):
         model: the section `model`.
     """
 
+    data: D
+
     def __init__(self, *, data: D, model: M) -> None:
         self.data = data
         self.model_config = model
-
-    def has(self, split: Split) -> bool:
-        return self.data.has(split)
-
-    def check_ready(self) -> None:
-        """Check that the parts fit together and that the data is there."""
-        with within("model"):
-            self.small_model()
-        for split in SPLITS:
-            if self.has(split):
-                self.data.find(split)
-
-    @abstractmethod
-    def small_model(self) -> nn.Module:
-        """A model as the recipe describes it, for a few made-up words and labels."""
 
 
 class TextLabelTask(LabelTask[D, M]):

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from weft import tree
 from weft.data.batching import Batches
-from weft.data.plain import check_plain_texts
+from weft.data.plain import PlainText, check_plain_texts
 from weft.data.report import Report
 from weft.errors import ConfigError, DataError, within
 from weft.models import Generator
@@ -53,7 +53,6 @@ from weft.tasks.language.stream import read as read_text
 from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.task import (
-    EvaluationSettings,
     InspectionSettings,
     PredictionSettings,
     Progress,
@@ -294,14 +293,7 @@ class LanguagePipeline(RunningTextPipeline):
         cache = Cache(decoding.cache, weights.sharpness, weights.cache) if decoding.cache else None
         return MixedModel(ngrams, weights.ngram, cache)
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        settings: EvaluationSettings | None = None,
-    ) -> ProseEvaluation:
+    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> ProseEvaluation:
         """Perplexity, nats per word and bits per character, next to an n-gram model of the training text."""
         assert isinstance(model, Generator)
         source = self.data
@@ -310,15 +302,13 @@ class LanguagePipeline(RunningTextPipeline):
             train = read(source, self.vocabulary, "train")
         return evaluate(
             model,
-            read_text(self.text(split, data), self.vocabulary),
-            title=source.describe(split) if data is None else str(data),
+            read_text(text, self.vocabulary),
+            title=title,
             data=source,
             decoding=self.task.decoding,
             size=len(self.vocabulary),
             train=train,
-            valid=None
-            if data is None and split == "valid"
-            else lambda: read(source, self.vocabulary, "valid"),
+            valid=None if validation else lambda: read(source, self.vocabulary, "valid"),
         )
 
     def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
@@ -370,7 +360,10 @@ class LanguageTask(RunningTextTask[ProseModel]):
             return Loss(loss.total + more.total, loss.count + more.count)
         return model.loss(collate_lines([[5, 6, 7], [8]]))
 
-    def check_sections(self) -> None:
+    def small_model(self) -> Generator:
+        return self.model_config.build(max(5, self.model_config.least))
+
+    def check_ready(self) -> None:
         with within("model"):
             kind = self.data.vocabulary.kind
             if self.model_config.embedding.cutoffs and kind in ("bpe", "unigram"):
@@ -378,7 +371,7 @@ class LanguageTask(RunningTextTask[ProseModel]):
                     "embedding.cutoffs: expected tokens ordered by frequency, but those of "
                     f"data.vocabulary.kind: {kind} are not; leave cutoffs out"
                 )
-            model = self.model_config.build(max(5, self.model_config.least))
+            model = self.small_model()
             with torch.no_grad():
                 if self.streams and grows(model):
                     raise ConfigError(
@@ -389,13 +382,14 @@ class LanguageTask(RunningTextTask[ProseModel]):
                     model.eval().loss(
                         cut(np.zeros(self.data.length + 1, int), np.zeros(1, int), self.data.length)
                     )
+        super().check_ready()
 
     def prepare(self, run: Path, progress: Progress) -> LanguagePipeline:
         """Learn the vocabulary unless the run has it, then read the text."""
         vocabulary = self.learn_vocabulary(run, progress)
         progress("reading the text", 0, None)
         train, valid = read(self.data, vocabulary, "train"), read(self.data, vocabulary, "valid")
-        most = most_positions(self.model_config.build(max(5, self.model_config.least)).decoder)
+        most = most_positions(self.small_model().decoder)
         training = LanguageTraining(as_read(self.data, vocabulary), vocabulary, train, valid, most)
         left_out = f" ({training.left_out:,} left out, longer than the model's {most} positions)"
         progress(

@@ -33,11 +33,9 @@ from weft.tasks.running_text.base import (
 from weft.tasks.running_text.data import ProseData, check_lines
 from weft.tasks.task import (
     ContextSource,
-    EvaluationSettings,
     InspectionSettings,
     PredictionSettings,
     Progress,
-    Split,
     Training,
     named_rows,
 )
@@ -164,19 +162,11 @@ class MaskedPipeline(RunningTextPipeline):
         asked = GapSettings.of(settings)
         return GapFiller(model, self.vocabulary, count=asked.nbest, scores=asked.scores)
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        settings: EvaluationSettings | None = None,
-    ) -> ContextEvaluation:
+    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> ContextEvaluation:
         """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text."""
         assert isinstance(model, MaskedLanguageModel)
         source = self.task.data
-        lines = read(self.vocabulary, self.text(split, data), source.length)
-        title = source.describe(split) if data is None else data.name
+        lines = read(self.vocabulary, text, source.length)
         unit = source.vocabulary.kind
         return evaluate(model, self.vocabulary, lines, title=title, unit=unit, length=source.length)
 
@@ -226,14 +216,18 @@ class MaskedTask(RunningTextTask[MaskedModel]):
         """The text."""
         return f"masked {self.data.vocabulary.kind} tokens of {self.data.describe('train')}"
 
-    def check_sections(self) -> None:
+    def check_ready(self) -> None:
         check_lines(self.data, words=False)
         with within("model"):
             self.rehearse()
+        super().check_ready()
+
+    def small_model(self) -> MaskedLanguageModel:
+        return self.model_config.build(19)
 
     def rehearse(self) -> Loss:
         """Two lines of a vocabulary of 19."""
-        return self.model_config.build(19).loss(hide([[5, 6, 7], [8]], 19, share=0.5, seed=[1]))
+        return self.small_model().loss(hide([[5, 6, 7], [8]], 19, share=0.5, seed=[1]))
 
     def prepare(self, run: Path, progress: Progress) -> MaskedPipeline:
         """Learn the vocabulary, unless the run has one, and read the text."""

@@ -79,6 +79,16 @@ class ManyData:
         """Whether the recipe has the split."""
         return self.of(self.pairs[0]).has(split)
 
+    def find(self, split: Split) -> None:
+        """Check that the texts of a split are there, for each trained pair.
+
+        Raises:
+            ConfigError: the recipe does not have the split.
+            DataError: files are missing or damaged.
+        """
+        for pair in self.pairs:
+            self.of(pair).open(split)
+
     @property
     def targets(self) -> list[str]:
         """The target languages, in a fixed order."""

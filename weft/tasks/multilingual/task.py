@@ -355,10 +355,6 @@ class MultilingualTask(Seq2SeqTask[None]):
     def small_batch(self, model: Generator) -> PairBatch:
         return collate_pairs([[17, 5, 6, 7], [18, 8]], [[9, 10], [11, 12, 13]])
 
-    def check_files(self, split: Split) -> None:
-        for pair in self.data.pairs:
-            self.data.of(pair).open(split)
-
     def corpora(self) -> Sequence[PairDirection]:
         every = (*self.data.pairs, *self.data.zero_shot)
         return [PairDirection(pair, self.data.of(pair), pair in self.data.pairs) for pair in every]

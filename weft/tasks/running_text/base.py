@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from torch import nn
 
 from weft.data.check import check_pairs
 from weft.data.plain import PlainText
@@ -19,7 +20,7 @@ from weft.errors import CheckpointError
 from weft.metrics.scored import ScoreWithBaselines
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.running_text.data import ProseData
-from weft.tasks.task import SPLITS, Pipeline, Progress, Split, Task
+from weft.tasks.task import EvaluationSettings, Pipeline, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
@@ -40,27 +41,11 @@ class RunningTextTask(Task, Generic[M]):
         model: the section `model`.
     """
 
+    data: ProseData
+
     def __init__(self, *, data: ProseData, model: M) -> None:
         self.data = data
         self.model_config = model
-
-    def has(self, split: Split) -> bool:
-        return self.data.has(split)
-
-    def check_ready(self) -> None:
-        """Check that the sections fit together and that the files exist."""
-        self.check_sections()
-        for split in SPLITS:
-            if self.has(split):
-                self.data.open(split)
-
-    @abstractmethod
-    def check_sections(self) -> None:
-        """Check that data and model fit together, without reading files.
-
-        Raises:
-            ConfigError: they do not; the message starts with the faulty section, if there is only one.
-        """
 
     def learn_vocabulary(self, run: Path, progress: Progress) -> Vocabulary:
         """The vocabulary of a run, learnt from the training text unless the run has one."""
@@ -83,6 +68,29 @@ class RunningTextPipeline(Pipeline):
     def text(self, split: Split, file: Path | None) -> PlainText:
         """The text of a split, or of the user's file."""
         return self.task.data.open(split) if file is None else PlainText(file)
+
+    @abstractmethod
+    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> Evaluation:
+        """Perplexities on a text beside their baselines.
+
+        Args:
+            model: trained, in evaluation mode.
+            text: to score.
+            title: names it.
+            validation: whether it is the recipe's validation text.
+        """
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        settings: EvaluationSettings | None = None,
+    ) -> Evaluation:
+        title = self.task.data.describe(split) if data is None else str(data)
+        validation = data is None and split == "valid"
+        return self.score(model, self.text(split, data), title, validation=validation)
 
     def valid_texts(self) -> Iterable[str]:
         """The validation text, line by line."""

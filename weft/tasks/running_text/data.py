@@ -73,6 +73,10 @@ class ProseData:
             return True
         return self.corpus is not None or getattr(self, split) is not None
 
+    def find(self, split: Split) -> None:
+        """Check that the text of a split is there; raises as `open`."""
+        self.open(split)
+
     def open(self, split: Split) -> PlainText:
         """The text of a split.
 

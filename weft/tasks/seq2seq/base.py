@@ -7,11 +7,11 @@ Read next: pairs.py, for text on both sides; ../caption/task.py, for pictures.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from torch import nn
 
-from weft.errors import ConfigError, within
+from weft.errors import ConfigError
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Evaluation
@@ -19,7 +19,6 @@ from weft.tasks.seq2seq.decoding import Decoding, DecodingSettings, GenerationEv
 from weft.tasks.seq2seq.glossary import read_glossary
 from weft.tasks.seq2seq.scoring import GivenScores
 from weft.tasks.task import (
-    SPLITS,
     EvaluationSettings,
     OtherRun,
     Pipeline,
@@ -40,13 +39,6 @@ Examples = TypeVar("Examples")
 """What is scored: sources with their references."""
 
 
-class HasSplits(Protocol):
-    """A recipe's section `data`."""
-
-    def has(self, split: Split) -> bool:
-        """Whether the recipe has the split."""
-
-
 class Seq2SeqTask(Task, ABC, Generic[Corpus]):
     """Trains a model to write the target for a source.
 
@@ -56,7 +48,6 @@ class Seq2SeqTask(Task, ABC, Generic[Corpus]):
         decoding: search settings for the trained model; validation is greedy unless the task says otherwise.
     """
 
-    data: HasSplits
     model_config: Any
     decoding: Decoding
 
@@ -72,14 +63,6 @@ class Seq2SeqTask(Task, ABC, Generic[Corpus]):
     @abstractmethod
     def small_batch(self, model: Generator) -> Any:
         """A batch of two made-up examples for it."""
-
-    @abstractmethod
-    def check_files(self, split: Split) -> None:
-        """Check that the files of a split are there; reads none of them.
-
-        Raises:
-            DataError: files are missing.
-        """
 
     @abstractmethod
     def read(self, progress: Progress) -> Corpus:
@@ -100,18 +83,10 @@ class Seq2SeqTask(Task, ABC, Generic[Corpus]):
         """The file that `learn` writes last."""
         return run / VOCABULARY
 
-    def has(self, split: Split) -> bool:
-        return self.data.has(split)
-
     def check_ready(self) -> None:
-        """Check that all files are there, and that the parts of the model fit together."""
         if self.decoding.glossary is not None:
             read_glossary(self.decoding.glossary)
-        with within("model"):
-            self.small_model()
-        for split in SPLITS:
-            if self.has(split):
-                self.check_files(split)
+        super().check_ready()
 
     def rehearse(self) -> Loss:
         model = self.small_model()

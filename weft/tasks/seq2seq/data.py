@@ -157,6 +157,13 @@ class PairData:
         """Whether the recipe has the split."""
         return self.corpus is not None or getattr(self, split) is not None
 
+    def find(self, split: Split) -> None:
+        """Check that the texts of a split are there; raises as `open`."""
+        if split == "train":
+            self.texts()
+        else:
+            self.open(split)
+
     def open(self, split: Split) -> Any:
         """The pairs of a split: iterates (number, source, target).
 

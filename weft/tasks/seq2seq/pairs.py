@@ -336,12 +336,6 @@ class PairTask(Seq2SeqTask[list[Any]], ABC):
     def small_batch(self, model: Generator) -> PairBatch:
         return collate_pairs([[5, 6, 7], [8]], [[9, 10], [11, 12, 13]])
 
-    def check_files(self, split: Split) -> None:
-        if split == "train":
-            self.data.texts()
-        else:
-            self.data.open(split)
-
     def read(self, progress: Progress) -> list[Any]:
         texts = self.data.texts()
         for note in [note for text in texts for note in text.notes]:

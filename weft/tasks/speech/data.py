@@ -117,7 +117,7 @@ class SpeechData:
         """Whether the recipe has the split."""
         return getattr(self, split) is not None
 
-    def path(self, split: Split) -> Path:
+    def find(self, split: Split) -> Path:
         """The list of a split.
 
         Raises:

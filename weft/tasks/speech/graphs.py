@@ -75,7 +75,7 @@ def _pairs(data: SpeechData, count: int) -> list[tuple[bytes, str]]:
     """Validation recordings and their transcripts; nothing where the data is missing."""
     found: list[tuple[bytes, str]] = []
     with suppress(DataError, OSError):
-        for one in read_spoken(data.path("valid")):
+        for one in read_spoken(data.find("valid")):
             found.append((Path(one.file).read_bytes(), one.text))
             if len(found) == count:
                 break

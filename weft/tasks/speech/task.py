@@ -149,7 +149,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
 
     def examples_of(self, split: Split, data: Path | None) -> Sequence[Recording]:
         """The recordings of a split, or of the user's list."""
-        path = data or self.task.data.path(split)
+        path = data or self.task.data.find(split)
         recordings = list(self.task.data.recordings(path))
         if not recordings:
             raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=path)
@@ -164,7 +164,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         settings: EvaluationSettings,
     ) -> SpeechEvaluation:
         """Error rates, next to the most frequent answer."""
-        title = (data or self.task.data.path(split)).name
+        title = (data or self.task.data.find(split)).name
         transcriber = self._transcriber(model, DecodingSettings.of(settings))
         return evaluate(transcriber, examples, title=title, answer=self.answer)
 
@@ -184,7 +184,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         assert isinstance(model, Generator)
         text = settings.text
         if text is None:
-            path = next(iter(read_spoken(self.task.data.path("valid")))).file
+            path = next(iter(read_spoken(self.task.data.find("valid")))).file
         elif not text.strip() or len(text) > 1000 or not Path(text).is_file():
             raise DataError(f"{text[:60]}: no such file; give a recording")
         else:
@@ -233,9 +233,6 @@ class SpeechTask(Seq2SeqTask[Recordings]):
     def about(self) -> str:
         return f"speech to text, on {self.data.train}"
 
-    def check_files(self, split: Split) -> None:
-        self.data.path(split)
-
     def small_model(self) -> Generator:
         return self.model_config.build(self.data.sound.bins, 19)
 
@@ -246,13 +243,13 @@ class SpeechTask(Seq2SeqTask[Recordings]):
 
     def read(self, progress: Progress) -> Recordings:
         data = self.data
-        every = list(data.recordings(data.path("train"), progress, data.speeds))
+        every = list(data.recordings(data.find("train"), progress, data.speeds))
         train = [one for one in every if data.shorter(one)]
-        valid = list(data.recordings(data.path("valid"), progress))
+        valid = list(data.recordings(data.find("valid"), progress))
         splits: list[Split] = ["train", "valid"]
         for name, found in zip(splits, (train, valid), strict=True):
             if not found:
-                raise DataError("expected recordings that can be used, got none", path=data.path(name))
+                raise DataError("expected recordings that can be used, got none", path=data.find(name))
         return Recordings(train, valid, len(every) - len(train))
 
     def learn(self, corpus: Recordings, run: Path, progress: Progress) -> None:
