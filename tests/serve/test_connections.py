@@ -122,6 +122,16 @@ def test_a_large_body_is_not_waited_for_and_its_line_closed(
         assert b"\r\nconnection: close\r\n" in answer.lower()
 
 
+def test_a_request_of_two_lengths_is_refused_and_its_line_closed(hurried: str) -> None:
+    with connected(hurried) as line:
+        head = "Content-Length: 5\r\nTransfer-Encoding: chunked"
+        line.sendall(f"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\n{head}\r\n\r\n0\r\n\r\n".encode())
+        line.sendall(GET + b"\r\n")
+        answer = rest(line)
+    assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1") == 1
+    assert b"expected Content-Length or Transfer-Encoding, got both" in answer
+
+
 def test_a_client_that_does_not_read_its_answers_is_left(hurried: str) -> None:
     host, port = hurried.removeprefix("http://").split(":")
     with socket.socket() as line:

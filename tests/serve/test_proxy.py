@@ -74,7 +74,7 @@ def proxy(library: None, runs: Path, tmp_path_factory: pytest.TempPathFactory) -
     made += ["-addext", f"subjectAltName=DNS:{NAME}", "-out", str(certificate), "-keyout", str(key)]
     subprocess.run(made, check=True, capture_output=True)
     log = AccessLog(folder / "access.log")
-    with listening(served(runs, Access(hosts=(NAME,)), log)) as where:
+    with contextlib.closing(log), listening(served(runs, Access(hosts=(NAME,)), log)) as where:
         port, text = free_port(), CONFIGURATION.read_text("utf-8")
         for old, new in (
             ("listen 80;", f"listen 127.0.0.1:{free_port()};"),

@@ -91,7 +91,7 @@ class Completions:
     def _asks(self, given: Complete, writer: Continuer) -> list[Ask]:
         prompts, limits, count = self.limits.prompts(given.prompt, "prompt"), self.limits, given.n
         if given.best_of not in (None, count):
-            sentence = f"best_of: expected {count}, the value of n, got {given.best_of}"
+            sentence = f"best_of: expected {count}, the value of n, got {given.best_of}; none is left out"
             raise Refusal(400, sentence, param="best_of")
         if count * len(prompts) > limits.items:
             sentence = f"n: expected at most {limits.items} choices, got {count * len(prompts)}"

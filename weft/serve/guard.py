@@ -144,6 +144,8 @@ class Guard:
         try:
             host = self.access.check_host(headers.getlist("host"))
             self.access.check_origin(scope["method"], headers, host)
+            if "content-length" in headers and "transfer-encoding" in headers:  # RFC 9112, 6.3: smuggling
+                raise Refusal(400, "expected Content-Length or Transfer-Encoding, got both", closes=True)
         except Refusal as refusal:
             await _refuse(refusal, scope, receive, safer)
             return
