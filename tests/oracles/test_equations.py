@@ -5,6 +5,10 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from weft import rooms
+from weft.nn import cells
+from weft.nn.cells.cell import Cell
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "equations.md"
 CARD = re.compile(
@@ -111,3 +115,12 @@ def test_every_part_has_a_row() -> None:
         if path.stem not in {"__init__", "initial", room.removesuffix("s")}
     ]
     assert [file for file in files if file not in page] == []
+
+
+def test_the_page_of_differences_names_every_cell() -> None:
+    guide = (ROOT / "docs" / "guides" / "recurrences.md").read_text("utf-8")
+    table = guide.split("### Differences from the papers")[1].split("\n## ")[0]
+    named = set(
+        re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in table.splitlines() if "|" in line))
+    )
+    assert rooms.parts(cells, Cell).keys() - named == {"stepwise"}  # which has no recurrence

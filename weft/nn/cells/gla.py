@@ -26,7 +26,8 @@ class GLA(MatrixCell):
 
     The state is (y, S); the norm is a layer norm of each head.
     Source: Yang et al. 2023, "Gated linear attention Transformers with hardware-efficient training",
-    section 4.4. There the keys of all heads have H / 2 features.
+    section 4.4. There the keys of all heads have H / 2 features. The authors' code has a root-mean-square
+    norm and no b_r.
 
     Example:
         >>> import torch

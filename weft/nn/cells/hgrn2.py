@@ -24,7 +24,8 @@ class HGRN2(MatrixCell):
         lower_bound: l; the paper lets it grow with the layer, learned, so that upper layers remember longer.
         forget_bias: initial value of b_f.
 
-    The state is (y, S); the norm is a root-mean-square norm of each head.
+    The state is (y, S); the norm is a root-mean-square norm of each head, in the authors' code one over all
+    features. There the forget gate has no bias.
     Source: Qin et al. 2024, "HGRN2: gated linear RNNs with state expansion", section 3.
 
     Raises:

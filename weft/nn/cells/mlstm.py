@@ -29,7 +29,7 @@ class MLSTM(MatrixCell):
         key_size: K; 0 = size / num_heads, rounded up.
         value_size: V; 0 = size / num_heads, rounded up.
         forget_bias: initial value of the forget gates' bias in the last head; the first has 3.
-        cap: i~ and f~ are cap * tanh(z / cap); 0 = no bound.
+        cap: i~ and f~ are cap * tanh(z / cap), 15 in xLSTM 7B; 0 = no bound.
 
     The state is (y, S, m), S [B, heads, K, V + 1] with C^T in the first V columns and n in the last, and
     m [B, heads]. The norm is a layer norm of each head.
