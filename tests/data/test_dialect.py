@@ -99,11 +99,15 @@ def shops(file: Path) -> Path:
 def test_columns_of_any_name_are_guessed_and_told(tmp_path: Path) -> None:
     file = shops(tmp_path / "shops.csv")
     found = series_of(columns_of(file))
-    assert found == ("Datum", ("Filiale",), ("Umsatz", "Feiertag"), ("Notiz",))
+    assert found == (("Datum",), ("Filiale",), ("Umsatz", "Feiertag"), ("Notiz",))
     with pytest.raises(ConfigError, match="--target"):
         guessed(file, Columns())
     which, note = guessed(file, Columns(known=["Feiertag"]))
-    assert (which.time, which.id, which.targets) == ("Datum", ("Filiale",), ("Umsatz",)) and "'Notiz'" in note
+    assert (which.time, which.id, which.targets) == (
+        ("Datum",),
+        ("Filiale",),
+        ("Umsatz",),
+    ) and "'Notiz'" in note
     table = read_series(file, which)
     assert [one.name for one in table.series] == ["N", "S"] and table.long
     assert table.series[0].values[:2, 0].tolist() == [1001.5, 1002.5]

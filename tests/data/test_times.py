@@ -223,3 +223,37 @@ def test_a_workbook_and_a_tsv_of_series_are_checked_as_forecasts(tmp_path: Path)
         answer = weft("data", "check", tmp_path / name)
         assert answer.code == 0 and "times 'Datum'; to forecast 'Umsatz'" in answer.out
         assert (read_series(tmp_path / name).series[0].times == days).all()
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "names", "frequency"),
+    [
+        ("date,time,load", "{day},{hour:02d}:00,{n}", ("date", "time"), "h"),
+        ("Datum;Uhrzeit;Last", "{day:%d.%m.%Y};{hour}:00:00;{n},5", ("Datum", "Uhrzeit"), "h"),
+        ("year,month,passengers", "{year},{month},{n}", ("year", "month"), "MS"),
+        (
+            "store,year,month,day,y",
+            "{store},{day.year},{day.month},{day.day},{n}",
+            ("year", "month", "day"),
+            "12h",
+        ),
+    ],
+)
+def test_several_columns_make_a_time(
+    tmp_path: Path, header: str, row: str, names: tuple[str, ...], frequency: str
+) -> None:
+    hours = pd.date_range("2024-02-14", periods=48, freq="h")
+    rows = []
+    for n, hour in enumerate(hours[::12] if "store" in header else hours):
+        values = {"day": hour.date(), "hour": hour.hour, "year": 1949 + n // 12, "month": n % 12 + 1}
+        rows.append(row.format(n=n, store=n % 2 + 1, **values))
+    file = tmp_path / "x.csv"
+    file.write_text("\n".join([header, *rows]) + "\n")
+    which, note = guessed(file, Columns())
+    assert which.time == names and f"times {', '.join(map(repr, names))};" in note
+    found = read_series(file, which)
+    if "store" in header:
+        assert [one.name for one in found.series] == ["1", "2"] and len(found.series[0].times) == 2
+    else:
+        assert found.series[0].frequency == frequency and len(found.series[0].times) == 48
+        assert len(found.columns) == 1 and not found.notes

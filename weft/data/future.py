@@ -46,7 +46,7 @@ def read_future(path: str | Path, which: Columns, long: bool) -> Future:
         DataError, ConfigError: as read_series.
     """
     path = Path(path)
-    header, rows, _ = read_rows(path)
+    header, rows, _ = read_rows(path, which.time)
     place = time_column(path, header, which.time, rows)
     known = [column_of(path, header, name) for name in which.known]
     ids = [column_of(path, header, name) for name in which.id or LONG[:1]] if long else []

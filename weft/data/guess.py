@@ -3,6 +3,7 @@
 `weft init` and `weft data check` print this guess; a recipe names its columns. Read next: tables.py.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from itertools import islice
@@ -22,6 +23,8 @@ LABELS = ("label", "class", "category", "topic", "sentiment", "type", "tag", "ta
 """Common names of a column of classes."""
 
 MOST_CLASSES = 200
+
+CLOCK = re.compile(r"\d\d?:\d\d(:\d\d(\.\d+)?)?( ?[ap]m)?", re.IGNORECASE)
 
 MANY_ROWS = 20
 """Minimum rows of each series in a ledger."""
@@ -50,6 +53,9 @@ class ColumnStatistics(NamedTuple):
     counts: bool = False
     """Whether its numbers look like years, days or Unix times, and grow."""
 
+    clocks: bool = False
+    """Whether it has times of the day."""
+
 
 class TableColumns(NamedTuple):
     """The columns of a table of labelled texts."""
@@ -61,7 +67,9 @@ class TableColumns(NamedTuple):
 class SeriesColumns(NamedTuple):
     """The columns of a table of series."""
 
-    time: str | None
+    time: tuple[str, ...]
+    """Several if they make a time together."""
+
     id: tuple[str, ...]
     targets: tuple[str, ...]
     left: tuple[str, ...]
@@ -193,20 +201,33 @@ def series_of(columns: Sequence[ColumnStatistics], *, ledger: bool = False) -> S
     numbers = [one for one in columns if one.numbers]
     dated = [one for one in numbers if one.name.lower() in TIMES or (one is columns[0] and one.counts)]
     time = next(iter([*(one for one in columns if one.times), *dated]), None)
+    more = _beside(time, columns) if time is not None and time.distinct < time.filled else []
+    columns = [one for one in columns if one not in more]
     named: list[ColumnStatistics] = []
     if time is not None and time.distinct < time.filled:
-        repeats, told = time.filled / time.distinct, 1
+        told = 1
+        repeats = time.filled / math.prod(one.distinct for one in (time, *more))
         texts = [one for one in columns if not one.numbers and not one.times]
         ids = [one for one in numbers if one is not time and ID.search(one.name)]
         for one in (*texts, *ids):
             if told < repeats and one.distinct * (MANY_ROWS if ledger else 1) < one.filled:
                 named.append(one)
                 told *= one.distinct
-    targets = tuple(one.name for one in numbers if one is not time and one not in named)
+    targets = tuple(one.name for one in numbers if one not in (time, *more, *named))
     if not targets:
         return None
     left = tuple(one.name for one in columns if not one.numbers and not one.times and one not in named)
-    return SeriesColumns(time and time.name, tuple(one.name for one in named), targets, left)
+    times = () if time is None else tuple(one.name for one in (time, *more))
+    return SeriesColumns(times, tuple(one.name for one in named), targets, left)
+
+
+def _beside(time: ColumnStatistics, columns: Sequence[ColumnStatistics]) -> list[ColumnStatistics]:
+    """The columns that make a time with days or years: times of the day; months, and days."""
+    if time.numbers:
+        names = ("year", "month", "day")
+        parts = [one for name in names for one in columns if one.numbers and one.name.lower() == name]
+        return parts[1:] if parts[:1] == [time] else []
+    return [one for one in columns if one.clocks][:1]
 
 
 def _column(name: str, cells: Sequence[str]) -> ColumnStatistics:
@@ -219,6 +240,7 @@ def _column(name: str, cells: Sequence[str]) -> ColumnStatistics:
         numbers := bool(filled) and all(map(_is_number, filled)),
         bool(filled) and not numbers and are_times(filled),
         numbers and count_times(filled),
+        bool(filled) and all(map(CLOCK.fullmatch, filled)),
     )
 
 

@@ -25,7 +25,7 @@ from weft.wording import plural
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "--", ".", "?", "<na>", "#n/a"}
+MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "--", ".", "?", "<na>", "#n/a", "n.a."}
 LONG = ("unique_id", "ds", "y")
 AGGREGATIONS = ("mean", "sum", "first", "last", "min", "max")
 
@@ -52,7 +52,7 @@ class Columns(NamedTuple):
     """The roles of a table's columns, and the frequency of its rows.
 
     Args:
-        time: the column of times; None finds it by name.
+        time: the column of times, or several that make a time together; if none, it is found by name.
         targets: columns to forecast; if empty, all other columns of a wide table.
         known: covariates that are known ahead, such as holidays.
         past: covariates with unknown future, such as the weather.
@@ -65,7 +65,7 @@ class Columns(NamedTuple):
         trained: the columns that the run forecasts in a wide table; if empty, the table decides them.
     """
 
-    time: str | None = None
+    time: Sequence[str] = ()
     targets: Sequence[str] = ()
     known: Sequence[str] = ()
     past: Sequence[str] = ()
@@ -103,7 +103,7 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         ConfigError: unknown column or frequency.
     """
     path = Path(path)
-    header, rows, chosen = read_rows(path)
+    header, rows, chosen = read_rows(path, which.time)
     lower = [name.lower() for name in header]
     named = not which.id and all(name in lower for name in LONG) and not which.targets
     long = named or bool(which.id)
@@ -203,14 +203,32 @@ class TableRows(NamedTuple):
     notes: Sequence[str] = ()  # what was chosen, such as a sheet
 
 
-def read_rows(path: Path) -> TableRows:
+def read_rows(path: Path, time: Sequence[str] = ()) -> TableRows:
     """The cells of a table.
+
+    Args:
+        path: of the table.
+        time: columns that make a time together, such as a date and a time of day; the first holds it then.
 
     Raises:
         DataError: the file cannot be read.
+        ConfigError: there is no such column.
     """
-    if path.suffix == ".parquet":
-        return TableRows(*parquet_rows(path))
+    table = TableRows(*parquet_rows(path)) if path.suffix == ".parquet" else _text_rows(path)
+    if len(time) < 2:
+        return table
+    header, rows, notes = table
+    first, *more = columns_of(path, header, time)
+    kept = [n for n in range(len(header)) if n not in more]
+    joined = []
+    for line, row in rows:
+        cells = [str(row[n]).strip() for n in (first, *more)]
+        row[first] = ("-" if all(map(str.isdigit, cells)) else " ").join(cells)
+        joined.append((line, [row[n] for n in kept]))
+    return TableRows([header[n] for n in kept], joined, notes)
+
+
+def _text_rows(path: Path) -> TableRows:
     table = TableFile(path)
     if (count := len(table.first)) > MOST_COLUMNS:
         raise DataError(
@@ -227,10 +245,10 @@ def read_rows(path: Path) -> TableRows:
     return TableRows([cell.strip() for cell in table.first[:count]], rows[1:], table.notes)
 
 
-def time_column(path: Path, header: list[str], name: str | None, rows: Sequence[Any]) -> int:
+def time_column(path: Path, header: list[str], names: Sequence[str], rows: Sequence[Any]) -> int:
     """The index of the column of times, -1 if there is none."""
-    if name is not None:
-        return column_of(path, header, name)
+    if names:
+        return column_of(path, header, names[0])
     for n, column in enumerate(header):
         if column.lower() in TIMES:
             return n

@@ -34,6 +34,9 @@ _WEEK = re.compile(r"(\d{4})-?W(\d\d)(?:-?([1-7]))?", re.IGNORECASE)
 _QUARTER = re.compile(r"(\d{4})[- ]?Q([1-4])|Q([1-4])[- /]?(\d{4})", re.IGNORECASE)
 _WORDS = re.compile(r"(?i).*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec).*\d")
 _FORMATS = ("ISO8601", "%G-W%V-%u", "%Y-%m-%d %I:%M %p", "%Y-%m-%d %I:%M:%S %p", "%b-%y", "%d-%b-%y")
+_DIGITS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+"""The format of a date by its number of digits."""
+
 _UNIX = {10: "s", 13: "ms", 16: "us", 19: "ns"}
 """The unit of a Unix time by its number of digits."""
 
@@ -88,9 +91,12 @@ def read_times(
     clocks = _of_numbers(texts) or _of_texts(texts, order)
     for (line, cell), wrong in zip(rows, np.asarray(clocks.shown.isna())[codes].tolist(), strict=True):
         if wrong:
+            hint = (
+                ", and name the time zone in data.zone" if re.search(r"\d [A-Z][\w/]+$", _text(cell)) else ""
+            )
             raise DataError(
                 f"{str(cell)[:40]!r} is not a time; write 2024-01-31, 2024-01-31 13:00, "
-                "31.01.2024, 2024-01 or 2024-Q1",
+                f"31.01.2024, 2024-01 or 2024-Q1{hint}",
                 path=path,
                 line=line,
             )
@@ -152,7 +158,7 @@ def in_order(
         at = int(same.argmax())
         first, line = sorted((lines[order[at]], lines[order[at + 1]]))
         why = f"{shown(times[order[at]])} is a duplicate of line {first}{within}; name every column that "
-        why += "tells series apart in data.id, give data.zone if clocks went back, or combine"
+        why += "tells series apart in data.id (--id), give data.zone if clocks went back, or combine"
     why += " them: data.frequency: D (or h, MS) with data.resample: sum (or mean, last)"
     raise DataError(why, path=path, line=line)
 
@@ -218,15 +224,18 @@ def clock_of(times: Any) -> np.ndarray:
 
 
 def _text(cell: Any) -> str:
+    """A cell with the signs that pandas reads: 0.5 seconds, 1 PM, and whole numbers without a point."""
     text = str(cell).strip().replace("\u2212", "-")
-    return re.sub(r"(:\d\d),(\d+)", r"\1.\2", text)
+    text = re.sub(r"(:\d\d),(\d+)", r"\1.\2", text)
+    text = re.sub(r"(?i)(\d) ?([ap])\.?m\.?$", r"\1 \2m", text)
+    return re.sub(r"^([+-]?\d+)\.0+$", r"\1", text)
 
 
 def _steps(texts: Sequence[str], base: str | None) -> list[int]:
     """Whole numbers that count rows; empty if they look like dates, or the run has dates."""
-    if base not in (None, STEPS) or not all(re.fullmatch(r"[+-]?\d+(\.0+)?", text) for text in texts):
+    if base not in (None, STEPS) or not all(re.fullmatch(r"[+-]?\d+", text) for text in texts):
         return []
-    return [] if base is None and _of_numbers(texts) is not None else [int(float(text)) for text in texts]
+    return [] if base is None and _of_numbers(texts) is not None else [int(text) for text in texts]
 
 
 def _of_numbers(texts: Sequence[str]) -> _Clocks | None:
@@ -238,11 +247,11 @@ def _of_numbers(texts: Sequence[str]) -> _Clocks | None:
     numbers = [float(text) for text in texts]
     digits = {len(text) for text in texts if text.isdigit()} if all(map(str.isdigit, texts)) else set()
     bare: list[timedelta | None] = [None] * len(texts)
-    for size, form, what in ((4, "%Y", "years"), (6, "%Y%m", "months"), (8, "%Y%m%d", "days")):
-        if digits == {size} and all(1500 <= int(text[:4]) < 2200 for text in texts):
-            times = pd.DatetimeIndex(pd.to_datetime(list(texts), format=form, errors="coerce"))
-            if not times.isna().any():
-                return _Clocks(times, bare, f"numbers such as {texts[0]} are {what}")
+    if len(digits) == 1 and all(1500 <= int(text[:4]) < 2200 for text in texts):
+        form = _DIGITS.get(len(texts[0]), "%f")
+        times = pd.DatetimeIndex(pd.to_datetime(list(texts), format=form, errors="coerce"))
+        if not times.isna().any():
+            return _Clocks(times, bare, f"numbers such as {texts[0]} are dates ({shown(times[0])})")
     if len(digits) == 1 and (unit := _UNIX.get(digits.pop())):
         times = pd.to_datetime(np.array(texts, dtype=np.int64), unit=unit)
         said = f"numbers such as {texts[0]} are Unix times ({times[0]} UTC)"

@@ -36,7 +36,7 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
     if found is None:
         return which, ""
     unnamed = any(not one.name and one.filled for one in every)  # such as pandas' row numbers
-    named, time = tuple(which.id) or found.id, which.time or found.time
+    named, time = tuple(which.id) or found.id, tuple(which.time) or found.time
     targets = which.targets or (found.targets if named or found.left or unnamed else ())
     if named and check and len(targets) > 1:
         which = which._replace(past=(*which.past, *targets[1:]))
@@ -48,7 +48,7 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
             f"{', '.join(targets)[:200]}; name it with --target, and the others with --known or --past"
         )
     kept = which._replace(time=time, id=named, targets=tuple(targets))
-    shown = [f"times {time!r}"] if time else []
+    shown = [f"times {', '.join(map(repr, time))}"] if time else []
     shown += [f"names of series {names}"] if named else []
     shown += [f"to forecast {', '.join(map(repr, targets or found.targets))}"]
     shown += [f"left out {', '.join(map(repr, found.left))}"] if found.left else []

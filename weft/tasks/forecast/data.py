@@ -31,7 +31,8 @@ class SeriesData:
             in `id` and `targets`).
         generated: made-up series instead of a file: waves (two seasons, a trend and noise).
         folder: folder of the file; by default the current one.
-        time: the column of times; null finds it by name.
+        time: the column of times, or a list of columns that make a time together (a date and a time of day; a
+            year and a month); null finds it by name.
         id: the column that names the series of a row, in a long table with one column of values; or a list
             of columns that name it together.
         dates: whether dates begin with the day or the month (31.12.2024, 12/31/2024); null infers
@@ -59,7 +60,7 @@ class SeriesData:
     file: str | None = None
     generated: str | None = None
     folder: Path = Path()
-    time: str | None = None
+    time: str | tuple[str, ...] | None = None
     id: str | tuple[str, ...] | None = None
     dates: Literal["day", "month"] | None = None
     zone: str | None = None
@@ -136,7 +137,7 @@ class SeriesData:
     def trained(self, about: Mapping[str, Any]) -> Sequence[str]:
         """The columns that a run forecasts, if they are a wide table's and the recipe does not name them."""
         columns = about.get("columns", ())
-        wide = self.inputs == "own" and not self.targets and not self.ids and self.generated is None
+        wide = self.inputs == "own" and not self.targets and not self.id and self.generated is None
         return columns if wide and set(about.get("names", ())) <= set(columns) else ()
 
     def future(self, file: Path, table: SeriesTable) -> SeriesTable:
@@ -149,21 +150,16 @@ class SeriesData:
         """The roles of a table's columns."""
         targets = self.targets if self.inputs == "own" else ()
         return Columns(
-            time=self.time,
+            time=_names(self.time),
             targets=targets,
             known=self.known,
             past=self.past,
             frequency=self.frequency,
             resample=self.resample,
-            id=self.ids,
+            id=_names(self.id),
             dates=self.dates,
             zone=self.zone,
         )
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """The columns that name a row's series; none in a wide table, or in one with unique_id, ds and y."""
-        return (self.id,) if isinstance(self.id, str) else self.id or ()
 
     def windows(self, table: SeriesTable, about: Mapping[str, Any] = {}) -> SeriesWindows:
         """The windows of a table.
@@ -199,6 +195,10 @@ class SeriesData:
             return self.season
         names = [series.frequency for series in table.series if series.frequency]
         return calendar.season_of(names[0]) if names else 1
+
+
+def _names(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else given or ()
 
 
 def waves(seed: int, rows: int = 2400, count: int = 3) -> SeriesTable:

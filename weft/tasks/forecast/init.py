@@ -36,7 +36,11 @@ class ForecastInit(Init):
     options: ClassVar = (
         Option("file", "Table: a column for each series, or unique_id, ds and y.", Path),
         Option("horizon", "Number of rows to forecast.", int, required=True),
-        Option("time", "Column of the times. Default: guessed, and printed."),
+        Option(
+            "time",
+            "Column of the times, or several that make a time: date,hour. Default: guessed, and printed.",
+            multiple=True,
+        ),
         Option(
             "id",
             "Columns that name the series, in a long table: a,b (repeatable). Default: guessed, and printed.",
@@ -76,14 +80,13 @@ class ForecastInit(Init):
         file: Path = given["file"]
         lists: Mapping[str, Sequence[str]] = {
             "id": given["id"],
+            "time": given["time"],
             "targets": given["target"],
             "known": given["known"],
             "past": given["past"],
         }
         named = {name: [part for one in names for part in parts(file, one)] for name, names in lists.items()}
-        single: dict[str, Any] = {
-            name: given[name] for name in ("time", "dates", "zone", "frequency", "resample")
-        }
+        single: dict[str, Any] = {name: given[name] for name in ("dates", "zone", "frequency", "resample")}
         which, note = guessed(file, Columns(**{**single, **named}))
         if note:
             say(note)
@@ -130,8 +133,9 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
     plan = planned(found.windows / batch, epochs=30, warmup=0)
     said = (*table.assumed, *table.notes, *([short(found.left_out)] if found.left_out else []))
     names = {"targets": which.targets, "known": which.known, "past": which.past}
-    given: dict[str, object] = {"time": which.time, "dates": which.dates, "zone": which.zone}
-    given["id"] = which.id[0] if len(which.id) == 1 else list(which.id)
+    given: dict[str, object] = {"dates": which.dates, "zone": which.zone}
+    for name, found_names in (("time", which.time), ("id", which.id)):
+        given[name] = found_names[0] if len(found_names) == 1 else list(found_names)
     given |= {name: list(columns) for name, columns in names.items()}
     given |= {"frequency": which.frequency}
     return filled(

@@ -409,13 +409,18 @@ def _of_tables(data: SeriesData, about: Mapping[str, Any]) -> dict[str, Any]:
         raise ConfigError(
             "data: resample: the exported program reads rows as they are; serve the run with weft serve"
         )
+    which = data.columns
+    if len(which.time) > 1:
+        raise ConfigError(
+            "data: time: the exported program reads times of one column; serve the run with weft serve"
+        )
     ahead, beside = scales_of(about)
     scales = {"covariates": ahead, "channels": beside}
     columns = about["channels"]["names"][: -len(data.past) or None] if data.inputs == "all" else []
     return {
-        "time": data.time,
+        "time": which.time[0] if which.time else None,
         "times": list(TIMES),
-        "id": list(data.ids),
+        "id": list(which.id),
         "base": about.get("base"),
         "targets": list(data.targets or data.trained(about)),
         "known": list(data.known),
@@ -471,7 +476,8 @@ def tables(data: SeriesData, about: Mapping[str, Any], count: int) -> Sequence[s
     )
     names = [*about["columns"], *data.known, *data.past]
     values = _waves(rows + data.horizon, count * len(names)).reshape(count, len(names), -1)
-    names_of = [*([data.time or "ds"] if times else []), *data.ids, *names]
+    which = data.columns
+    names_of = [*([*which.time[:1], "ds"][:1] if times else []), *which.id, *names]
     found = []
     for table in values:
         table[len(about["columns"]) + len(data.known) :, rows:] = np.nan
@@ -479,7 +485,7 @@ def tables(data: SeriesData, about: Mapping[str, Any], count: int) -> Sequence[s
         lines = [",".join(names_of)]
         for n, row in enumerate(table.T):
             numbers = ["" if np.isnan(one) else f"{one:.4f}" for one in row]
-            lines.append(",".join([*map(str, times[n : n + 1]), *("a" for _ in data.ids), *numbers]))
+            lines.append(",".join([*map(str, times[n : n + 1]), *("a" for _ in which.id), *numbers]))
         found.append("\n".join(lines) + "\n")
     return found
 
