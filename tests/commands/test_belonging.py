@@ -13,7 +13,7 @@ import torch
 import weft as library
 from tests.commands import corpus, labelled
 from tests.commands.shell import refused, untouched, weft
-from tests.shared import copied, shared_run
+from tests.shared import TOYS, copied, quick_first, shared_run
 from weft.commands import bulk
 from weft.errors import CheckpointError
 from weft.run.loading import check_described
@@ -160,6 +160,17 @@ def test_a_training_whose_data_has_changed_is_not_resumed(change: object, name: 
     (run / "data.json").unlink()
     answer = weft(*again)
     assert answer.code == 0 or "batches in epoch" in refused(answer)
+
+
+@pytest.mark.parametrize("task", quick_first({name: name for name in TOYS if name != "memory"}, 3))
+def test_a_run_has_the_digest_of_every_file_that_it_was_trained_on(task: str) -> None:
+    run = shared_run(task)
+    digests = json.loads((run / "data.json").read_bytes())["data"]
+    for path, digest in digests.items():
+        assert hashlib.sha256(Path(path).read_bytes()).hexdigest() == digest, path
+    kept = [path for path in (run.parent / "toy").rglob("*") if path.is_file() and path.suffix != ".yaml"]
+    unused = ("test", "pairs.tsv")  # read when the run is scored
+    assert {str(path) for path in kept if not path.name.startswith(unused)} == set(digests)
 
 
 def test_a_finished_training_whose_data_has_grown_says_how_to_train_on_it(toy: Path, run: Path) -> None:

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.commands.shell import refused, weft
 from tests.export.runs import translator
 from tests.serve.client import Reply, ask, post
 from tests.serve.test_reloading import ASKED, changed, until
-from weft.store import files
+from weft.store import files, weights
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -138,6 +139,35 @@ def test_new_workers_take_over_a_changed_model_and_no_request_is_dropped(
         assert len(new) == 2
         os.kill(process.pid, signal.SIGKILL)  # workers end with their parent
         until(lambda: not any(Path(f"/proc/{one}").exists() for one in new))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2])
+def test_neither_a_model_that_is_no_number_nor_sighup_ends_the_server(
+    library: None, runs: Path, tmp_path: Path, count: int
+) -> None:
+    shutil.copytree(runs / "toy", tmp_path / "toy")
+    model = tmp_path / "toy" / "model.safetensors"
+    command = [sys.executable, "-m", "weft", "serve", str(tmp_path / "toy"), "--port", "0"]
+    command += ["--workers", str(count)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        try:
+            address = re.findall(r"http://\S+", process.stderr.readline())[0]
+            assert post(f"{address}/translate", ASKED).body == {"translatedText": "uno due"}
+            found = weights.load(model)
+            files.replace(model, weights.pack({name: one * torch.nan for name, one in found.items()}))
+            said = process.stderr.readline()
+            assert said.startswith("toy: the change on disk is not used: ") and "are not finite" in said
+            for one in (process.pid, *children(process.pid)):
+                os.kill(one, signal.SIGHUP)
+            time.sleep(0.5)
+            assert post(f"{address}/translate", ASKED).body == {"translatedText": "uno due"}
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0 and process.stderr.read() == ""
+        finally:
+            process.kill()
 
 
 def test_workers_are_refused_on_a_gpu(library: None, runs: Path) -> None:

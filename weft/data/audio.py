@@ -18,6 +18,7 @@ from weft.data.files import FREE_BYTES, MOST_TIMES, unreadable
 from weft.data.lines import read_lines
 from weft.data.magic import UNLISTED, kind_of_bytes, kind_of_file, typed_for
 from weft.errors import ConfigError, DataError, DataWarning
+from weft.store.digests import note
 
 SOUNDS = (
     *(".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".aifc", ".au", ".caf"),
@@ -87,6 +88,7 @@ def read_sound(path: str | Path) -> Sound:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """soundfile's open file, checked; its errors become a DataError."""
+    note(path)
     try:
         import soundfile
     except OSError:
