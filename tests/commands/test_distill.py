@@ -118,6 +118,28 @@ def test_what_a_killed_process_left_goes_and_a_corpus_has_one_writer(
     assert not (texts / "train.yy.parts").exists() and not list(texts.glob(".writing-*"))
 
 
+def test_a_corpus_is_of_one_content_of_its_sources_and_glossary(
+    blind: Path, toy: Path, tmp_path: Path
+) -> None:
+    sources, terms = tmp_path / "in.txt", tmp_path / "terms.tsv"
+    sources.write_text("alpha beta\n" * 60)
+    terms.write_text("alpha\tdue\n")
+    corpus = tmp_path / "texts"
+    command = ["distill", blind, "--student", toy, "--corpus", corpus, "--sources", sources, *SHORT]
+    command += ["--glossary", terms]
+    assert weft(*command, "--run", tmp_path / "one").code == 0
+    for path, name in ((sources, "sources"), (terms, "glossary")):
+        before = path.read_text()
+        path.write_text(before.replace("alpha", "gamma"))
+        said = refused(weft(*command, "--run", tmp_path / "two"))
+        assert f"{corpus}: was written by a teacher with another {name}; remove it" in said
+        path.write_text(before)
+    older = json.loads((corpus / "teacher.json").read_bytes())
+    older.pop("files")
+    (corpus / "teacher.json").write_text(json.dumps(older))
+    assert weft(*command, "--run", tmp_path / "two").code == 0
+
+
 def test_what_cannot_be_distilled_is_refused(blind: Path, toy: Path, tmp_path: Path) -> None:
     command = ["distill", blind, "--student", toy, "--run", tmp_path / "run", *SHORT]
     with lock(blind):

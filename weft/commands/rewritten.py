@@ -200,7 +200,7 @@ def begin(corpus: Path, teacher: Teacher) -> None:
             differs += [name for name in used if known.files.get(name) != teacher.files.get(name)]
         if differs:
             raise ConfigError(
-                f"{corpus}: was written by a teacher with another {' and '.join(differs)}; "
+                f"{corpus}: was written by a teacher with another {' and '.join(dict.fromkeys(differs))}; "
                 "remove it, or choose another --corpus or --run"
             )
     teacher.save(corpus)  # first: it says whose the folder is
