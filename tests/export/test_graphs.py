@@ -19,7 +19,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.tasks.exported import Graph
+from weft.tasks.export import Graph
 from weft.tasks.seq2seq.graphs import EXAMPLES, graphs, tokens
 from weft.tree import leaves
 

@@ -22,7 +22,7 @@ from weft import masks
 from weft.errors import ConfigError, ExportError
 from weft.export.operators import OPSET, translations
 from weft.nn.kernels import choice
-from weft.tasks.exported import Graph
+from weft.tasks.export import Graph
 
 TOLERANCE = 1e-3
 """Largest allowed difference of an output from Weft's; usual ones are below 1e-5."""

@@ -8,7 +8,7 @@ from typing import Any
 from weft.errors import DataError
 from weft.export.agreement import COUNT
 from weft.run import LoadedRun
-from weft.tasks.exported import SEED
+from weft.tasks.export import SEED
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.seq2seq.pairs import PairPipeline
 from weft.text.vocabulary import EOS, Vocabulary

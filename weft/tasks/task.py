@@ -23,7 +23,7 @@ from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
 from weft.setting_types import check_fields
 from weft.tasks.evaluation import Evaluation, Validation
-from weft.tasks.exported import ModelExport
+from weft.tasks.export import ModelExport
 from weft.tasks.inspection import NO_EXAMPLES, Examples, Inspection, checked
 from weft.tasks.predictor import Predictor
 from weft.tasks.space import Recipe, Space, usual

@@ -14,7 +14,7 @@ from weft.export.format import Format, Options
 from weft.export.programs import assemble
 from weft.run import LoadedRun
 from weft.store import files
-from weft.tasks.exported import ModelExport
+from weft.tasks.export import ModelExport
 from weft.tasks.predictor import Answer, Place
 
 COMPARED = 20

@@ -25,7 +25,7 @@ from weft.probe import probe
 from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
 from weft.tasks import predictor
-from weft.tasks.exported import SCORED, ModelExport, Score
+from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection, asked, pictured, places
 from weft.tasks.pictures.data import CaptionData, read
 from weft.tasks.pictures.pictures import (
@@ -41,7 +41,7 @@ from weft.tasks.pictures.pictures import (
 from weft.tasks.predictor import Answer, Failure, NoAnswer, ParsedInput, Place, Raw, Reads
 from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
 from weft.tasks.seq2seq.decoding import Decoding
-from weft.tasks.seq2seq.graphs import written
+from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded, plain_beam
 from weft.tasks.seq2seq.searching import BatchSearch
 from weft.tasks.seq2seq.translator import BestTexts, SearchResult
@@ -321,7 +321,7 @@ def export_captioner(captioner: Captioner) -> ModelExport:
         return picture, torch.ones(picture.shape[0], places, dtype=torch.bool, device=picture.device)
 
     two, three = ({"picture": noise(shape, rows).float() / 127.5 - 1} for rows in (2, 3))
-    form = written(
+    form = export_generator(
         captioner.model,
         (two, three),
         captioner.vocabulary,

@@ -23,7 +23,7 @@ from weft.nn.pictures.front import Front
 from weft.tasks.caption.evaluation import CaptionEvaluation, evaluate, exact
 from weft.tasks.caption.predictor import Captioner, captioned, export_captioner, inspect_caption
 from weft.tasks.evaluation import Sample, Validation, mean_loss, samples_of
-from weft.tasks.exported import ModelExport
+from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.pictures.check import check_captions
 from weft.tasks.pictures.data import SIDE, CaptionData, Captions, Pictures, read_pictures

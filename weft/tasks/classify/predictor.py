@@ -32,7 +32,7 @@ from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.explanation import Explanation, explain
 from weft.tasks.classify.reader import LabelDecision, LabelReader
 from weft.tasks.contextual import not_in_a_graph
-from weft.tasks.exported import Graph, ModelExport, ragged_mask, some_of
+from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import (
     Inspection,
     ShownVectors,

@@ -40,7 +40,7 @@ from weft.tasks.classify.predictor import TextClassifier, export_classifier, ins
 from weft.tasks.classify.reader import LabelDecision, LabelReader
 from weft.tasks.contextual import PretrainedContext, whole_words
 from weft.tasks.evaluation import Evaluation, Sample, Validation, first, samples_of
-from weft.tasks.exported import ModelExport
+from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import (
     CalibrationSettings,

@@ -17,7 +17,7 @@ from weft.errors import DataError
 from weft.nn.embed.contextual import BOUNDARY, BothWays, Sentences
 from weft.nn.embed.words import Spelled
 from weft.tasks import predictor
-from weft.tasks.exported import Graph, ModelExport, ragged_mask, some_of
+from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import Inspection, ShownVectors, around, choices_of, sentences
 from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw

@@ -22,7 +22,7 @@ from weft.store import jsonfile
 from weft.tasks.elmo.evaluation import collate, evaluate, nats
 from weft.tasks.elmo.predictor import ContextComparer, export_contexts, inspect_sentences
 from weft.tasks.evaluation import Sample, Validation, samples_of
-from weft.tasks.exported import ModelExport
+from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.running_text.base import ContextEvaluation, RunningTextPipeline, RunningTextTask, perplexity

@@ -27,7 +27,7 @@ from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks import predictor
-from weft.tasks.exported import Graph, ModelExport
+from weft.tasks.export import Graph, ModelExport
 from weft.tasks.forecast.calibration import CalibratedForecast
 from weft.tasks.forecast.data import SeriesData, received, scales_of
 from weft.tasks.forecast.ensemble import ForecastEnsemble

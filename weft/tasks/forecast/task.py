@@ -23,7 +23,7 @@ from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.store import jsonfile
 from weft.tasks.evaluation import Sample, Validation, samples_of
-from weft.tasks.exported import ModelExport
+from weft.tasks.export import ModelExport
 from weft.tasks.forecast.baseline import Baseline, fit
 from weft.tasks.forecast.calibration import CalibratedForecast
 from weft.tasks.forecast.check import check, short

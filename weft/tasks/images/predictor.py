@@ -18,7 +18,7 @@ from weft.models import Labeller
 from weft.nn.pictures.front import Front
 from weft.probe import probe
 from weft.tasks import predictor
-from weft.tasks.exported import Graph, ModelExport
+from weft.tasks.export import Graph, ModelExport
 from weft.tasks.images.data import ClassData
 from weft.tasks.inspection import Inspection, PictureWeights, TokenChoice, asked, places
 from weft.tasks.labels.base import LabelBatch

@@ -21,7 +21,7 @@ from weft.metrics.f1 import by_class
 from weft.models import Labeller
 from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Sample, Validation, samples_of
-from weft.tasks.exported import ModelExport
+from weft.tasks.export import ModelExport
 from weft.tasks.images.data import ClassData, LabelledPictures
 from weft.tasks.images.evaluation import ImageEvaluation, evaluate
 from weft.tasks.images.predictor import ImageClassifier, export_pictures, inspect_picture

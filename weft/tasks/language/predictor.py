@@ -23,7 +23,7 @@ from weft.search.budget import most_rows, most_tokens
 from weft.search.hypotheses import Hypotheses
 from weft.search.settings import search
 from weft.search.trace import Trace
-from weft.tasks.exported import ModelExport, some_of
+from weft.tasks.export import ModelExport, some_of
 from weft.tasks.inspection import (
     Inspection,
     SearchTree,

@@ -31,7 +31,7 @@ from weft.nn.heads.head import Head, Loss
 from weft.nn.positions import most_positions
 from weft.setting_types import DropoutRate, Size
 from weft.tasks.evaluation import Sample, Validation, samples_of
-from weft.tasks.exported import ModelExport
+from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.language.decoding import ProseDecoding, ProseSettings
 from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate

@@ -15,7 +15,7 @@ from torch import Tensor
 from weft.errors import DataError
 from weft.nn.positions import most_positions
 from weft.tasks import predictor
-from weft.tasks.exported import Graph, ModelExport, ragged_mask, some_of
+from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import (
     Inspection,
     ShownVectors,

@@ -19,7 +19,7 @@ from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.heads.head import Loss
 from weft.setting_types import AtLeastOne
 from weft.tasks.evaluation import Sample, Validation, samples_of
-from weft.tasks.exported import ModelExport
+from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.masked.evaluation import evaluate, score
 from weft.tasks.masked.model import MaskedBatch, MaskedLanguageModel, MaskedModel, hide, words_in_pieces

@@ -30,7 +30,7 @@ from weft.models import Generator
 from weft.store.cache import cache_directory
 from weft.tasks.abilities import PairDirection
 from weft.tasks.evaluation import Sample, Validation, samples_of
-from weft.tasks.exported import ModelExport
+from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation, together
@@ -282,14 +282,14 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
 
     def model_export(self, model: nn.Module) -> ModelExport:
         """The program takes the target language as an option."""
-        from weft.tasks.seq2seq.graphs import rewriting
+        from weft.tasks.seq2seq.graphs import export_rewriter
 
         data, vocabulary = self.task.data, self.source
         directions: dict[str, Json] = {}
         for source, target in self.directions():
             asking = data.asking(vocabulary, source, target)
             directions[f"{source}-{target}"] = {"first": list(asking.first), "prompt": asking.prompt}
-        form = rewriting(
+        form = export_rewriter(
             model,
             vocabulary,
             vocabulary,

@@ -1,7 +1,7 @@
 """A model that writes a text for a source, as two graphs: `start` reads the source, `step` writes one token.
 
 The state between the steps is the model's own, one tensor after the other; what a step does not change, such
-as the keys of the source, it only takes. Read next: ../exported.py.
+as the keys of the source, it only takes. Read next: ../export.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from weft.errors import ConfigError
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.probe import probe
-from weft.tasks.exported import Graph, ModelExport
+from weft.tasks.export import Graph, ModelExport
 from weft.tasks.predictor import Json
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.searching import looked
@@ -143,7 +143,7 @@ def _looks(model: Generator, state: State, token: Tensor) -> bool:
     return any(seen[name] for name in ("attention", "cross_attention"))
 
 
-def rewriting(
+def export_rewriter(
     model: nn.Module,
     source: Vocabulary,
     target: Vocabulary,
@@ -164,11 +164,11 @@ def rewriting(
         more: further settings of the program.
 
     Raises:
-        ConfigError: see `written`.
+        ConfigError: see `export_generator`.
     """
     size, shared = len(source), source is target
     names = ["tokenizer.json"] * 2 if shared else ["tokenizer.source.json", "tokenizer.target.json"]
-    form = written(
+    form = export_generator(
         model,
         (tokens(*EXAMPLES[0], size), tokens(*EXAMPLES[1], size)),
         target,
@@ -181,7 +181,7 @@ def rewriting(
     return form._replace(files=files)
 
 
-def written(
+def export_generator(
     model: nn.Module,
     inputs: tuple[Inputs, Inputs],
     target: Vocabulary,

@@ -25,7 +25,7 @@ from weft.metrics.compared import of_lines
 from weft.models import Generator
 from weft.tasks.abilities import PairDirection
 from weft.tasks.evaluation import Sample, Validation, samples_of
-from weft.tasks.exported import SCORED, SEED, ModelExport, Score
+from weft.tasks.export import SCORED, SEED, ModelExport, Score
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Predictor
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask, pieces
@@ -223,9 +223,9 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         return inspect_translation(self.searcher(model), settings.input(), self.task.data)
 
     def model_export(self, model: nn.Module) -> ModelExport:
-        from weft.tasks.seq2seq.graphs import rewriting
+        from weft.tasks.seq2seq.graphs import export_rewriter
 
-        form = rewriting(model, self.source, self.target, self.decoding, cut=self.reading.cut)
+        form = export_rewriter(model, self.source, self.target, self.decoding, cut=self.reading.cut)
         return form._replace(examples=self.examples, scored=self.scored_examples)
 
     def examples(self, count: int) -> Sequence[str]:

@@ -16,7 +16,7 @@ from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.tasks.evaluation import Evaluation, mean_loss
 from weft.tasks.speech.data import Recording, collate_recordings
-from weft.tasks.speech.predictor import Transcriber
+from weft.tasks.speech.predictor import Transcriber, spelled
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -97,11 +97,6 @@ def evaluate(
         seconds=seconds,
         compared=of_lines(outputs, references, None, lowest),
     )
-
-
-def spelled(transcriber: Transcriber, text: str) -> str:
-    """A reference in the vocabulary's spelling, in lower case if the vocabulary is."""
-    return " ".join((text.lower() if transcriber.vocabulary.lowercase else text).split())
 
 
 def loss_of_recordings(model: Generator, frames: Sequence[np.ndarray], targets: Sequence[list[int]]) -> float:

@@ -3,7 +3,10 @@
 Read next: data.py, which makes batches; ../seq2seq/searching.py.
 """
 
+import io
+import wave
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -11,27 +14,33 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from weft.data.audio import Sound, read_paths, read_sound
+from weft.data.audio import Sound, read_paths, read_sound, read_spoken
 from weft.data.held import held
-from weft.errors import ConfigError
+from weft.errors import ConfigError, DataError
 from weft.figures.records import Heard
+from weft.metrics.wer import Wer
 from weft.models import Generator
+from weft.nn.embed.audio import LEAST, mel_filters, points_of
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
 from weft.tasks import predictor
+from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection
-from weft.tasks.predictor import ParsedInput, Place, Raw, Reads, name_of, read_each
+from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, name_of, read_each
 from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded
 from weft.tasks.seq2seq.searching import BatchSearch
 from weft.tasks.seq2seq.translator import BestTexts, SearchResult
-from weft.tasks.speech.data import FrameSettings, RecordingBatch, collate_recordings, pad_frames
+from weft.tasks.speech.data import FrameSettings, RecordingBatch, SpeechData, collate_recordings, pad_frames
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 WINDOW = 256  # recordings per sort by length
 
@@ -234,3 +243,83 @@ def inspect_recording(transcriber: Transcriber, frames: np.ndarray, name: str) -
         chosen_what="each character of the best transcript, given those before it",
         heard=heard,
     )
+
+
+def spelled(transcriber: Transcriber, text: str) -> str:
+    """A reference in the vocabulary's spelling, in lower case if the vocabulary is."""
+    return " ".join((text.lower() if transcriber.vocabulary.lowercase else text).split())
+
+
+FILTERS = "filters.npy"
+SEED = 1
+
+
+def export_transcriber(transcriber: Transcriber, data: SpeechData) -> ModelExport:
+    """What `weft export` writes for a transcriber; validation recordings are of `data`."""
+    model, sound = transcriber.model, transcriber.sound
+    assert model.encoder is not None
+    stride = model.encoder.stride
+    examples = _frames(3, 5 * stride - 1, sound.bins), _frames(2, 8 * stride, sound.bins)
+    length = round(sound.window * sound.rate)
+    settings: dict[str, Json] = {
+        "rate": sound.rate,
+        "window": length,
+        "hop": round(sound.hop * sound.rate),
+        "normalise": sound.normalise,
+        "least": LEAST,
+        "filters": FILTERS,
+    }
+    form = export_generator(
+        model,
+        examples,
+        transcriber.vocabulary,
+        transcriber.decoding,
+        program="recordings",
+        more={"kind": "recordings", "sound": settings},
+    )
+    filters = io.BytesIO()
+    np.save(filters, mel_filters(sound.rate, points_of(length), sound.bins).numpy())
+
+    def scored() -> tuple[Sequence[bytes], Score | None]:
+        pairs = _pairs(data, SCORED)
+        if not pairs:
+            return _noise(sound, SCORED), None
+        references = [spelled(transcriber, text) for _, text in pairs]
+        return [one for one, _ in pairs], lambda answers: ("WER", Wer().score(answers, references).value)
+
+    return form._replace(
+        files={**form.files, FILTERS: filters.getvalue()},
+        examples=lambda count: [one for one, _ in _pairs(data, count)] or _noise(sound, count),
+        scored=scored,
+    )
+
+
+def _frames(rows: int, length: int, bins: int) -> dict[str, Tensor]:
+    draw = torch.Generator().manual_seed(rows)
+    mask = torch.arange(length) < torch.arange(length, length - rows, -1)[:, None]
+    return {"frames": torch.randn(rows, length, bins, generator=draw) * mask[..., None], "mask": mask}
+
+
+def _pairs(data: SpeechData, count: int) -> list[tuple[bytes, str]]:
+    """Validation recordings and their transcripts; nothing where the data is missing."""
+    found: list[tuple[bytes, str]] = []
+    with suppress(DataError, OSError):
+        for one in read_spoken(data.find("valid")):
+            found.append((Path(one.file).read_bytes(), one.text))
+            if len(found) == count:
+                break
+    return found
+
+
+def _noise(sound: FrameSettings, count: int) -> list[bytes]:
+    """Wav files of noise, up to three seconds long."""
+    draw, found = np.random.default_rng(SEED), []
+    for seconds in draw.uniform(0.2, 3, count):
+        out = io.BytesIO()
+        with wave.open(out, "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(sound.rate)
+            file.writeframes(draw.normal(0, 3000, round(seconds * sound.rate)).astype("<i2").tobytes())
+        found.append(out.getvalue())
+    return found

@@ -22,16 +22,22 @@ from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.store import jsonfile
 from weft.tasks.evaluation import Sample, Validation, samples_of
-from weft.tasks.exported import ModelExport
+from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.seq2seq.base import VOCABULARY, Seq2SeqPipeline, Seq2SeqTask
 from weft.tasks.seq2seq.decoding import DecodingSettings, GenerationEvaluationSettings, GenerationSettings
 from weft.tasks.seq2seq.inspection import plain_beam
 from weft.tasks.seq2seq.scoring import GivenScores, score_file
 from weft.tasks.speech.data import Recording, RecordingBatch, SpeechData, check_recordings, collate_recordings
-from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, loss_of_recordings, spelled
+from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, loss_of_recordings
 from weft.tasks.speech.model import SpeechModel
-from weft.tasks.speech.predictor import SpeechDecoding, Transcriber, inspect_recording
+from weft.tasks.speech.predictor import (
+    SpeechDecoding,
+    Transcriber,
+    export_transcriber,
+    inspect_recording,
+    spelled,
+)
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
@@ -194,8 +200,6 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         return inspect_recording(transcriber, transcriber.read(path), path.name)
 
     def model_export(self, model: nn.Module) -> ModelExport:
-        from weft.tasks.speech.graphs import export_transcriber
-
         return export_transcriber(self.predictor(model), self.task.data)
 
 

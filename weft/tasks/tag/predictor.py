@@ -26,7 +26,7 @@ from weft.nn.heads.crf import Crf
 from weft.store import files
 from weft.tasks import predictor
 from weft.tasks.contextual import not_in_a_graph
-from weft.tasks.exported import Graph, ModelExport, ragged_mask, some_of
+from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import (
     Inspection,
     ShownVectors,

@@ -28,7 +28,7 @@ from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Sample, Validation, first, mean_loss, samples_of
-from weft.tasks.exported import ModelExport
+from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelSettings, TextLabelPipeline, TextLabelTask
 from weft.tasks.labels.calibration import LabelCalibration
