@@ -104,7 +104,7 @@ def test_packed_rows_of_very_different_length_shrink_the_batch(
     monkeypatch.setattr(ragged, "CALL", 0.5)
     called = []
     monkeypatch.setattr(
-        "weft.nn.drop_in_layers.run_pieces",
+        "weft.nn.drop_in.run_pieces",
         lambda *inputs: called.append(inputs[4].pieces) or ragged.run_pieces(*inputs),
     )
     theirs, ours = pair(kind, num_layers=2, bidirectional=True)

@@ -27,7 +27,7 @@ def pack(lengths: list[int], x: Tensor = X) -> PackedSequence:
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
-        (lambda: RNN(READ, 0), ConfigError, r"RNN\(input_size=3, hidden_size=0, .*greater than zero"),
+        (lambda: RNN(READ, 0), ConfigError, r"RNN\(3, 0\): .*greater than zero"),
         (
             lambda: LSTM(READ, SIZE, proj_size=SIZE),
             ConfigError,
@@ -37,30 +37,34 @@ def pack(lengths: list[int], x: Tensor = X) -> PackedSequence:
         (lambda: LSTM(READ, SIZE, 2, dropout=1.5), ConfigError, r"range \[0, 1\]"),
         (lambda: GRU(READ, SIZE, join="product"), ConfigError, "one of concatenate, mean, sum"),
         (lambda: GRU(READ, SIZE, nan="zero"), ConfigError, "one of refuse, pass"),
-        (lambda: RNN(4, SIZE)(X), ShapeError, r"\[.., 4\], got \[11, 7, 3\]"),
-        (lambda: GRU(4, SIZE)(pack([1] * 7)), ShapeError, r"\[.., 4\], got \[7, 3\]"),
+        (lambda: RNN(4, SIZE)(X), ShapeError, r"\[steps, rows, 4\].*got an input \[11, 7, 3\]"),
+        (
+            lambda: GRU(4, SIZE)(pack([1] * 7)),
+            ShapeError,
+            r"rows, 4\].*got 7 rows of up to 1 step, packed as \[7, 3\]",
+        ),
         (
             lambda: GRU(READ, SIZE)(X[None]),
             ShapeError,
-            r"got 4D instead: \[1, 11, 7, 3\]; give \[steps, rows, 3\]",
+            r"got 4D instead: expected .*\[steps, rows, 3\].*got an input \[1, 11, 7, 3\]",
         ),
-        (lambda: LSTM(READ, SIZE)(X[:0]), ShapeError, r"shape \[0, 7, 3\]; leave empty sequences out"),
+        (lambda: LSTM(READ, SIZE)(X[:0]), ShapeError, r"leave empty sequences out: .*\[0, 7, 3\]"),
         (lambda: LSTM(READ, SIZE)(X, h(1, 7, 5)), ShapeError, r"state .*got 1"),
         (lambda: GRU(READ, SIZE)(X, (h(1, 7, 5),) * 2), ShapeError, "2 tensors"),
         (
             lambda: GRU(READ, SIZE, 2)(X, h(3, 7, 5)),  # layers
             ShapeError,
-            r"hidden size \(2, 7, 5\), got \[3, 7, 5\]: 2 is layers x directions, the input is \[11, 7, 3\]",
+            r"hidden size \(2, 7, 5\), got \[3, 7, 5\]: .*2 \(layers x directions\).*input \[11, 7, 3\]",
         ),
         (
             lambda: LSTM(READ, SIZE)(X, (h(1, 7, 5), h(1, 2, 5))),  # rows
             ShapeError,
-            r"hidden\[1\] size \(1, 7, 5\), got \[1, 2, 5\].*carry the state of the same rows",
+            r"hidden\[1\] size \(1, 7, 5\), got \[1, 2, 5\].*of the same rows",
         ),
         (
             lambda: RNN(READ, SIZE)(pack([1, 3, 2, 1, 1, 1, 1]), h(1, 2, 5)),
             ShapeError,
-            r"\(1, 7, 5\), got \[1, 2, 5\].*packed, 7 rows of up to 3 steps, 3 features",
+            r"\(1, 7, 5\), got \[1, 2, 5\].*got 7 rows of up to 3 steps, packed as \[10, 3\]",
         ),
         (lambda: GRU(READ, SIZE)(X[:, 0], h(1, 1, 5)), ShapeError, r"size \(1, 5\), got \[1, 1, 5\]"),
         (
@@ -71,7 +75,7 @@ def pack(lengths: list[int], x: Tensor = X) -> PackedSequence:
         (
             lambda: RNN(READ, SIZE)(PackedSequence(h(4, READ), torch.tensor([2, 1]))),
             ShapeError,
-            r"packed data \[3, features\].*got \[4, 3\]",
+            r"batch sizes sum to 3; make it.*packed as \[4, 3\]",
         ),
         (
             lambda: GRU(READ, SIZE)(X.double()),
@@ -79,8 +83,8 @@ def pack(lengths: list[int], x: Tensor = X) -> PackedSequence:
             r"torch.float64.*weight dtype.*input.to\(torch.float32\)",
         ),
         (lambda: LSTMCell(READ, SIZE)(X[0].double()), ConfigError, "does not match weight dtype"),
-        (lambda: RNNCell(READ, SIZE)(X), ShapeError, r"got 3D instead: .*got \[11, 7, 3\]"),
-        (lambda: GRUCell(4, SIZE)(X[0]), ShapeError, r"got 3 expected 4: .*got \[7, 3\]"),
+        (lambda: RNNCell(READ, SIZE)(X), ShapeError, r"got 3D instead: .*got an input \[11, 7, 3\]"),
+        (lambda: GRUCell(4, SIZE)(X[0]), ShapeError, r"got 3 expected 4: .*got an input \[7, 3\]"),
         (
             lambda: GRUCell(READ, SIZE)(X[0], h(2, 5)),
             ShapeError,

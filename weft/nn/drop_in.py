@@ -6,18 +6,169 @@ They subclass torch's classes (isinstance, parametrizations and checkpoints work
 layer by layer on the kernels of this package, and with a shrinking batch for packed sequences. torch's
 operation is used where it is faster or the only one: on a GPU (cuDNN), with `proj_size`, for packed
 sequences without gradients, and while a graph is traced or exported.
-Read next: drop_in_layers.py, the `forward`; drop_in_input.py, input checks; drop_in_cells.py; recurrent.py,
+Read next: drop_in_step.py, single steps; drop_in_input.py, input checks; drop_in_cells.py; recurrent.py,
 whose stacks support a size per layer, a learned join and every cell of this package.
 """
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
-from weft.nn.drop_in_input import Nan, as_configuration, refuse_projection
-from weft.nn.drop_in_layers import DropIn, Join, State
-from weft.nn.ops import elman, gru, lstm, torch_lstm
+from weft import masks
+from weft.nn.drop_in_input import Nan, RecurrentInput, pack_output, read_input, refuse_nan
+from weft.nn.drop_in_step import one_step
+from weft.nn.drop_in_torch import DropInModule, left_eager
+from weft.nn.ops import dropout, elman, gru, lstm, mapped, skips_padding, torch_lstm
+from weft.nn.padding import inspectable
+from weft.nn.ragged import plan, run_pieces
+from weft.shapes import check_choice
+
+Join = Literal["concatenate", "mean", "sum"]
+State = tuple[Tensor, ...]
+
+
+class DropIn(DropInModule, nn.RNNBase):
+    """Base of the three classes: `forward`, and keyword-only settings that torch.nn does not have.
+
+    Subclasses implement one layer.
+
+    Args:
+        join: how to combine two directions: "concatenate" as in torch, or "mean" or "sum", with which
+            layers above the first read H features instead of 2H.
+        residual: layers above the first add their input to their output.
+        nan: "refuse" raises an error if the input has NaN (on the CPU, checked only if the final state has
+            NaN, which costs nothing); "pass" propagates NaN as torch does.
+        others: as in torch.nn.
+    """
+
+    # defaults for a torch.nn module whose __class__ was set to one of these classes
+    join: Join = "concatenate"
+    residual: bool = False
+    nan: Nan = "refuse"
+
+    def __init__(
+        self,
+        *others: Any,
+        join: Join = "concatenate",
+        residual: bool = False,
+        nan: Nan = "refuse",
+        **more: Any,
+    ) -> None:
+        if more.get("proj_size") == 0:  # the default, which torch's RNN and GRU refuse to be told
+            del more["proj_size"]
+        super().__init__(*others, **more)
+        check_choice("join", join, Join)
+        check_choice("nan", nan, Nan)
+        self.join, self.residual, self.nan = join, residual, nan
+        if join != "concatenate" and self.bidirectional:
+            for name in self._flat_weights_names:
+                weight = getattr(self, name)
+                if name.startswith("weight_ih") and not name.startswith("weight_ih_l0"):
+                    setattr(self, name, nn.Parameter(weight.detach()[:, : weight.shape[1] // 2].clone()))
+            self.reset_parameters()
+
+    @abstractmethod
+    def cell(self) -> str:
+        """Its name in the kernels."""
+
+    @abstractmethod
+    def layer(
+        self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
+    ) -> tuple[Tensor, State]:
+        """Run one layer and direction over x [B, T, D]; weights W_ih, W_hh, b_ih, b_hh."""
+
+    @left_eager
+    def forward(self, input: Tensor | PackedSequence, hx: Any = None) -> Any:
+        """Like torch.nn's.
+
+        Args:
+            input: [T, B, D], [B, T, D] with batch_first, [T, D] for one sequence, or a PackedSequence.
+            hx: the initial state, h [layers x directions, B, H], for an LSTM (h, c); None for zeros.
+
+        Raises:
+            ShapeError: no steps, a wrong number of features, or a state with wrong layers, rows or size.
+            ConfigError: the dtype differs from the weights', or this machine does not support it.
+        """
+        if not self.residual:
+            quick = one_step(self, self.cell(), input, hx, self.nan)
+            if quick is not None:
+                return quick
+        own = self._torchs_own(input)
+        read = read_input(self, input, hx, unpack=not own)
+        if own:
+            output, state = super().forward(input, hx)
+        else:
+            y, finals = self._layers(read)
+            if y.requires_grad and not self.bidirectional:
+                y = y.clone()  # with one direction y is a view that callers must not change in place
+            output, state = pack_output(self, read, y, finals)
+        if self.nan == "refuse":
+            refuse_nan(type(self).__name__, read, state)
+        return output, state
+
+    def flatten_parameters(self) -> None:
+        """Like torch's; cuDNN has no joins other than concatenation."""
+        if self.join == "concatenate":
+            super().flatten_parameters()
+
+    def extra_repr(self) -> str:
+        """The settings shown by print."""
+        own = [f"join={self.join}"] if self.join != "concatenate" else []
+        own += ["residual=True"] if self.residual else []
+        return ", ".join([super().extra_repr(), *own])
+
+    def _torchs_own(self, input: Tensor | PackedSequence) -> bool:
+        if self.residual or (self.bidirectional and self.join != "concatenate"):
+            return False
+        if mapped() and not self.proj_size:
+            return False
+        packed = isinstance(input, PackedSequence)
+        x = input.data if packed else input
+        if x.device.type != "cpu" or self.proj_size or not inspectable(x):
+            return True
+        return packed and not torch.is_grad_enabled()
+
+    def _layers(self, read: RecurrentInput) -> tuple[Tensor, State]:
+        """y [B, T, ..] and the final states [layers x directions, B, ..], in the computed order of rows."""
+        x, mask = read.x, read.mask
+        cuts = None if mask is None or skips_padding(x) else plan(mask)
+        finals: list[State] = []
+        for number in range(self.num_layers):
+            ys = []
+            for end in ("", "_reverse") if self.bidirectional else ("",):
+                names = ["weight_ih", "weight_hh", "bias_ih", "bias_hh"][: 4 if self.bias else 2]
+                weights = [getattr(self, f"{name}_l{number}{end}") for name in names]
+                if self.proj_size:
+                    weights.append(getattr(self, f"weight_hr_l{number}{end}"))
+
+                def run(
+                    x: Tensor, state: State, mask: Tensor | None, weights: list[Tensor] = weights
+                ) -> tuple[Tensor, State]:
+                    return self.layer(weights, x, state, mask)
+
+                before = tuple(each[len(finals)] for each in read.state)
+                inside = _reversed(x, mask) if end else x
+                if mask is None or cuts is None:
+                    y, final = run(inside, before, mask)
+                else:
+                    y, final = run_pieces(run, inside, before, mask, cuts)
+                ys.append(_reversed(y, mask) if end else y)
+                finals.append(final)
+            y = self._joined(ys)
+            y = x + y if self.residual and number else y
+            x = dropout(y, self.dropout, training=self.training) if number < self.num_layers - 1 else y
+        if len(finals) == 1:
+            return x, tuple(each[None] for each in finals[0])
+        return x, tuple(torch.stack(each) for each in zip(*finals, strict=True))
+
+    def _joined(self, ys: list[Tensor]) -> Tensor:
+        if len(ys) == 1 or self.join == "concatenate":
+            return ys[0] if len(ys) == 1 else torch.cat(ys, -1)
+        total = ys[0] + ys[1]
+        return total / 2 if self.join == "mean" else total
 
 
 class RNN(DropIn, nn.RNN):
@@ -27,10 +178,6 @@ class RNN(DropIn, nn.RNN):
         input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional,
             device, dtype: as torch.nn.RNN.
         join, residual, nan: see `DropIn`.
-        proj_size: 0, as only an LSTM has a projection.
-
-    Raises:
-        ConfigError: another proj_size.
 
     Example:
         >>> import torch
@@ -42,40 +189,6 @@ class RNN(DropIn, nn.RNN):
         >>> torch.allclose(ours(x)[0], theirs(x)[0], atol=1e-5)
         True
     """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        nonlinearity: str = "tanh",
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        device: Any = None,
-        dtype: torch.dtype | None = None,
-        *,
-        join: Join = "concatenate",
-        residual: bool = False,
-        nan: Nan = "refuse",
-        proj_size: int = 0,
-    ) -> None:
-        refuse_projection("RNN", proj_size)
-        with as_configuration("RNN", input_size, hidden_size, num_layers):
-            super().__init__(
-                input_size,
-                hidden_size,
-                num_layers,
-                nonlinearity,
-                bias,
-                batch_first,
-                dropout,
-                bidirectional,
-                device=device,
-                dtype=dtype,
-            )
-        self._settle(join, residual, nan)
 
     def cell(self) -> str:
         return {"tanh": "elman", "relu": "relu"}[self.nonlinearity]
@@ -104,38 +217,6 @@ class LSTM(DropIn, nn.LSTM):
         (torch.Size([9, 10]), torch.Size([2, 2, 5]))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Any = None,
-        dtype: torch.dtype | None = None,
-        *,
-        join: Join = "concatenate",
-        residual: bool = False,
-        nan: Nan = "refuse",
-    ) -> None:
-        with as_configuration("LSTM", input_size, hidden_size, num_layers):
-            super().__init__(
-                input_size,
-                hidden_size,
-                num_layers,
-                bias,
-                batch_first,
-                dropout,
-                bidirectional,
-                proj_size,
-                device=device,
-                dtype=dtype,
-            )
-        self._settle(join, residual, nan)
-
     def cell(self) -> str:
         return "lstm"
 
@@ -156,10 +237,6 @@ class GRU(DropIn, nn.GRU):
         input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype: as
             torch.nn.GRU.
         join, residual, nan: see `DropIn`.
-        proj_size: 0, as only an LSTM has a projection.
-
-    Raises:
-        ConfigError: another proj_size.
 
     Example:
         >>> import torch
@@ -167,38 +244,6 @@ class GRU(DropIn, nn.GRU):
         >>> y.shape, h.shape
         (torch.Size([2, 7, 5]), torch.Size([2, 2, 5]))
     """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        device: Any = None,
-        dtype: torch.dtype | None = None,
-        *,
-        join: Join = "concatenate",
-        residual: bool = False,
-        nan: Nan = "refuse",
-        proj_size: int = 0,
-    ) -> None:
-        refuse_projection("GRU", proj_size)
-        with as_configuration("GRU", input_size, hidden_size, num_layers):
-            super().__init__(
-                input_size,
-                hidden_size,
-                num_layers,
-                bias,
-                batch_first,
-                dropout,
-                bidirectional,
-                device=device,
-                dtype=dtype,
-            )
-        self._settle(join, residual, nan)
 
     def cell(self) -> str:
         return "gru"
@@ -227,9 +272,12 @@ def _projected(x: Tensor, state: State, weights: list[Tensor], mask: Tensor | No
     if mask is None:
         y, h, c = torch_lstm(x, before, weights)
         return y, (h[0], c[0])
-    data, sizes = torch._VF._pack_padded_sequence(
-        x, mask.sum(1).cpu(), True
-    )  # rows are sorted, the longest first
+    # rows are sorted, the longest first
+    data, sizes = torch._VF._pack_padded_sequence(x, mask.sum(1).cpu(), True)
     y, h, c = torch_lstm(data, before, weights, sizes)
     y, _ = torch._VF._pad_packed_sequence(y, sizes, True, 0.0, mask.shape[1])
     return y, (h[0], c[0])
+
+
+def _reversed(x: Tensor, mask: Tensor | None) -> Tensor:
+    return x.flip(1) if mask is None else masks.reverse(x, mask)

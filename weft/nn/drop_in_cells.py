@@ -6,13 +6,63 @@ stacks, encoders and decoders. Read next: drop_in.py.
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from weft.nn.drop_in_input import InputShapeError, as_configuration, check_dtype
-from weft.nn.drop_in_torch import Known
+from weft.errors import ConfigError
+from weft.nn.drop_in_input import InputShapeError, state_found
+from weft.nn.drop_in_torch import DropInModule
 
 
-class RNNCell(Known, nn.RNNCell):
+class DropInCell(DropInModule, nn.RNNCellBase):
+    """Base of the three cells: torch's step after a check of its input."""
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        """The next state.
+
+        Args:
+            input: [B, D] or [D].
+            hx: h [B, H] or [H], of an LSTM (h, c); None for zeros.
+
+        Raises:
+            ShapeError: input and state do not fit the cell or each other.
+            ConfigError: the input's dtype differs from the weights'.
+        """
+        name, state = type(self).__name__, () if hx is None else (hx,) if isinstance(hx, Tensor) else hx
+        if wrong := self._misfit(input, state):
+            raise InputShapeError(
+                f"{name}: {wrong}: expected an input [rows, {self.input_size}] and a state [rows, "
+                f"{self.hidden_size}], got an input {list(input.shape)}{state_found(hx)}"
+            )
+        if input.dtype != self.weight_ih.dtype and not torch._C._is_any_autocast_enabled():
+            raise ConfigError(
+                f"{name}: input dtype ({input.dtype}) does not match weight dtype ({self.weight_ih.dtype}); "
+                f"convert the input: input.to({self.weight_ih.dtype}), or the model: model.to({input.dtype})"
+            )
+        return super().forward(input, hx)
+
+    def _misfit(self, x: Tensor, state: tuple[Tensor, ...]) -> str:
+        """What does not fit, in torch's words; "" if all does."""
+        names = ("hx[0]", "hx[1]") if isinstance(self, nn.LSTMCell) else ("hidden",)
+        if x.dim() not in (1, 2):
+            return f"Expected input to be 1D or 2D, got {x.dim()}D instead"
+        if x.shape[-1] != self.input_size:
+            return f"input has inconsistent input_size: got {x.shape[-1]} expected {self.input_size}"
+        if state and len(state) != len(names):
+            return f"Expected a state of {len(names)} tensors, got {len(state)}"
+        for part, what in zip(state, names, strict=False):
+            if part.dim() != x.dim():
+                return f"Expected {what} to be 1D or 2D, got {part.dim()}D instead"
+            if part.shape[-1] != self.hidden_size:
+                return (
+                    f"hidden0 has inconsistent hidden_size: got {part.shape[-1]}, expected {self.hidden_size}"
+                )
+            if x.dim() == 2 and len(part) != len(x):
+                return f"Input batch size {len(x)} doesn't match hidden0 batch size {len(part)}"
+        return ""
+
+
+class RNNCell(DropInCell, nn.RNNCell):
     """torch.nn.RNNCell: h' = g(W_ih x + b_ih + W_hh h + b_hh).
 
     Args:
@@ -24,25 +74,8 @@ class RNNCell(Known, nn.RNNCell):
         torch.Size([2, 5])
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        with as_configuration("RNNCell", input_size, hidden_size, 1):
-            super().__init__(input_size, hidden_size, bias, nonlinearity, device=device, dtype=dtype)
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Input [B, D] or [D], hx [B, H] or [H], to the next h; ShapeError where they do not fit."""
-        _check(self, input, () if hx is None else (hx,), ("hidden",))
-        return super().forward(input, hx)
-
-
-class LSTMCell(Known, nn.LSTMCell):
+class LSTMCell(DropInCell, nn.LSTMCell):
     """torch.nn.LSTMCell.
 
     Args:
@@ -55,19 +88,8 @@ class LSTMCell(Known, nn.LSTMCell):
         (torch.Size([2, 5]), torch.Size([2, 5]))
     """
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        with as_configuration("LSTMCell", input_size, hidden_size, 1):
-            super().__init__(input_size, hidden_size, bias, device=device, dtype=dtype)
 
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """Input [B, D] or [D], (h, c) [B, H] or [H], to the next (h, c); ShapeError where they do not fit."""
-        _check(self, input, () if hx is None else tuple(hx), ("hx[0]", "hx[1]"))
-        return super().forward(input, hx)
-
-
-class GRUCell(Known, nn.GRUCell):
+class GRUCell(DropInCell, nn.GRUCell):
     """torch.nn.GRUCell.
 
     Args:
@@ -78,48 +100,3 @@ class GRUCell(Known, nn.GRUCell):
         >>> GRUCell(3, 5)(torch.zeros(2, 3)).shape
         torch.Size([2, 5])
     """
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        with as_configuration("GRUCell", input_size, hidden_size, 1):
-            super().__init__(input_size, hidden_size, bias, device=device, dtype=dtype)
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Input [B, D] or [D], hx [B, H] or [H], to the next h; ShapeError where they do not fit."""
-        _check(self, input, () if hx is None else (hx,), ("hidden",))
-        return super().forward(input, hx)
-
-
-def _check(cell: nn.RNNCellBase, x: Tensor, state: tuple[Tensor, ...], names: tuple[str, ...]) -> None:
-    name = type(cell).__name__
-    if x.dim() not in (1, 2):
-        raise InputShapeError(
-            f"{name}: Expected input to be 1D or 2D, got {x.dim()}D instead: expected "
-            f"[rows, {cell.input_size}] or [{cell.input_size}], got {list(x.shape)}"
-        )
-    if x.shape[-1] != cell.input_size:
-        raise InputShapeError(
-            f"{name}: input has inconsistent input_size: got {x.shape[-1]} expected {cell.input_size}: "
-            f"the shape must be [rows, {cell.input_size}], got {list(x.shape)}"
-        )
-    if state and len(state) != len(names):
-        raise InputShapeError(f"{name}: expected a state of {len(names)} tensors, got {len(state)}")
-    for part, what in zip(state, names, strict=False):
-        found = f"got a state {list(part.shape)} with an input {list(x.shape)}"
-        if part.dim() not in (1, 2) or part.dim() != x.dim():
-            raise InputShapeError(
-                f"{name}: Expected {what} to be 1D or 2D, got {part.dim()}D instead: {found}; "
-                "give both rows, or none"
-            )
-        if part.shape[-1] != cell.hidden_size:
-            raise InputShapeError(
-                f"{name}: hidden0 has inconsistent hidden_size: got {part.shape[-1]}, expected "
-                f"{cell.hidden_size}: {found}; carry the state of this cell"
-            )
-        if x.dim() == 2 and len(part) != len(x):
-            raise InputShapeError(
-                f"{name}: Input batch size {len(x)} doesn't match hidden0 batch size {len(part)}: {found}; "
-                "carry the state of the same rows"
-            )
-    check_dtype(x, cell.weight_ih)

@@ -1,14 +1,11 @@
-"""Check the inputs of the drop-in modules and convert them to one form.
+"""The inputs of the drop-in modules: torch's own checks, and conversion to one form.
 
-Errors are ShapeError or ConfigError. Where torch.nn raises a RuntimeError, ours is also a RuntimeError and
-contains torch's words, so that code that catches or matches them still works.
-Read next: drop_in.py, drop_in_cells.py.
+A refusal keeps torch's words, so that code that catches or matches them still works, and adds what was
+expected and what was found. Read next: drop_in.py, drop_in_cells.py.
 """
 
 import functools
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -35,33 +32,6 @@ class RecurrentInput(NamedTuple):
     mask: Tensor | None  # [B, T] for a packed input
     packed: PackedSequence | None
     batched: bool
-    time_first: bool
-
-
-@contextmanager
-def as_configuration(
-    name: str, input_size: object, hidden_size: object, num_layers: object
-) -> Iterator[None]:
-    """Convert torch's ValueErrors in the block to ConfigErrors that show the arguments."""
-    try:
-        yield
-    except ValueError as refusal:
-        found = f"input_size={input_size!r}, hidden_size={hidden_size!r}, num_layers={num_layers!r}"
-        raise ConfigError(f"{name}({found}, ..): {refusal}") from None
-
-
-def refuse_projection(name: str, proj_size: int) -> None:
-    """Raise a ConfigError in torch's words if a module that has no projection is given one.
-
-    Args:
-        name: of the module.
-        proj_size: the argument.
-    """
-    if proj_size:
-        raise ConfigError(
-            f"{name}: proj_size argument is only supported for LSTM, not RNN or GRU: expected 0, got "
-            f"{proj_size}; use LSTM, or hidden_size={proj_size}"
-        )
 
 
 def read_input(
@@ -77,44 +47,42 @@ def read_input(
     Raises:
         ShapeError, ConfigError: they do not match the module.
     """
-    name = type(module).__name__
-    packed, mask, batched = None, None, True
-    if isinstance(given, PackedSequence):
-        packed = given
-        sizes = packed.batch_sizes
-        _check_packed(name, packed)
-        check_dtype(packed.data, module.weight_ih_l0)
-        _check_features(name, packed.data, module.input_size)
-        rows, x = int(sizes[0]), packed.data[None]
-        if unpack:
-            x, lengths = pad_packed_sequence(PackedSequence(packed.data, sizes), batch_first=True)
-            mask = None if int(sizes[-1]) == rows else masks.from_lengths(lengths.to(x.device), x.shape[1])
-        shape = f"packed, {rows} rows of up to {len(sizes)} steps, {x.shape[-1]} features"
-    else:
-        if given.dim() not in (2, 3):
-            raise InputShapeError(
-                f"{name}: Expected input to be 2D or 3D, got {given.dim()}D instead: "
-                f"{list(given.shape)}; give [steps, rows, {module.input_size}]"
+    packed = given if isinstance(given, PackedSequence) else None
+    x: Tensor = given if packed is None else packed.data  # type: ignore[assignment]
+    sizes = None if packed is None else packed.batch_sizes
+    batched = packed is not None or x.dim() != 2
+    try:
+        if packed is not None:
+            _check_packed(packed)
+        elif x.dim() not in (2, 3):
+            raise RuntimeError(f"Expected input to be 2D or 3D, got {x.dim()}D instead")
+        x = x if batched else x.unsqueeze(0 if module.batch_first else 1)
+        module.check_input(x, sizes)
+        if sizes is None and x.shape[1 if module.batch_first else 0] == 0:
+            raise RuntimeError(
+                "Expected sequence length to be larger than 0 in RNN; leave empty sequences out"
             )
-        check_dtype(given, module.weight_ih_l0)
-        _check_features(name, given, module.input_size)
-        batched = given.dim() == 3
-        x = given if batched else given[None]
-        x = x.transpose(0, 1) if batched and not module.batch_first else x
-        rows, shape = x.shape[0], str(list(given.shape))
-        if x.shape[1] == 0:
-            raise InputShapeError(
-                f"{name}: Expected sequence length to be larger than 0 in RNN, and the input has shape "
-                f"{list(given.shape)}; leave empty sequences out"
-            )
-    state = _read_state(module, hx, x, rows, batched, shape)
-    if packed is not None and packed.sorted_indices is not None and hx is not None:
+        state = _read_state(module, hx, x, sizes, batched)
+    except RuntimeError as refusal:
+        raise InputShapeError(_sentence(module, refusal, given, hx)) from None
+    except ValueError as refusal:  # the dtype
+        raise ConfigError(f"{type(module).__name__}: {refusal}") from None
+    _check_half(x)
+    if packed is None:
+        return RecurrentInput(x if module.batch_first else x.transpose(0, 1), state, None, None, batched)
+    if not unpack:
+        return RecurrentInput(x[None], state, None, packed, batched)
+    if packed.sorted_indices is not None and hx is not None:
         state = tuple(part.index_select(1, packed.sorted_indices) for part in state)
-    time_first = packed is None and batched and not module.batch_first
-    return RecurrentInput(x, state, mask, packed, batched, time_first)
+    x, lengths = pad_packed_sequence(PackedSequence(packed.data, packed.batch_sizes), batch_first=True)
+    whole = int(lengths[-1]) == x.shape[1]  # the longest row comes first
+    mask = None if whole else masks.from_lengths(lengths.to(x.device), x.shape[1])
+    return RecurrentInput(x, state, mask, packed, batched)
 
 
-def pack_output(read: RecurrentInput, y: Tensor, finals: tuple[Tensor, ...]) -> tuple[Any, Any]:
+def pack_output(
+    module: nn.RNNBase, read: RecurrentInput, y: Tensor, finals: tuple[Tensor, ...]
+) -> tuple[Any, Any]:
     """Output and final state in the form of the input."""
     if read.packed is not None:
         sizes, order, back = read.packed.batch_sizes, read.packed.sorted_indices, read.packed.unsorted_indices
@@ -125,37 +93,7 @@ def pack_output(read: RecurrentInput, y: Tensor, finals: tuple[Tensor, ...]) -> 
         return PackedSequence(data, sizes, order, back), _state(finals)
     if not read.batched:
         return y[0], _state(tuple(each[:, 0] for each in finals))
-    return y.transpose(0, 1) if read.time_first else y, _state(finals)
-
-
-def check_dtype(x: Tensor, weight: Tensor) -> None:
-    """Check that the input has the weights' dtype and that this machine supports it.
-
-    Raises:
-        ConfigError: names both dtypes and the conversion.
-    """
-    if x.dtype != weight.dtype and not torch._C._is_any_autocast_enabled():
-        raise ConfigError(
-            f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
-            f"input.to({weight.dtype}), or convert model: model.to({x.dtype})"
-        )
-    if x.dtype in (torch.float16, torch.bfloat16) and x.device.type == "cpu" and not computes(x.dtype):
-        raise ConfigError(
-            f"torch {torch.__version__} cannot compute {x.dtype} on this CPU; use torch.float32, "
-            "or torch.autocast('cpu', torch.bfloat16)"
-        )
-
-
-@functools.cache
-def computes(dtype: torch.dtype) -> bool:
-    """Whether recurrent operations support this dtype on the CPU; tried once."""
-    weights = [torch.zeros(4, 1, dtype=dtype), torch.zeros(4, 1, dtype=dtype)]
-    start = (torch.zeros(1, 1, 1, dtype=dtype),) * 2
-    try:
-        torch.lstm(torch.zeros(1, 1, 1, dtype=dtype), start, weights, False, 1, 0.0, False, False, True)
-    except RuntimeError:
-        return False
-    return True
+    return y if module.batch_first else y.transpose(0, 1), _state(finals)
 
 
 def refuse_nan(name: str, read: RecurrentInput, state: Any) -> None:
@@ -178,52 +116,73 @@ def refuse_nan(name: str, read: RecurrentInput, state: Any) -> None:
         )
 
 
-def _state(finals: tuple[Tensor, ...]) -> Any:
-    return finals if len(finals) > 1 else finals[0]
+@functools.cache
+def computes(dtype: torch.dtype) -> bool:
+    """Whether recurrent operations support this dtype on the CPU; tried once."""
+    weights = [torch.zeros(4, 1, dtype=dtype), torch.zeros(4, 1, dtype=dtype)]
+    start = (torch.zeros(1, 1, 1, dtype=dtype),) * 2
+    try:
+        torch.lstm(torch.zeros(1, 1, 1, dtype=dtype), start, weights, False, 1, 0.0, False, False, True)
+    except RuntimeError:
+        return False
+    return True
 
 
-def _check_features(name: str, x: Tensor, size: int) -> None:
-    if x.shape[-1] != size:
-        raise InputShapeError(
-            f"{name}: input.size(-1) must be equal to input_size. Expected {size}, got {x.shape[-1]}: "
-            f"expected input of shape [.., {size}], got {list(x.shape)}"
+def _check_half(x: Tensor) -> None:
+    if x.dtype in (torch.float16, torch.bfloat16) and x.device.type == "cpu" and not computes(x.dtype):
+        raise ConfigError(
+            f"torch {torch.__version__} cannot compute {x.dtype} on this CPU; use torch.float32, "
+            "or torch.autocast('cpu', torch.bfloat16)"
         )
 
 
-def _check_packed(name: str, packed: PackedSequence) -> None:
+def _check_packed(packed: PackedSequence) -> None:
     data, sizes = packed.data, packed.batch_sizes
     if data.dim() != 2 or len(sizes) == 0 or int(sizes.sum()) != len(data):
-        raise InputShapeError(
-            f"{name}: expected packed data [{int(sizes.sum())}, features], as its batch sizes sum to, "
-            f"got {list(data.shape)}; make it with pack_padded_sequence"
-        )
+        raise RuntimeError(f"its batch sizes sum to {int(sizes.sum())}; make it with pack_padded_sequence")
     if bool((sizes[1:] > sizes[:-1]).any()) or int(sizes[-1]) < 1:
-        raise InputShapeError(
-            f"{name}: expected a packed input with the longest row first, "
-            f"got growing batch sizes {sizes.tolist()[:8]}; pack with enforce_sorted=False"
-        )
+        raise RuntimeError(f"growing batch sizes {sizes.tolist()[:8]}; pack with enforce_sorted=False")
 
 
 def _read_state(
-    module: nn.RNNBase, hx: Any, x: Tensor, rows: int, batched: bool, shape: str
+    module: nn.RNNBase, hx: Any, x: Tensor, sizes: Tensor | None, batched: bool
 ) -> tuple[Tensor, ...]:
-    name = type(module).__name__
-    count = module.num_layers * (2 if module.bidirectional else 1)
-    sizes = [module.proj_size or module.hidden_size]
-    if module.mode == "LSTM":
-        sizes.append(module.hidden_size)
+    count, rows, size = module.get_expected_hidden_size(x, sizes)
+    widths = (size, module.hidden_size) if module.mode == "LSTM" else (size,)
     if hx is None:
-        return tuple(x.new_zeros(count, rows, size) for size in sizes)
+        return tuple(x.new_zeros(count, rows, width) for width in widths)
     parts = (hx,) if isinstance(hx, Tensor) else tuple(hx)
-    if len(parts) != len(sizes) or isinstance(hx, Tensor) != (len(sizes) == 1):
-        form = "(h, c)" if len(sizes) == 2 else "one tensor h"
-        raise InputShapeError(f"{name}: expected a state {form}, got {len(parts)} tensors")
-    for index, (part, size) in enumerate(zip(parts, sizes, strict=True)):
-        need = [count, rows, size] if batched else [count, size]
-        if list(part.shape) != need:
-            what = f"hidden[{index}]" if len(sizes) == 2 else "hidden"
-            raise InputShapeError(
-                f"{name}: Expected {what} size {tuple(need)}, got {list(part.shape)}: {count} is layers x "
-                f"directions, the input is {shape}; carry the state of the same rows, or start anew"
-            )
+    if len(parts) != len(widths) or isinstance(hx, Tensor) != (len(widths) == 1):
+        form = "(h, c)" if len(widths) == 2 else "h"
+        raise RuntimeError(f"Expected a state {form}, got {len(parts)} tensors")
+    for index, (part, width) in enumerate(zip(parts, widths, strict=True)):
+        name = f"hidden[{index}]" if len(widths) == 2 else "hidden"
+        wanted: Any = (count, rows, width) if batched else (count, width)
+        module.check_hidden_size(part, wanted, f"Expected {name} size {{}}, got {{}}")
     return parts if batched else tuple(part[:, None] for part in parts)
+
+
+def _sentence(module: nn.RNNBase, refusal: RuntimeError, given: Tensor | PackedSequence, hx: Any) -> str:
+    """What torch refuses, what was expected, and what was found."""
+    axes = "rows, steps" if module.batch_first else "steps, rows"
+    count = module.num_layers * (2 if module.bidirectional else 1)
+    if isinstance(given, Tensor):
+        found = f"an input {list(given.shape)}"
+    else:
+        rows, steps = plural(max(given.batch_sizes.tolist(), default=0), "row"), len(given.batch_sizes)
+        found = f"{rows} of up to {plural(steps, 'step')}, packed as {list(given.data.shape)}"
+    return (
+        f"{type(module).__name__}: {refusal}: expected an input [{axes}, {module.input_size}] and a state "
+        f"[{count} (layers x directions), rows, {module.proj_size or module.hidden_size}] of the same rows, "
+        f"got {found}{state_found(hx)}"
+    )
+
+
+def state_found(hx: Any) -> str:
+    """The shapes of a state, for the end of an error: " and a state [1, 7, 5]", or "" without one."""
+    parts = () if hx is None else (hx,) if isinstance(hx, Tensor) else tuple(hx)
+    return f" and a state {', '.join(str(list(part.shape)) for part in parts)}" if parts else ""
+
+
+def _state(finals: tuple[Tensor, ...]) -> Any:
+    return finals if len(finals) > 1 else finals[0]

@@ -2,7 +2,7 @@
 
 Without gradients, compiled code computes it; with them, torch's operation, of one row of a GRU or RNN. The
 checks only find out whether a call can be served. All others, wrong ones among them, are left to the
-drop-in's `forward`, its twin. Read next: drop_in_layers.py; kernels/cells/compiled.py.
+drop-in's `forward`, its twin. Read next: drop_in.py; kernels/cells/compiled.py.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 torch recognises its own recurrent modules by class. TorchScript gets torch's module with the same
 parameters, `as_torch` returns such a module, and torch.compile runs a drop-in eagerly, like torch's modules.
-Read next: drop_in_layers.py.
+Read next: drop_in.py.
 """
 
 import copy
@@ -19,10 +19,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 TORCHS = (nn.RNN, nn.LSTM, nn.GRU, nn.RNNCell, nn.LSTMCell, nn.GRUCell)
 
 
-class Known(nn.Module):
+class DropInModule(nn.Module):
     """A drop-in module for torch's tools; subclasses also subclass one of TORCHS."""
 
     __jit_unused_properties__ = ("qconfig",)
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        try:
+            super().__init__(*arguments, **settings)
+        except ValueError as refusal:
+            given = [*map(repr, arguments), *(f"{name}={value!r}" for name, value in settings.items())]
+            raise ConfigError(f"{type(self).__name__}({', '.join(given)}): {refusal}") from None
 
     def __prepare_scriptable__(self) -> nn.Module:
         """torch's module with the same parameters, which torch.jit.script uses instead.
@@ -85,7 +92,7 @@ def as_torch(model: nn.Module) -> nn.Module:
 
 
 def _swapped(module: nn.Module) -> nn.Module:
-    if isinstance(module, Known):
+    if isinstance(module, DropInModule):
         return module.__prepare_scriptable__()
     for name, child in module.named_children():
         setattr(module, name, _swapped(child))
