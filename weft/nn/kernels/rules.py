@@ -61,39 +61,46 @@ def recurrent(layer: LayerShape, can: Collection[str]) -> str:
     """
     cell, rows, steps, size = layer[:4]
     weights = GATES.get(cell, 1) * size * size
-    large = size > 128 and not (layer.training or layer.bfloat16)
     if steps == 1:
-        if _one_step_compiled(layer, weights):
-            return "native"
-        by_torch = cell == "gru" or (cell in ELMAN and large and rows >= 32)
-        return "operation" if by_torch and "operation" in can else "steps"
-    few = cell in ELMAN and rows <= 8 and steps < 8
-    if large and "operation" in can and (few or (cell == "gru" and 4 < rows <= 8 and steps == 2)):
-        return "operation"
-    in_hardware = layer.bfloat16 and "narrow" in can
-    if in_hardware and cell == "lstm" and "operation" in can and not layer.padding:  # oneDNN's
+        way = _one_step(layer, weights)
+    elif layer.bfloat16:
+        way = _in_bfloat16(layer, weights) if "narrow" in can else "native"
+    else:
+        few = rows <= 8 and steps < 8 and size > 128 and not layer.training
+        by_torch = cell in ELMAN or (cell == "gru" and rows > 4 and steps == 2)
+        way = "operation" if few and by_torch else "native"
+    if way == "native" and steps > 1 and rows >= 16 and weights >= 3 << 16 and weights * rows * steps >= 5e7:
+        way = "tiles"
+    return way if way in (*can, "steps") else "steps" if steps == 1 else "native"
+
+
+def _one_step(layer: LayerShape, weights: int) -> str:
+    """Compiled code packs the weights for more than four rows; a plain step has few operations."""
+    rows, size, plain = layer.rows, layer.size, layer.cell in ELMAN
+    if layer.bfloat16:
+        most = (rows == 1 and weights <= 3 << 18) if layer.training else rows <= (32 if size <= 256 else 8)
+        compiled = size <= 128 or most
+    else:
+        compiled = size <= 128 or rows <= 4 or (size <= 256 and rows >= 128)
+        compiled = compiled and not (layer.training or plain)
+    if compiled:
+        return "native"
+    large = plain and rows >= 32 and size > 128 and not (layer.training or layer.bfloat16)
+    return "operation" if large or layer.cell == "gru" else "steps"
+
+
+def _in_bfloat16(layer: LayerShape, weights: int) -> str:
+    """More than one step on a processor that multiplies bfloat16."""
+    cell, rows, steps, size = layer[:4]
+    if cell == "lstm" and not layer.padding:  # oneDNN's
         numbers = rows * steps * size
         if layer.training and rows >= min(24, max(10, size / 24)) and numbers >= 15_000:
             return "operation"
-        if not layer.training and 64 * rows >= size and numbers >= 22_000:
+        if not layer.training and rows >= min(8, size / 64) and numbers >= 22_000:
             return "operation"
-    if in_hardware and layer.training and rows < 24 and weights >= 3 << 18:
-        return "narrow"
-    if "tiles" in can and rows >= 16 and weights >= 3 << 16 and weights * rows * steps >= 5e7:
-        return "tiles"
-    return "native"
-
-
-def _one_step_compiled(layer: LayerShape, weights: int) -> bool:
-    """Whether to take one step in compiled code, which packs the weights for more than four rows."""
-    rows, size = layer.rows, layer.size
-    if not layer.bfloat16 and (layer.training or layer.cell in ELMAN):  # a plain step has few operations
-        return False
-    if layer.training:
-        return size <= 128 or (rows == 1 and weights <= 3 << 18)
-    if layer.bfloat16:
-        return size <= 128 or rows <= (32 if size <= 256 else 8)
-    return size <= 128 or rows <= 4 or (size <= 256 and rows >= 128)
+    # with few rows, reading the weights takes longer than computing with them
+    few = rows < 24 if layer.training else rows < 16 and steps >= 8
+    return "narrow" if few and weights >= 3 << 17 else "native"
 
 
 def product(rows: int, inputs: int, outputs: int, can: Collection[str]) -> str:
