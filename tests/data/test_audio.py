@@ -39,7 +39,7 @@ def test_every_width_gives_the_same_samples(tmp_path: Path, width: int, frames: 
 
 def test_channels_become_their_mean(tmp_path: Path) -> None:
     frames = struct.pack("<6h", 100, 300, -8, 8, 0, 32767)
-    with pytest.warns(DataWarning, match=r"x\.wav: has 2 channels; their mean is read"):
+    with pytest.warns(DataWarning, match=r"x\.wav: has 2 channels; of such files the mean is read"):
         sound = read_sound(write(tmp_path / "x.wav", frames, channels=2))
     np.testing.assert_allclose(sound.samples * 2**15, [200, 0, 16383.5])
 

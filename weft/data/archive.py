@@ -65,7 +65,7 @@ def files(archive: Path) -> list[Path]:
     Raises:
         DataError: the archive is damaged.
     """
-    return [archive / name for name in sorted(_open(archive).NameToInfo) if not name.endswith("/")]
+    return [archive / name for name in sorted(_names(archive)) if not name.endswith("/")]
 
 
 def folders(archive: Path) -> list[Path]:
@@ -76,9 +76,16 @@ def folders(archive: Path) -> list[Path]:
     """
     if archive.suffix.lower() != ".zip" or not archive.is_file():
         return []
-    tops = {name.partition("/")[0] for name in _open(archive).NameToInfo if "/" in name}
-    flat = any("/" not in name for name in _open(archive).NameToInfo)
+    names = _names(archive)
+    tops = {name.partition("/")[0] for name in names if "/" in name}
+    flat = any("/" not in name for name in names)
     return [archive] if flat or len(tops) != 1 else [archive, archive / tops.pop()]
+
+
+def _names(archive: Path) -> list[str]:
+    """The names of the members, without what macOS adds about them."""
+    names = _open(archive).NameToInfo
+    return [name for name in names if name.rpartition("/")[2][:1] != "." and name[:9] != "__MACOSX/"]
 
 
 def _open(archive: Path) -> zipfile.ZipFile:

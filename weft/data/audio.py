@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -16,7 +17,10 @@ import numpy as np
 
 from weft.data.files import FREE_BYTES, MOST_TIMES, unreadable
 from weft.data.lines import read_lines
+from weft.data.listed import columns, listed
 from weft.data.magic import UNLISTED, kind_of_bytes, kind_of_file, typed_for
+from weft.data.report import Finding
+from weft.data.tables import TableFile, is_table
 from weft.errors import ConfigError, DataError, DataWarning
 from weft.store.digests import note
 
@@ -25,6 +29,9 @@ SOUNDS = (
     *(".m4a", ".aac", ".mp4", ".wma", ".webm", ".amr", ".3gp"),  # the error says how to convert these
 )
 """Extensions of recordings; any other file is a list of them."""
+
+SPOKEN = "FILE TAB TRANSCRIPT"
+"""A line of a list of recordings."""
 
 ZEROS = 16
 """Zero crossings on each side of the resampling filter; more give a sharper cutoff."""
@@ -81,7 +88,9 @@ def read_sound(path: str | Path) -> Sound:
     if not np.isfinite(samples).all():
         raise DataError("has samples that are not finite numbers; save it again, or remove it", path=path)
     if channels > 1:
-        warnings.warn(f"{path}: has {channels} channels; their mean is read", DataWarning, stacklevel=1)
+        warnings.warn(
+            f"{path}: has {channels} channels; of such files the mean is read", DataWarning, stacklevel=1
+        )
     return Sound(samples, rate)
 
 
@@ -189,31 +198,25 @@ def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
 
 
 def read_spoken(path: str | Path) -> Iterator[ListedRecording]:
-    """Read a list of lines FILE TAB TRANSCRIPT; file names are relative to the list's folder.
+    """Read a list FILE TAB TRANSCRIPT, see listed.py; file names are relative to the list's folder.
 
     Raises:
         DataError: a line has other columns or an empty transcript.
     """
     source = Path(path)
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        columns = line.split("\t")
-        if len(columns) != 2:
-            why = f"expected 2 columns (FILE TAB TRANSCRIPT), got {len(columns)}"
-            raise DataError(why, path=path, line=number)
-        if not columns[1].strip():
-            why = f"no transcript of {columns[0]}; write what is said, or remove the line"
-            raise DataError(why, path=path, line=number)
-        yield ListedRecording(
-            source.parent / columns[0].strip(), " ".join(columns[1].split()), source, number
-        )
+    for row in listed(source, SPOKEN):
+        if isinstance(row, Finding):
+            raise row.error()
+        if not row.text:
+            why = f"no transcript of {row.file}; write what is said, or remove the line"
+            raise DataError(why, path=path, line=row.number)
+        yield ListedRecording(source.parent / row.file, row.text, source, row.number)
 
 
 def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
     """The recordings of an input with their line numbers: one recording, or a list with a file per line.
 
-    In a list, columns after the first are ignored.
+    Of a list, only the column of the files is read: see listed.py; without a header it is the first.
 
     Raises:
         DataError: the list cannot be read.
@@ -223,6 +226,12 @@ def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
         kind = kind_of_file(path)
         if path.suffix.lower() in SOUNDS or (kind is not None and kind.holds in UNLISTED):
             yield 1, path
+            return
+        if is_table(path):
+            table = TableFile(path)
+            file, _, header = columns(table, SPOKEN)
+            rows = islice(table, header, None)
+            yield from ((row.number, path.parent / row.cells[file].strip()) for row in rows)
             return
     folder = Path(source).parent if isinstance(source, str | Path) else Path()
     for number, line in enumerate(read_lines(source), 1):

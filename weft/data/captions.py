@@ -1,7 +1,7 @@
 """Read image captions; errors name file and line.
 
-Formats: a .tsv with an image name and a caption per line, a .jsonl with a record per image, or COCO's .json.
-Read next: images.py.
+Formats: a table with an image name and a caption per row, a .jsonl with a record per image, or COCO's .json.
+Read next: listed.py, the tables; images.py.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,10 +10,15 @@ from typing import Any, NamedTuple
 
 from weft.data import archive
 from weft.data.lines import read_lines
+from weft.data.listed import listed
+from weft.data.report import Finding
 from weft.errors import DataError
 from weft.store import jsonfile
 
 LONGEST_NAME = 255
+
+CAPTIONED = "IMAGE TAB CAPTION"
+"""A line of a list of pictures with captions."""
 
 SPLITS = {"train": "train", "training": "train", "val": "valid", "valid": "valid", "dev": "valid"}
 SPLITS |= {"validation": "valid", "test": "test"}
@@ -36,7 +41,7 @@ def read_captions(
     """Read images with their captions.
 
     Args:
-        path: .tsv, .jsonl or COCO's .json.
+        path: a table such as .tsv, .jsonl or COCO's .json.
         images: folder or .zip of the images; by default the file's folder, or images.zip in it.
         split: keep only this split of records that name one.
         language: which captions to take from a record with captions in several languages.
@@ -76,14 +81,10 @@ def located(name: str, where: Sequence[Path]) -> Path | None:
 
 
 def _table(path: Path, split: str | None, language: str) -> Iterator[_Row]:
-    for number, line in enumerate(read_lines(path), 1):
-        cells = line.split("\t")
-        if number == 1 and [cell.strip().lower() for cell in cells] == ["image", "caption"]:
-            continue
-        if len(cells) != 2:
-            what = f"expected 2 columns (IMAGE TAB CAPTION), got {len(cells)}"
-            raise DataError(f"{what}; correct or remove the line", path=path, line=number)
-        yield cells[0].strip(), [cells[1].strip()], number, Path(cells[0].strip()).stem
+    for row in listed(path, CAPTIONED):
+        if isinstance(row, Finding):
+            raise row.error()
+        yield row.file, [row.text], row.number, Path(row.file).stem
 
 
 def _records(path: Path, split: str | None, language: str) -> Iterator[_Row]:

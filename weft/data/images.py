@@ -154,7 +154,8 @@ def read_folders(path: Path) -> list[LabelledImage]:
         raise DataError("no such folder; give one with a subfolder for each class", path=path)
     found = []
     for folder in sorted(each for each in path.iterdir() if each.is_dir() and each.name[0] != "."):
-        files = [each for each in sorted(folder.iterdir()) if each.suffix.lower() in PICTURES + CLIPS]
+        seen = (each for each in sorted(folder.iterdir()) if each.name[0] != ".")
+        files = [each for each in seen if each.suffix.lower() in PICTURES + CLIPS]
         if not files:
             raise DataError(
                 "expected pictures or clips, got none; add some or remove the folder", path=folder

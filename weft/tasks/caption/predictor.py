@@ -17,6 +17,7 @@ from torch import Tensor
 
 from weft.data.captions import read_captions
 from weft.data.held import held
+from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
 from weft.metrics.cider import cider_d
 from weft.models import Generator
@@ -152,7 +153,7 @@ class Captioner(predictor.Predictor[Picture]):
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[Picture]]:
         """A picture, a folder or .zip of them, or a list with the name of one per line.
 
-        Of a file of captions (.tsv, .jsonl, .json) only the pictures are read.
+        Of a file of captions (a table, .jsonl, .json) only the pictures are read.
         """
         for path, number, place in self._files(source):
             try:
@@ -247,7 +248,7 @@ class Captioner(predictor.Predictor[Picture]):
 
     def _files(self, source: Path | BinaryIO) -> Iterator[tuple[Path, int | str, Place]]:
         """Each picture's file, its number or name, and its place."""
-        if isinstance(source, Path) and source.suffix.lower() in (".tsv", ".jsonl", ".json"):
+        if isinstance(source, Path) and (is_table(source) or source.suffix.lower() == ".json"):
             images = None if self.data.images is None else self.data.folder / self.data.images
             for one in read_captions(source, images, language=self.data.language):
                 yield one.path, one.number, Place(str(one.path))

@@ -221,6 +221,7 @@ class CaptionTask(Seq2SeqTask[Pictures]):
     }
     prediction_settings: ClassVar = CaptionSettings
     evaluation_settings: ClassVar = GenerationEvaluationSettings
+    columns: ClassVar[Sequence[str]] = ("image", "caption")
     keeps: ClassVar[Sequence[str]] = ("tokenizer.json", "pictures.json")
     note: ClassVar[str] = (
         "Exact is the share of captions that match a reference word for word; BLEU-4 and CIDEr-D are "

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from weft.data.captions import folders, located, read_captions
+from weft.data.captions import CAPTIONED, folders, located, read_captions
 from weft.data.images import CLIPS, PICTURES, is_clip, read_clip
 from weft.data.lines import read_lines
+from weft.data.listed import listed
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.errors import DataError
 from weft.tasks.pictures.data import read
@@ -32,15 +33,16 @@ def check_captions(files: Sequence[Path]) -> Report:
     lines = {}
     for path in files:
         try:
-            count, whole = len(list(read_lines(path))), path.suffix.lower() != ".tsv"
-            found = [] if not whole else [one.path for one in read_captions(path)]
+            if path.suffix.lower() in (".json", ".jsonl"):
+                found, wrong = [one.path for one in read_captions(path)], list[Finding]()
+                count = len(list(read_lines(path)))
+            else:
+                found, wrong, count = _table(path)
         except DataError as error:
             findings.append(placed(str(path), error))
             lines[str(path)] = 0
             continue
-        if not whole:
-            found, wrong = _table(path)
-            findings += wrong
+        findings += wrong
         lines[str(path)] = count
         sizes: dict[tuple[int, ...], Path] = {}
         for picture in dict.fromkeys(found):
@@ -101,28 +103,22 @@ def _picture(path: Path, sizes: dict[tuple[int, ...], Path], clip: bool = False)
     sizes.setdefault(shape, path)
 
 
-def _table(path: Path) -> tuple[list[Path], list[Finding]]:
-    """Check a .tsv line by line, past any error."""
-    found, wrong = [], []
+def _table(path: Path) -> tuple[list[Path], list[Finding], int]:
+    """The pictures of a table, what is wrong, and the number of rows; past any error."""
+    found, wrong, count = [], [], 0
     where = folders(path)
-    for number, line in enumerate(read_lines(path), 1):
-        cells = [cell.strip() for cell in line.split("\t")]
-        if number == 1 and [cell.lower() for cell in cells] == ["image", "caption"]:
-            continue
-        if len(cells) != 2:
-            wrong.append(
-                Finding(
-                    str(path), number, "columns", f"expected 2 columns, got {len(cells)}; correct the line"
-                )
-            )
-        elif not cells[1]:
-            wrong.append(Finding(str(path), number, "unlabelled", "the caption is empty; write one"))
-        elif (picture := located(cells[0], where)) is None:
-            what = f"no picture {path.parent / cells[0]}; correct the name or remove the line"
-            wrong.append(Finding(str(path), number, "file", what))
+    for row in listed(path, CAPTIONED):
+        count += 1
+        if isinstance(row, Finding):
+            wrong.append(row)
+        elif not row.text:
+            wrong.append(Finding(str(path), row.number, "unlabelled", "the caption is empty; write one"))
+        elif (picture := located(row.file, where)) is None:
+            what = f"no picture {path.parent / row.file}; correct the name or remove the line"
+            wrong.append(Finding(str(path), row.number, "file", what))
         else:
             found.append(picture)
-    return found, wrong
+    return found, wrong, count
 
 
 def _report(findings: list[Finding], lines: dict[str, int], words: Mapping[str, str], item: str) -> Report:

@@ -38,9 +38,9 @@ class CaptionData:
 
     Args:
         generated: "shapes" generates pictures instead of reading files: "a red circle at the top left".
-        train, valid, test: .tsv (IMAGE TAB CAPTION), .jsonl (records with image and captions) or COCO's
-            .json; a .jsonl whose records have a split may serve as all three. A picture may also be a
-            .npy of features, of regions [S, F] or a grid [H, W, F].
+        train, valid, test: a table with columns image and caption (.csv, .tsv, .xlsx), .jsonl (records
+            with image and captions) or COCO's .json; a .jsonl whose records have a split may serve as all
+            three. A picture may also be a .npy of features, of regions [S, F] or a grid [H, W, F].
         folder: folder of these files; by default the current one.
         images: folder or .zip of the pictures, within `folder`; by default the folder of the captions, or
             images.zip there.

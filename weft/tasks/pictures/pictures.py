@@ -63,7 +63,7 @@ def _files(path: Path) -> list[Path] | None:
     zipped = path.suffix.lower() == ".zip" and path.is_file()
     if path.is_dir() or zipped:
         every = archive.files(path) if zipped else sorted(path.iterdir())
-        found = [each for each in every if each.suffix.lower() in SUFFIXES]
+        found = [each for each in every if each.suffix.lower() in SUFFIXES and each.name[0] != "."]
         if not found:
             raise DataError("expected a folder with pictures, got none", path=path)
         return found

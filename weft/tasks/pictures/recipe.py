@@ -20,7 +20,7 @@ class CaptionsInit(TemplateInit):
     """
 
     options: ClassVar = (
-        TRAIN._replace(help="Training captions: .tsv (IMAGE TAB CAPTION), .jsonl, or COCO's .json."),
+        TRAIN._replace(help="Training captions: a table (.csv, .tsv, .xlsx), .jsonl, or COCO's .json."),
         Option("images", "Folder of the pictures. Default: the folder of the captions.", Path),
         VALID._replace(help="Validation captions. Default: those next to the training captions, if any."),
         TEST._replace(help="Test captions. Default: those next to the training captions, if any."),

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.audio import SOUNDS, ListedRecording, Sound, read_sound, read_spoken, resample
-from weft.data.lines import read_lines
+from weft.data.audio import SOUNDS, SPOKEN, ListedRecording, Sound, read_sound, read_spoken, resample
+from weft.data.listed import ListedText, listed
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.errors import ConfigError, DataError
 from weft.nn.embed.audio import log_mel, mel_filters, normalised
@@ -237,32 +237,28 @@ def check_recordings(files: Sequence[Path]) -> Report:
             lines[str(file)] = 1
             continue
         try:
-            rows = list(read_lines(file))
+            rows = list(listed(file, SPOKEN))
         except DataError as error:
             findings.append(placed(str(file), error))
             continue
         lines[str(file)] = len(rows)
-        for number, row in enumerate(rows, 1):
-            if row.strip():
-                findings += _row(file, number, row.split("\t"), seen)
-        if not any(row.strip() for row in rows):
+        for row in rows:
+            findings += [row] if isinstance(row, Finding) else _row(file, row, seen)
+        if not rows:
             findings.append(Finding(str(file), 0, "nothing", "expected recordings, got none"))
     return Report(findings, dict(Counter(one.kind for one in findings)), lines, WORDS, "recordings")
 
 
-def _row(file: Path, number: int, columns: list[str], seen: dict[Path, str]) -> list[Finding]:
-    if len(columns) != 2:
-        what = f"expected 2 columns (FILE TAB TRANSCRIPT), got {len(columns)}"
-        return [Finding(str(file), number, "columns", what)]
-    found = []
-    path = file.parent / columns[0].strip()
-    if not columns[1].strip():
-        what = f"no transcript of {columns[0]}; write what is said, or remove the line"
+def _row(file: Path, row: ListedText, seen: dict[Path, str]) -> list[Finding]:
+    found, number = [], row.number
+    path = file.parent / row.file
+    if not row.text:
+        what = f"no transcript of {row.file}; write what is said, or remove the line"
         found.append(Finding(str(file), number, "unspoken", what))
     first = seen.setdefault(path.resolve(), f"{file}:{number}")
     if first != f"{file}:{number}":
         kind = "duplicate" if first.rpartition(":")[0] == str(file) else "overlap"
-        return [*found, Finding(str(file), number, kind, f"{columns[0]} is also at {first}")]
+        return [*found, Finding(str(file), number, kind, f"{row.file} is also at {first}")]
     return found + _sound(path, str(file), number)
 
 

@@ -1,0 +1,101 @@
+"""Lists of pictures and recordings as spreadsheets, pandas and others write them."""
+
+import csv
+import json
+import zipfile
+from pathlib import Path
+
+import openpyxl
+import pandas
+import pytest
+from PIL import Image
+
+from weft.data.audio import read_paths, read_spoken
+from weft.data.captions import read_captions
+from weft.errors import DataError, DataWarning
+
+ROWS = [("a.png", 'a "red" dog, asleep'), ("b c.png", "two\ncats"), ("a.png", "a dog")]
+
+
+def pictures(folder: Path) -> None:
+    for name, _ in ROWS:
+        Image.new("RGB", (5, 5)).save(folder / name)
+
+
+def written(folder: Path, form: str) -> Path:
+    path = folder / form.partition(" ")[2]
+    frame = pandas.DataFrame(ROWS, columns=["image", "caption"])
+    if form.startswith("workbook"):
+        book = openpyxl.Workbook()
+        for row in [("image", "caption"), *ROWS]:
+            book.active.append(row)
+        book.save(path)
+    elif form.startswith("semicolons"):
+        frame.assign(id=1)[["id", "caption", "image"]].to_csv(path, sep=";", index=False)
+    elif form.startswith("headerless"):
+        frame.to_csv(path, index=False, header=False)
+    elif form.startswith("flickr"):
+        path.write_text("image_name| comment_number| comment\n")
+        frame.insert(1, "number", 0)
+        frame.to_csv(path, mode="a", sep="|", index=False, header=False)
+    else:
+        frame.to_csv(path, sep="\t", index=False, quoting=csv.QUOTE_ALL)
+    return path
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["quoted x.tsv", "semicolons x.csv", "headerless x.csv", "flickr x.csv", "workbook x.xlsx"],
+)
+@pytest.mark.filterwarnings("ignore::weft.errors.DataWarning")
+def test_captions_of_other_programs_are_what_they_say(tmp_path: Path, form: str) -> None:
+    pytest.importorskip("python_calamine")
+    pictures(tmp_path)
+    found = read_captions(written(tmp_path, form))
+    assert [(one.path.name, one.captions) for one in found] == [
+        ("a.png", ['a "red" dog, asleep', "a dog"]),
+        ("b c.png", ["two cats"]),
+    ]
+
+
+def test_quotes_around_cells_are_said(tmp_path: Path) -> None:
+    pictures(tmp_path)
+    with pytest.warns(DataWarning, match="quotes enclose its cells"):
+        read_captions(written(tmp_path, "quoted x.tsv"))
+
+
+def test_recordings_from_a_manifest_and_a_table_with_more_columns(tmp_path: Path) -> None:
+    records = [{"audio_filepath": "a.wav", "duration": 1.5, "text": "one two"}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    table = "client_id\tpath\tsentence\tup_votes\n7\ta.mp3\tone two\t2\n"
+    (tmp_path / "b.tsv").write_text(table)
+    for name, file, line in (("a.jsonl", "a.wav", 1), ("b.tsv", "a.mp3", 2)):
+        (found,) = read_spoken(tmp_path / name)
+        assert (found.file, found.text, found.line) == (tmp_path / file, "one two", line)
+        assert [path for _, path in read_paths(tmp_path / name)] == [tmp_path / file]
+
+
+def test_columns_that_are_not_known_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("LJ001|Printing|printing\n")
+    said = (
+        r"a\.csv:1: expected 2 columns \(FILE TAB TRANSCRIPT\), or a header with file and transcript, got 3"
+    )
+    with pytest.raises(DataError, match=said):
+        list(read_spoken(tmp_path / "a.csv"))
+
+
+def test_a_zip_from_macos_holds_only_its_pictures(tmp_path: Path) -> None:
+    from weft.tasks.pictures.pictures import pictures_in
+
+    pictures(tmp_path)
+    (tmp_path / "._a.png").write_bytes(b"about a.png")
+    with zipfile.ZipFile(tmp_path / "images.zip", "w") as file:
+        file.write(tmp_path / "a.png", "photos/a.png")
+        file.writestr("photos/.DS_Store", b"about photos")
+        file.writestr("__MACOSX/photos/._a.png", b"about a.png")
+    (tmp_path / "a.png").unlink()
+    (tmp_path / "c.tsv").write_text("a.png\ta dog\n")
+    (found,) = read_captions(tmp_path / "c.tsv")
+    assert found.path == tmp_path / "images.zip" / "photos" / "a.png"
+    assert [path.name for path, _ in pictures_in(tmp_path / "images.zip")] == ["a.png"]
+    assert [path.name for path, _ in pictures_in(tmp_path)] == ["b c.png"]

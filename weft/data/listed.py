@@ -1,0 +1,85 @@
+"""Lists of files with a text each: pictures with captions, recordings with transcripts.
+
+Read next: tables.py, which reads them; captions.py and audio.py, which use them.
+"""
+
+import warnings
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from weft.data.lines import each_line
+from weft.data.report import Finding, placed
+from weft.data.tables import TableFile, is_table
+from weft.errors import DataError, DataWarning
+
+FILES = ["file", "path", "image", "image_name", "file_name", "filename", "audio", "audio_filepath", "wav"]
+TEXTS = ["text", "comment", "transcript", "transcription", "sentence"]
+"""Further names of columns, in any letter case; of several, the first here."""
+
+
+class ListedText(NamedTuple):
+    """A row of a list."""
+
+    number: int  # of the line or row, from 1
+    file: str
+    text: str
+
+
+def listed(path: Path, form: str) -> Iterator[ListedText | Finding]:
+    """All rows of a list, or a finding for each that is damaged; reading continues after it.
+
+    A table has two columns, or a header with columns called as in `form`, FILES and TEXTS. Any
+    other file has a file name and a text in each line, with a tab between.
+
+    Args:
+        path: of the list.
+        form: of a line, for errors, such as IMAGE TAB CAPTION.
+
+    Raises:
+        DataError: the list cannot be read, or its columns are others.
+    """
+    wrong = f"expected 2 columns ({form})"
+    if not is_table(path):
+        for number, line in enumerate(each_line(path), 1):
+            if isinstance(line, DataError):
+                yield placed(str(path), line, "bytes")
+            elif line.strip():
+                cells = line.split("\t")
+                yield _row(number, cells, 0, 1) if len(cells) == 2 else _wrong(path, number, wrong, cells)
+        return
+    table = TableFile(path)
+    file, text, header = columns(table, form)
+    if text is None:
+        names = " and ".join(form.lower().split(" tab "))
+        raise _wrong(path, table.number, f"{wrong}, or a header with {names}", table.first).error()
+    for note in table.notes:
+        warnings.warn(note, DataWarning, stacklevel=1)
+    for row in islice(table.rows(), header, None):
+        if isinstance(row, Finding):
+            yield row
+        else:
+            yield _row(row.number, row.cells, file, text)
+
+
+def columns(table: TableFile, form: str) -> tuple[int, int | None, bool]:
+    """The columns of the files and of the texts, and whether the first row is a header.
+
+    Without a header, the text has no column unless there are two.
+    """
+    own = form.lower().split(" tab ")
+    file, text = ([table.find(name) for name in names] for names in ([own[0], *FILES], [own[1], *TEXTS]))
+    first = next((one for one in file if one is not None), None)
+    second = next((one for one in text if one is not None), None)
+    if first is not None and (second is not None or len(table.first) == 1):
+        return first, second, True
+    return 0, 1 if len(table.first) == 2 else None, False
+
+
+def _row(number: int, cells: list[str], file: int, text: int) -> ListedText:
+    return ListedText(number, cells[file].strip(), " ".join(cells[text].split()))
+
+
+def _wrong(path: Path, number: int, what: str, cells: list[str]) -> Finding:
+    return Finding(str(path), number, "columns", f"{what}, got {len(cells)}; correct or remove the line")
