@@ -58,7 +58,6 @@ class Commands(Lazy):
         return list(COMMANDS)
 
     def load(self, name: str) -> click.Command:
-        """The command from the file of that name."""
         found: click.Command = importlib.import_module(f"weft.commands.{name}").command
         return found
 

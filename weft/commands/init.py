@@ -29,7 +29,6 @@ class Inits(Lazy):
         return rooms.folders(weft.tasks, Init)
 
     def load(self, name: str) -> click.Command:
-        """The command of a task."""
         return command_of(rooms.find(weft.tasks, Init, name)())
 
     def resolve_command(

@@ -60,7 +60,6 @@ def _text(path: str | Path) -> str:
 
 
 def _changed(recipe: Table, override: str) -> Table:
-    """The recipe with one override."""
     name, equals, text = override.partition("=")
     shown = override if override.isprintable() and len(override) <= 100 else repr(override[:100])
     place = f"override {shown}"

@@ -100,7 +100,6 @@ class _Checker:
             self.findings.append(finding)
 
     def at(self, text: AlignedText) -> None:
-        """Check one text."""
         self._places.append(text)
         self.lines[text.name] = 0
         self.paired = self.paired or len(text.sides) > 1

@@ -74,7 +74,6 @@ def _quoted(path: Path, encoding: str, mark: str, size: int, changed: int) -> tu
 
 
 def _begins_cells(path: Path, encoding: str, mark: str) -> bool:
-    """Whether a quote begins a cell."""
     before = b"\n"
     for part in text_bytes(path, encoding):
         whole = before + part
@@ -119,7 +118,6 @@ class _Signs:
         self._even = True  # whether each of them has as many cells as the first line
 
     def see(self, line: str) -> None:
-        """One more line."""
         cells = line.split(self.mark)
         self.width = self.width or len(cells)
         if not self._open and '"' not in line:
@@ -169,7 +167,6 @@ class _Signs:
             self.against += 1
 
     def enclosed(self) -> bool:
-        """The verdict."""
         against = self.against + bool(self._open)
         if against or self.doubled:
             return self.doubled > against

@@ -170,7 +170,6 @@ class TableFile:
         return found[0] if found else None
 
     def _read(self) -> Iterator[Row | Finding]:
-        """All rows as they are in the file."""
         if self._held is not None:
             yield from (Row(row.number, list(row.cells)) for row in self._held)
         elif self.kind == ".jsonl":

@@ -69,7 +69,6 @@ class _Moved(NamedTuple):
 def _parts(
     segment: Segment, text: str, marks: Sequence[_Moved], begin: int, end: int
 ) -> Iterator[str | Laid]:
-    """The part of a text from begin to end with its marks."""
     for one in marks:
         if begin < one.begin:
             yield text[begin : one.begin]

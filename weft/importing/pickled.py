@@ -164,7 +164,6 @@ class _Machine:
         self.stack.append(self.memo[int(argument)])
 
     def imported(self, name: str, argument: Any) -> None:
-        """What would be imported, as a name."""
         if name == "GLOBAL":
             module, attribute = argument.split(" ", 1)
         else:
@@ -186,7 +185,6 @@ class _Machine:
                 raise NotPlainData(f"expected a storage of numbers, got a {type(other).__name__}")
 
     def reduce(self, name: str, argument: Any) -> None:
-        """A call."""
         args, called = self.stack.pop(), self.stack.pop()
         if not isinstance(called, Name) or not isinstance(args, tuple):
             raise NotPlainData("expected the name of a call, got something else; fetch the file again")

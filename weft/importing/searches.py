@@ -84,7 +84,6 @@ class _Reading:
         self._without: list[str] = []
 
     def searched(self) -> SearchDefaults:
-        """All settings of the search."""
         for name, off in OFF.items():
             if self._config.get(name) not in (None, off):
                 self._leave_out(name)

@@ -88,7 +88,6 @@ class _Archive(Contents):
         self.storages: dict[tuple[str, torch.dtype], Tensor] = {}
 
     def read(self) -> Any:
-        """The contents."""
         program = self.content("data.pkl", LARGEST_PICKLE)
         try:
             return interpret(program, self.call, inert)
@@ -111,7 +110,6 @@ class _Archive(Contents):
         return self.archive.read(info)  # zipfile checks the checksum
 
     def storage(self, at: Storage) -> Tensor:
-        """A storage as a flat tensor; always the same one, so that shared memory stays shared."""
         place = at.key, at.dtype
         if place not in self.storages:
             if not at.key.isdigit():

@@ -63,6 +63,5 @@ class Bleu(Metric):
         return np.where((matches[..., 0] > 0) & (ngrams[..., -1] > 0), bleu, 0.0)
 
     def signature(self) -> str:
-        """sacrebleu's signature."""
         self._counter.num_refs = 1  # sacrebleu sets it only after the first score
         return str(self._counter.get_signature())

@@ -153,7 +153,6 @@ def _judged(metric: Metric, statistics: np.ndarray, values: np.ndarray, seed: in
 
 
 def _ends(values: np.ndarray) -> tuple[float, float]:
-    """Ends of the middle 95 % of the values."""
     values = np.sort(values)
     cut = len(values) // 40  # 2.5 % at either end
     return float(values[cut]), float(values[-1 - cut])

@@ -52,6 +52,5 @@ class Chrf(Metric):
         return 100 * (1 + weight) * precision * recall / np.where(bottom > 0, bottom, 1)
 
     def signature(self) -> str:
-        """sacrebleu's signature."""
         self._counter.num_refs = 1  # sacrebleu sets it only after the first score
         return str(self._counter.get_signature())

@@ -35,7 +35,6 @@ class _Ratio(Metric):
         return 100 * found if self.form == "percent" else found
 
     def signature(self) -> str:
-        """The signature given to the constructor."""
         return self._signature
 
 

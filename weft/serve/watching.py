@@ -53,7 +53,6 @@ class ProgressTrace(Trace):
         self._seen = 0
 
     def record(self, time: int, *found: Any) -> None:
-        """Called by the search; see Trace.record."""
         if self._stopped():
             raise ClientLeft
         super().record(time, *found)

@@ -77,7 +77,6 @@ class ImportedVocabulary(Vocabulary):
 
     @cached_property
     def alphabet(self) -> Alphabet:
-        """The characters that the tokenizer has a piece for."""
         return Alphabet((), reads=lambda character: UNK not in self.encode(character))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -173,7 +172,6 @@ class ImportedVocabulary(Vocabulary):
         return [self._number[number] for number in numbers]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """The pieces for display, with ▁ for a space."""
         return [self._piece(number).replace(" ", "▁") for number in listed(ids)]
 
     def words(self, ids: Iterable[int], text: str | None = None) -> list[Word]:
@@ -191,7 +189,6 @@ class ImportedVocabulary(Vocabulary):
         return [Word(self.decode(numbers[place] for place in places), places) for places in found]
 
     def save(self, path: str | Path) -> None:
-        """Write the file atomically."""
         about: dict[str, Any] = {"order": self.order, "framed": self._framed}
         about |= {} if self._limit is None else {"known": self._limit}
         about |= {} if self._opening is None else {"opening": self._opening}

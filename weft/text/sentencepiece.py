@@ -74,7 +74,6 @@ class SentencePieces(Vocabulary):
 
     @cached_property
     def alphabet(self) -> Alphabet:
-        """The characters that the tokenizer has a piece for."""
         return Alphabet((), reads=lambda character: UNK not in self.encode(character))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -107,7 +106,6 @@ class SentencePieces(Vocabulary):
         return "".join(pieces).replace(SPACE, " ").strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """The pieces for display, with ▁ for a space."""
         return [self._names[number].replace(" ", SPACE) for number in listed(ids)]
 
     def words(self, ids: Iterable[int], text: str | None = None) -> list[Word]:
@@ -123,7 +121,6 @@ class SentencePieces(Vocabulary):
         return [Word(self.decode(numbers[place] for place in places), places) for places in found]
 
     def save(self, path: str | Path) -> None:
-        """Write the file atomically."""
         cut = self._cut._asdict() | {"table": base64.b64encode(self._cut.table).decode()}
         about = {"sentencepiece": cut, "names": self._names, "framed": self._framed}
         jsonfile.save(Path(path), {KEY: about | ({"lowercase": True} if self.lowercase else {})})

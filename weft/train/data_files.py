@@ -79,7 +79,6 @@ class DataFiles:
 
 
 def _of(paths: Iterable[Path]) -> dict[str, str]:
-    """Digests by path."""
     folders: dict[Path, list[Path]] = {}
     for path in paths:
         folders.setdefault(path.parent, []).append(path)

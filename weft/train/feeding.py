@@ -78,7 +78,6 @@ class ConstantFeeding(Feeding):
     parallel: bool = False
 
     def probability(self, update: int, epoch: int) -> float:
-        """p."""
         return self.p
 
 

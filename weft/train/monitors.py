@@ -165,7 +165,6 @@ def _operations(place: CellPlace) -> float:
 
 
 def _longest(runs: list[RecordedRun]) -> list[RecordedRun]:
-    """The longest run of each cell."""
     found: dict[str, RecordedRun] = {}
     for run in runs:
         length = sum(call.x.shape[1] for call in run.calls)

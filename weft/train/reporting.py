@@ -89,47 +89,38 @@ class Several(Reporter):
         self._reports = reports
 
     def started(self, update: int, validated: bool) -> None:
-        """Pass on."""
         for report in self._reports:
             report.started(update, validated)
 
     def said(self, text: str) -> None:
-        """Pass on."""
         for report in self._reports:
             report.said(text)
 
     def warned(self, text: str) -> None:
-        """Pass on."""
         for report in self._reports:
             report.warned(text)
 
     def progress(self, what: str, done: float, total: float | None = None) -> None:
-        """Pass on."""
         for report in self._reports:
             report.progress(what, done, total)
 
     def moved(self, update: int, done: float) -> None:
-        """Pass on."""
         for report in self._reports:
             report.moved(update, done)
 
     def logged(self, line: Line) -> None:
-        """Pass on."""
         for report in self._reports:
             report.logged(line)
 
     def monitored(self, update: int, values: Mapping[str, float]) -> None:
-        """Pass on."""
         for report in self._reports:
             report.monitored(update, values)
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
-        """Pass on."""
         for report in self._reports:
             report.validated(update, scores, samples, best)
 
     def close(self) -> None:
-        """Close all."""
         for report in self._reports:
             report.close()
 
@@ -155,7 +146,6 @@ class MetricsFile(Reporter):
             raise self._trouble(error) from error
 
     def logged(self, line: Line) -> None:
-        """Write the line."""
         self._write({"event": "update", **line._asdict()})
 
     def monitored(self, update: int, values: Mapping[str, float]) -> None:
@@ -163,7 +153,6 @@ class MetricsFile(Reporter):
         self._write({"event": "monitor", "update": update, "values": plain(values)})
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
-        """Write scores and samples."""
         shown = [sample._asdict() if hasattr(sample, "_asdict") else str(sample) for sample in samples]
         self._write(
             {"event": "validation", "update": update, "best": best, "scores": plain(scores), "samples": shown}
@@ -224,15 +213,12 @@ class TensorBoard(Reporter):
         )
 
     def monitored(self, update: int, values: Mapping[str, float]) -> None:
-        """Write every value."""
         self._points(update, {f"monitors/{name}": value for name, value in values.items()})
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
-        """Write every score."""
         self._points(update, {f"validation/{name}": score for name, score in scores.items()})
 
     def close(self) -> None:
-        """Close the event file."""
         if self._writer is not None:
             try:
                 self._writer.close()
@@ -281,7 +267,6 @@ class LineReporter(Reporter):
         self._next = 0.0
 
     def said(self, text: str) -> None:
-        """Print the sentence."""
         print(text, file=self._stream, flush=True)
 
     def warned(self, text: str) -> None:
@@ -295,7 +280,6 @@ class LineReporter(Reporter):
             self.said(progress_text(what, done, total))
 
     def logged(self, line: Line) -> None:
-        """Print one line."""
         self.said(f"update {line.update:,} | epoch {line.epoch + 1} | {' | '.join(measures(line))}")
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
@@ -382,7 +366,6 @@ class Bar(Reporter):
             self.said(sample_text(sample))
 
     def close(self) -> None:
-        """Remove the bar."""
         self._bar.stop()
 
     def _draw(self, what: str, done: float, total: float | None, figures: str, force: bool = False) -> None:

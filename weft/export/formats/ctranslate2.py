@@ -30,14 +30,12 @@ class CTranslate2(Format):
     packages: ClassVar[Sequence[str]] = ("ctranslate2",)
 
     def check(self, opened: LoadedRun, options: Options) -> None:
-        """See Format."""
         found = network(opened, "ctranslate2")
         check_parts(found)
         for vocabulary in (found.source, found.target):
             tokenizer_json(vocabulary, "ctranslate2")
 
     def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
-        """See Format."""
         found, texts = network(opened, "ctranslate2"), sources(opened)
         sides = {"tokenizer.json": found.target}
         if found.source is not found.target:

@@ -40,7 +40,6 @@ class HuggingFace(Format):
     packages: ClassVar[Sequence[str]] = ("transformers",)
 
     def check(self, opened: LoadedRun, options: Options) -> None:
-        """See Format."""
         if options.int8:
             raise ConfigError(
                 "--int8: --to huggingface expects float32, got 8 bits; use --to ctranslate2 or --to onnx"
@@ -58,7 +57,6 @@ class HuggingFace(Format):
         tokenizer_json(found.target, TO)
 
     def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
-        """See Format."""
         texts, masked = sources(opened), _masked(opened)
         if masked is not None:
             vocabulary = _vocabulary(opened)

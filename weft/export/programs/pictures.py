@@ -57,7 +57,6 @@ class PictureClassifier:
         return clip[np.linspace(0, len(clip) - 1, self.frames).round().astype(int)]
 
     def _frames(self, given: Path | bytes) -> np.ndarray:
-        """All frames of a .gif."""
         from PIL import Image, ImageSequence
 
         found, total = [], 0

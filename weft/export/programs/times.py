@@ -98,5 +98,4 @@ def every(times: np.ndarray, step: dict[str, int], more: int) -> np.ndarray:
 
 
 def _last(months: np.ndarray) -> np.ndarray:
-    """The last days of months."""
     return (months + 1).astype("datetime64[D]") - 1

@@ -80,7 +80,6 @@ def embedding_of(model: JoeyModel) -> dict[str, Any]:
 
 
 def _encoder(model: JoeyModel, side: str) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
-    """A recurrent encoder."""
     section, size, depth, kind = _recurrence(model, side)
     both = bool(section.get("bidirectional", True))
     origins: dict[str, TensorOrigin] = {}

@@ -134,7 +134,6 @@ class _Side:
         return self.settings(), origins
 
     def settings(self) -> dict[str, Any]:
-        """As in a recipe."""
         form = self.form
         heads: dict[str, int] = {}
         if self.shared != form.num_heads:

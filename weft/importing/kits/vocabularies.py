@@ -232,7 +232,6 @@ def _merges(codes: Path) -> list[tuple[str, str]]:
 
 
 def _numbers(tokens: Sequence[str]) -> dict[str, int]:
-    """The first number of each token."""
     return {token: number for number, token in reversed(list(enumerate(tokens)))}
 
 

@@ -91,7 +91,6 @@ class AlignmentView(View):
         return [*blocks, _export("alignment.soft.txt", "SoftAlignments (pieces)", soft)]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each weight."""
         yield "hypothesis", "attention", "target position", "target", "source position", "source", "weight"
         for number, one in enumerate(self.hypotheses, 1):
             for look in one.looks:
@@ -100,7 +99,6 @@ class AlignmentView(View):
                         yield number, look.name, t + 1, one.pieces[t], s + 1, self.source[s], weight
 
     def figure(self) -> "Figure":
-        """The best hypothesis."""
         from weft.figures.alignment import heat_map
 
         best = self.hypotheses[0]

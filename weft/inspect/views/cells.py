@@ -133,7 +133,6 @@ class CellsView(View):
         return self._blocks(UNITS)
 
     def table(self) -> Iterable[Sequence[object]]:
-        """One row per value."""
         yield "cell", "layer", "backward", "quantity", "position", "label", "unit", "value"
         for one in self.layers:
             head = one.title, one.place.layer + 1, one.place.backward

@@ -54,13 +54,11 @@ class CopiedView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """One row per word."""
         yield "position", "word", "share copied"
         for place, (piece, share) in enumerate(zip(self.pieces, self.shares.tolist(), strict=True), 1):
             yield place, piece, share
 
     def figure(self) -> "Figure":
-        """The coloured answer."""
         from weft.figures.coloured import coloured_text
 
         title = "Share of each word's probability that is copied from the source, in per cent"

@@ -69,15 +69,12 @@ class CurvesView(View):
         return cls(charts) if charts else None
 
     def blocks(self) -> list[Block]:
-        """The charts."""
         return list(self.charts)
 
     def table(self) -> Iterable[Sequence[object]]:
-        """One row per point."""
         return rows_of_lines(self.charts)
 
     def figure(self) -> "Figure":
-        """Every chart."""
         return picture_of_lines(self.charts)
 
 

@@ -211,7 +211,6 @@ class EmbeddingView(View):
                 yield piece, "in context", rank, around.words[other], cosine, sentence
 
     def figure(self) -> "Figure":
-        """The static map."""
         figure = blank(8, 6, layout=None)
         axes = figure.add_axes((0.02, 0.02, 0.96, 0.9))
         given = set(self.rows)

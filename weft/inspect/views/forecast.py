@@ -57,7 +57,6 @@ class ForecastView(View):
         return [chart(one.name or "series", x, "value", lines, dates=dated, bands=bands)]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each time."""
         one = self.forecast
         levels = one.levels if one.quantiles is not None else ()
         yield "time", "measured", "forecast", *(f"q{level:g}" for level in levels)

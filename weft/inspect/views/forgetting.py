@@ -130,7 +130,6 @@ class ForgettingView(View):
         return self._blocks(CHANNELS)
 
     def table(self) -> Iterable[Sequence[object]]:
-        """One row per value."""
         yield "cell", "quantity", "position", "channel", "value", "imaginary part"
         for one in self.layers:
             for channel, life in enumerate(one.half_lives.tolist()):

@@ -79,11 +79,9 @@ class GradientsView(View):
         return blocks
 
     def table(self) -> Iterable[Sequence[object]]:
-        """One row per point."""
         return rows_of_lines(self.charts)
 
     def figure(self) -> "Figure":
-        """All cells, one below the other."""
         return picture_of_lines(self.charts)
 
 

@@ -75,7 +75,6 @@ class PositionsView(View):
                     yield one["name"], t, s, value
 
     def figure(self) -> "Figure":
-        """The lines."""
         return picture_of_lines([self._lines()])
 
     def _lines(self) -> Block:

@@ -53,7 +53,6 @@ class QualityView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each bin."""
         yield "words", "sentences", "score", "low", "high"
         for row in self.rows:
             score = row.score
@@ -61,7 +60,6 @@ class QualityView(View):
             yield row.label, row.sentences, *numbers
 
     def figure(self) -> "Figure":
-        """Bars."""
         from weft.figures.quality import quality_by_length
 
         return quality_by_length({self.name: self.rows}, title=self.tested, x=self.length)

@@ -77,7 +77,6 @@ class TreeView(View):
         return found
 
     def blocks(self) -> list[Block]:
-        """One tree."""
         columns = {
             name: [one[place] for one in self.candidates]
             for place, name in enumerate(Candidate._fields)

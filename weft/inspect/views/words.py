@@ -47,13 +47,11 @@ class WordsView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """One row per word."""
         yield "position", "word", "weight"
         for place, (word, weight) in enumerate(zip(self.words, self.weights.tolist(), strict=True), 1):
             yield place, word, weight
 
     def figure(self) -> "Figure":
-        """The coloured text."""
         from weft.figures.coloured import coloured_text
 
         return coloured_text(self.words, self.weights, title=f"{self.answer} ({self.shown})")

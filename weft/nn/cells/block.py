@@ -116,7 +116,6 @@ class Block(Cell):
         return shown, *self.cell.begin(carried[:-1]), carried[-1]
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step of the equation."""
         inner, window = self._apart(state)
         x = self.entry(x)
         u, gate = self._entered(x)

@@ -56,7 +56,6 @@ class Coupled(Cell):
         return zeros, zeros
 
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """One step of the equation."""
         h, c = state
         if self.normalised:
             energy = self.norm_x(linear(x, self.weight_x)) + self.norm_h(linear(h, self.weight_h)) + self.bias

@@ -54,7 +54,6 @@ class Elman(Cell):
         return (like.new_zeros(like.shape[0], self.size),)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
-        """One step of the equation."""
         inside = self.activation == "modrelu"
         energy = linear(x, self.weight_x, None if inside else self.bias) + linear(state[0], self.weight_h)
         h = modrelu(energy, self.bias) if inside else activate(energy, self.activation)

@@ -57,7 +57,6 @@ class GLA(MatrixCell):
         self.out = Linear(values, size, bias=False)
 
     def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Decayed, Extra, Extra]:
-        """Projections and decays."""
         q, k, v, low = self.project(x).split(self.sizes, -1)
         decay = F.logsigmoid(self.decay(low)) / SLOWER
         q, k, v, decay = (part.unflatten(-1, (self.heads, -1)) for part in (q, k, v, decay))

@@ -71,7 +71,6 @@ class GRU(Cell):
         return (like.new_zeros(like.shape[0], self.size),)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
-        """One step of the equation."""
         return self._step(x, state[0], state[0])
 
     def step_dropped(self, x: Tensor, state: tuple[Tensor], kept: Tensor) -> tuple[Tensor, tuple[Tensor]]:

@@ -89,7 +89,6 @@ class LocalAttention(Cell):
         return carried[0].new_zeros(carried[0].shape[0], self.size), *carried  # type: ignore[return-value]
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step of the equation."""
         y, state = self._attended(x[:, None], state, None)
         if watching():
             record("hidden", y[:, 0])

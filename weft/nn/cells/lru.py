@@ -84,7 +84,6 @@ class LRU(Cell):
         return real.new_zeros(real.shape[0], self.size), real, imaginary
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step of the equation."""
         _, real, imaginary = state
         radius, angle = self._polar()
         a, b = radius * angle.cos(), radius * angle.sin()

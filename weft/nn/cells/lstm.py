@@ -70,7 +70,6 @@ class LSTM(Cell):
         return zeros, zeros
 
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """One step of the equation."""
         h, c = state
         kept = linear(h, self.weight_h)
         energy = self._energies(x) + (self.norm_h(kept) if self.normalised else kept)

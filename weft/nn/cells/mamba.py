@@ -92,7 +92,6 @@ class Mamba(Cell):
         return h.new_zeros(h.shape[0], self.size), h, window
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step of the equation."""
         _, h, window = state
         u, gate = self.enter(x).chunk(2, -1)
         u, window = self.convolution.step(u, window)

@@ -104,7 +104,6 @@ class MatrixCell(Cell):
         return (y, matrix + written, *extra)
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step of the equation."""
         y, after = self._through(x[:, None], state, None, at_once=False)
         if watching():
             record("hidden", y[:, 0])

@@ -39,7 +39,6 @@ class MinGRU(Cell):
         return (like.new_zeros(like.shape[0], self.size),)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
-        """One step of the equation."""
         u, candidate = self._gates(x)
         h = u * state[0] + (1 - u) * candidate
         if watching():

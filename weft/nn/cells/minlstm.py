@@ -39,7 +39,6 @@ class MinLSTM(Cell):
         return (like.new_zeros(like.shape[0], self.size),)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
-        """One step of the equation."""
         f, i, candidate = self._gates(x)
         h = f * state[0] + i * candidate
         if watching():

@@ -60,7 +60,6 @@ class Orthogonal(Cell):
         return self.cell.start(like)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
-        """One step of the equation."""
         return self.cell.step(x, state)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:

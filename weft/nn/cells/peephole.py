@@ -79,7 +79,6 @@ class Peephole(Cell):
         return zeros, zeros
 
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """One step of the equation."""
         h, before = state
         kept = linear(h, self.weight_h)
         energy = self._energies(x) + (self.norm_h(kept) if self.normalised else kept)

@@ -63,7 +63,6 @@ class Projected(Cell):
         return weight
 
     def start(self, like: Tensor) -> State:
-        """The cell's own."""
         return self.cell.start(like)
 
     def shown(self, state: State) -> Tensor:
@@ -71,15 +70,12 @@ class Projected(Cell):
         return linear(self.cell.shown(state), self.projection)
 
     def carried(self, state: State) -> tuple[Tensor, ...]:
-        """The cell's own."""
         return self.cell.carried(state)
 
     def begin(self, carried: tuple[Tensor, ...]) -> State:
-        """The cell's own."""
         return self.cell.begin(carried)
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step of the cell, projected."""
         y, state = self.cell.step(x, state)
         return linear(y, self.projection), state
 

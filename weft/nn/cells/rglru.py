@@ -50,7 +50,6 @@ class RGLRU(Cell):
         return (like.new_zeros(like.shape[0], self.size),)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
-        """One step of the equation."""
         a, entering, i = self._gates(x)
         h = a * state[0] + entering
         if watching():

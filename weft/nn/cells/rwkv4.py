@@ -66,7 +66,6 @@ class RWKV4(Cell):
         return y, carried[0].to(a.dtype), torch.ones_like(b), torch.zeros_like(m), last
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step of the equation."""
         _, a, b, m, last = state
         r, k, v = (part[:, 0] for part in self._read(x[:, None], last))
         y = self._written(r, k, v, a, b, m)

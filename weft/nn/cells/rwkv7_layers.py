@@ -87,7 +87,6 @@ class RWKV7Layers(Cell):
             reads = size + num_heads * cell.value_size
 
     def start(self, like: Tensor) -> State:
-        """Zeros."""
         return self._begun(like, [layer.cell.start(like) for layer in self.layers])
 
     def carried(self, state: State) -> tuple[Tensor, ...]:
@@ -102,7 +101,6 @@ class RWKV7Layers(Cell):
         return self._begun(carried[0], [layer.cell.begin((one,)) for layer, one in pairs])
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step of every layer."""
         y, after = self._through(x[:, None], state, None)
         return y[:, 0], after
 
@@ -175,5 +173,4 @@ class Rwkv7Layer(nn.Module):
 
 
 def _apart(state: State) -> list[State]:
-    """The state of each layer."""
     return [state[at : at + PARTS] for at in range(1, len(state), PARTS)]

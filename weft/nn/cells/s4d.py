@@ -95,7 +95,6 @@ class S4D(Cell):
         return torch.zeros_like(real[..., 0]), real, imaginary
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step of the equation."""
         _, real, imaginary = state
         u = self.entry(x)
         log_radius, angle, b_real, b_imaginary = self._filter()
@@ -113,7 +112,6 @@ class S4D(Cell):
         return y, (y, real.to(state[1].dtype), imaginary.to(state[1].dtype))
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
-        """All steps, in chunks."""
         if watching() or exporting():
             return super().run(x, state, mask)
         before, real, imaginary = state

@@ -77,7 +77,6 @@ class SLSTM(Cell):
         return h, zeros, zeros, zeros, *self._window(like)
 
     def shown(self, state: State) -> Tensor:
-        """y of a state."""
         return self.norm(state[0])  # type: ignore[no-any-return]
 
     def carried(self, state: State) -> tuple[Tensor, ...]:
@@ -90,7 +89,6 @@ class SLSTM(Cell):
         return h, c, torch.ones_like(c), torch.zeros_like(c), *self._window(h)
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step of the equation."""
         energies, window = self._energies(x[:, None], state, None)
         state = (*self._step(energies[:, 0], _entered(state)), *window)
         return self.shown(state), state

@@ -55,7 +55,6 @@ class SRU(Cell):
         return torch.zeros_like(carried[0]), carried[0]
 
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """One step of the equation."""
         _, c = state
         energies, past = self._energies(x)
         candidate, f, r = energies.chunk(3, -1)

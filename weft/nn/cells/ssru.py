@@ -44,7 +44,6 @@ class SSRU(Cell):
         return torch.relu(state[0])
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
-        """One step of the equation."""
         f, candidate = self._energies(x).chunk(2, -1)
         f = f.sigmoid()
         c = f * state[0] + (1 - f) * candidate

@@ -57,7 +57,6 @@ class Unitary(Cell):
         return linear(torch.cat(state, -1), self.weight_o, self.bias_o)
 
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """One step of the equation."""
         wide = torch.promote_types(self.bias.dtype, torch.float32)  # complex numbers need at least float32
         real, imaginary = linear(x, self.weight_x).to(wide).chunk(2, -1)
         turned = self.turned(torch.complex(*(part.to(wide) for part in state)))

@@ -84,7 +84,6 @@ class Variational(Cell):
         return self.cell.carried(state[:-2])
 
     def shown(self, state: State) -> Tensor:
-        """The cell's own."""
         return self.cell.shown(state[:-2])
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:

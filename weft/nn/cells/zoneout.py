@@ -47,19 +47,15 @@ class Zoneout(Cell):
         self.rate = rate
 
     def start(self, like: Tensor) -> State:
-        """The cell's own."""
         return self.cell.start(like)
 
     def shown(self, state: State) -> Tensor:
-        """The cell's own."""
         return self.cell.shown(state)
 
     def carried(self, state: State) -> tuple[Tensor, ...]:
-        """The cell's own."""
         return self.cell.carried(state)
 
     def begin(self, carried: tuple[Tensor, ...]) -> State:
-        """The cell's own."""
         return self.cell.begin(carried)
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:

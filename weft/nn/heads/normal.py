@@ -51,7 +51,6 @@ class Normal(RealHead):
         return Loss((0.5 * z.square() + std.log() + 0.5 * math.log(2 * math.pi)).sum(), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
-        """The mean."""
         return self(h).mean  # type: ignore[no-any-return]
 
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:

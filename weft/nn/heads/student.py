@@ -59,7 +59,6 @@ class Student(RealHead):
         return Loss(-logp.sum(), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
-        """The mean."""
         return self(h).mean  # type: ignore[no-any-return]
 
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:

@@ -38,7 +38,6 @@ class CaptionEvaluation(Evaluation):
     compares: ClassVar[bool] = True
 
     def details(self) -> list[str]:
-        """The speed."""
         return [f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s"]
 
     def facts(self) -> dict[str, Any]:

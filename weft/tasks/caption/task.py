@@ -92,7 +92,6 @@ class CaptionTraining(Training):
         self._pairs = [(number, tokens[:longest]) for number, tokens in whole]
 
     def plan(self, seed: int) -> ShuffledBatches:
-        """Batches of captions in a new order each epoch."""
         return ShuffledBatches(len(self._pairs), self._data.batch_rows, seed)
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
@@ -163,7 +162,6 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
         )
 
     def examples_of(self, split: Split, data: Path | None) -> Captions:
-        """The pictures of a split, or of the user's captions file."""
         return self.task.data.scored(split, data, self.shape)
 
     def score(

@@ -281,7 +281,6 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
             super().check_figures(alignments=alignments)
 
     def predict(self, raw: str) -> str:
-        """The class of one text."""
         if not isinstance(raw, str):
             raise TypeError(f"expected one text, got {type(raw).__name__}; for many use classify(texts)")
         return next(self.classify([raw])).label

@@ -101,7 +101,6 @@ class Painter(predictor.Predictor[str]):
         self._random = self.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
-        """A caption."""
         return str(raw)
 
     def lacking(self, value: str) -> list[str]:

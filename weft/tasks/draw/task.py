@@ -170,7 +170,6 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
         return Painter(model, self.vocabulary, self.tiles, self.shape, decoding)
 
     def examples_of(self, split: Split, data: Path | None) -> Captions:
-        """The pictures of a split, or of the user's captions file."""
         return drawable(self.task.data.scored(split, data, self.shape))
 
     def score(

@@ -62,7 +62,6 @@ class CosineAnswer(Answer):
         return "\t".join([self._word, *(f"{cosine:.4f}" for cosine in self._cosines)])
 
     def json(self) -> Json:
-        """The word and the cosines."""
         return {"word": self._word, "cosines": list(self._cosines)}
 
 
@@ -73,11 +72,9 @@ class SentenceVectors(Answer):
         self._found = found
 
     def text(self) -> str:
-        """The words."""
         return " ".join(self._found.words)
 
     def json(self) -> Json:
-        """The words and their vectors."""
         return {"words": list(self._found.words), "vectors": np.round(self._found.layers[-1], 5).tolist()}
 
 

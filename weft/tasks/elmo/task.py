@@ -163,7 +163,6 @@ class ElmoPipeline(RunningTextPipeline):
         self.training = training
 
     def model(self) -> BothWays:
-        """A new model."""
         return self.task.model_config.build(self.lexicon.num_words, self.lexicon.num_letters)
 
     def rows(self) -> Mapping[str, Sequence[str]]:
@@ -217,7 +216,6 @@ class ElmoTask(RunningTextTask[ElmoModel]):
     )
 
     def about(self) -> str:
-        """The text."""
         return f"words in context, on {self.data.describe('train')}"
 
     def check_ready(self) -> None:

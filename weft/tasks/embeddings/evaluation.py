@@ -37,7 +37,6 @@ class WordsEvaluation(Evaluation):
     shows: ClassVar[str] = "map of words"
 
     def text(self) -> str:
-        """Score and coverage as text."""
         part = f"{self.covered:,} of {self.asked:,} questions have vectors for all their words"
         lines = [
             f"{self.title}: {part} ({100 * self.covered / self.asked:.1f} %)",

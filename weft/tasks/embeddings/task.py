@@ -301,7 +301,6 @@ class EmbeddingsTask(Task):
         return EmbeddingsPipeline(self, words, training=EmbeddingsTraining(self.data, words, corpus, table))
 
     def open(self, run: Path) -> EmbeddingsPipeline:
-        """Read the words of the run."""
         return EmbeddingsPipeline(self, WordList.load(_saved(run)))
 
     @classmethod

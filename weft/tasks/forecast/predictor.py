@@ -196,7 +196,6 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         return asked
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[SeriesInput]]:
-        """Each series of a table."""
         forecaster, place = self.forecaster, Place(name_of(source))
         if self._scores and not forecaster.model.has_quantiles:
             raise ConfigError(
@@ -404,7 +403,6 @@ def _inputs(data: SeriesData, series: int, known: int, channels: int, *, rows: i
 
 
 def _of_tables(data: SeriesData, about: Mapping[str, Any]) -> dict[str, Any]:
-    """How a table is read."""
     if data.resample is not None:
         raise ConfigError(
             "data: resample: the exported program reads rows as they are; serve the run with weft serve"

@@ -408,5 +408,4 @@ class ForecastTask(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Report every problem in files of series."""
         return check(files)

@@ -172,7 +172,6 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
     }
 
     def about(self) -> str:
-        """The pictures."""
         return f"classes of {self.data.describe('train')}"
 
     def small_model(self) -> Labeller:

@@ -36,7 +36,6 @@ class ClassEvaluation(Evaluation):
         return self.scores[0].score
 
     def facts(self) -> dict[str, Any]:
-        """Each class, and the confusions."""
         return {
             "classes": [row._asdict() for row in self.rows],
             "labels": self.labels,

@@ -179,12 +179,10 @@ class TextWriter(Predictor[str]):
         return self.vocabulary.alphabet.unknown(value)
 
     def check_figures(self, *, alignments: bool) -> None:
-        """Every text has a figure; there are no alignments."""
         if alignments:
             super().check_figures(alignments=True)
 
     def predict(self, raw: Any) -> str:
-        """A text and its continuation."""
         if not isinstance(raw, str):
             raise TypeError(f"expected one text, got {type(raw).__name__}; for many use write(lines)")
         return next(self.write([raw]))[0].text

@@ -218,7 +218,6 @@ def _parts(row: int, count: int, window: int | None, stride: int) -> Iterator[_P
 def _read(
     reader: StepReader, rows: Sequence[Sequence[int]], parts: Sequence[_Part], k: int
 ) -> dict[tuple[int, int], ExpectedToken]:
-    """By row and place."""
     model = reader.model
     device = next(model.parameters()).device
     before, mask = pad([rows[part.row][part.begin : part.end] for part in parts])

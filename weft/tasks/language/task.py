@@ -256,7 +256,6 @@ class LanguagePipeline(RunningTextPipeline):
         self.training: LanguageTraining | None = training
 
     def model(self) -> Generator:
-        """A new model for this vocabulary."""
         size = len(self.vocabulary)
         return self.task.model_config.build(size, rarity(self.training.text, size) if self.training else None)
 
@@ -348,7 +347,6 @@ class LanguageTask(RunningTextTask[ProseModel]):
             )
 
     def about(self) -> str:
-        """The text."""
         return f"{self.data.vocabulary.kind} tokens of {self.data.describe('train')}"
 
     def rehearse(self) -> Loss:
@@ -401,10 +399,8 @@ class LanguageTask(RunningTextTask[ProseModel]):
         return LanguagePipeline(self, vocabulary, training)
 
     def open(self, run: Path) -> LanguagePipeline:
-        """Read the vocabulary of the run."""
         return LanguagePipeline(self, vocabulary_of(run))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Check plain text; see weft/data/plain.py."""
         return check_plain_texts(files)

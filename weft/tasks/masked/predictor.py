@@ -325,6 +325,5 @@ def _examples(
 
 
 def _gap(words: Sequence[str], draw: random.Random) -> str:
-    """The words with a gap in place of one."""
     place = draw.randrange(len(words))
     return " ".join([*words[:place], MASK, *words[place + 1 :]])

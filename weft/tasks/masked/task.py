@@ -143,7 +143,6 @@ class MaskedPipeline(RunningTextPipeline):
         self.training = training
 
     def model(self) -> MaskedLanguageModel:
-        """A new model for this vocabulary."""
         return self.task.model_config.build(len(self.vocabulary))
 
     def rows(self) -> Mapping[str, Sequence[str]]:
@@ -213,7 +212,6 @@ class MaskedTask(RunningTextTask[MaskedModel]):
     )
 
     def about(self) -> str:
-        """The text."""
         return f"masked {self.data.vocabulary.kind} tokens of {self.data.describe('train')}"
 
     def check_ready(self) -> None:
@@ -239,5 +237,4 @@ class MaskedTask(RunningTextTask[MaskedModel]):
         return MaskedPipeline(self, vocabulary, training=training)
 
     def open(self, run: Path) -> MaskedPipeline:
-        """Read the vocabulary of the run."""
         return MaskedPipeline(self, vocabulary_of(run))

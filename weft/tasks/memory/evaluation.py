@@ -51,7 +51,6 @@ class MemoryEvaluation(Evaluation):
     shows: ClassVar[str] = "score by how long something is remembered"
 
     def facts(self) -> dict[str, Any]:
-        """The number of examples."""
         return {"outputs": len(self.outputs)}
 
     def figure(self, name: str) -> "Figure":

@@ -114,7 +114,6 @@ class MemoryPipeline(Pipeline):
         self.training = training
 
     def model(self) -> Labeller:
-        """A new model."""
         return self.task.model_config.build(self.task.data)
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Rememberer:
@@ -185,9 +184,7 @@ class MemoryTask(LabelTask[MemoryData, MemoryModel]):
         return self.model_config.build(small).loss(small.batch("train", np.arange(2)))
 
     def prepare(self, run: Path, progress: Progress) -> MemoryPipeline:
-        """Nothing has to be read."""
         return MemoryPipeline(self, training=MemoryTraining(self.data))
 
     def open(self, run: Path) -> MemoryPipeline:
-        """Nothing has to be read."""
         return MemoryPipeline(self)

@@ -32,7 +32,6 @@ class ManyEvaluation(Evaluation):
     compares: ClassVar[bool] = True
 
     def with_metrics(self, metrics: Mapping[str, Metric]) -> Self:
-        """This evaluation with further scores of every pair."""
         found = together({pair: one.with_metrics(metrics) for pair, one in self.pairs.items()}, self.unseen)
         return replace(self, scores=found.scores, pairs=found.pairs)
 
@@ -52,7 +51,6 @@ class ManyEvaluation(Evaluation):
         return "\n".join(lines)
 
     def json(self) -> str:
-        """The report as JSON."""
         every = {pair: json.loads(one.json()) for pair, one in self.pairs.items()}
         whole = {"pairs": every, "unseen": list(self.unseen), "scores": as_json(self.scores[:1])}
         return json.dumps(whole, indent=1) + "\n"

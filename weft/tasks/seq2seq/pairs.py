@@ -123,7 +123,6 @@ class PairTraining(Training):
         )
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
-        """Training pairs by number."""
         return self._pairs.collate([self._store[int(number)] for number in numbers])
 
     def validate(self, model: nn.Module) -> Validation:
@@ -161,7 +160,6 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         self._made: Shortlist | None = None
 
     def model(self) -> Generator:
-        """A new model for these vocabularies."""
         one_vocabulary = self.source is self.target
         return self.task.model_config.build(len(self.source), len(self.target), one_vocabulary=one_vocabulary)
 

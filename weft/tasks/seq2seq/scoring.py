@@ -55,7 +55,6 @@ class GivenScores(Evaluation):
         return "\n".join([*self.outputs, whole, *report(self.scores)])
 
     def facts(self) -> dict[str, Any]:
-        """The scores of each line."""
         rows = [one._asdict() for one in self.lines]
         return {"left_out": self.left_out, "unanswered": len(self.wrong), "lines": rows}
 

@@ -375,7 +375,6 @@ class BestTexts(Answer):
         self._scores = scores
 
     def text(self) -> str:
-        """Each text on its own line."""
         return formatted(self.found, self._count, self._scores)
 
     @property
@@ -384,7 +383,6 @@ class BestTexts(Answer):
         return str(getattr(self.found[0], "lost", ""))
 
     def json(self) -> Json:
-        """The best text and its score."""
         return {"text": self.found[0].text, "score": self.found[0].score}
 
 

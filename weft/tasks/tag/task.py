@@ -352,7 +352,6 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         return self._pipeline(lexicon, context, vectors=vectors, training=training)
 
     def open(self, run: Path) -> TagPipeline:
-        """Read the lexicon of the run."""
         return self._pipeline(Lexicon.load(_saved(run)), self.open_context(run), run=run)
 
     def _pipeline(self, lexicon: Lexicon, context: PretrainedContext | None, **more: Any) -> TagPipeline:

@@ -53,7 +53,6 @@ class _Steps:
         yield from ((t, n) for t, n in enumerate(self.counts) if n)
 
     def back(self) -> Iterator[tuple[int, int]]:
-        """The same steps, from the last one on."""
         yield from reversed(list(self.onward()))
 
 
