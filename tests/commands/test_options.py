@@ -1,9 +1,13 @@
 """Options that a command passes on to another call: all that were given, and no others."""
 
+from collections.abc import Iterator
 from typing import Any
 
+import click
 import pytest
 
+from tests.commands.shell import refused, weft
+from weft.cli import group
 from weft.commands import predict, train
 from weft.commands.options import as_words, given_one
 
@@ -33,3 +37,32 @@ def test_a_given_option_may_be_zero_or_empty(value: Any) -> None:
 @pytest.mark.parametrize("value", [None, False, ()])
 def test_what_click_fills_in_was_not_given(value: Any) -> None:
     assert not given_one(value)
+
+
+def commands(command: click.Command, *names: str) -> Iterator[tuple[list[str], click.Command]]:
+    """Every command with the words that call it."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from commands(inner, *names, name)
+    else:
+        yield list(names), command
+
+
+def test_an_option_of_one_value_is_refused_twice_in_every_command() -> None:
+    seen = 0
+    for names, command in commands(group):
+        for option in command.params:
+            if isinstance(option, click.Option) and not (option.multiple or option.is_flag):
+                name = option.opts[0]
+                said = refused(weft(*names, name, "1", f"{name}=2" if name.startswith("--") else name, "3"))
+                assert f"{name}: expected one value, got 2; leave the others out" in said
+                seen += 1
+    assert seen > 150
+
+
+def test_an_option_of_several_values_takes_all() -> None:
+    assert "--plugin" not in refused(weft("predict", "none", "--plugin", "json", "--plugin", "csv"))
+    assert weft("--help").code == 0

@@ -13,7 +13,7 @@ import click
 
 import weft.tasks
 from weft import rooms
-from weft.commands.lazy import Lazy
+from weft.commands.lazy import Lazy, once
 from weft.commands.output_check import OutputPath
 from weft.commands.program import typed
 from weft.config.shipped import shipped
@@ -41,7 +41,7 @@ class Inits(Lazy):
             if name in tasks.difference(self.list_commands(context)):
                 context.fail(f"{name}: this task starts from a recipe: {typed('recipes', name)} lists them")
             return super().resolve_command(context, arguments)
-        return name, command_of(_plugged(name, _plugins(others))), others
+        return name, once(command_of(_plugged(name, _plugins(others)))), others
 
 
 def _plugins(arguments: Sequence[str]) -> list[str]:

@@ -2,6 +2,8 @@
 
 import difflib
 from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -19,7 +21,7 @@ class Lazy(click.Group):
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """The command of that name, or None."""
-        return self.load(name) if name in self.list_commands(context) else None
+        return once(self.load(name)) if name in self.list_commands(context) else None
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
@@ -31,3 +33,32 @@ class Lazy(click.Group):
             hint = f"did you mean {near[0]!r}?" if near else "choose one of " + ", ".join(names)
             context.fail(f"unknown command {name!r}; {hint}")
         return super().resolve_command(context, arguments)
+
+
+def once(command: click.Command) -> click.Command:
+    """The command, which refuses an option of one value that is given twice; click takes the last one."""
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        once(inner)
+    if "make_parser" not in vars(command):
+        vars(command)["make_parser"] = _checking(command.make_parser)
+    return command
+
+
+def _checking(make: Callable[[click.Context], Any]) -> Callable[[click.Context], Any]:
+    def make_parser(context: click.Context) -> Any:
+        parser = make(context)
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> Any:
+            found = parse(args)
+            given = found[2]  # every parameter, as often as it was given
+            for one in given:
+                single = isinstance(one, click.Option) and not (one.multiple or one.count or one.is_flag)
+                if single and (times := given.count(one)) > 1:
+                    context.fail(f"{one.opts[0]}: expected one value, got {times}; leave the others out")
+            return found
+
+        parser.parse_args = parse_args
+        return parser
+
+    return make_parser
