@@ -1,6 +1,7 @@
 """weft data: check data files before training on them."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -140,10 +141,7 @@ def _task_of(file: Path, kinds: Mapping[str, type]) -> str:
     ending = "/" if file.is_dir() else ending
     tasks = {name: kind for name, kind in kinds.items() if issubclass(kind, Task)}
     by_columns = (name for name, kind in tasks.items() if kind.columns and cells.issuperset(kind.columns))
-    if cells and not any(kind.columns and cells.issuperset(kind.columns) for kind in tasks.values()):
-        for name, kind in tasks.items():
-            if kind.knows(file):
-                return name
-    by_ending = [name for name, kind in tasks.items() if ending in kind.suffixes]
-    others = [name for name, kind in tasks.items() if "*" in kind.suffixes]
-    return next(by_columns, [*by_ending, *others][0])
+    by_content = (name for name, kind in tasks.items() if kind.knows(file))
+    by_ending = (name for name, kind in tasks.items() if ending in kind.suffixes)
+    others = (name for name, kind in tasks.items() if "*" in kind.suffixes)
+    return next(chain(by_columns, by_content, by_ending, others))

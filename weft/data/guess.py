@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from weft.data.dialect import with_points
 from weft.data.language_guess import code_of
-from weft.data.tables import Row, TableFile, kind_of
+from weft.data.lines import raw_lines
+from weft.data.tables import Row, TableFile, is_table, kind_of
 from weft.data.times import are_times, count_times
 from weft.errors import ConfigError, DataError
 
@@ -144,7 +145,10 @@ def texts_of(
 
 
 def holds_texts(path: Path) -> bool:
-    """Whether a table seems to hold labelled texts; a .tsv with two columns may hold pairs."""
+    """Whether a file seems to hold labelled texts; a .tsv with two columns may hold pairs."""
+    if not is_table(path):
+        first = next(raw_lines(path), b"")
+        return isinstance(first, bytes) and first.lstrip().startswith(b"__label__")
     found = _columns(path)
     if names_languages(found):
         return False
@@ -155,8 +159,8 @@ def holds_texts(path: Path) -> bool:
 
 
 def holds_pairs(path: Path) -> bool:
-    """Whether a table seems to hold sentence pairs."""
-    found = _columns(path)
+    """Whether a file is a table that seems to hold sentence pairs."""
+    found = _columns(path) if is_table(path) else []
     return names_languages(found) or sides_of(found) is not None
 
 

@@ -214,8 +214,8 @@ class Task(ABC):
     recipe: Mapping[str, Any] = MappingProxyType({})
 
     @classmethod
-    def knows(cls, table: Path) -> bool:
-        """Whether the content of a .csv or .tsv looks like data of this task."""
+    def knows(cls, file: Path) -> bool:
+        """Whether the content of a file looks like data of this task."""
         return False
 
     @classmethod

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 from weft.data.guess import columns_of, texts_of
 from weft.data.labelled import OPTIONS, LabelledText, text_columns
@@ -23,6 +24,7 @@ WORDS = COMMON | {
     "unlabelled": "texts without exactly one label",
     "single": "files with one class only",
     "label": "classes that are rare, or missing in one file",
+    "alike": "classes that differ only in letter case, spaces or punctuation at the end",
     "separator": "files in which no text has several labels",
     "nothing": "empty texts",
     "again": "duplicate texts in one file",
@@ -49,7 +51,7 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
         separator: between the labels of a text that may have several or none.
         form: arguments of LabelledText, such as the names of the columns.
     """
-    found, lines = _Found(), {}
+    found, lines, notes = _Found(), {}, list[str]()
     known: dict[str, int] = {}
     seen: dict[str, tuple[str, str]] = {}
     first = min(files, key=lambda path: "train" not in path.name)
@@ -63,6 +65,7 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
             wrong = placed(str(path), error)
             found.add(wrong._replace(kind="columns") if wrong.line else wrong)
             continue
+        notes += texts.table.notes if texts.table else []
         rows = most = 0
         for one in texts.rows():
             rows += 1
@@ -99,7 +102,7 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
             what = f"no text has the class {said!r}, which {first} has; it is not scored here"
             found.add(Finding(str(path), 0, "label", what))
     found.findings.sort(key=lambda one: (one.file, one.line))
-    return Report(found.findings, found.counts, lines, WORDS, "texts")
+    return Report(found.findings, found.counts, lines, WORDS, "texts", notes=tuple(notes))
 
 
 def _training(found: _Found, path: Path, counts: Counter[str], separator: str | None, most: int) -> None:
@@ -110,6 +113,13 @@ def _training(found: _Found, path: Path, counts: Counter[str], separator: str | 
     if len(counts) == 1 and separator is None:
         what = f"expected two classes or more, got only {next(iter(counts))!r}"
         found.add(Finding(str(path), 0, "single", what))
+    alike: dict[str, str] = {}
+    for said, count in counts.most_common():
+        other = alike.setdefault(" ".join(normalize("NFKC", said).casefold().split()).strip(".,;: "), said)
+        if other != said:
+            what = f"the classes {other!r} ({counts[other]:,}) and {said!r} ({count:,}) may be one"
+            what += "; call it by one name"
+            found.add(Finding(str(path), 0, "alike", what))
     for said, count in counts.items() if len(counts) > 1 else ():
         if count < FEW:
             what = f"the class {said!r} has {plural(count, 'text')}; add more, or remove it"

@@ -162,6 +162,11 @@ class LabelData:
                 has = f"the columns are {', '.join(first.cells)}" if first.cells else "it is not a table"
                 raise DataError(f"no such column {name!r} (data.{key}); {has}", path=found.path, line=1)
 
+    def notes(self) -> list[str]:
+        """How the training table is read, where a user may have expected something else."""
+        table = None if self.corpus is not None else self.read(self._file("train")).table
+        return [] if table is None else table.notes
+
     def texts(self, split: Split) -> Iterator[LabelledExample]:
         """The texts of a split.
 

@@ -476,6 +476,8 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         valid = LabelledTexts.of(list(self.data.texts("valid")))
         if few := small_validation(len(valid.texts), len(train.texts), cut=self.data.hold_out > 0):
             progress(few, 0, 0)
+        for note in self.data.notes():
+            progress(note, 0, 0)
         self.data.check_classes("train", train.labels)
         if self.data.finer is not None:
             check_subclasses(train.labels, train.finer, self.data.finer, self.data.describe("train"))
@@ -549,9 +551,9 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         return reader
 
     @classmethod
-    def knows(cls, table: Path) -> bool:
-        """A column of texts, and one of few classes beside it."""
-        return holds_texts(table)
+    def knows(cls, file: Path) -> bool:
+        """A column of texts, and one of few classes beside it; or lines that begin with `__label__`."""
+        return holds_texts(file)
 
     @classmethod
     def check(cls, files: Sequence[Path], **form: Any) -> Report:

@@ -86,9 +86,9 @@ class TranslateTask(PairTask):
         return found.with_metrics([Bleu(), Chrf()])
 
     @classmethod
-    def knows(cls, table: Path) -> bool:
+    def knows(cls, file: Path) -> bool:
         """Two columns that are called after languages, or two columns of texts."""
-        return holds_pairs(table)
+        return holds_pairs(file)
 
     @classmethod
     def check(cls, files: Sequence[Path], **form: Any) -> Report:
