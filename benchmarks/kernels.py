@@ -22,7 +22,7 @@ from torch import Tensor
 from weft import native
 from weft.nn.kernels import rules
 from weft.nn.kernels.cells import compiled, operations, steps
-from weft.nn.kernels.cells.form import Given, Operation, Result
+from weft.nn.kernels.cells.form import LayerInput, Operation, Result
 from weft.nn.kernels.linear import WAYS as PRODUCTS
 
 OPERATIONS: dict[str, Operation] = {
@@ -37,14 +37,16 @@ MOST_PRODUCTS = 3e9  # scalar multiplications of a measured call
 SHAPES = ((64, 64), (128, 512), (256, 256), (256, 1024), (512, 512), (512, 2048), (1024, 1024), (128, 8000))
 
 
-def given(cell: str, size: int, rows: int, count: int) -> Given:
+def arguments(cell: str, size: int, rows: int, count: int) -> LayerInput:
     """Arguments of a layer whose inputs are as wide as its state."""
     gates = rules.GATES.get(cell, 1)
     weights = [torch.full((gates * size, size), 1 / size) for _ in "xh"]
     h = torch.zeros(rows, size)
     c = h.clone() if cell in ("lstm", "peephole", "coupled") else None
     extra = {"gru": torch.full((size,), 0.1), "peephole": torch.full((3, size), 0.1)}.get(cell)
-    return Given(torch.full((rows, count, size), 0.1), h, c, *weights, torch.zeros(gates * size), extra, None)
+    return LayerInput(
+        torch.full((rows, count, size), 0.1), h, c, *weights, torch.zeros(gates * size), extra, None
+    )
 
 
 def ways_of(cell: str, low: bool) -> dict[str, Callable[..., Result]]:
@@ -59,11 +61,11 @@ def ways_of(cell: str, low: bool) -> dict[str, Callable[..., Result]]:
     return ways | {"steps": partial(steps.run, cell)}
 
 
-def layer(run: Callable[..., Result], made: Given, training: bool, low: bool) -> None:
+def layer(run: Callable[..., Result], made: LayerInput, training: bool, low: bool) -> None:
     """One call, with gradients in training."""
     with torch.set_grad_enabled(training), torch.autocast("cpu", torch.bfloat16, enabled=low):
         tensors = [None if t is None else t.detach().requires_grad_(training) for t in made[:-1]]
-        y = run(*tensors, None)[0]
+        y = run(LayerInput(*tensors, None))[0]
     if training:
         wanted = [t for t in tensors if t is not None]
         torch.autograd.grad(y, wanted, torch.ones_like(y), allow_unused=True)
@@ -107,7 +109,7 @@ def recurrent(asked: argparse.Namespace) -> None:
             ways = ways_of(cell, low)
             if count > 1:
                 del ways["steps"]
-            made = given(cell, size, rows, count)
+            made = arguments(cell, size, rows, count)
             found = measured({name: partial(layer, way, made, training, low) for name, way in ways.items()})
             chosen = rules.recurrent(rules.LayerShape(cell, rows, count, size, training, low), ways)
             line(f"{mode} {cell} ({size}, {rows}, {count})", chosen, found)

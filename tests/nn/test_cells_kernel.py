@@ -175,7 +175,7 @@ def test_an_lstm_in_bfloat16_where_torch_has_none(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("cell", GATES)
 def test_a_nan_stays_in_its_row(cell: str, backend: str) -> None:
     given = inputs(cell, (5, T, 3, 13), torch.float32)
-    if backend in ("native", "tiles") and layer.why_not_native(cell, layer.Given(*given[:1] * 7, None)):
+    if backend in ("native", "tiles") and layer.why_not_native(cell, layer.LayerInput(*given[:1] * 7, None)):
         pytest.skip("not compiled")
     given[0][2, 3] = torch.nan
     y = call(cell, given, None, backend)[0]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from weft.nn.kernels.cells.form import LayerInput, Result
 from weft.tree import State, leaves, like, where
 
 Tensors = tuple[Tensor, ...]
@@ -74,18 +75,9 @@ def stepped(cell: nn.Module, x: Tensor, start: State, mask: Tensor | None) -> tu
     return y, like(start, last)
 
 
-def layer(
-    cell: str,
-    x: Tensor,
-    h: Tensor,
-    c: Tensor | None,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    extra: Tensor | None,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """A layer of one of OPERATORS; see cells/compiled.run for the arguments."""
+def layer(cell: str, given: LayerInput) -> Result:
+    """A layer of one of OPERATORS."""
+    x, h, c, weight_x, weight_h, bias, extra, mask = given
     real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if mask is None else mask
     size = weight_h.shape[1]
     last_c = h if c is None else c
@@ -93,8 +85,7 @@ def layer(
     if cell == "gru" and extra is not None:
         inner = torch.cat([inner[: 2 * size], extra])
     peep = extra if cell == "peephole" and extra is not None else bias.new_zeros(3, size)
-    given = (x, h, last_c, weight_x, weight_h, bias, inner, peep, real.sum(1))
-    y, h, last_c = recurrent_layer(cell, *given)
+    y, h, last_c = recurrent_layer(cell, x, h, last_c, weight_x, weight_h, bias, inner, peep, real.sum(1))
     return y, h, None if c is None else last_c
 
 

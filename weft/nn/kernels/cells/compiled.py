@@ -23,7 +23,7 @@ from weft import native
 from weft.native import CELLS, GATES, pointer
 from weft.nn.kernels import tiles
 from weft.nn.kernels.cells import steps as steps_
-from weft.nn.kernels.cells.form import Result, Sorted, sort
+from weft.nn.kernels.cells.form import LayerInput, Result, Sorted, sort
 from weft.nn.kernels.linear import linear, weight_gradient, weight_sums
 from weft.nn.kernels.repeated import Products, Shared, shared
 
@@ -121,39 +121,21 @@ Tensors = tuple[Tensor, Tensor, Tensor | None, Tensor, Tensor, Tensor, Tensor | 
 """x, h, c, weight_x, weight_h, bias, extra, rows in the kernel's order."""
 
 
-def run(
-    cell: str,
-    x: Tensor,
-    h: Tensor,
-    c: Tensor | None,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    extra: Tensor | None,
-    mask: Tensor | None,
-    *,
-    kind: Kind = "float32",
-) -> Result:
+def run(cell: str, layer: LayerInput, *, kind: Kind = "float32") -> Result:
     """Compute a layer; the results are in float32.
 
     Args:
         cell: lstm, peephole, coupled, gru, elman or relu.
-        x: [B, T, D]; h, c: [B, H], c only for the first three.
-        weight_x: [G H, D]; weight_h: [G H, H]; bias: [G H].
-        extra: peephole [3, H], gru [H] (the candidate's inner bias).
-        mask: [B, T] bool, real positions first, or None.
+        layer: its arguments.
         kind: "tiles" multiplies on the processor's tiles, "narrow" in bfloat16; they must be available.
-
-    Returns:
-        y [B, T, H] (zero at padding), h, c [B, H].
     """
-    given: Tensors = (x, h, c, weight_x, weight_h, bias, extra)
+    *tensors, mask = layer
     if not torch.is_autocast_enabled("cpu"):
-        return _run(cell, kind, given, mask)
+        return _run(cell, kind, tuple(tensors), mask)  # type: ignore[arg-type]
     with torch.autocast("cpu", enabled=False):
-        wide = [None if tensor is None else tensor.float() for tensor in given]
-        wide[0] = x.bfloat16() if kind == "narrow" else wide[0]
-        return _run(cell, kind, wide, mask)  # type: ignore[arg-type]
+        wide = [None if tensor is None else tensor.float() for tensor in tensors]
+        wide[0] = layer.x.bfloat16() if kind == "narrow" else wide[0]
+        return _run(cell, kind, tuple(wide), mask)  # type: ignore[arg-type]
 
 
 def _run(cell: str, kind: Kind, given: Tensors, mask: Tensor | None) -> Result:

@@ -52,12 +52,17 @@ FORMS = {
 } | {cell: Recurrence("elman", name) for cell, name in ACTIVATIONS.items()}
 """The form of each cell by its name in the kernels."""
 
-Result = tuple[Tensor, Tensor, Tensor | None]  # y [B, T, H], h, c [B, H]
-Operation = Callable[..., Result]
+Result = tuple[Tensor, Tensor, Tensor | None]  # y [B, T, H], zero at padding; h, c [B, H]
 
 
-class Given(NamedTuple):
-    """The arguments of a layer; see compiled.run."""
+class LayerInput(NamedTuple):
+    """The arguments of a layer.
+
+    x: [B, T, D]; h, c: [B, H] the initial state, c only for lstm, peephole and coupled.
+    weight_x: [G H, D]; weight_h: [G H, H]; bias: [G H].
+    extra: peephole [3, H], gru [H] (the candidate's inner bias).
+    mask: [B, T] bool, real positions first, or None.
+    """
 
     x: Tensor
     h: Tensor
@@ -71,6 +76,9 @@ class Given(NamedTuple):
     def tensors(self) -> list[Tensor]:
         """All tensors except the mask."""
         return [tensor for tensor in self[:-1] if tensor is not None]
+
+
+Operation = Callable[[LayerInput], Result]
 
 
 class Gates(NamedTuple):

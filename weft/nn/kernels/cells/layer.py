@@ -16,12 +16,12 @@ from weft.errors import ConfigError
 from weft.nn.kernels import choice, rules
 from weft.nn.kernels.cells import compiled, steps
 from weft.nn.kernels.cells import on_gpu as triton
-from weft.nn.kernels.cells.form import Given, Operation, Result
+from weft.nn.kernels.cells.form import LayerInput, Operation, Result
 from weft.nn.kernels.exported import OPERATORS, layer
 from weft.nn.kernels.repeated import opened
 from weft.shapes import exporting
 
-__all__ = ["Given", "run", "skips_padding"]
+__all__ = ["LayerInput", "run", "skips_padding"]
 
 PLAIN = (Tensor, nn.Parameter)
 FLOAT = (torch.float32,)
@@ -30,7 +30,7 @@ COMPILED: dict[str, compiled.Kind] = {"native": "float32", "narrow": "narrow", "
 """The ways in compiled code, and the kind of products that each computes with."""
 
 
-def run(cell: str, given: Given, operation: Operation | None, backend: choice.Cells | None) -> Result:
+def run(cell: str, given: LayerInput, operation: Operation | None, backend: choice.Cells | None) -> Result:
     """Compute a layer.
 
     Args:
@@ -43,15 +43,15 @@ def run(cell: str, given: Given, operation: Operation | None, backend: choice.Ce
         ConfigError: the forced way cannot compute this layer.
     """
     if exporting():
-        return layer(cell, *given) if cell in OPERATORS else steps.run(cell, *given)
+        return layer(cell, given) if cell in OPERATORS else steps.run(cell, given)
     asked = choice.check("backend", backend or choice.forced("cells"), "cells")
     if opened() and asked in ("auto", "native") and not why_not_repeated(cell, given):
-        return compiled.run(cell, *given)
+        return compiled.run(cell, given)
     if asked == "steps" or not given.x.shape[0]:
-        return steps.run(cell, *given)
+        return steps.run(cell, given)
     if choice.traced():
         plain = operation is None or choice.mapped()
-        return steps.run(cell, *given) if plain else operation(*given)  # type: ignore[misc]
+        return steps.run(cell, given) if plain else operation(given)  # type: ignore[misc]
     if asked in ("auto", "torch"):
         way = _by_rule(cell, given, operation, compiled_too=asked == "auto")
     else:
@@ -59,10 +59,10 @@ def run(cell: str, given: Given, operation: Operation | None, backend: choice.Ce
         if reason := _why_not(way, cell, given, operation):
             raise ConfigError(f"{cell}: cannot use {way}: {reason}; force torch instead")
     if way in COMPILED:
-        return compiled.run(cell, *given, kind=COMPILED[way])
+        return compiled.run(cell, given, kind=COMPILED[way])
     if way == "operation" and operation is not None:
-        return operation(*given)
-    return (triton.run if way == "triton" else steps.run)(cell, *given)
+        return operation(given)
+    return (triton.run if way == "triton" else steps.run)(cell, given)
 
 
 def skips_padding(x: Tensor) -> bool:
@@ -72,7 +72,7 @@ def skips_padding(x: Tensor) -> bool:
     return there and plain and not choice.traced()
 
 
-def _by_rule(cell: str, given: Given, operation: Operation | None, *, compiled_too: bool) -> str:
+def _by_rule(cell: str, given: LayerInput, operation: Operation | None, *, compiled_too: bool) -> str:
     can = [] if operation is None else ["operation"]
     if compiled_too and not why_not_native(cell, given):
         can.append("native")
@@ -92,7 +92,7 @@ def _by_rule(cell: str, given: Given, operation: Operation | None, *, compiled_t
     return "operation" if operation is not None else "steps"
 
 
-def _why_not(way: str, cell: str, given: Given, operation: Operation | None) -> str:
+def _why_not(way: str, cell: str, given: LayerInput, operation: Operation | None) -> str:
     """Why a forced way cannot compute this layer; "" if it can."""
     match way:
         case "native":
@@ -107,7 +107,7 @@ def _why_not(way: str, cell: str, given: Given, operation: Operation | None) -> 
             return triton.why_not(cell, given.x)
 
 
-def why_not_native(cell: str, given: Given) -> str:
+def why_not_native(cell: str, given: LayerInput) -> str:
     """Why the compiled cells cannot compute this layer; "" if they can."""
     if cell not in native.CELLS:
         return "this cell has no compiled code"
@@ -123,7 +123,7 @@ def why_not_native(cell: str, given: Given) -> str:
     return ""
 
 
-def why_not_repeated(cell: str, given: Given) -> str:
+def why_not_repeated(cell: str, given: LayerInput) -> str:
     """Why a loop should not take this step by the compiled cells; "" if it should."""
     if torch.is_autocast_enabled("cpu") or native.tiles():
         return "products in bfloat16 or on tiles may be faster"

@@ -6,7 +6,7 @@ Read next: ../triton/layer.py.
 from torch import Tensor
 
 from weft.nn.kernels import choice, triton
-from weft.nn.kernels.cells.form import FORMS, Norms, Recurrence
+from weft.nn.kernels.cells.form import FORMS, LayerInput, Norms, Recurrence, Result
 from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.linear import linear
 
@@ -38,18 +38,9 @@ SPECIAL = (
 )
 
 
-def run(
-    cell: str,
-    x: Tensor,
-    h: Tensor,
-    c: Tensor | None,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    extra: Tensor | None,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Compute a layer with Triton; see compiled.run."""
+def run(cell: str, given: LayerInput) -> Result:
+    """Compute a layer with Triton."""
+    x, h, c, weight_x, weight_h, bias, extra, mask = given
     form, inside = FORMS[cell], cell == "elman_modrelu"
     z = linear(x, weight_x, None if inside else bias)
     return layer(form, z, h, c, weight_h, bias if inside else extra, None, mask)

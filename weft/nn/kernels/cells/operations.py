@@ -20,8 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weft.nn.kernels.autocast import cast_weight
-from weft.nn.kernels.cells.form import ACTIVATIONS
-from weft.nn.kernels.cells.layer import Given, run
+from weft.nn.kernels.cells.form import ACTIVATIONS, LayerInput, Result
+from weft.nn.kernels.cells.layer import run
 from weft.nn.kernels.cells.reset_before import reset_before
 from weft.nn.kernels.choice import Cells
 from weft.nn.padding import inspectable
@@ -141,21 +141,13 @@ def lstm(
     Returns:
         y [B, T, H] (zero at padding), h [B, H], c [B, H].
     """
-    given = Given(x, h, c, weight_x, weight_h, bias, None, mask)
+    given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
     return run("lstm", given, lstm_operation, backend)  # type: ignore[return-value]
 
 
-def lstm_operation(
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    _: Tensor | None,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
+def lstm_operation(given: LayerInput) -> Result:
     """`lstm` with torch's own lstm_operation."""
+    x, h, c, weight_x, weight_h, bias, _, mask = given
     if mask is not None:
         size = weight_h.shape[1]
         x, weight_x = pad_feature(x, weight_x, mask, (-HOLD, HOLD, 0.0, 0.0), size)
@@ -228,24 +220,16 @@ def gru(
     Returns:
         y [B, T, H] (zero at padding), h [B, H].
     """
-    given = Given(x, h, None, weight_x, weight_h, bias, bias_n, mask)
+    given = LayerInput(x, h, None, weight_x, weight_h, bias, bias_n, mask)
     if bias_n is None:
         eager = x.device.type == "cpu" and inspectable(x)
         return run("gru_before", given, reset_before if eager else None, backend)[:2]
     return run("gru", given, gru_operation, backend)[:2]
 
 
-def gru_operation(
-    x: Tensor,
-    h: Tensor,
-    _: Tensor | None,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    bias_n: Tensor,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, None]:
+def gru_operation(given: LayerInput) -> Result:
     """`gru` with torch's own gru_operation."""
+    x, h, _, weight_x, weight_h, bias, bias_n, mask = given
     size = weight_h.shape[1]
     if mask is not None:
         x, weight_x = pad_feature(x, weight_x, mask, (0.0, HOLD, 0.0), size)
@@ -285,22 +269,13 @@ def elman(
     Returns:
         y [B, T, H] (zero at padding), h [B, H].
     """
-    given = Given(x, h, None, weight_x, weight_h, bias, None, mask)
+    given = LayerInput(x, h, None, weight_x, weight_h, bias, None, mask)
     return run(ELMAN_CELLS[activation], given, ELMAN_OPERATIONS.get(activation), backend)[:2]
 
 
-def elman_operation(
-    activation: str,
-    x: Tensor,
-    h: Tensor,
-    _: Tensor | None,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    __: Tensor | None,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, None]:
+def elman_operation(activation: str, given: LayerInput) -> Result:
     """`elman` with torch's own elman_operation."""
+    x, h, _, weight_x, weight_h, bias, _, mask = given
     function = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[activation]
     if mask is not None:
         x = x * mask[..., None].to(x.dtype)  # else ReLU could grow without bound at padding
@@ -337,24 +312,16 @@ def coupled(
     Returns:
         y [B, T, H] (zero at padding), h [B, H], c [B, H].
     """
-    given = Given(x, h, c, weight_x, weight_h, bias, None, mask)
+    given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
     return run("coupled", given, coupled_operation, backend)  # type: ignore[return-value]
 
 
-def coupled_operation(
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    _: Tensor | None,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
+def coupled_operation(given: LayerInput) -> Result:
     """`coupled` with torch's LSTM coupled_operation."""
+    x, h, c, weight_x, weight_h, bias, _, mask = given
     size = weight_h.shape[1]
     tied = [torch.cat([-weight[:size], weight]) for weight in (weight_x, weight_h, bias)]
-    return lstm_operation(x, h, c, *tied, None, mask)
+    return lstm_operation(LayerInput(x, h, c, *tied, None, mask))
 
 
 def peephole(
@@ -381,5 +348,5 @@ def peephole(
     Returns:
         y [B, T, H] (zero at padding), h [B, H], c [B, H].
     """
-    given = Given(x, h, c, weight_x, weight_h, bias, weight_c, mask)
+    given = LayerInput(x, h, c, weight_x, weight_h, bias, weight_c, mask)
     return run("peephole", given, None, backend)  # type: ignore[return-value]

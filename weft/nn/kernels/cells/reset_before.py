@@ -13,28 +13,20 @@ import torch
 from torch import Tensor
 
 from weft.nn.kernels.cells import steps
-from weft.nn.kernels.cells.form import MatrixProducts, Sorted, sort
+from weft.nn.kernels.cells.form import LayerInput, MatrixProducts, Result, Sorted, sort
 
 sigmoid_slope = torch.ops.aten.sigmoid_backward.grad_input  # (grad, y, grad_input=out): grad y (1 - y)
 tanh_slope = torch.ops.aten.tanh_backward.grad_input  # grad (1 - y^2)
 
 
-def reset_before(
-    x: Tensor,
-    h: Tensor,
-    _: Tensor | None,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    __: Tensor | None,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, None]:
-    """Compute a layer; arguments as in compiled.run."""
+def reset_before(given: LayerInput) -> Result:
+    """Compute a layer."""
+    x, h, _, weight_x, weight_h, bias, _, mask = given
     rows = sort(x, mask)
     low = torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else None
     wide = weight_h.dtype
-    given = rows.take(x).to(wide).transpose(0, 1), rows.take(h).to(wide)  # type: ignore[union-attr]
-    y, h = _GRUBefore.apply(rows, low, *given, weight_x, weight_h, bias)
+    sorted_ = rows.take(x).to(wide).transpose(0, 1), rows.take(h).to(wide)  # type: ignore[union-attr]
+    y, h = _GRUBefore.apply(rows, low, *sorted_, weight_x, weight_h, bias)
     return rows.give_back(y.transpose(0, 1)), rows.give_back(h), None  # type: ignore[return-value]
 
 

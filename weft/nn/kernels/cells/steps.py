@@ -8,7 +8,7 @@ from torch import Tensor
 
 from weft.nn.activations import activate, modrelu
 from weft.nn.kernels import equations
-from weft.nn.kernels.cells.form import FORMS, Norms, Recurrence, Sorted
+from weft.nn.kernels.cells.form import FORMS, LayerInput, Norms, Recurrence, Result, Sorted
 from weft.nn.kernels.exported import Tensors, repeated
 from weft.nn.kernels.linear import linear
 from weft.shapes import exporting
@@ -16,18 +16,9 @@ from weft.shapes import exporting
 EPSILON = 1e-5  # as in nn/cells/initial.py
 
 
-def run(
-    cell: str,
-    x: Tensor,
-    h: Tensor,
-    c: Tensor | None,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    extra: Tensor | None,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Compute a layer; see compiled.run. cell: one of FORMS (form.py)."""
+def run(cell: str, given: LayerInput) -> Result:
+    """Compute a layer. cell: one of FORMS (form.py)."""
+    x, h, c, weight_x, weight_h, bias, extra, mask = given
     inside = cell == "elman_modrelu"
     z = linear(x, weight_x, None if inside else bias)
     return loop(FORMS[cell], z, h, c, weight_h, bias if inside else extra, None, mask)
@@ -103,7 +94,7 @@ def derived(
         grads: gradients with respect to y, h, c.
     """
     with torch.enable_grad():
-        outs = run(cell, *given, rows.mask())  # type: ignore[arg-type]
+        outs = run(cell, LayerInput(*given, rows.mask()))  # type: ignore[arg-type]
         pairs = [
             (out, grad) for out, grad in zip(outs, grads, strict=True) if out is not None and grad is not None
         ]
