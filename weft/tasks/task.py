@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
+import torch
 from torch import nn
 
 from weft.data.report import Report
@@ -62,7 +63,7 @@ class OtherRun(Protocol):
 class ContextSource(NamedTuple):
     """Words in context, for models of other tasks."""
 
-    read: Callable[[Sequence[Sequence[str]]], Any]  # sentences [B] of one or more words
+    read: Callable[[Sequence[Sequence[str]]], object]  # sentences [B] of one or more words
     model: Context  # the layers [B, S, D] of the sentences
 
 
@@ -125,7 +126,7 @@ class RequestSettings:
             raise ConfigError(f"settings: expected {cls.__name__}, got {type(given).__name__}")
         return found
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, object]:
         """The values that are not the defaults, by name."""
         pairs = ((one, getattr(self, one.name)) for one in fields(self) if one.compare)
         return {one.name: value for one, value in pairs if value != one.default}
@@ -211,7 +212,7 @@ class Task(ABC):
     streams: bool = False
     reads_runs: ClassVar[bool] = False
     samples_readable: ClassVar[bool] = True
-    recipe: Mapping[str, Any] = MappingProxyType({})
+    recipe: Recipe = MappingProxyType({})
 
     @classmethod
     def knows(cls, file: Path) -> bool:
@@ -294,6 +295,32 @@ class Task(ABC):
         raise ConfigError(f"{files[0]}: this task has no data checks yet; weft train reads its files")
 
 
+class EpochOrder(Protocol):
+    """The batches of an epoch, each as an array of example numbers."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> np.ndarray: ...
+
+
+class BatchOrder(Protocol):
+    """The order of the training data."""
+
+    def epoch(self, number: int, /) -> EpochOrder:
+        """The batches of an epoch, which are numbered from 0."""
+
+
+class TrainingBatch(Protocol):
+    """A batch, as the model's `loss` reads it."""
+
+    @property
+    def target_tokens(self) -> int:
+        """What a loss is divided by, and speed counted in."""
+
+    def to(self, device: torch.device, /) -> "TrainingBatch":
+        """The batch on a device."""
+
+
 class Training(ABC):
     """The training data: its order, its batches and its validation.
 
@@ -304,12 +331,12 @@ class Training(ABC):
     streams: bool = False
 
     @abstractmethod
-    def plan(self, seed: int) -> Any:
-        """The order of the training batches: `.epoch(number)` returns lists of example numbers."""
+    def plan(self, seed: int) -> BatchOrder:
+        """The order of the training batches."""
 
     @abstractmethod
-    def collate(self, numbers: np.ndarray) -> Any:
-        """A batch of the training examples with these numbers, with `to(device)` and `target_tokens`.
+    def collate(self, numbers: np.ndarray) -> TrainingBatch:
+        """A batch of the training examples with these numbers.
 
         What it draws at random comes from the open generator (weft/nn/randomness.py), whose numbers depend on
         the batch alone.
@@ -399,7 +426,7 @@ class Pipeline(ABC):
         """The vocabulary of the text that the model writes for a source; None if it writes no text."""
         return None
 
-    def common(self) -> Mapping[str, Any]:
+    def common(self) -> Mapping[str, object]:
         """What the members of an ensemble must share, by name (seq2seq/pairs.py)."""
         return {}
 

@@ -7,12 +7,12 @@ resumed from a position equals an uninterrupted run.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
 
 import numpy as np
 
 from weft.errors import DataError
 from weft.store.jsonfile import Amount, Count, Real
+from weft.tasks.task import BatchOrder
 from weft.train.settings import TrainingSettings
 
 
@@ -80,13 +80,6 @@ class Position:
     def after_log(self) -> "Position":
         """The same position with the sums reset for the next progress line."""
         return replace(self, total=0.0, count=0.0, recent_tokens=0, wall=0.0, cpu=0.0)
-
-
-class BatchOrder(Protocol):
-    """The order of the data: for each epoch, batches as arrays of example numbers."""
-
-    def epoch(self, number: int, /) -> Any:
-        """The batches of an epoch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from torch import nn
@@ -138,7 +138,7 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
     def model(self) -> Generator:
         return self.task.model_config.build(self.shape, len(self.vocabulary))
 
-    def common(self) -> Mapping[str, Any]:
+    def common(self) -> Mapping[str, object]:
         return {**super().common(), "shape of pictures": self.shape}
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Captioner:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from torch import nn
@@ -157,7 +157,7 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
     def writes(self) -> None:
         """It writes tiles, no text."""
 
-    def common(self) -> Mapping[str, Any]:
+    def common(self) -> Mapping[str, object]:
         return {}
 
     def model(self) -> Generator:

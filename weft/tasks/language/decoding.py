@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from weft.errors import ConfigError
 from weft.search.settings import check_search
@@ -85,7 +85,7 @@ class ProseDecoding:
             ConfigError: the search does not use a setting, or a setting is out of range.
         """
         settings = {field.name for field in fields(self)}
-        given = {name: value for name, value in asked.given().items() if name in settings}
+        given: dict[str, Any] = {name: value for name, value in asked.given().items() if name in settings}
         if asked.sample:
             given["search"] = "sample"
         elif "beam" in given:

@@ -173,7 +173,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         asked = [f"<2{name}>" for name in data.targets] if data.symbols else []
         return named_rows(self.source, self.source, asked)
 
-    def common(self) -> Mapping[str, Any]:
+    def common(self) -> Mapping[str, object]:
         data = self.task.data
         asked = {"prompt": data.prompt, "languages": (data.targets, data.names)}
         return {**super().common(), **asked}

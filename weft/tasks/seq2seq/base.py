@@ -149,7 +149,7 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
     def writes(self) -> Vocabulary | None:
         return self.target
 
-    def common(self) -> Mapping[str, Any]:
+    def common(self) -> Mapping[str, object]:
         return {"vocabulary": pieces(self.target)}
 
     def members(self, settings: DecodingSettings) -> list[Generator]:
@@ -199,7 +199,7 @@ def joined(member: OtherRun, pipeline: Pipeline) -> Generator:
         other = its[what]
         if other == first:
             continue
-        if isinstance(first, list):
+        if isinstance(first, list) and isinstance(other, list):
             raise ConfigError(
                 f"--ensemble {member.path}: its {what} ({len(other):,} pieces) is not that of the "
                 f"first run ({len(first):,} pieces); an ensemble needs runs trained on the same data with "

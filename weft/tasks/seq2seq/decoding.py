@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from weft.errors import ConfigError
 from weft.search.beam import Stop
@@ -138,7 +138,7 @@ class Decoding:
             ConfigError: the search does not use a setting, or a setting is out of range.
         """
         settings, asked_for = {field.name for field in fields(self)}, asked.given()
-        given = {name: value for name, value in asked_for.items() if name in settings}
+        given: dict[str, Any] = {name: value for name, value in asked_for.items() if name in settings}
         search = given.setdefault("search", "sample" if "sample" in asked_for else self.search)
         unused = [name for name in ("temperature", "top_k", "top_p", "seed") if name in given]
         if search != "sample" and unused:

@@ -166,7 +166,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
     def rows(self) -> Mapping[str, Sequence[str]]:
         return named_rows(self.target, self.source)
 
-    def common(self) -> Mapping[str, Any]:
+    def common(self) -> Mapping[str, object]:
         known = {"source vocabulary": pieces(self.source), "target vocabulary": pieces(self.target)}
         return {**known, "reading": str(self.reading)}
 

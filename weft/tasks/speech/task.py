@@ -6,7 +6,7 @@ Read next: data.py, model.py, predictor.py; ../seq2seq/base.py; ../../nn/encoder
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -133,7 +133,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
     def model(self) -> Generator:
         return self.task.model_config.build(self.task.data.sound.bins, len(self.vocabulary))
 
-    def common(self) -> Mapping[str, Any]:
+    def common(self) -> Mapping[str, object]:
         return {**super().common(), "sound": self.task.data.sound}
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Transcriber:
