@@ -141,4 +141,6 @@ def _closing(run: Path, checked: "CheckedRecipe", outcome: "Outcome", plugins: t
     ]
     if why := degenerate(outcome.samples):
         lines.append(hint(why, outcome.update, longer(run, checked.settings, outcome.update, plugins)))
-    return "\n".join([*lines, "next:", *(f"  {step:<{width}}   # {what}" for step, what in steps.items())])
+    lines += ["next:", *(f"  {step:<{width}}   # {what}" for step, what in steps.items())]
+    more = typed("train", run / "recipe.yaml", "--run", f"{run}-2", f"training.start={run}", *trusted)
+    return "\n".join([*lines, f"when more data has arrived: {more}"])

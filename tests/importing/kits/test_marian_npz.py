@@ -122,6 +122,15 @@ def test_the_decoders_settings_name_vocabularies_and_search(tmp_path: Path) -> N
     assert (decoding["beam"], decoding["length_penalty"]) == (6, 0.6)
 
 
+def test_a_checkpoint_with_a_number_that_is_not_finite_is_refused(tmp_path: Path) -> None:
+    tensors = drawn(SETTINGS)
+    name = max(tensors, key=lambda one: tensors[one].size)
+    tensors[name].flat[7] = np.nan
+    with pytest.raises(CheckpointError, match=r"model\.npz: \d of [\d,]+ numbers of .* are not finite"):
+        imported(saved(tmp_path / "model", SETTINGS, tensors), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_it_trains_on_and_is_evaluated(tmp_path: Path) -> None:
     made("ssru", tmp_path)
     for side, lines in (("es", ["El archivo", "Abrir"]), ("en", ["The file", "Open"])):
