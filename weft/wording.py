@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TextIO
 
 _CONTROL = re.compile(
@@ -108,3 +109,16 @@ def _several(noun: str) -> str:
     if noun.endswith("y") and noun[-2] not in "aeiou":
         return f"{noun[:-1]}ies"
     return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
+def numbered(path: Path) -> Path:
+    """A similar path with the next number, to suggest for what comes after it.
+
+    Example:
+        >>> str(numbered(Path("runs/en-es"))), str(numbered(Path("runs/en-es-2")))
+        ('runs/en-es-2', 'runs/en-es-3')
+    """
+    stem, dash, number = path.name.rpartition("-")
+    if dash and number.isdecimal() and len(number) < 4:
+        return path.with_name(f"{stem}-{int(number) + 1}")
+    return path.with_name(f"{path.name}-2")

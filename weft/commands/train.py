@@ -9,7 +9,7 @@ import click
 from weft.commands.longer import degenerate, hint, longer
 from weft.commands.options import RecipeFile, plugin
 from weft.commands.program import typed
-from weft.wording import plural
+from weft.wording import numbered, plural
 
 if TYPE_CHECKING:
     from weft.config import Table
@@ -142,5 +142,5 @@ def _closing(run: Path, checked: "CheckedRecipe", outcome: "Outcome", plugins: t
     if why := degenerate(outcome.samples):
         lines.append(hint(why, outcome.update, longer(run, checked.settings, outcome.update, plugins)))
     lines += ["next:", *(f"  {step:<{width}}   # {what}" for step, what in steps.items())]
-    more = typed("train", run / "recipe.yaml", "--run", f"{run}-2", f"training.start={run}", *trusted)
+    more = typed("train", run / "recipe.yaml", "--run", numbered(run), f"training.start={run}", *trusted)
     return "\n".join([*lines, f"when more data has arrived: {more}"])

@@ -20,6 +20,7 @@ from weft.tasks.task import Task
 from weft.train import transfer
 from weft.train.checkpoints import Checkpoints
 from weft.train.settings import TrainingSettings
+from weft.wording import numbered
 
 FREE = ("training", "decoding")
 """Sections that may change when a run is resumed; data and model may not."""
@@ -230,7 +231,7 @@ def _check_same(path: Path, checked: CheckedRecipe, old: dict[str, Any]) -> None
     for keys, reason in fixed:
         changed = difference(at(old, keys), at(plain, keys), ".".join(keys))
         if changed and Checkpoints(path, print).updates():
-            other = path.with_name(f"{path.name}-2")
+            other = numbered(path)
             fits = keys == ("data",) and not changed.startswith("data.vocabulary")
             start = (
                 f"; to start from this run's model, add --run {other} training.start={path}" if fits else ""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from weft.errors import CheckpointError
 from weft.store import digests, files, jsonfile
+from weft.wording import numbered
 
 FILE = "data.json"
 MANY = 100
@@ -69,7 +70,7 @@ class DataFiles:
         for path, digest in found.items():
             then = {self.known[path]} if path in self.known else by_name.get(Path(path).name, set())
             if digest not in then:
-                other = self.run.with_name(f"{self.run.name}-2")
+                other = numbered(self.run)
                 what = "has changed" if then else "is new"
                 raise CheckpointError(
                     f"{path}: {what} since the training of {self.run} began; to train on it, start a new "
