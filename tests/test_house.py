@@ -83,7 +83,7 @@ HOMES = {
     "tokenizers": {"text", "export"},
     "ctranslate2": {"export"},
     "transformers": {"export"},
-    "sentencepiece": {"export"},
+    "sentencepiece": {"text", "export"},
     "zstandard": {"data"},
     "pandas": {"data", "tasks"},
     "python_calamine": {"data"},

@@ -20,10 +20,8 @@ from weft.data.corpora import corpus
 from weft.errors import CheckpointError, DataError
 from weft.importing.runs import import_run
 from weft.run import open_run
-from weft.text.charsmap import Charsmap
 from weft.text.loading import load_vocabulary
-from weft.text.pieces import SPECIALS
-from weft.text.sentencepiece import SentencePieces, read_model, read_numbers
+from weft.text.sentencepiece import SentencePieces, read_numbers
 from weft.text.vocabulary import UNK, Vocabulary
 
 transformers = pytest.importorskip(
@@ -193,52 +191,8 @@ def test_it_is_saved_and_read_again(run: Path, tmp_path: Path) -> None:
     assert "".join(again.pieces(ids)).replace("▁", " ").strip() == again.decode(ids)
 
 
-def test_any_table_normalises_as_the_library_does(tmp_path: Path) -> None:
-    texts = [NAMES, *ODD, *lines(2, "valid")[:50]]
-    for rule in ("nmt_nfkc_cf", "nfkc", "identity"):
-        learnt(lines(2)[:300], tmp_path / "x.spm", normalization_rule_name=rule)
-        theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "x.spm"))
-        cut = read_model(tmp_path / "x.spm")
-        ours = SentencePieces(cut, ["", "", "", "", *(piece for piece, _ in cut.pieces[1:])], framed=False)
-        for text in texts:
-            want = theirs.encode(text, out_type=str)
-            assert ours.encode(text) == [ours._numbers_of.get(piece, UNK) for piece in want], (rule, text)
-
-
-def test_a_model_of_type_bpe_cuts_as_the_library_does(tmp_path: Path) -> None:
-    learnt(lines(1), tmp_path / "x.spm", model_type="bpe", vocab_size=500, character_coverage=0.98)
-    theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "x.spm"))
-    names = [theirs.id_to_piece(number) for number in range(3, theirs.get_piece_size())]
-    ours = SentencePieces(read_model(tmp_path / "x.spm"), [*SPECIALS, *names], framed=False)
-    for text in [*lines(1)[:500], *lines(2)[:200], *ODD]:
-        want = theirs.encode(text, out_type=str)
-        assert ours.encode(text) == [ours._numbers_of.get(piece, UNK) for piece in want], text
-
-
-def test_what_is_damaged_or_of_another_kind_is_said(
-    published: tuple[Path, Any, Any], run: Path, tmp_path: Path
-) -> None:
+def test_what_is_missing_is_said(published: tuple[Path, Any, Any], run: Path, tmp_path: Path) -> None:
     there, _, _ = published
-    whole = (there / "source.spm").read_bytes()
-    for raw in (b"", b"\xff" * 50, whole[: len(whole) // 2], b"not a model"):
-        (tmp_path / "x.spm").write_bytes(raw)
-        with pytest.raises(CheckpointError, match="is no SentencePiece model"):
-            read_model(tmp_path / "x.spm")
-    learnt(lines(1)[:300], tmp_path / "x.spm", model_type="char", vocab_size=200)
-    with pytest.raises(CheckpointError, match=r"SentencePiece model of type unigram or BPE .* got type 4"):
-        read_model(tmp_path / "x.spm")
-    with pytest.raises(CheckpointError, match=r"none\.spm: cannot be read"):
-        read_model(tmp_path / "none.spm")
-    for content, said in (
-        ("[1]", "no table of pieces"),
-        ('{"a": 1, "b": 1}', "two pieces"),
-        ('{"a": 9}', "number 9"),
-    ):
-        (tmp_path / "vocab.json").write_text(content, "utf-8")
-        with pytest.raises(CheckpointError, match=said):
-            read_numbers(tmp_path / "vocab.json", 9, pad=1, start=1, end=0)
-    with pytest.raises(ValueError, match="cut off"):
-        Charsmap(b"\xff\xff\0\0abc")
     with pytest.raises(DataError, match="half a surrogate pair"):
         open_run(run, device="cpu").pipeline.source.encode("x\ud800")
     partial = tmp_path / "partial"

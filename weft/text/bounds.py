@@ -19,7 +19,6 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
 from weft.errors import DataError
-from weft.text.charsmap import Charsmap
 
 SLOW_SECONDS = 0.05
 """CPU time limit for a text of a few hundred symbols; an ordinary pattern takes a thousandth of it."""
@@ -27,6 +26,7 @@ SLOW_SECONDS = 0.05
 MOST_PATTERNS = 64
 LONGER = 32  # a normalised text may be this many times as long as the text,
 ROOM = 10_000  # plus this many symbols
+LONGEST_RULE = 256  # bytes that a rule of a table of characters may write; Unicode's rules write up to 33
 LONGEST_WORD = 1000  # symbols of a word that WordPiece splits; its time grows quadratically with them
 LONGEST_AFFIX = 64  # symbols of a prefix or suffix of pieces
 _REPEATS = (8, 12, 16, 18, 20, 22, 24, 26, 28, 32)  # small steps, because the time may double with each
@@ -159,13 +159,29 @@ def _steps(part: Any, name: str) -> Iterator[Mapping[str, Any]]:
 def _factor(step: Mapping[str, Any]) -> float:
     """Maximum ratio of a text's lengths after and before a step, not counting what the step prepends."""
     if step.get("type") == "Precompiled":
-        return Charsmap(base64.b64decode(step["precompiled_charsmap"] or "")).longest
+        longest = longest_rule(base64.b64decode(step["precompiled_charsmap"] or ""))
+        if longest > LONGEST_RULE:
+            raise ValueError(f"a rule of its table writes {longest} bytes, at most {LONGEST_RULE} may be")
+        return longest
     if step.get("type") != "Replace":
         return _FACTORS.get(str(step.get("type")), 1)
     pattern, content = step["pattern"], step["content"]
     if pattern.get("String"):
         return max(1.0, len(content) / len(pattern["String"]))
     return 1.0 + len(content)  # a pattern may match the empty text before each symbol
+
+
+def longest_rule(table: bytes) -> int:
+    """How many bytes a rule of a table of characters writes at most (`precompiled_charsmap`).
+
+    Raises:
+        ValueError: the table is cut off.
+    """
+    if not table:
+        return 1
+    if len(table) < 4 or (size := int.from_bytes(table[:4], "little")) > len(table) - 4:
+        raise ValueError("its table of characters is cut off")
+    return max(1, *map(len, table[4 + size :].split(b"\0")))
 
 
 def _check_model(model: Any) -> None:

@@ -5,7 +5,7 @@ Read next: saved.py, Weft's own file; imported.py and sentencepiece.py.
 
 from pathlib import Path
 
-from weft.errors import CheckpointError
+from weft.errors import CheckpointError, ConfigError
 from weft.text import foreign, imported, sentencepiece
 from weft.text.saved import read_tokenizer
 from weft.text.vocabulary import Vocabulary
@@ -16,6 +16,7 @@ def load_vocabulary(path: str | Path) -> Vocabulary:
 
     Raises:
         CheckpointError: the file is missing or damaged, or no tokenizer.json of Weft.
+        ConfigError: it needs a library that is not installed.
     """
     path = Path(path)
     if not _is_imported(path):
@@ -27,6 +28,8 @@ def load_vocabulary(path: str | Path) -> Vocabulary:
         if "sentencepiece" in about:
             return sentencepiece.restored(about)
         return imported.restored(content, about)
+    except ConfigError:
+        raise
     except Exception as error:
         raise CheckpointError(
             f"{path}: cannot be used ({str(error)[:200]}); import the model again"

@@ -1,28 +1,23 @@
-"""SentencePiece models (.spm) numbered by a vocab.json, as in published Marian translators.
+"""SentencePiece models of other programs, such as published Marian translators: the library cuts, we number.
 
-The file is a protocol buffer. We read the few fields that determine segmentation, and the `tokenizers`
-library does the rest: normalisation by the file's own table, ▁ for spaces, the most probable segmentation.
-Pieces that are not in the vocab.json are unknown. A language mark such as >>fra<< may precede the text.
-Read next: imported.py, the same for a tokenizer.json.
+Pieces are numbered by the program's own list, such as Marian's vocab.json; others are unknown. A language
+mark such as >>fra<< may precede the text. Read next: imported.py, the same for a tokenizer.json.
 
 Source: Kudo and Richardson 2018; sentencepiece_model.proto.
 """
 
 import base64
+import importlib
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from tokenizers import Encoding, Tokenizer, models
-
-from weft.errors import CheckpointError
+from weft.errors import CheckpointError, ConfigError
 from weft.store import jsonfile
-from weft.text import protobuf
-from weft.text.bounds import guarded, half_pair
+from weft.text.bounds import LONGEST_RULE, half_pair, longest_rule
 from weft.text.characters import Alphabet
-from weft.text.charsmap import Charsmap
 from weft.text.imported import KEY
 from weft.text.pieces import SPECIALS, listed
 from weft.text.saved import LARGEST
@@ -30,80 +25,73 @@ from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
 
 SPACE = "▁"
 UNIGRAM, BPE = 1, 2  # TrainerSpec.ModelType
-NORMAL, UNKNOWN, USER = 1, 2, 4  # SentencePiece.Type; control and unused pieces never match in a text
-NOWHERE = "\ufdd0"  # the library's unknown piece; no text contains this noncharacter
+NORMAL, UNKNOWN, UNUSED = 1, 2, 5  # SentencePiece.Type
 _MARK = re.compile(r">>[^<]*<<")
-
-
-class SentencePieceModel(NamedTuple):
-    """The parts of a .spm that determine segmentation."""
-
-    pieces: list[tuple[str, float]]  # with log-probabilities; the unknown piece first
-    table: bytes  # normalisation table; empty for none
-    prefixed: bool  # prepend a space to every text
-    squeezed: bool  # strip spaces at the ends and merge repeated ones
-    kind: str = "unigram"  # or "bpe", whose scores order the merges
-    restricted: bool = False  # to the vocabulary: the library's SetVocabulary
 
 
 class SentencePieces(Vocabulary):
     """A Vocabulary on top of another program's .spm.
 
     Args:
-        model: determines the segmentation.
+        model: the content of the file.
         names: the piece of each number; the first four are Weft's special symbols.
         framed: append the end symbol to a text, as the encoder expects.
         lowercase: convert texts to lower case first.
+        restricted: cut into these names only, as after SetVocabulary of the library.
 
     Raises:
-        ValueError: the model's table or pieces cannot be used.
+        ValueError: the model is damaged or of an unsupported kind.
+        ConfigError: the library is not installed.
     """
 
     def __init__(
-        self, model: SentencePieceModel, names: Sequence[str], *, framed: bool, lowercase: bool = False
+        self,
+        model: bytes,
+        names: Sequence[str],
+        *,
+        framed: bool,
+        lowercase: bool = False,
+        restricted: bool = False,
     ) -> None:
         self.kind, self.form, self.lowercase = "imported", "none", lowercase
-        self._cut = model
+        self._model, self._restricted = model, restricted
         self._names = list(names)
         self._framed = framed
         self._numbers_of = {name: number for number, name in enumerate(names) if number > EOS}
-        with guarded("the tokenizer"):
-            self._segment = Tokenizer(_segmenter(_restricted(model, self._numbers_of)))
-        self._halves = _halves(model) if model.restricted and model.kind == "bpe" else {}
-        self._table = Charsmap(model.table)
+        found = _parsed(model)
+        _check(found)
+        for entry in found.pieces if restricted else ():
+            if entry.type == NORMAL and len(entry.piece) > 1 and entry.piece not in self._numbers_of:
+                entry.type = UNUSED
+        self._processor = _library("").SentencePieceProcessor(model_proto=found.SerializeToString())
 
     @cached_property
     def alphabet(self) -> Alphabet:
         return Alphabet((), reads=lambda character: UNK not in self.encode(character))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of many texts; pieces that the vocab.json lacks are unknown.
+        """The numbers of many texts; pieces that the list lacks are unknown.
 
         Raises:
             DataError: a text contains half a surrogate pair.
         """
-        marks = [self._mark(text) for text in texts]
+        marks = [found[0] if (found := _MARK.match(text)) else "" for text in texts]
+        cut = [text[len(mark) :] for text, mark in zip(texts, marks, strict=True)]
         try:
-            cut = [self._normalised(text[len(mark) :]) for text, mark in zip(texts, marks, strict=True)]
-            with guarded("the tokenizer"):
-                found = self._segment.encode_batch(cut, add_special_tokens=False)
+            lowered = [text.lower() for text in cut] if self.lowercase else cut
+            rows = self._processor.encode(lowered, out_type=str, num_threads=1)
         except (TypeError, UnicodeEncodeError) as error:
             raise half_pair("a text") from error
         end = [EOS] if self._framed else []
         return [
-            [
-                self._numbers_of.get(piece, UNK)
-                for whole in ([mark] if mark else []) + _surfaces(one, text)
-                for piece in self._parts(whole)
-            ]
-            + end
-            for mark, one, text in zip(marks, found, cut, strict=True)
+            [*(self._numbers_of.get(piece, UNK) for piece in ([mark] if mark else []) + row), *end]
+            for mark, row in zip(marks, rows, strict=True)
         ]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the pieces; special symbols are left out."""
         pieces = [self._names[number] for number in listed(ids) if number > EOS]
-        return "".join(pieces).replace(SPACE, " ").strip()
+        return str(self._processor.decode(pieces)).strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         return [self._names[number].replace(" ", SPACE) for number in listed(ids)]
@@ -121,83 +109,25 @@ class SentencePieces(Vocabulary):
         return [Word(self.decode(numbers[place] for place in places), places) for places in found]
 
     def save(self, path: str | Path) -> None:
-        cut = self._cut._asdict() | {"table": base64.b64encode(self._cut.table).decode()}
+        cut = {"model": base64.b64encode(self._model).decode(), "restricted": self._restricted}
         about = {"sentencepiece": cut, "names": self._names, "framed": self._framed}
         jsonfile.save(Path(path), {KEY: about | ({"lowercase": True} if self.lowercase else {})})
 
     def __len__(self) -> int:
         return len(self._names)
 
-    def _parts(self, piece: str) -> list[str]:
-        """The piece, or what it was merged from if the vocabulary lacks it."""
-        if piece in self._numbers_of or piece not in self._halves:
-            return [piece]
-        left, right = self._halves[piece]
-        return self._parts(left) + self._parts(right)
-
-    def _mark(self, text: str) -> str:
-        found = _MARK.match(text)
-        return found[0] if found else ""
-
-    def _normalised(self, text: str) -> str:
-        text = self._table(text.lower() if self.lowercase else text)
-        if self._cut.squeezed:
-            text = " ".join(part for part in text.split(" ") if part)
-        if text and self._cut.prefixed:
-            text = " " + text
-        return text.replace(" ", SPACE)
-
 
 def restored(about: dict[str, Any]) -> SentencePieces:
-    """Rebuild what `SentencePieces.save` wrote under its key."""
+    """Rebuild what `SentencePieces.save` wrote under its key, now or in an earlier version."""
     cut = about["sentencepiece"]
-    pieces = [(str(piece), float(score)) for piece, score in cut["pieces"]]
-    table = base64.b64decode(cut["table"])
-    kind = str(cut.get("kind", "unigram"))
-    restricted = bool(cut.get("restricted", False))
-    model = SentencePieceModel(pieces, table, bool(cut["prefixed"]), bool(cut["squeezed"]), kind, restricted)
-    names = [str(name) for name in about["names"]]
+    model = base64.b64decode(cut["model"]) if "model" in cut else _assembled(cut)
     return SentencePieces(
-        model, names, framed=bool(about["framed"]), lowercase=bool(about.get("lowercase", False))
+        model,
+        [str(name) for name in about["names"]],
+        framed=bool(about["framed"]),
+        lowercase=bool(about.get("lowercase", False)),
+        restricted=bool(cut.get("restricted", False)),
     )
-
-
-def _surfaces(found: Encoding, text: str) -> list[str]:
-    """The pieces; an unknown one as it is in the text, because the vocabulary may have it."""
-    return [
-        text[begin:end] if piece == NOWHERE else piece
-        for piece, (begin, end) in zip(found.tokens, found.offsets, strict=True)
-    ]
-
-
-def _segmenter(model: SentencePieceModel) -> models.Model:
-    """The `tokenizers` library's model; of equal scores the piece that comes first is merged first."""
-    if model.kind == "unigram":
-        return models.Unigram(model.pieces, 0, False)
-    numbers = {piece: number for number, (piece, _) in reversed(list(enumerate(model.pieces)))}
-    return models.BPE(numbers, list(_merges(model)), unk_token=NOWHERE, fuse_unk=True)
-
-
-def _merges(model: SentencePieceModel) -> Iterator[tuple[str, str]]:
-    """The merges of a BPE model, best first."""
-    known = {piece for piece, _ in model.pieces}
-    ranked = sorted(enumerate(model.pieces[1:], 1), key=lambda one: (-one[1][1], one[0]))
-    for _, (piece, _) in ranked:
-        for cut in range(1, len(piece)):
-            if piece[:cut] in known and piece[cut:] in known:
-                yield piece[:cut], piece[cut:]
-
-
-def _halves(model: SentencePieceModel) -> dict[str, tuple[str, str]]:
-    """What each piece of a BPE model is merged from, if it can be merged in several ways the first."""
-    return {left + right: (left, right) for left, right in reversed(list(_merges(model)))}
-
-
-def _restricted(model: SentencePieceModel, known: Container[str]) -> SentencePieceModel:
-    """A unigram model without the pieces that its vocabulary lacks; single characters stay."""
-    if not model.restricted or model.kind == "bpe":
-        return model
-    return model._replace(pieces=[one for one in model.pieces if len(one[0]) == 1 or one[0] in known])
 
 
 def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tuple[list[str], list[int]]:
@@ -233,60 +163,73 @@ def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tu
     return [*SPECIALS, *(names.get(number, f"<{number}>") for number in order[len(special) :])], order
 
 
-def read_model(path: Path) -> SentencePieceModel:
-    """Read a .spm file.
+def read_model(path: Path) -> bytes:
+    """The content of a .spm file, checked.
 
     Raises:
         CheckpointError: the file is missing, damaged or of an unsupported kind.
+        ConfigError: the library is not installed.
     """
+    raw = _bytes(path)
     try:
-        content = protobuf.fields(_bytes(path))
-        trainer, normaliser = (protobuf.fields(protobuf.last(content, number, b"")) for number in (2, 3))
-        pieces = [_piece(raw) for number, raw in content if number == 1]
-        if not pieces:
-            raise ValueError("there is no piece in it")
-        kind, bytewise = protobuf.last(trainer, 3, UNIGRAM), protobuf.last(trainer, 35, 0)
-        behind, spaces = protobuf.last(trainer, 24, 0), protobuf.last(normaliser, 5, 1)
-        table = bytes(protobuf.last(normaliser, 2, b""))
-        found = [(piece, score) for piece, score, sort in pieces if sort in (NORMAL, USER)]
-        model = SentencePieceModel(
-            [(NOWHERE, 0.0), *found],
-            table,
-            bool(protobuf.last(normaliser, 3, 1)),
-            bool(protobuf.last(normaliser, 4, 1)),
-            "bpe" if kind == BPE else "unigram",
-        )
-        SentencePieces(model, SPECIALS, framed=False)  # to check its table and pieces now
-    except CheckpointError:
+        SentencePieces(raw, SPECIALS, framed=False)
+    except ConfigError:
         raise
     except Exception as error:
         raise CheckpointError(f"{path}: is no SentencePiece model ({error}); fetch it again") from error
-    unusual = bytewise or behind or not spaces or any(sort == USER for _, _, sort in pieces)
-    if unusual or kind not in (UNIGRAM, BPE):
-        raise CheckpointError(
-            f"{path}: expected a SentencePiece model of type unigram or BPE without byte fallback, "
-            f"user-defined symbols or suffix spaces, got type {kind}"
-        )
-    return model
+    return raw
 
 
 def read_pieces(path: Path) -> list[str]:
     """The pieces of a .spm file by number, special symbols included.
 
     Raises:
-        CheckpointError: see read_model.
+        CheckpointError, ConfigError: see read_model.
     """
-    read_model(path)  # checks it
-    return [_piece(raw)[0] for number, raw in protobuf.fields(_bytes(path)) if number == 1]
+    return [entry.piece for entry in _parsed(read_model(path)).pieces]
 
 
-def _piece(raw: bytes) -> tuple[str, float, int]:
-    fields = protobuf.fields(raw)
-    return (
-        bytes(protobuf.last(fields, 1, b"")).decode("utf-8"),
-        float(protobuf.last(fields, 2, 0.0)),
-        protobuf.last(fields, 3, NORMAL),
-    )
+def _parsed(model: bytes) -> Any:
+    found = _library(".sentencepiece_model_pb2").ModelProto()
+    try:
+        found.ParseFromString(model)
+    except Exception as error:  # protobuf's DecodeError
+        raise ValueError("it is cut off, or of another format") from error
+    return found
+
+
+def _check(found: Any) -> None:
+    """Refuse a model of another kind, or one whose texts could grow without end."""
+    kind, spaces = found.trainer_spec.model_type, found.normalizer_spec.escape_whitespaces
+    if not found.pieces:
+        raise ValueError("there is no piece in it")
+    if kind not in (UNIGRAM, BPE) or found.trainer_spec.treat_whitespace_as_suffix or not spaces:
+        raise ValueError(f"expected type unigram or BPE without suffix spaces, got type {kind}")
+    if (longest := longest_rule(found.normalizer_spec.precompiled_charsmap)) > LONGEST_RULE:
+        raise ValueError(f"a rule of its table writes {longest} bytes, at most {LONGEST_RULE} may be")
+
+
+def _assembled(cut: dict[str, Any]) -> bytes:
+    """The model in a file of an earlier version, which kept its pieces and its table."""
+    made = _library(".sentencepiece_model_pb2").ModelProto()
+    for number, (piece, score) in enumerate(cut["pieces"]):
+        made.pieces.add(piece=str(piece), score=float(score), type=UNKNOWN if number == 0 else NORMAL)
+    made.trainer_spec.model_type = BPE if cut.get("kind") == "bpe" else UNIGRAM
+    made.trainer_spec.unk_id, made.trainer_spec.unk_piece = 0, made.pieces[0].piece
+    made.normalizer_spec.precompiled_charsmap = base64.b64decode(cut["table"])
+    made.normalizer_spec.add_dummy_prefix = bool(cut["prefixed"])
+    made.normalizer_spec.remove_extra_whitespaces = bool(cut["squeezed"])
+    return bytes(made.SerializeToString())
+
+
+def _library(part: str) -> Any:
+    try:
+        return importlib.import_module(f"sentencepiece{part}")
+    except ImportError as error:
+        raise ConfigError(
+            f"this tokenizer is a SentencePiece model, which needs {error.name}; install Weft with its "
+            "extra: pip install 'weft[sentencepiece]'"
+        ) from error
 
 
 def _bytes(path: Path) -> bytes:

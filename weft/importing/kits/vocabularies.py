@@ -148,11 +148,14 @@ def from_model(
 
     Raises:
         CheckpointError: the model is missing or damaged, or of an unsupported kind.
+        ConfigError: the library is not installed.
     """
     order = _order(len(tokens), special)
     names = [*SPECIALS, *(tokens[number] for number in order[4:])]
-    cut = read_model(model)._replace(restricted=restricted)
-    return RunVocabulary(SentencePieces(cut, names, framed=framed, lowercase=lowercase), order)
+    found = SentencePieces(
+        read_model(model), names, framed=framed, lowercase=lowercase, restricted=restricted
+    )
+    return RunVocabulary(found, order)
 
 
 def from_subwords(
