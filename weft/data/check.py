@@ -6,6 +6,7 @@ training would stop. Read next: sides.py, which files belong together.
 """
 
 import re
+import unicodedata
 from array import array
 from collections import Counter
 from hashlib import blake2b
@@ -19,6 +20,7 @@ from weft.data.report import COMMON, MOST, Finding, Report
 from weft.data.sides import AlignedText, SideLines, texts
 from weft.data.swapped import SwappedPairs
 from weft.errors import ConfigError
+from weft.wording import plural
 
 OUT_OF_PROPORTION = 4.0
 """Maximum factor between a pair's length ratio and the text's median."""
@@ -26,6 +28,7 @@ OUT_OF_PROPORTION = 4.0
 LINES = COMMON | {
     "again": "duplicate lines in one file",
     "leak": "lines that also occur in an earlier file",
+    "form": "files with lines that are not in Unicode form NFC",
 }
 """Descriptions of findings for texts with one side."""
 
@@ -91,6 +94,7 @@ class _Checker:
         self._sources: dict[bytes, int] = {}  # text of each source's first occurrence
         self._places: list[AlignedText] = []
         self._sides: dict[tuple[str, str], SwappedPairs] = {}
+        self._forms: dict[str, list[int]] = {}  # of each file, lines that are not in NFC
         self.notes: list[str] = []
         self.paired = False
 
@@ -117,6 +121,8 @@ class _Checker:
             self._ratios(text, side, numbers, values)
             if side:
                 self._swapped(text, side)
+        for file in text.files:
+            self._other_form(file)
         if self.counts["count"] > unequal:
             self._drifted(text)
 
@@ -136,6 +142,8 @@ class _Checker:
         line = raw.decode("utf-8", errors="replace")
         wrong = wrong_bytes(raw, file)
         found = _CONTROL.search(line)
+        if not unicodedata.is_normalized("NFC", line):
+            self._forms.setdefault(file, []).append(number)
         if wrong:
             self.add(Finding(file, number, "bytes", wrong))
         elif "\ufffd" in line:
@@ -147,6 +155,15 @@ class _Checker:
                 Finding(file, number, "control", f"{what}; remove it, or split the line there on every side")
             )
         return line.strip()
+
+    def _other_form(self, file: str) -> None:
+        """Add a finding if a file has lines in another Unicode form."""
+        if numbers := self._forms.pop(file, None):
+            more = f" and {plural(len(numbers) - 1, 'more line')}" if len(numbers) > 1 else ""
+            what = f"not in Unicode form NFC{more}, such as e and U+0301 for é; models read and write NFC"
+            self.add(
+                Finding(file, numbers[0], "form", f"{what}, so references count as wrong: convert the file")
+            )
 
     def _pair(
         self, text: AlignedText, side: int, number: int, source: str, target: str, ratios: tuple[array, array]

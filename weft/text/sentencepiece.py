@@ -54,7 +54,7 @@ class SentencePieces(Vocabulary):
         restricted: bool = False,
     ) -> None:
         self.kind, self.form, self.lowercase = "imported", "none", lowercase
-        self._model, self._restricted = model, restricted
+        self._content, self._restricted = model, restricted
         self._names = list(names)
         self._framed = framed
         self._numbers_of = {name: number for number, name in enumerate(names) if number > EOS}
@@ -109,7 +109,7 @@ class SentencePieces(Vocabulary):
         return [Word(self.decode(numbers[place] for place in places), places) for places in found]
 
     def save(self, path: str | Path) -> None:
-        cut = {"model": base64.b64encode(self._model).decode(), "restricted": self._restricted}
+        cut = {"model": base64.b64encode(self._content).decode(), "restricted": self._restricted}
         about = {"sentencepiece": cut, "names": self._names, "framed": self._framed}
         jsonfile.save(Path(path), {KEY: about | ({"lowercase": True} if self.lowercase else {})})
 

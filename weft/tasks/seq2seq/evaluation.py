@@ -19,6 +19,7 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.bylength import LengthRow, by_length, table
 from weft.metrics.chrf import Chrf
 from weft.metrics.compared import ComparedOutputs, of_lines
+from weft.metrics.forms import ScoresInForm, scores_in_form
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.meteor import Meteor
 from weft.metrics.scored import ScoreWithBaselines, fingerprint, of_rows, scored
@@ -32,6 +33,7 @@ from weft.tasks.seq2seq.glossary import kept as terms_kept
 from weft.tasks.seq2seq.reading import encode_pairs
 from weft.tasks.seq2seq.scoring import counted, perplexity, scores_of
 from weft.tasks.seq2seq.translator import Translator
+from weft.text.characters import named
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -63,6 +65,9 @@ class PairEvaluation(Evaluation):
     ratio: float  # words of the outputs divided by words of the references
     compared: ComparedOutputs | None
     terms: TermCounts | None = None  # of the glossary
+    forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
+    lacking: Sequence[str] = ()  # characters of the sources that the vocabulary lacks
+    lacked: str = ""  # what became of them
     shows: ClassVar[str] = "BLEU by source length"
     length: ClassVar[str] = "words in the source sentence"
     compares: ClassVar[bool] = True
@@ -83,6 +88,12 @@ class PairEvaluation(Evaluation):
                 f"  terms of the glossary: {outputs:,} of {count:,} kept ({outputs / count:.1%}); "
                 f"the references have {references / count:.1%}"
             )
+        if self.forms is not None:
+            lines.append(self.forms.line())
+        if self.lacking:
+            lines.append(
+                f"  the vocabulary lacks characters of the sources: {named(self.lacking)}; {self.lacked}"
+            )
         lines.append("BLEU by source length (words):")
         lines += ["  " + row for row in table(self.lengths).splitlines()]
         return lines
@@ -96,7 +107,8 @@ class PairEvaluation(Evaluation):
         figures = {"seconds": self.seconds, "length_ratio": self.ratio, "left_out": self.left_out}
         figures |= {"unanswered": len(self.wrong)}
         terms = {} if self.terms is None else {"glossary": self.terms._asdict()}
-        return {"by_length": lengths, **figures, **terms}
+        forms = {} if self.forms is None else {"in_one_form": self.forms._asdict()}
+        return {"by_length": lengths, **figures, **terms, **forms}
 
     def figure(self, name: str) -> "Figure":
         """BLEU by source length."""
@@ -134,17 +146,17 @@ def evaluate(
     begun = time.perf_counter()
     outputs, wrong = written(translator, sources, kept, title)
     seconds = time.perf_counter() - begun
-    bleu = Bleu(lowercase=lowercase)
+    bleu, chrf, meteor = Bleu(lowercase=lowercase), Chrf(lowercase=lowercase), Meteor()
     lowest = {COPIED: baseline.copy(sources)}
     if train is not None:
         lowest["translation of the nearest training sentence"] = baseline.nearest(*train, sources)
     found = [
-        scored(metric, outputs, references, sources, baselines=lowest)
-        for metric in (bleu, Chrf(lowercase=lowercase), Meteor())
+        scored(metric, outputs, references, sources, baselines=lowest) for metric in (bleu, chrf, meteor)
     ]
     found.append(sentences(found[-1], lowest, references))
     words = sum(len(line.split()) for line in references)
-    glossary = translator.decoding.glossary
+    glossary, form = translator.decoding.glossary, translator.target.form
+    lacking = [character for source in sources for character in translator.lacking(source)]
     return PairEvaluation(
         title=f"{title}, {counted(len(kept), left_out, 'pair')}, {translator.described}"
         f"{unanswered(wrong, 'scored as empty')}",
@@ -157,6 +169,11 @@ def evaluate(
         ratio=sum(len(line.split()) for line in outputs) / max(1, words),
         compared=of_lines(outputs, references, sources, lowest),
         terms=None if glossary is None else terms_kept(read_glossary(glossary), sources, outputs, references),
+        forms=scores_in_form(
+            {metric.name: metric for metric in (bleu, chrf, meteor)}, outputs, references, sources, form=form
+        ),
+        lacking=lacking,
+        lacked=translator.lacked if lacking else "",
     )
 
 

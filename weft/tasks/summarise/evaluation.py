@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from weft.metrics.compared import ComparedOutputs, of_lines
+from weft.metrics.forms import ScoresInForm, scores_in_form
 from weft.metrics.rouge_n import Rouge
 from weft.metrics.scored import ScoreWithBaselines, scored
 from weft.tasks.evaluation import Evaluation, unanswered
@@ -53,13 +54,16 @@ class SummaryEvaluation(Evaluation):
     copied: float  # share of the outputs' words that occur in their source
     seconds: float
     compared: ComparedOutputs | None
+    forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
     shows: ClassVar[str] = "scores, intervals and baselines"
     compares: ClassVar[bool] = True
 
     def details(self) -> list[str]:
         """Words of texts and summaries, and the speed."""
         rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
+        forms = [] if self.forms is None else [self.forms.line()]
         return [
+            *forms,
             f"  words: {self.words[0]:.0f} a source, {self.words[1]:.1f} a reference, {self.words[2]:.1f} an "
             f"output, of which {100 * self.copied:.0f} % occur in the source",
             f"  {rate:.0f} summaries/s, {self.seconds:.1f} s",
@@ -101,20 +105,22 @@ def evaluate(
         "the lead sentence": [lead_sentence(source) for source in sources],
         f"the first {usual} words": [lead_words(source, usual) for source in sources],
     }
+    metrics = {f"ROUGE-{kind}": Rouge(kind=kind) for kind in KINDS}
     return SummaryEvaluation(
         title=f"{title}, {counted(len(kept), left_out, 'text')}, {translator.described}"
         f"{unanswered(wrong, 'scored as empty')}",
         outputs=aligned(outputs, kept, count),
         left_out=left_out,
         scores=[
-            scored(Rouge(kind=kind), outputs, references, baselines=lowest).renamed(f"ROUGE-{kind}")
-            for kind in KINDS
+            scored(metric, outputs, references, baselines=lowest).renamed(name)
+            for name, metric in metrics.items()
         ],
         wrong=wrong,
         words=(_mean_words(sources), _mean_words(references), _mean_words(outputs)),
         copied=_copied(outputs, sources),
         seconds=seconds,
         compared=of_lines(outputs, references, sources, lowest),
+        forms=scores_in_form(metrics, outputs, references, form=translator.target.form),
     )
 
 
