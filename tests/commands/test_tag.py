@@ -1,6 +1,7 @@
 """Tagging from CoNLL-U to CoNLL-U, as a user types it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,35 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.Mo
     assert "3 tags (upos), 200 training sentences" in text and "test: test.conllu" in text
     trained = weft("train", "tag.yaml", "training.max_updates=2", "model.encoder.sizes=[8]")
     assert trained.code == 0, trained.err
+
+
+def test_names_are_counted_whole_and_choose_the_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "Ann\tB-PER\nLee\tI-PER\nin\tO\nNew\tB-LOC\nYork\tI-LOC\n.\tO\n\n"
+    (tmp_path / "train.txt").write_text(text * 60)
+    (tmp_path / "test.txt").write_text(text + text.replace("York\tI-LOC", "York\tO"))
+    monkeypatch.chdir(tmp_path)
+    assert weft("init", "tag", "--train", "train.txt").code == 0
+    assert "metric: span_f1" in Path("tag.yaml").read_text()
+    small = ["training.max_updates=25", "model.encoder.sizes=[8]", "training.tensorboard=false"]
+    trained = weft("train", "tag.yaml", *small)
+    assert trained.code == 0 and "span_f1 1.000" in trained.err + trained.out, trained.err
+    shown = weft("evaluate", "runs/tag", "--json", "all.json").out
+    found = json.loads(Path("all.json").read_text())
+    score = found["scores"]["span F1"]
+    assert score["value"] == pytest.approx(3 / 4)  # four names predicted, four true, three of them right
+    assert "counted:conlleval" in score["signature"] and "scheme:IOB2" in score["signature"]
+    assert [(row["label"], row["f1"]) for row in found["names"]] == [
+        ("all names", 0.75), ("LOC", 0.5), ("PER", 1.0),
+    ]  # fmt: skip
+    assert "whole names  precision" in shown and "baseline: most frequent tag" in shown
+    shutil.copytree("runs/tag", "runs/again")
+    assert "span F1" in weft("compare", "runs/tag", "runs/again").out
+
+
+def test_names_are_not_counted_where_tags_mark_none(tmp_path: Path, run: Path) -> None:
+    assert "span F1" not in weft("evaluate", run).out
+    recipe = labelled.make_sentences(tmp_path)
+    answer = weft("train", recipe, "--run", tmp_path / "run", "training.metric=span_f1")
+    assert answer.code == 2 and "training.metric: span_f1 counts names by tags such as B-PER" in answer.err

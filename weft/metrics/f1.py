@@ -80,10 +80,10 @@ def macro_f1(
     return found._replace(baselines=values)
 
 
-def table(rows: Sequence[ClassRow]) -> str:
+def table(rows: Sequence[ClassRow], title: str = "class") -> str:
     """A plain-text table with one class per line."""
-    wide = max([5, *(len(row.label) for row in rows)])
-    lines = [f"{'class':<{wide}}  precision  recall     F1  actual  predicted"]
+    wide = max([len(title), *(len(row.label) for row in rows)])
+    lines = [f"{title:<{wide}}  precision  recall     F1  actual  predicted"]
     for row in rows:
         lines.append(
             f"{row.label:<{wide}}     {row.precision:6.3f}  {row.recall:6.3f}  {row.f1:5.3f}  {row.there:6,}"

@@ -345,6 +345,10 @@ class Training(ABC):
         it cannot. A batch that does not fit into memory is then computed in parts with the same dropout.
         """
 
+    def check_metric(self, metric: str) -> None:
+        """Raise a ConfigError if the validation data cannot give `training.metric`; by default they can."""
+        return
+
     @abstractmethod
     def validate(self, model: nn.Module) -> Validation:
         """Scores on the validation data; the model is in evaluation mode, gradients are off."""

@@ -73,6 +73,7 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
     settings, report = session.settings, session.report
     pipeline = _prepare(session, task)
     training = training_of(pipeline)
+    training.check_metric(settings.metric)
     model = _model(session, pipeline)
     blocks = compile_regions(model) if settings.compile else 0
     if session.sharded:

@@ -1,6 +1,7 @@
 """How good a tagger is, beside the baseline: all words, unknown words, each tag, confusions, calibration.
 
-Read next: ../../metrics/suffix.py, the baseline.
+If the tags mark names, as B-PER does, whole names are counted, too, and each type of name.
+Read next: ../../metrics/span_f1.py; ../../metrics/suffix.py, the baseline.
 """
 
 import re
@@ -14,8 +15,10 @@ import numpy as np
 
 from weft.data.conllu import Column, ConlluSentence
 from weft.metrics.confusion import classes, confusion
-from weft.metrics.f1 import by_class, macro_f1, table
+from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
+from weft.metrics.metric import Metric
 from weft.metrics.scored import ScoreWithBaselines, scored
+from weft.metrics.span_f1 import SpanF1, are_spans, by_type, scheme
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
 from weft.tasks.evaluation import unanswered
@@ -31,15 +34,17 @@ SHOWN = 8  # confusions
 
 @dataclass(frozen=True, kw_only=True)
 class TagEvaluation(ClassEvaluation):
-    """The scores of a tagger: accuracy, that of unknown words if there are some, and macro F1.
+    """The scores of a tagger: accuracy, F1 of whole names if tags mark some, unknown words, macro F1.
 
-    `outputs` are the sentences as `weft predict` writes them, `seconds` those of the CPU.
+    `outputs` are the sentences as `weft predict` writes them, `seconds` those of the CPU, `names` the rows of
+    the types of names.
     """
 
     confidence: Confidence
     words: int
     unseen_tags: list[str]  # in this text, not in the training data
     wrong: list[str]
+    names: list[ClassRow]
 
     def details(self) -> list[str]:
         """Tags never seen, calibration, speed, confusions, each tag."""
@@ -56,6 +61,7 @@ class TagEvaluation(ClassEvaluation):
         ]
         lines += ["most frequent mistakes (reference, answer, count):"] if wrong else []
         lines += [f"  {one} {other} {count:,}" for count, one, other in sorted(wrong, reverse=True)[:SHOWN]]
+        lines += [table(self.names, "whole names")] if self.names else []
         lines.append(table(self.rows))
         return lines
 
@@ -64,6 +70,7 @@ class TagEvaluation(ClassEvaluation):
         return {
             **super().facts(),
             **self.confidence.facts(),
+            **({"names": [row._asdict() for row in self.names]} if self.names else {}),
             "words": self.words,
             "unanswered": len(self.wrong),
             "seconds": self.seconds,
@@ -99,6 +106,7 @@ def evaluate(
     read = [(one, sentence) for one, sentence in pairs if one is not None]
     flat = list(chain(*answers)), list(chain(*(sentence.tags or [] for sentence in sentences)))
     labels = classes(*flat)
+    known = [sentence.tags or [] for sentence in sentences]
     return TagEvaluation(
         title=f"{title}, {plural(len(sentences), 'sentence')}, {plural(len(flat[1]), 'gold word')}"
         f"{unanswered(wrong)}",
@@ -121,6 +129,7 @@ def evaluate(
         unseen_tags=sorted(set(flat[1]) - set(tagger.lexicon.tags)),
         seconds=seconds,
         wrong=wrong,
+        names=by_type(answers, known) if are_spans(flat[1]) else [],
     )
 
 
@@ -130,7 +139,7 @@ def _scores(
     answers: Sequence[Sequence[str]],
     train: Sequence[ConlluSentence] | None,
 ) -> list[ScoreWithBaselines]:
-    """Accuracy, also on words that training never saw, and macro F1, beside the baseline."""
+    """Accuracy, whole names, words that training never saw, and macro F1, beside the baseline."""
     references = [sentence.tags or [] for sentence in sentences]
     forms = [sentence.forms for sentence in sentences]
     new = [[not lexicon.knows(form) for form in words] for words in forms]
@@ -140,6 +149,9 @@ def _scores(
         guessed["most frequent tag and ending"] = [most.tag(words) for words in forms]
     words = f"words:{sum(map(len, references))}"
     scores = [_scored(answers, references, guessed).signed(words)]
+    if are_spans(chain(*references)):
+        found = _scored(answers, references, guessed, metric=SpanF1())
+        scores.append(found.signed(f"scheme:{scheme(references)}"))
     if any(map(any, new)):
         known = "small letters" if lexicon.lowercase else "as written"
         unknown = _scored(answers, references, guessed, new).renamed("tag accuracy, unknown words")
@@ -154,10 +166,12 @@ def _scored(
     references: Sequence[Sequence[str]],
     guessed: Mapping[str, Sequence[Sequence[str]]],
     chosen: Sequence[Sequence[bool]] | None = None,
+    metric: Metric | None = None,
 ) -> ScoreWithBaselines:
-    """The accuracy on all words, or on the chosen ones."""
+    """A metric, the accuracy by default, of all words or of the chosen ones."""
     lowest = {name: _lines(rows, chosen) for name, rows in guessed.items()}
-    return scored(TagAccuracy(), _lines(answers, chosen), _lines(references, chosen), baselines=lowest)
+    rows = _lines(answers, chosen), _lines(references, chosen)
+    return scored(metric or TagAccuracy(), *rows, baselines=lowest)
 
 
 def _lines(rows: Sequence[Sequence[str]], chosen: Sequence[Sequence[bool]] | None = None) -> list[str]:

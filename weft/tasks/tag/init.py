@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from weft.data.conllu import Column, read_sentences
 from weft.errors import DataError
+from weft.metrics.span_f1 import are_spans
 from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, files_of, only, planned, splits
 
 
@@ -41,6 +42,7 @@ class TagInit(TemplateInit):
             "sentences": f"{sentences:,}",
             "words": f"{words:,}",
             "column": column,
+            "metric": "span_f1" if are_spans(tags) else "accuracy",
             **splits(train, valid, test),
             "documents": only(not valid and documents >= 20),
             "dropout": 0.4 if words < 500_000 else 0.25,

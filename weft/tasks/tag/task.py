@@ -20,6 +20,7 @@ from weft.data.report import Report
 from weft.data.vectors import coverage, read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.metrics.f1 import by_class
+from weft.metrics.span_f1 import are_spans, by_type
 from weft.metrics.temperature import fitted
 from weft.models import Labeller
 from weft.nn.embed.contextual import InContext
@@ -82,8 +83,17 @@ class TagTraining(Training):
         chosen = [self.train[int(number)] for number in numbers]
         return collate(self._lexicon, [one.forms for one in chosen], [one.tags or [] for one in chosen])
 
+    def check_metric(self, metric: str) -> None:
+        tags = {tag for one in self._valid for tag in one.tags or []}
+        if metric == "span_f1" and not are_spans(tags):
+            other = min((tag for tag in tags if not are_spans([tag, "B-X"])), default="O")
+            raise ConfigError(
+                "training.metric: span_f1 counts names by tags such as B-PER, I-PER and O, but the "
+                f"validation data have the tag {other!r}; use f1, the mean F1 of the tags, or accuracy"
+            )
+
     def validate(self, model: nn.Module) -> Validation:
-        """Loss, accuracy on all and on unknown words, mean F1 of the tags.
+        """Loss, accuracy on all and on unknown words, mean F1 of the tags, F1 of names if tags mark some.
 
         The words of a sentence that the model cannot read are wrong, and not in the loss.
         """
@@ -100,13 +110,16 @@ class TagTraining(Training):
                 right, total = right + (ours == theirs), total + 1
                 if not self._lexicon.knows(form):
                     new_right, new_total = new_right + (ours == theirs), new_total + 1
-        rows = by_class(list(chain(*answers)), list(chain(*(one.tags or [] for one in valid))))
+        references = [one.tags or [] for one in valid]
+        rows = by_class(list(chain(*answers)), list(chain(*references)))
         scores = {
             "loss": self._mean_loss(model, read),
             "accuracy": right / max(1, total),
             "unknown": new_right / max(1, new_total),
             "f1": sum(row.f1 for row in rows) / len(rows),
         }
+        if are_spans(chain(*references)):
+            scores["span_f1"] = by_type(answers, references)[0].f1
         samples = [
             Sample(
                 " ".join(valid[n].forms),
@@ -266,7 +279,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
     sections: ClassVar[Mapping[str, type]] = {"data": TagData, "model": TagModel}
     note: ClassVar[str] = (
         "accuracy is the share of words with the right tag, unknown the same for words that training never "
-        "saw, f1 the mean F1 of the tags, loss is nats per word."
+        "saw, f1 the mean F1 of the tags, span_f1 the F1 of whole names, loss is nats per word."
     )
     evaluation: ClassVar = TagEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
@@ -274,6 +287,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         "accuracy": "higher",
         "unknown": "higher",
         "f1": "higher",
+        "span_f1": "higher",
     }
     suffixes: ClassVar[Sequence[str]] = (".conllu",)
 
