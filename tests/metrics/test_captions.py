@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from weft.metrics.bleu_n import bleu_n
+from weft.metrics.bleu import bleu_n
 from weft.metrics.captions import words
 from weft.metrics.cider import cider_d
-from weft.metrics.rouge import longest_common, rouge_l
+from weft.metrics.rouge_n import longest_common, rouge_l
 
 HYPOTHESES = [
     "a dog runs on the green grass",

@@ -1,6 +1,6 @@
 """Tokenisation of captions close to COCO's evaluation, without its Java: lower case, no punctuation.
 
-Read next: bleu_n.py, rouge.py, cider.py.
+Read next: bleu.py, rouge_n.py, cider.py.
 """
 
 from collections import Counter

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from weft.metrics.bleu_n import bleu_n
+from weft.metrics.bleu import bleu_n
 from weft.metrics.captions import SIGNATURE, words
 from weft.metrics.cider import cider_d
 from weft.metrics.compared import ComparedOutputs
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.rouge import rouge_l
+from weft.metrics.rouge_n import rouge_l
 from weft.metrics.scored import ScoreWithBaselines, fingerprint
 from weft.tasks.caption.predictor import Captioner, coco
 from weft.tasks.evaluation import Evaluation

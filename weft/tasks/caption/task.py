@@ -15,7 +15,7 @@ from torch import nn
 from weft.data.batching import ShuffledBatches
 from weft.data.report import Report
 from weft.errors import DataError
-from weft.metrics.bleu_n import bleu_n
+from weft.metrics.bleu import bleu_n
 from weft.metrics.cider import cider_d
 from weft.metrics.compared import ComparedOutputs
 from weft.models import Generator
