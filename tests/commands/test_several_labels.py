@@ -16,7 +16,7 @@ from tests.commands.shell import refused, weft
 from weft.errors import ConfigError
 from weft.run import open_run
 from weft.tasks.classify.data import LabelData, names_of
-from weft.tasks.classify.heads import MultiLabelHead, nats, thresholds
+from weft.tasks.classify.model import MultiLabelHead, nats, thresholds
 from weft.tasks.predictor import Place
 from weft.tasks.task import InspectionSettings
 

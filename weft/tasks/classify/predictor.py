@@ -2,7 +2,7 @@
 
 `inspect_text` is what `weft inspect` shows, `export_classifier` what `weft export` writes. A table that has a
 header is written again with new columns, so its header is an input and an answer too.
-Read next: explanation.py, how much each word weighed.
+Read next: ../../figures/coloured.py, which draws how much each word weighed.
 """
 
 import csv
@@ -26,11 +26,11 @@ from weft.errors import ConfigError, DataError
 from weft.models import Labeller
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.grams import Grams
+from weft.probe import probe
 from weft.store import files
 from weft.tasks import predictor
 from weft.tasks.classify.data import LabelData
-from weft.tasks.classify.explanation import Explanation, explain
-from weft.tasks.classify.reader import LabelDecision, LabelReader
+from weft.tasks.classify.reader import BagItems, LabelDecision, LabelReader
 from weft.tasks.contextual import not_in_a_graph
 from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import (
@@ -44,13 +44,19 @@ from weft.tasks.inspection import (
 from weft.tasks.labels.calibration import calibrated
 from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, windows
 from weft.text.portable import portable
-from weft.text.vocabulary import EOS
+from weft.text.vocabulary import EOS, SOS, Word
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PREDICTED = "predicted"
-_MARKED = re.compile(rf"({MARK}\S*(\s+|$))+")
+
+class Explanation(NamedTuple):
+    """The weights of the words of a text."""
+
+    words: list[str]
+    weights: np.ndarray  # [words], their sum is 1
+    decision: LabelDecision
+    shown: str  # which weights these are
 
 
 class TableRow(NamedTuple):
@@ -318,7 +324,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         return 1.0 if self._others else self.reader.temperature
 
     def explain(self, text: str) -> Explanation:
-        """How much each word of a text weighed in the decision; see explanation.py."""
+        """How much each word of a text weighed in the decision; see the function explain."""
         return explain(self.model, self.reader, text)
 
     def _unclassified(self, wrong: str, row: TableRow) -> UnlabelledRow:
@@ -473,3 +479,64 @@ def _inputs(items: int, rows: int, steps: int) -> Mapping[str, Tensor]:
     mask = ragged_mask(rows, steps)
     tokens = torch.randint(min(EOS + 1, items - 1), items, (rows, steps), generator=draw)
     return {"tokens": tokens * mask, "weights": torch.rand(rows, steps, generator=draw) * mask, "mask": mask}
+
+
+def explain(model: Labeller, reader: LabelReader, text: str) -> Explanation:
+    """Decide on a text, and weigh its words.
+
+    The weights are the attention of a pool with learned queries (the mean over the queries). For any other
+    model they are the share |dL/dx_j . x_j| of each position j, where L is the log-probability of the class
+    and x its embedding.
+    """
+    rows = reader.encode([text])
+    device = next(model.parameters()).device
+    source, mask = reader.source(rows, [text])
+    with torch.enable_grad(), probe() as seen:
+        x = model.embed(source.to(device)).detach().requires_grad_()
+        memory = model.encoder(x, mask.to(device))
+        assert model.pool is not None
+        logp = model.head(model.pool(memory)[:, None])[0, 0]
+        (slope,) = torch.autograd.grad(logp.max(), x)
+    probs = logp.detach().exp().float().cpu().numpy()
+    attention = [each for each in seen["attention"] if each.shape[2] == mask.shape[1]]
+    if attention:
+        weights, shown = attention[-1][0].mean(0), f"attention, mean of {attention[-1].shape[1]} queries"
+    else:
+        weights, shown = (slope * x)[0].sum(-1).abs(), "gradient times embedding"
+    positions = weights.detach().float().cpu().numpy().astype(np.float64)
+    found = reader.vocabulary.words(rows[0], text)
+    if reader.items is not None:
+        positions = _of_tokens(reader.items, reader.counted(rows[0], text), rows[0], found, positions)
+    sums = np.array([positions[word.positions].sum() for word in found])
+    shares = sums / max(float(sums.sum()), 1e-12)
+    return Explanation([word.text for word in found], shares, reader.decide(probs), shown)
+
+
+def _of_tokens(
+    items: BagItems,
+    counted: Mapping[int, int],
+    tokens: Sequence[int],
+    words: Sequence[Word],
+    weights: np.ndarray,
+) -> np.ndarray:
+    """Split the weight of each item of a bag into equal parts for its tokens.
+
+    The weight of a letter n-gram goes to the tokens of the words that contain it.
+    """
+    share = np.zeros(max(1, len(tokens)))
+    weight = {number: each / counted[number] for number, each in zip(counted, weights, strict=False)}
+    padded = [SOS, *tokens, EOS] if items.bag.edges else list(tokens)
+    first = int(items.bag.edges)  # place of the first token
+    for size in range(1, items.bag.ngrams + 1):
+        for at in range(len(padded) - size + 1):
+            number = items.number(tuple(padded[at : at + size]))
+            begin, end = max(0, at - first), min(len(tokens), at + size - first)
+            share[begin:end] += weight.get(number, 0.0) / max(1, end - begin)
+    for word in words:
+        whole = sum(weight.get(number, 0.0) for number in items.of_word(word.text))
+        share[word.positions] += whole / len(word.positions)
+    return share
+
+
+PREDICTED = "predicted"
+_MARKED = re.compile(rf"({MARK}\S*(\s+|$))+")

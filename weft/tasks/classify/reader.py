@@ -21,8 +21,7 @@ from weft.nn.embed.subwords import ngrams
 from weft.nn.embed.weighted import idf
 from weft.store import jsonfile
 from weft.tasks.classify.data import names_of
-from weft.tasks.classify.heads import USUAL
-from weft.tasks.classify.model import Bag
+from weft.tasks.classify.model import USUAL, Bag
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.seq2seq.batch import pad
 from weft.text.loading import load_vocabulary

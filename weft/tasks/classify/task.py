@@ -34,8 +34,7 @@ from weft.nn.positions import most_positions
 from weft.tasks.classify.check import check_labels, columns
 from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.evaluation import LabelEvaluation, SeveralEvaluation, evaluate, evaluate_several
-from weft.tasks.classify.heads import check_subclasses, nats, thresholds
-from weft.tasks.classify.model import LabelModel, TextEmbedding
+from weft.tasks.classify.model import LabelModel, TextEmbedding, check_subclasses, nats, thresholds
 from weft.tasks.classify.predictor import TextClassifier, export_classifier, inspect_text, order
 from weft.tasks.classify.reader import LabelDecision, LabelReader
 from weft.tasks.contextual import PretrainedContext, whole_words

@@ -16,9 +16,8 @@ from weft.data.windows import Scale, all_filled, covariates, filled, seen_beside
 from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.forecaster import Past
-from weft.tasks.forecast.calibration import CalibratedForecast
 from weft.tasks.forecast.data import SeriesData, scales_of
-from weft.tasks.forecast.ensemble import ForecastEnsemble
+from weft.tasks.forecast.ensemble import CalibratedForecast, ForecastEnsemble
 from weft.tasks.forecast.model import ForecastNetwork
 from weft.wording import plural
 

@@ -25,10 +25,9 @@ from weft.store import jsonfile
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.forecast.baseline import Baseline, fit
-from weft.tasks.forecast.calibration import CalibratedForecast
 from weft.tasks.forecast.check import check, short
 from weft.tasks.forecast.data import SeriesData, read_facts, series_facts
-from weft.tasks.forecast.ensemble import ForecastEnsemble, check_joins
+from weft.tasks.forecast.ensemble import CalibratedForecast, ForecastEnsemble, check_joins
 from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate, mean_squared
 from weft.tasks.forecast.forecaster import check_columns
 from weft.tasks.forecast.model import ForecastModel, ForecastNetwork, SeriesBatch, tensors
