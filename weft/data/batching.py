@@ -10,6 +10,7 @@ disk is read in runs. Read next: store.py, where the lengths come from.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -254,7 +255,7 @@ def filled_groups(lengths: Sequence[int], least: int) -> Iterator[list[int]]:
 def _cut_groups(lengths: Sequence[int], closed: Callable[[int, int, int], bool]) -> Iterator[list[int]]:
     order = sorted(range(len(lengths)), key=lambda number: lengths[number])
     group: list[int] = []
-    for number, following in zip(order, [*order[1:], None], strict=True):
+    for number, following in zip_longest(order, order[1:]):
         group.append(number)
         if following is None or closed(len(group), lengths[number], lengths[following]):
             yield group

@@ -1,7 +1,7 @@
-"""Tagged sentences: CoNLL-U with its ten columns, or one word and its tag per line.
+"""Tagged sentences: CoNLL-U with its ten columns, one word and its tag per line, or a form of conll.py.
 
 A sentence keeps its original lines, so comments, multiword tokens (3-4), empty tokens (8.1) and all other
-columns are written back byte for byte. Read next: lines.py.
+columns are written back byte for byte. Read next: conll.py, lines.py.
 
 CoNLL-U is defined at universaldependencies.org/format.html.
 """
@@ -12,11 +12,14 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
-from weft.data.lines import each_line, read_lines
+from weft.data.conll import START, TaggedForm, form_of
+from weft.data.lines import each_line
 from weft.errors import DataError
 from weft.wording import plural
 
-Column = Literal["upos", "xpos", "feats"]
+Column = Literal["upos", "xpos", "feats", "pos", "chunk", "ner"]
+"""A column of tags; the last three are those of CoNLL-2003 and its like, see conll.py."""
+
 COLUMNS: dict[Column, int] = {"upos": 3, "xpos": 4, "feats": 5}
 WIDTH = 10
 
@@ -33,13 +36,14 @@ class ConlluSentence(NamedTuple):
     rows: list[int]  # indices of the lines that are words
     forms: list[str]  # [T] words
     tags: list[str] | None  # [T], or None if untagged
+    form: TaggedForm | None = None  # of the file, if it has one of conll.py
 
     def tagged(self, tags: Sequence[str], column: Column) -> list[str]:
         r"""The lines with the given tags in a column; for plain text, lines of word TAB tag.
 
         Args:
             tags: [T] one for each word.
-            column: the CoNLL-U column to replace.
+            column: the column to replace.
 
         Example:
             >>> sentence = next(sentences(["1\tHi\t_\t_\t_\t_\t0\troot\t_\t_"]))
@@ -49,7 +53,11 @@ class ConlluSentence(NamedTuple):
         lines = list(self.lines)
         for row, form, tag in zip(self.rows, self.forms, tags, strict=True):
             cells = lines[row].split("\t")
-            if len(cells) == WIDTH:
+            if self.form is not None and self.form.width:
+                parts = re.split(r"(\t)" if self.form.separator == "\t" else r"(\s+)", lines[row].strip(" "))
+                parts[2 * (self.form.place(column) or 0)] = tag
+                lines[row] = "".join(parts)
+            elif self.form is None and len(cells) == WIDTH:
                 cells[COLUMNS[column]] = tag
                 lines[row] = "\t".join(cells)
             else:
@@ -62,13 +70,15 @@ def read_sentences(file: str | Path | BinaryIO, *, column: Column = "upos") -> I
 
     Args:
         file: see read_lines.
-        column: the CoNLL-U column with the tags.
+        column: the column with the tags.
 
     Raises:
-        DataError: a line fits neither format; names file and line.
+        DataError: a line does not fit the form of the file; names file and line.
     """
-    name = str(file) if isinstance(file, str | Path) else str(getattr(file, "name", "input"))
-    return sentences(read_lines(file), column=column, name=name)
+    for one in each_sentence(file, column=column):
+        if isinstance(one, DataError):
+            raise one
+        yield one
 
 
 def each_sentence(
@@ -76,7 +86,8 @@ def each_sentence(
 ) -> Iterator[ConlluSentence | DataError]:
     """Like `read_sentences`, with an error instead of a sentence that cannot be read."""
     name = str(file) if isinstance(file, str | Path) else str(getattr(file, "name", "input"))
-    return _each(each_line(file), column, name)
+    form, lines = form_of(file), each_line(file)
+    return _each(lines, column, name) if form is None else _formed(lines, form, column, name)
 
 
 def sentences(
@@ -125,6 +136,53 @@ def _each(
             except DataError as error:
                 yield error
             held = []
+
+
+def _formed(
+    lines: Iterable[str | DataError], form: TaggedForm, column: Column, name: str
+) -> Iterator[ConlluSentence | DataError]:
+    """The sentences of a file in a form of conll.py."""
+    place = form.place(column)
+    if form.width and place is None:
+        told = (
+            f"expected CoNLL-U for column {column}, got {form.width} columns, as in CoNLL-2003; choose ner, "
+        )
+        told += "chunk or pos (data.column, --column)"
+        yield DataError(told, path=name, line=1)
+        return
+    held: list[str] = []
+    wrong: DataError | None = None
+    for number, line in enumerate(chain(lines, [""]), 1):
+        if isinstance(line, DataError):
+            wrong = wrong or line
+        elif line.strip() and not form.width:
+            yield _joined(line, number, form, name)
+        elif line.strip():
+            held.append(line)
+            if wrong is None and len(form.cells(line)) != form.width and not line.startswith(START):
+                told = f"expected {form.width} columns, got {len(form.cells(line))}; correct the line"
+                wrong = DataError(told, path=name, line=number)
+        elif held or wrong:
+            first = number - len(held)
+            rows = [row for row, text in enumerate(held) if not text.startswith(START)]
+            cells = [form.cells(held[row]) for row in rows]
+            if wrong is not None:
+                yield wrong
+            else:
+                forms, tags = [one[0] for one in cells], [one[place or 0] for one in cells]
+                yield ConlluSentence(held, first, rows, forms, tags, form)
+            held, wrong = [], None
+
+
+def _joined(line: str, number: int, form: TaggedForm, name: str) -> ConlluSentence | DataError:
+    """A sentence of words with their tags."""
+    parts = [word.rpartition(form.separator) for word in line.split()]
+    for word, _, tag in parts:
+        if not word or not tag:
+            told = f"expected WORD{form.separator}TAG, got {word or tag!r}; correct the word"
+            return DataError(told, path=name, line=number)
+    words = [word for word, _, _ in parts]
+    return ConlluSentence(words, number, list(range(len(words))), words, [tag for _, _, tag in parts], form)
 
 
 STARTS = "newdoc", "newpar"

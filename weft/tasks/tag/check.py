@@ -6,7 +6,8 @@ Read next: ../../data/conllu.py, whose format is checked.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from weft.data.conllu import COLUMNS, WIDTH, faults
+from weft.data.conll import form_of
+from weft.data.conllu import COLUMNS, WIDTH, ConlluSentence, each_sentence, faults
 from weft.data.lines import read_lines
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.errors import DataError
@@ -24,7 +25,7 @@ WORDS = COMMON | {
 
 
 def check_tags(files: Sequence[Path]) -> Report:
-    """Check CoNLL-U or word TAB tag files.
+    """Check tagged text: CoNLL-U, columns as in CoNLL-2003, word TAB tag, or word/TAG.
 
     Args:
         files: to check; the others are compared with the one named train, or else with the first one.
@@ -47,7 +48,12 @@ def check_tags(files: Sequence[Path]) -> Report:
         number = 0
         wide = False
         try:
-            for first, held in _blocks(read_lines(path)):
+            form = form_of(path)
+            for one in each_sentence(path, column="ner") if form else ():
+                number += 1 if isinstance(one, DataError) else len(one.lines)
+                for finding in _findings_of_form(str(path), one, seen, sentences):
+                    add(finding)
+            for first, held in _blocks(read_lines(path)) if form is None else ():
                 number = first + len(held) - 1
                 wide = wide or any(len(line.split("\t")) > 2 for line in held)
                 for finding in _findings(str(path), first, held, wide, seen, sentences):
@@ -65,6 +71,38 @@ def check_tags(files: Sequence[Path]) -> Report:
                     add(Finding(str(path), line, "label", f"{what}, so no tagger can learn it"))
     findings.sort(key=lambda found: (found.file, found.line))
     return Report(findings, counts, lines, WORDS)
+
+
+def _findings_of_form(
+    name: str,
+    sentence: ConlluSentence | DataError,
+    seen: dict[str, dict[str, int]],
+    sentences: dict[str, str],
+) -> Iterator[Finding]:
+    """The findings in a sentence of a form of conll.py."""
+    if isinstance(sentence, DataError):
+        yield placed(name, sentence, "columns")
+        return
+    form = sentence.form
+    assert form is not None
+    for row, tag in zip(sentence.rows, sentence.tags or (), strict=True):
+        number = sentence.first + (row if form.width else 0)
+        if form.width <= 2:
+            seen.setdefault("tag", {}).setdefault(tag, number)
+        for column in ("pos", "chunk", "ner") if form.width > 2 else ():
+            tag = form.cells(sentence.lines[row])[form.place(column) or 0]
+            seen.setdefault(column, {}).setdefault(tag, number)
+    yield from _repeated(name, sentence.first, sentence.forms, sentences)
+
+
+def _repeated(name: str, first: int, words: Sequence[str], sentences: dict[str, str]) -> Iterator[Finding]:
+    """A finding if a sentence of more than five words was seen before."""
+    text = " ".join(words)
+    if len(words) > 5:
+        before = sentences.setdefault(text, f"{name}:{first}")
+        if before != f"{name}:{first}":
+            kind = "again" if before.startswith(f"{name}:") else "leak"
+            yield Finding(name, first, kind, f"the same sentence as {before}: {text[:50]!r}")
 
 
 def _blocks(lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
@@ -113,9 +151,4 @@ def _findings(
             yield Finding(name, number, "damaged", "U+FFFD, the mark of a character lost in a conversion")
     if wide and not words:
         yield Finding(name, first, "nothing", "a sentence without a word; remove it")
-    text = " ".join(words)
-    if len(words) > 5:
-        before = sentences.setdefault(text, f"{name}:{first}")
-        if before != f"{name}:{first}":
-            kind = "again" if before.startswith(f"{name}:") else "leak"
-            yield Finding(name, first, kind, f"the same sentence as {before}: {text[:50]!r}")
+    yield from _repeated(name, first, words, sentences)

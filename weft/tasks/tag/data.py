@@ -15,12 +15,13 @@ from weft.tasks.task import Split
 
 @dataclass(frozen=True, kw_only=True)
 class TagData:
-    """Where tagged sentences are: CoNLL-U, or word TAB tag lines with an empty line after each sentence.
+    """Where tagged sentences are: CoNLL-U, columns as in CoNLL-2003, word TAB tag lines, or word/TAG.
 
     Args:
         train, valid, test: files, also compressed.
         folder: where they are; the current one by default.
-        column: of CoNLL-U, to be learnt: upos, xpos or feats.
+        column: to be learnt: upos, xpos or feats of CoNLL-U; pos, chunk or ner of CoNLL-2003 (in files with
+            other columns, ner is the last).
         folds, fold: cross-validation inside the training file: folds: 10, fold: 3 tests on the fourth tenth.
         hold_out: 20 keeps a twentieth of the remaining training sentences out for validation, instead of
             `valid`.

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from weft.data.conll import form_of
 from weft.data.conllu import Column, read_sentences
 from weft.errors import DataError
 from weft.metrics.span_f1 import are_spans
@@ -15,17 +16,24 @@ class TagInit(TemplateInit):
     about: ClassVar[str] = "A tagger for words in sentences."
     examples: ClassVar = ("en_ewt-ud-train.conllu",)
     options: ClassVar = (
-        TRAIN._replace(help="Training file: CoNLL-U, or lines WORD TAB TAG."),
+        TRAIN._replace(help="Training file: CoNLL-U, CoNLL-2003, lines WORD TAB TAG, or WORD/TAG."),
         VALID,
         TEST,
         Option(
-            "column", "Column of a CoNLL-U file to learn.", choices=("upos", "xpos", "feats"), default="upos"
+            "column",
+            "Column to learn: upos, xpos or feats of CoNLL-U; pos, chunk or ner (the last) of CoNLL-2003. "
+            "Default: upos, or ner.",
+            choices=("upos", "xpos", "feats", "pos", "chunk", "ner"),
         ),
     )
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         train, valid, test = files_of(given)
-        column: Column = given["column"]
+        form = form_of(train)
+        columned = form is not None and form.width > 2
+        column: Column = given["column"] or ("ner" if columned else "upos")
+        if columned and given["column"] is None:
+            say(f"{train}: the last of its columns is learnt (ner); --column pos and chunk name others")
         sentences = words = documents = 0
         tags: set[str] = set()
         for one in read_sentences(train, column=column):

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from weft.data.batching import Batches
+from weft.data.conll import holds_tags
 from weft.data.conllu import ConlluSentence
 from weft.data.report import Report
 from weft.data.vectors import coverage, read_vectors
@@ -372,6 +373,10 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         if context is not None:
             lexicon.context = context.read
         return TagPipeline(self, lexicon, context=context, **more)
+
+    @classmethod
+    def knows(cls, file: Path) -> bool:
+        return holds_tags(file)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

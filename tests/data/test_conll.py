@@ -1,0 +1,159 @@
+"""Tagged text as corpora and taggers write it: columns as in CoNLL-2003, and words joined with their tags."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import refused, unanswered, weft
+from weft.data.conll import TaggedForm, form_of, form_of_lines
+from weft.data.conllu import read_sentences
+from weft.errors import DataError
+
+# The first sentences of CoNLL-2003's development file, as its README shows the form.
+CONLL = """\
+-DOCSTART- -X- -X- O
+
+CRICKET NNP B-NP O
+- : O O
+LEICESTERSHIRE NNP B-NP B-ORG
+TAKE NNP I-NP O
+OVER IN B-PP O
+
+LONDON NNP B-NP B-LOC
+1996-08-30 CD I-NP O
+
+"""
+WORDS = [["CRICKET", "-", "LEICESTERSHIRE", "TAKE", "OVER"], ["LONDON", "1996-08-30"]]
+NER = [["O", "O", "B-ORG", "O", "O"], ["B-LOC", "O"]]
+POS = [["NNP", ":", "NNP", "NNP", "IN"], ["NNP", "CD"]]
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_bytes(text.encode())
+    return path
+
+
+def read(path: Path, column: str = "ner") -> tuple[list[list[str]], list[list[str] | None]]:
+    found = [one for one in read_sentences(path, column=column) if one.forms]  # type: ignore[arg-type]
+    return [one.forms for one in found], [one.tags for one in found]
+
+
+@pytest.mark.parametrize("gap", [" ", "\t", "  "])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_the_four_columns_of_conll_2003(tmp_path: Path, gap: str, end: str) -> None:
+    path = write(tmp_path / "eng.testa", CONLL.replace(" ", gap).replace("\n", end))
+    assert form_of(path) == TaggedForm("\t" if gap == "\t" else " ", 4)
+    assert read(path) == (WORDS, NER) and read(path, "pos") == (WORDS, POS)
+    assert read(path, "chunk")[1][1] == ["B-NP", "I-NP"]
+    with pytest.raises(DataError, match=r"eng\.testa:1: expected CoNLL-U for column upos, got 4 columns"):
+        read(path, "upos")
+
+
+def test_tags_are_written_back_into_their_column(tmp_path: Path) -> None:
+    for gap in (" ", "\t", "  "):
+        path = write(tmp_path / "x.txt", CONLL.replace(" ", gap))
+        start, first, second = read_sentences(path, column="ner")
+        assert "\n".join(start.lines) == f"-DOCSTART-{gap}-X-{gap}-X-{gap}O" and start.forms == []
+        assert first.tagged(list("abcde"), "ner")[2] == gap.join(["LEICESTERSHIRE", "NNP", "B-NP", "c"])
+        assert second.tagged(["X", "Y"], "pos")[1] == gap.join(["1996-08-30", "Y", "I-NP", "O"])
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "tags"),
+    [
+        (
+            "EU B-ORG\nrejects O\nlamb O\n\nPeter B-PER\n. O\n",
+            (" ", 2),
+            [["B-ORG", "O", "O"], ["B-PER", "O"]],
+        ),
+        ("EU NNP B-ORG\nrejects VBZ O\nlamb NN O\n", (" ", 3), [["B-ORG", "O", "O"]]),
+        (
+            "la det o\ncasa noun b-x\n\n" * 4,
+            (" ", 3),
+            [["o", "b-x"]] * 4,
+        ),
+        (
+            "The/DT dog/NN barks/VBZ ./.\n1/2/CD and/or/CC\n",
+            ("/", 0),
+            [["DT", "NN", "VBZ", "."], ["CD", "CC"]],
+        ),
+        ("The_DT dog_NN barks_VBZ\n\nA_DT cat_NN\n", ("_", 0), [["DT", "NN", "VBZ"], ["DT", "NN"]]),
+        ("the/at jury/nn the/at jury/nn\n", ("/", 0), [["at", "nn", "at", "nn"]]),
+    ],
+)
+def test_other_forms(tmp_path: Path, text: str, form: tuple[str, int], tags: list[list[str]]) -> None:
+    path = write(tmp_path / "x.txt", text)
+    assert form_of(path) == TaggedForm(*form) and form_of(io.BytesIO(text.encode())) == TaggedForm(*form)
+    assert read(path)[1] == tags
+    assert weft("data", "check", path).code == 0
+
+
+def test_a_word_with_a_slash_keeps_it(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.txt", "The/DT dog/NN barks/VBZ\n1/2/CD and/or/CC\n")
+    assert read(path)[0][1] == ["1/2", "and/or"]
+    assert [one.tagged(["x"] * len(one.forms), "ner") for one in read_sentences(path)][1] == [
+        "1/2\tx",
+        "and/or\tx",
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["two words", "of plain", "text here"],
+        ["HELLO WORLD", "SECOND LINE", "THIRD LINE"],
+        ["Hello there , friend .", "Bye ."],
+        ["and/or", "a b/c"],
+        ["word\tTAG", "other\tTAG"],
+        ["1\tHi\t_", "2\tall\t_"],
+        ["1\tHi\t_\tX\t_\t_\t0\troot\t_\t_"],
+        [],
+        ["a b", "", "c d", "", "e f"],
+    ],
+)
+def test_plain_text_and_conllu_have_no_other_form(lines: list[str]) -> None:
+    assert form_of_lines(lines) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ("a NNP B-NP\n", "expected 4 columns, got 3"),
+        ("a NNP B-NP O O\nb B O O\n", "expected 4 columns, got 5"),
+    ],
+)
+def test_a_wrong_line_is_named_and_reading_continues(tmp_path: Path, more: str, what: str) -> None:
+    good = CONLL * 300
+    path = write(tmp_path / "x.txt", good + more + "\n" + CONLL)
+    with pytest.raises(DataError, match=rf"x\.txt:3301: {what}"):
+        read(path)
+    report = weft("data", "check", path)
+    assert report.code == 1 and f"{path}:3301: {what}" in report.out
+
+
+def test_a_joined_word_without_a_tag_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.txt", "The/DT dog/NN barks/VBZ\n" * 2000 + "A cat/NN\n")
+    with pytest.raises(DataError, match=r"x\.txt:2001: expected WORD/TAG, got 'A'"):
+        read(path)
+
+
+def test_a_tagger_of_names_from_init_to_predict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("eng.train", "eng.testa", "eng.testb"):
+        write(Path(name), CONLL * 3)
+    began = weft("init", "tag", "eng.train", "eng.testa", "eng.testb")
+    assert began.code == 0 and "the last of its columns is learnt (ner)" in began.lines[0]
+    assert "column: ner" in began.out and "# 3 tags (ner), 6 training sentences, 21 words" in began.out
+    trained = weft("train", "tag.yaml", "--run", "run", "training.max_updates=1")
+    assert trained.code == 0, trained.err
+    assert "eng.testb ner, 6 sentences, 21 gold words" in weft("evaluate", "run").out
+    answer = weft("predict", "run", "eng.testb")
+    assert [line.split()[:3] for line in answer.lines] == [
+        line.split()[:3] for line in (CONLL * 3).splitlines()
+    ]
+    assert weft("predict", "run", stdin=(CONLL * 3).encode()).out == answer.out
+    assert weft("predict", "run", stdin=b"LONDON TAKE OVER\n").lines[0].startswith("LONDON\t")
+    assert "choose ner" in refused(weft("train", "tag.yaml", "--run", "other", "data.column=upos"))
+    write(Path("bad.txt"), CONLL * 200 + "x\n\n" + CONLL)
+    assert "bad.txt:2201: expected 4 columns, got 1" in unanswered(weft("predict", "run", "bad.txt"))[0]
