@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.errors import ConfigError
+from weft.errors import ConfigError, DataError
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -28,12 +28,7 @@ WEEK = 7 * DAY
 
 
 def infer(times: Any) -> str:
-    """The frequency that contains all times with the fewest gaps; "" if there is none.
-
-    pandas infers it if there are no gaps.
-
-    Args:
-        times: [T] increasing.
+    """The frequency that contains all times [T], increasing, with the fewest gaps; "" if there is none.
 
     Example:
         >>> infer(["2024-01-31", "2024-02-29", "2024-04-30"])
@@ -51,12 +46,11 @@ def infer(times: Any) -> str:
         return str(getattr(whole, "freqstr", whole))
     best, fewest = "", HOLES * len(times)
     for name in _candidates(times):
-        if (times[-1] - times[0]).total_seconds() / about_seconds(name) > 2 + (1 + HOLES) * len(times):
-            continue
-        on = grid(name, times[0], times[-1])
-        holes = len(on) - len(times)
-        if (holes < fewest or (not holes and not best)) and times.isin(on).all():
-            best, fewest = name, holes
+        if (times[-1] - times[0]).total_seconds() / about_seconds(name) <= 2 + (1 + HOLES) * len(times):
+            on = grid(name, times[0], times[-1])
+            holes = len(on) - len(times)
+            if (holes < fewest or (not holes and not best)) and times.isin(on).all():
+                best, fewest = name, holes
     return best
 
 
@@ -69,7 +63,7 @@ def grid(name: str, first: Any, last: Any) -> "pd.DatetimeIndex":
         months = 12 * (last.year - first.year) + last.month - first.month
         found = _same_day(first, range(0, months + 1, int(other[1])))
         return found[found <= last]
-    return pd.date_range(first, last, freq=offset_of(name))
+    return _dates(name, first, end=last)
 
 
 def after(name: str, last: Any, count: int) -> "pd.DatetimeIndex":
@@ -84,7 +78,7 @@ def after(name: str, last: Any, count: int) -> "pd.DatetimeIndex":
     last = pd.Timestamp(last)
     if other := OTHER_DAY.match(name):
         return _same_day(last, range(int(other[1]), int(other[1]) * count + 1, int(other[1])))
-    times = pd.date_range(last, periods=count + 1, freq=offset_of(name))
+    times = _dates(name, last, periods=count + 1)
     return times[times > last][:count]
 
 
@@ -120,55 +114,35 @@ def months_of(name: str) -> int:
     if other := OTHER_DAY.match(name):
         return int(other[1])
     offset = offset_of(name)
-    kind = type(offset).__name__
-    for word, months in (("Year", 12), ("Quarter", 3), ("Month", 1)):
-        if word in kind and "Week" not in kind:
-            return months * int(offset.n)
-    return 0
-
-
-def same_period(one: str, other: str) -> bool:
-    """Whether two frequencies have periods of the same number of months or weeks, such as MS and ME.
-
-    Example:
-        >>> same_period("MS", "BME"), same_period("QE-DEC", "QS-OCT"), same_period("B", "D")
-        (True, True, False)
-    """
-    if months := months_of(one):
-        return months == months_of(other)
-    weeks = [about_seconds(name) // WEEK for name in (one, other)]
-    return weeks[0] > 0 and weeks[0] == weeks[1] and not months_of(other)
+    found = re.search("Year|Quarter|Month(?!.*Week)", type(offset).__name__)
+    return {"Year": 12, "Quarter": 3, "Month": 1}[found[0]] * int(offset.n) if found else 0
 
 
 def about_seconds(name: str) -> float:
-    """Approximate length of a period, to reject a huge grid before building it."""
+    """Approximate length of a period.
+
+    Example:
+        >>> about_seconds("2h"), about_seconds("B") / 86400, about_seconds("MS") / 86400
+        (7200.0, 1.0, 31.0)
+    """
     if months := months_of(name):
-        return months * 30 * DAY
-    offset = offset_of(name)
-    if type(offset).__name__ == "Week":
-        return float(WEEK * offset.n)
-    try:
-        return float(offset.nanos) / 1e9
-    except ValueError:  # business days
-        return float(DAY * offset.n)
+        return months * 31 * DAY
+    first, second = after(name, "2001-01-01", 2)  # a Monday
+    return float((second - first).value / 1e9)
 
 
-def fixed(nanoseconds: int) -> str:
+def alias_of(step: Any) -> str:
     """The alias of a fixed step.
 
     Example:
-        >>> fixed(7200 * 10**9), fixed(5 * 10**6)
-        ('2h', '5ms')
+        >>> import pandas as pd
+        >>> alias_of(pd.Timedelta("7 days")), alias_of(pd.Timedelta("5ms"))
+        ('7D', '5ms')
     """
-    units = ((DAY * 1e9, "D"), (3600e9, "h"), (60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
-    unit, name = next((int(unit), name) for unit, name in units if nanoseconds % int(unit) == 0)
-    return name if nanoseconds == unit else f"{nanoseconds // unit}{name}"
+    from pandas.tseries.frequencies import to_offset
 
-
-def steps_between(times: "pd.DatetimeIndex") -> np.ndarray:
-    """[T - 1] nanoseconds from each time to the next."""
-    per = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}[times.unit]
-    return np.diff(times.asi8) * per
+    days = step.total_seconds() / DAY
+    return str(to_offset(f"{days:.0f}D" if days and days.is_integer() else step).freqstr)
 
 
 def offset_of(name: str) -> Any:
@@ -195,6 +169,8 @@ def offset_of(name: str) -> Any:
 
 def _candidates(times: "pd.DatetimeIndex") -> Iterator[str]:
     """Frequencies that may contain all times, calendar frequencies first."""
+    import pandas as pd
+
     clock = times.tz_localize(None)
     months = np.diff(np.asarray(12 * clock.year + clock.month))
     if (months > 0).all():
@@ -202,9 +178,26 @@ def _candidates(times: "pd.DatetimeIndex") -> Iterator[str]:
         yield from (f"{step if step > 1 else ''}{anchor}" for anchor in ("MS", "ME", "BMS", "BME"))
         yield plural(step, "month")
     yield "B"
-    if (days := int(np.gcd.reduce(steps_between(clock)))) % (DAY * 1e9) == 0:
-        yield fixed(days)
-    yield fixed(int(np.gcd.reduce(steps_between(times))))
+    for one in (clock.normalize(), times):
+        if step := int(np.gcd.reduce(np.diff(one.asi8))):
+            yield alias_of(pd.Timedelta(step, unit=one.unit))
+
+
+def _dates(name: str, first: Any, *, end: Any = None, periods: int | None = None) -> "pd.DatetimeIndex":
+    """The times of an alias; days and longer periods go by the zone's clocks, which may skip midnight."""
+    import pandas as pd
+
+    offset = offset_of(name)
+    try:
+        if first.tz is None or about_seconds(name) < DAY:
+            return pd.date_range(first, end, periods=periods, freq=offset)
+        end = None if end is None else end.tz_localize(None)
+        clock = pd.date_range(first.tz_localize(None), end, periods=periods, freq=offset)
+        return clock.tz_localize(first.tz, nonexistent="shift_forward", ambiguous=np.ones(len(clock), bool))
+    except (ValueError, OverflowError):
+        raise DataError(
+            f"expected times that a calendar can count, got {first} and {name}; correct them"
+        ) from None
 
 
 def _same_day(first: Any, months: range) -> "pd.DatetimeIndex":

@@ -114,7 +114,7 @@ def iso(text: str, order: Order) -> str:
     if match is None:
         return text
     day, month = (match[1], match[3]) if order == "day" else (match[3], match[1])
-    year = match[4] if len(match[4]) == 4 else f"20{match[4]}"
+    year = match[4] if len(match[4]) == 4 else f"{20 if int(match[4]) < 69 else 19}{match[4]}"
     return f"{year}-{int(month):02d}-{int(day):02d}" + (f" {match[5]}" if match[5] else "")
 
 

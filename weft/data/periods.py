@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from weft.data.calendar import (
-    OTHER_DAY,
-    about_seconds,
-    fixed,
-    grid,
-    infer,
-    offset_of,
-    same_period,
-    steps_between,
-)
+from weft.data.calendar import OTHER_DAY, about_seconds, alias_of, grid, infer, months_of, offset_of
 from weft.data.times import shown
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
@@ -68,7 +59,7 @@ def aligned(place: str, times: Any, frequency: str | None = None) -> Grid:
     missing = ~times.isin(on)
     if missing.any():
         other = infer(times)
-        if other and same_period(name, other):
+        if other and _alike(name, other):  # months that begin, and months that end
             return aligned(place, times, other)
         first = times[missing][0]
         raise DataError(
@@ -119,18 +110,27 @@ def step_of(steps: np.ndarray) -> int:
 
 def irregular(place: str, times: "pd.DatetimeIndex") -> DataError:
     """The error for times that fit no frequency."""
-    between = steps_between(times)
-    steps, counts = np.unique(between, return_counts=True)
-    usual = int(steps[counts.argmax()])
-    at = int(np.argmax(between != usual))
-    share = 100 * counts.max() / len(between)
+    import pandas as pd
+
+    between = pd.Series(times).diff()[1:]
+    counts = between.value_counts()
+    usual = counts.index[0]
+    at = int((between != usual).to_numpy().argmax())
     zoned = "" if times.tz is None else ", or data.zone if they are days of another time zone"
     return DataError(
         f"{place}: expected regular times, got {shown(times[at])} followed by {shown(times[at + 1])} "
-        f"({share:.0f} % of the steps are {fixed(usual)}, {len(steps):,} different steps in all); give "
-        f"data.frequency (such as {_coarse(usual)}) and data.resample: mean (or sum, last) to gather the "
-        f"rows into periods{zoned}"
+        f"({100 * counts.iloc[0] / len(between):.0f} % of the steps are {alias_of(usual)}, {len(counts):,} "
+        f"different steps in all); give data.frequency (such as {_coarse(usual.total_seconds())}) and "
+        f"data.resample: mean (or sum, last) to gather the rows into periods{zoned}"
     )
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether periods have the same number of months, or of weeks."""
+    if months := months_of(one):
+        return months == months_of(other)
+    seconds = about_seconds(one)
+    return seconds % (7 * 86400) == 0 and seconds == about_seconds(other) and not months_of(other)
 
 
 def _steps(place: str, times: np.ndarray, most: float) -> Grid:
@@ -144,9 +144,7 @@ def _steps(place: str, times: np.ndarray, most: float) -> Grid:
     return Grid("", np.arange(times[0], times[-1] + 1, step), (times - times[0]) // step)
 
 
-def _coarse(nanoseconds: int) -> str:
+def _coarse(seconds: float) -> str:
     """A simple period at least as long as a step."""
-    for least, name in ((60, "min"), (3600, "h"), (86400, "D"), (7 * 86400, "W")):
-        if nanoseconds <= least * 10**9:
-            return name
-    return "MS"
+    periods = {"min": 60, "h": 3600, "D": 86400, "W": 7 * 86400}
+    return next((name for name, least in periods.items() if seconds <= least), "MS")

@@ -28,11 +28,12 @@ _ZONES = (
 )  # fmt: skip
 """Tried first where offsets fit several zones; what such zones have in common is all that matters."""
 
-_OFFSET = re.compile(r"(.*\d[T ]\d.*?)\s*(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)(?:\[[\w/+-]+\])?", re.IGNORECASE)
+_OFFSET = re.compile(r"(?i)(.*\d[T ]\d.*?)\s*(Z|UTC|GMT|[+-][01]\d(?::?[0-5]\d)?)(?:\[[\w/+-]+\])?")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_STEP = re.compile(r"[+-]?\d{1,18}")
 _WEEK = re.compile(r"(\d{4})-?W(\d\d)(?:-?([1-7]))?", re.IGNORECASE)
 _QUARTER = re.compile(r"(\d{4})[- ]?Q([1-4])|Q([1-4])[- /]?(\d{4})", re.IGNORECASE)
-_WORDS = re.compile(r"(?i).*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec).*\d")
+_MONTHS = re.compile(r"(?i).*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec).*\d")
 _FORMATS = ("ISO8601", "%G-W%V-%u", "%Y-%m-%d %I:%M %p", "%Y-%m-%d %I:%M:%S %p", "%b-%y", "%d-%b-%y")
 _DIGITS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 """The format of a date by its number of digits."""
@@ -81,34 +82,36 @@ def read_times(
 
     codes, found = pd.factorize(np.array([_text(cell) for _, cell in rows], dtype=object))
     texts = [str(text) for text in found]
-    if steps := _steps(texts, base):
+    whole = all(map(_STEP.fullmatch, texts))
+    numbers = None if base == STEPS else _of_numbers(texts)
+    if whole and (base == STEPS or (base is None and numbers is None)):
         said = () if base == STEPS else (f"{path}: times such as {texts[0]} are steps, not dates",)
-        return TimeColumn(np.array(steps, np.int64)[codes], STEPS, said)
-    if base == STEPS:
-        line, cell = next(row for row in rows if not _NUMBER.fullmatch(_text(row[1])))
-        why = f"expected whole numbers such as 17, as in training, got {str(cell)[:40]!r}"
-        raise DataError(f"{why}; write the same kind of times as in training", path=path, line=line)
-    clocks = _of_numbers(texts) or _of_texts(texts, order)
-    for (line, cell), wrong in zip(rows, np.asarray(clocks.shown.isna())[codes].tolist(), strict=True):
-        if wrong:
-            hint = (
-                ", and name the time zone in data.zone" if re.search(r"\d [A-Z][\w/]+$", _text(cell)) else ""
-            )
-            raise DataError(
-                f"{str(cell)[:40]!r} is not a time; write 2024-01-31, 2024-01-31 13:00, "
-                f"31.01.2024, 2024-01 or 2024-Q1{hint}",
-                path=path,
-                line=line,
-            )
+        return TimeColumn(np.array(list(map(int, texts)), np.int64)[codes], STEPS, said)
+    clocks = numbers or _of_texts(texts, order)
+    if base == STEPS or clocks.shown.isna().any():
+        _refuse(path, rows, np.asarray(clocks.shown.isna())[codes], steps=base == STEPS)
     bare = np.array([offset is None for offset in clocks.offsets])[codes]
     if bare.any() and not bare.all():
-        line = rows[int(np.flatnonzero(bare != bare[0])[0])][0]
+        line = rows[int((bare != bare[0]).argmax())][0]
         why = "some times have an offset from UTC and some have none; write all in one way"
         raise DataError(why, path=path, line=line)
-    notes = (f"{path}: {clocks.note}",) if clocks.note else ()
-    if bare.any():
-        return _without_offsets(path, rows[0], clocks.shown[codes], notes, base, zone)
-    return _with_offsets(path, rows[0], clocks, codes, notes, base, zone)
+    try:
+        times, chosen, note = (_without_offsets if bare.any() else _with_offsets)(clocks, base, zone)
+    except DataError as error:
+        line, cell = rows[0]
+        raise DataError(f"{str(cell)[:40]!r}: {error}", path=path, line=line) from None
+    return TimeColumn(times[codes], chosen, tuple(f"{path}: {one}" for one in (clocks.note, note) if one))
+
+
+def _refuse(path: str | Path, rows: Sequence[tuple[int, Any]], wrong: np.ndarray, *, steps: bool) -> None:
+    line, cell = rows[int(wrong.argmax())]
+    if steps:
+        line, cell = next(row for row in rows if not _STEP.fullmatch(_text(row[1])))
+        what = "a whole number such as 17; write times as in training"
+    else:
+        what = "a time; write 2024-01-31, 2024-01-31 13:00, 31.01.2024, 2024-01 or 2024-Q1"
+        what += ", and name the time zone in data.zone" if re.search(r"\d [A-Z][\w/]+$", _text(cell)) else ""
+    raise DataError(f"{str(cell)[:40]!r} is not {what}", path=path, line=line)
 
 
 def are_times(texts: Sequence[str]) -> bool:
@@ -231,48 +234,39 @@ def _text(cell: Any) -> str:
     return re.sub(r"^([+-]?\d+)\.0+$", r"\1", text)
 
 
-def _steps(texts: Sequence[str], base: str | None) -> list[int]:
-    """Whole numbers that count rows; empty if they look like dates, or the run has dates."""
-    if base not in (None, STEPS) or not all(re.fullmatch(r"[+-]?\d+", text) for text in texts):
-        return []
-    return [] if base is None and _of_numbers(texts) is not None else [int(text) for text in texts]
-
-
 def _of_numbers(texts: Sequence[str]) -> _Clocks | None:
-    """Numbers that look like years, months (202401), days (20240131), Unix times or days of a spreadsheet."""
+    """Numbers that look like dates (2024, 20240131), Unix times or days of a spreadsheet."""
     import pandas as pd
 
     if not texts or not all(map(_NUMBER.fullmatch, texts)):
         return None
-    numbers = [float(text) for text in texts]
-    digits = {len(text) for text in texts if text.isdigit()} if all(map(str.isdigit, texts)) else set()
     bare: list[timedelta | None] = [None] * len(texts)
-    if len(digits) == 1 and all(1500 <= int(text[:4]) < 2200 for text in texts):
-        form = _DIGITS.get(len(texts[0]), "%f")
-        times = pd.DatetimeIndex(pd.to_datetime(list(texts), format=form, errors="coerce"))
+    size = len(texts[0]) if texts[0].isdigit() and len(set(map(len, texts))) == 1 else 0
+    if size in _DIGITS and all(1500 <= int(text[:4]) < 2200 for text in texts):
+        times = pd.DatetimeIndex(pd.to_datetime(list(texts), format=_DIGITS[size], errors="coerce"))
         if not times.isna().any():
             return _Clocks(times, bare, f"numbers such as {texts[0]} are dates ({shown(times[0])})")
-    if len(digits) == 1 and (unit := _UNIX.get(digits.pop())):
-        times = pd.to_datetime(np.array(texts, dtype=np.int64), unit=unit)
+    if size in _UNIX and max(map(int, texts)) < 2**63:
+        times = pd.to_datetime(np.array(texts, dtype=np.int64), unit=_UNIX[size])
         said = f"numbers such as {texts[0]} are Unix times ({times[0]} UTC)"
         return _Clocks(times, [timedelta(0)] * len(texts), said)
-    if all(20_000 <= number < 80_000 for number in numbers):
-        times = pd.to_datetime(np.array(numbers), unit="D", origin="1899-12-30").round("ms")
-        return _Clocks(times, bare, f"numbers such as {texts[0]} are a spreadsheet's days ({times[0]})")
+    days = np.array(texts, dtype=np.float64)
+    if ((days >= 20_000) & (days < 80_000)).all():
+        times = pd.to_datetime(days, unit="D", origin="1899-12-30").round("ms")
+        return _Clocks(
+            times, bare, f"numbers such as {texts[0]} are a spreadsheet's days ({shown(times[0])})"
+        )
     return None
 
 
 def _of_texts(texts: Sequence[str], order: Order) -> _Clocks:
     """Clocks and their offsets; NaT for what is no time."""
-    matches = [_OFFSET.fullmatch(text) for text in texts]
-    plain = [_plain(match[1] if match else text, order) for match, text in zip(matches, texts, strict=True)]
-    offsets: list[timedelta | None] = []
-    for match in matches:
-        written = "+00:00" if match and match[2].upper() in ("UTC", "GMT", "Z") else match and match[2]
-        try:
-            offsets.append(datetime.fromisoformat(f"2000-01-01T00{written}").utcoffset() if written else None)
-        except ValueError:
-            offsets.append(None)
+    plain, offsets = [], list[timedelta | None]()
+    for text in texts:
+        match = _OFFSET.fullmatch(text)
+        plain.append(_plain(match[1] if match else text, order))
+        offset = "" if match is None else "Z" if match[2].isalpha() else match[2]
+        offsets.append(datetime.fromisoformat(f"2000-01-01T00{offset}").utcoffset())
     return _Clocks(_parsed(plain), offsets)
 
 
@@ -291,86 +285,61 @@ def _parsed(texts: Sequence[str]) -> "pd.DatetimeIndex":
     """Texts read by the first of _FORMATS that fits, then names of months as dateutil reads them."""
     import pandas as pd
 
-    left = pd.Series(texts, dtype=object)
-    found = pd.Series(pd.NaT, index=left.index, dtype="datetime64[us]")
-    left = left[[text[:1].isdigit() or bool(_WORDS.match(text)) for text in texts]]
+    left = pd.Series(list(texts), dtype=object)
+    named = left.map(lambda text: bool(_MONTHS.match(text))).astype(bool)
+    left = left[named | left.str[:1].str.isdigit()]
+    parts = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about guessed formats
         for form in (*_FORMATS, "mixed"):
-            tried = left[left.map(lambda text: bool(_WORDS.match(text)))] if form == "mixed" else left
-            got = pd.to_datetime(tried, format=form, errors="coerce").dropna()
-            got = got[got.dt.year > 1]  # a month and a day without a year
-            if not len(got):
-                continue
-            fine = (got.astype("datetime64[ns]").dt.nanosecond > 0).any() if got.dt.unit == "ns" else False
-            found = found.astype("datetime64[ns]") if fine else found
-            found[got.index] = got if fine or found.dt.unit == "ns" else got.dt.as_unit("us")
-            left = left.drop(got.index)
-            if not len(left):
-                break
-    return pd.DatetimeIndex(found)
+            tried = left[named] if form == "mixed" else left
+            found = pd.to_datetime(tried, format=form, errors="coerce").dropna()
+            found = found[found.dt.year > 1]  # dateutil's for a month and a day without a year
+            left, named = left.drop(found.index), named.drop(found.index)
+            parts += [found] if len(found) else []
+    whole = pd.concat(parts) if parts else pd.Series([], dtype="datetime64[us]")
+    return pd.DatetimeIndex(whole.reindex(range(len(texts))))
 
 
-def _without_offsets(
-    path: str | Path,
-    row: tuple[int, Any],
-    shown: "pd.DatetimeIndex",
-    notes: tuple[str, ...],
-    base: str | None,
-    zone: str | None,
-) -> TimeColumn:
+def _without_offsets(clocks: _Clocks, base: str | None, zone: str | None) -> tuple[Any, str, str]:
+    """The times, their zone, and what was assumed."""
     if zone is not None:
-        return TimeColumn(shown, zone_of(zone), notes)
+        return clocks.shown, zone_of(zone), ""
     if not base:
-        return TimeColumn(shown, "", notes)
-    if (shown == shown.normalize()).all():
-        return TimeColumn(shown.tz_localize(base), base, (*notes, f"{path}: days are those of {base}"))
-    line, cell = row
+        return clocks.shown, "", ""
+    if (clocks.shown == clocks.shown.normalize()).all():
+        return clocks.shown.tz_localize(base), base, f"days are those of {base}"
     raise DataError(
-        f"expected times with an offset from UTC, as in training ({base}), got {str(cell)[:40]!r}; "
-        f"write them with an offset, or train with data.zone: their time zone",
-        path=path,
-        line=line,
+        f"expected times with an offset from UTC, as in training ({base}); write them with one, or train "
+        "with data.zone: their time zone"
     )
 
 
-def _with_offsets(
-    path: str | Path,
-    row: tuple[int, Any],
-    clocks: _Clocks,
-    codes: np.ndarray,
-    notes: tuple[str, ...],
-    base: str | None,
-    zone: str | None,
-) -> TimeColumn:
+def _with_offsets(clocks: _Clocks, base: str | None, zone: str | None) -> tuple[Any, str, str]:
+    """The times, their zone, and what was assumed."""
     import pandas as pd
 
     away = pd.TimedeltaIndex(clocks.offsets)
     instants = (clocks.shown - away).tz_localize("UTC")
-    chosen = zone_of(zone) if zone is not None else base
-    if chosen:
+    if chosen := zone_of(zone) if zone is not None else base:
         times = instants.tz_convert(chosen)
-        if base is not None and (times.tz_localize(None) != clocks.shown).any():
-            notes = (*notes, f"{path}: times are converted to {chosen}, as in training")
-        return TimeColumn(times[codes], chosen, notes)
+        other = base is not None and (times.tz_localize(None) != clocks.shown).any()
+        return times, chosen, f"times are converted to {chosen}, as in training" if other else ""
     found = _zone(instants, away)
     if not found and len((clocks.shown - clocks.shown.normalize()).unique()) == 1:
-        return TimeColumn(clocks.shown[codes], "", (*notes, f"{path}: days are read without their offsets"))
+        return clocks.shown, "", "days are read without their offsets"
     if not found and base is not None:
-        line, cell = row
         raise DataError(
-            f"expected times without offsets from UTC, as in training, got {str(cell)[:40]!r}; write local "
-            "times, or train with data.zone: their time zone",
-            path=path,
-            line=line,
+            "expected times without offsets from UTC, as in training; write local times, or train with "
+            "data.zone: their time zone"
         )
-    said = f"{path}: times are in {found or 'UTC'}"
+    said = f"times are in {found or 'UTC'}"
     if base is not None:
         said += "; the training times, which have no offsets, are taken to be of the same clocks"
     elif len(away.unique()) > 1:
         said += ", whose offsets they have" if found else ", because no time zone has all their offsets"
         said += "; data.zone names another"
-    return TimeColumn(instants.tz_convert(found or "UTC")[codes], found or "UTC", (*notes, said))
+    return instants.tz_convert(found or "UTC"), found or "UTC", said
 
 
 def _zone(instants: "pd.DatetimeIndex", away: "pd.TimedeltaIndex") -> str:

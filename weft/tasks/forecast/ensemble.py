@@ -84,6 +84,11 @@ def check_joins(
         raise ConfigError(
             "it has other covariates (data.known, data.past, data.calendar); an ensemble needs the same"
         )
+    bases = {one.get("base") for one in (about, other)} - {None}
+    if len(bases) > 1:
+        raise ConfigError(
+            f"its times are in another base ({', '.join(sorted(map(repr, bases)))}); train both alike"
+        )
     for key, what in (
         ("names", "series"),
         ("columns", "columns"),
