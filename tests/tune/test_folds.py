@@ -54,6 +54,10 @@ def test_the_report_is_the_mean_of_all_folds_and_a_second_call_trains_nothing(
     monkeypatch.setattr(cross, "train", None)
     again = weft(*words)
     assert again.code == 0 and again.out == answer.out
+    table = tmp_path / "toy" / "all.tsv"
+    table.write_text(table.read_text().replace("good", "fair"))
+    said = refused(weft(*words))
+    assert f"{table}: has changed since this cross-validation began, so its scores" in said
 
 
 def test_taggers_are_cross_validated_too(tmp_path: Path) -> None:
@@ -83,9 +87,10 @@ def test_what_cannot_be_cross_validated_is_refused(recipe: Path, tmp_path: Path)
     assert "--repeats: data.time allows only one split" in refused(weft(*words))
     assert "task: memory has no folds" in refused(weft("folds", "adding-lstm"))
     assert "tests every fold" in refused(weft("folds", recipe, "data.folds=3", "data.fold=1"))
-    assert "got a file; choose another --output" in refused(
-        weft("folds", recipe, "data.folds=3", "--output", recipe)
-    )
+    (tmp_path / "file").write_text("")
+    said = refused(weft("folds", recipe, "data.folds=3", "--output", tmp_path / "file"))
+    assert "got a file; choose another --output" in said
+    assert "has files that are read" in refused(weft("folds", recipe, "data.folds=3", "--output", recipe))
 
 
 def test_more_folds_than_groups_are_refused_before_the_first_training(recipe: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import labelled
-from tests.commands.shell import weft
+from tests.commands.shell import refused, weft
 from weft.figures.tuning import history_figure
 from weft.tune.plan import keep, plan
 from weft.tune.report import best_recipe
@@ -43,9 +43,13 @@ def test_it_announces_only_what_follows(tmp_path: Path) -> None:
     assert answer.lines == [
         "no trial has reached a validation yet; the same command with more --minutes resumes"
     ]
-    answer = weft(*words, "data.test=null", "--trials", 1, "--study", tmp_path / "untested")
+    untested = (*words, "data.test=null", "--trials", 1, "--study", tmp_path / "untested")
+    answer = weft(*untested)
     assert answer.code == 0 and "are now retrained" in answer.err
     assert answer.lines[-1].endswith(" --data FILE   # score it on a file that no trial has seen")
+    file = tmp_path / "toy" / "train.txt"
+    file.write_text(file.read_text().replace("good", "fair"))
+    assert f"{file}: has changed since this search began, so its scores" in refused(weft(*untested))
 
 
 def test_trials_far_behind_leave_the_others_room_in_the_picture() -> None:

@@ -6,8 +6,9 @@ Folders with many files have one digest. Read next: ../store/digests.py; ready.p
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from weft.errors import CheckpointError
+from weft.errors import CheckpointError, DataError
 from weft.store import digests, files, jsonfile
 from weft.wording import numbered
 
@@ -46,7 +47,13 @@ class DataFiles:
         Raises:
             CheckpointError: one has changed.
         """
-        self._check(_of(Path(name) for name in self.known if not name.endswith("/") and Path(name).is_file()))
+        self._refuse(self.changed())
+
+    def changed(self) -> "ChangedFile | None":
+        """The first file that is still where it was, but has another content."""
+        return self._first(
+            _of(Path(name) for name in self.known if not name.endswith("/") and Path(name).is_file())
+        )
 
     def check(self, read: Iterable[Path]) -> None:
         """Check the files that were read, which may have moved, and write down those of a new run.
@@ -56,27 +63,55 @@ class DataFiles:
         """
         own = self.run.absolute()
         found = _of(path for path in read if path.is_file() and not path.is_relative_to(own))
-        self._check(found)
+        self._refuse(self._first(found))
         if found and not self.known:
             jsonfile.save(self.run / FILE, {"data": found})
 
-    def _check(self, found: Mapping[str, str]) -> None:
+    def _refuse(self, file: "ChangedFile | None") -> None:
+        if file is not None:
+            raise CheckpointError(
+                f"{file.path}: {file.what} since the training of {self.run} began; to train on it, start a "
+                f"new run from this one: weft train {self.run / 'recipe.yaml'} --run {numbered(self.run)} "
+                f"training.start={self.run}; to resume this one all the same, delete {self.run / FILE}"
+            )
+
+    def _first(self, found: Mapping[str, str]) -> "ChangedFile | None":
         """A file that has moved must have the digest of one with its name."""
-        if not self.known:
-            return
         by_name: dict[str, set[str]] = {}
         for path, digest in self.known.items():
             by_name.setdefault(Path(path).name, set()).add(digest)
-        for path, digest in found.items():
+        for path, digest in found.items() if self.known else ():
             then = {self.known[path]} if path in self.known else by_name.get(Path(path).name, set())
             if digest not in then:
-                other = numbered(self.run)
-                what = "has changed" if then else "is new"
-                raise CheckpointError(
-                    f"{path}: {what} since the training of {self.run} began; to train on it, start a new "
-                    f"run from this one: weft train {self.run / 'recipe.yaml'} --run {other} "
-                    f"training.start={self.run}; to resume this one all the same, delete {self.run / FILE}"
-                )
+                return ChangedFile(path, "has changed" if then else "is new")
+        return None
+
+
+class ChangedFile(NamedTuple):
+    """A data file that is not as it was."""
+
+    path: str
+    what: str
+
+
+def check_unchanged(folder: Path, what: str, option: str) -> None:
+    """Check that runs that are compared with each other are all trained on the same data.
+
+    Args:
+        folder: of the runs.
+        what: the name of the whole, such as "this search".
+        option: names the folder.
+
+    Raises:
+        DataError: a file has changed since the first of them was trained.
+    """
+    for one in sorted(folder.glob(f"**/{FILE}"))[:1]:
+        if found := DataFiles(one.parent, resumes=True).changed():
+            raise DataError(
+                f"{found.what} since {what} began, so its scores could not be compared; remove {folder}, or "
+                f"choose another {option}",
+                path=found.path,
+            )
 
 
 def _of(paths: Iterable[Path]) -> dict[str, str]:

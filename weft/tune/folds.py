@@ -18,6 +18,7 @@ from weft.run.card import write_card
 from weft.run.loading import task_class
 from weft.run.training import begin_run, check_recipe
 from weft.store import files, jsonfile
+from weft.train.data_files import check_unchanged
 from weft.train.loop import train
 from weft.train.reporting import MetricsFile
 
@@ -97,10 +98,12 @@ def run_folds(plan: Folds, say: Callable[[str], None]) -> int:
 
     Raises:
         ConfigError: the folder has folds of another recipe.
+        DataError: the data has changed since the first fold.
     """
     for repeat in range(1, plan.repeats + 1):
         for fold in plan.tested:
             _check_same(plan, repeat, fold)
+    check_unchanged(plan.folder, "this cross-validation", "--output")
     for repeat in range(1, plan.repeats + 1):
         for fold in plan.tested:
             run = plan.run(repeat, fold)
