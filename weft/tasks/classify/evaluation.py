@@ -21,8 +21,8 @@ from weft.metrics.scored import ScoreWithBaselines, scored
 from weft.tasks.classify.data import names_of
 from weft.tasks.classify.predictor import TextClassifier
 from weft.tasks.evaluation import Evaluation, unanswered
+from weft.tasks.labels.base import ClassEvaluation
 from weft.tasks.labels.calibration import Confidence, confidence_of
-from weft.tasks.labels.evaluation import ClassEvaluation
 from weft.tasks.predictor import Place, separated
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural

@@ -29,7 +29,7 @@ from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import Dropout, linear
 from weft.nn.pools import Mean, Pool, Summary
 from weft.setting_types import DropoutRate, Size
-from weft.tasks.labels.weights import ClassWeights, check_weights
+from weft.tasks.labels.base import ClassWeights, check_weights
 
 USUAL = 0.5
 """The threshold of a label before `weft evaluate --calibrate`."""

@@ -47,10 +47,10 @@ from weft.tasks.labels.base import (
     LabelSettings,
     TextLabelPipeline,
     TextLabelTask,
+    weights_of,
 )
 from weft.tasks.labels.calibration import LabelCalibration
 from weft.tasks.labels.splits import small_validation
-from weft.tasks.labels.weights import weights_of
 from weft.tasks.predictor import Place, separated
 from weft.tasks.seq2seq.batch import pad
 from weft.tasks.space import Range, Recipe, Space, usual

@@ -11,7 +11,7 @@ from weft.metrics.f1 import by_class, macro_f1, table
 from weft.metrics.scored import scored
 from weft.tasks.images.data import LabelledPictures
 from weft.tasks.images.predictor import ImageClassifier
-from weft.tasks.labels.evaluation import ClassEvaluation
+from weft.tasks.labels.base import ClassEvaluation
 from weft.wording import plural
 
 

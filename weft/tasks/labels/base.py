@@ -1,20 +1,27 @@
 """The bases of tasks that predict labels: a class for a text or a picture, tags for words, symbols.
 
-Read next: ../images/task.py, a short one; ../tag/task.py, on texts; evaluation.py, what scores share.
+Below them: the scores of classes, and how much each class weighs in the loss of training.
+Read next: ../images/task.py, a short one; ../tag/task.py, on texts; calibration.py, how sure answers are.
 """
 
+import difflib
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, DataError
+from weft.metrics.f1 import ClassRow
+from weft.metrics.metric import MetricScore
+from weft.metrics.scored import ScoreWithBaselines
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.labels.calibration import outdated
@@ -27,6 +34,9 @@ from weft.tasks.task import (
     Split,
     Task,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,3 +231,83 @@ class TextLabelPipeline(Pipeline, Generic[E]):
             self.calibrate(model)
         title = self.title(split, data, asked) + outdated(self.run)
         return self.scores(model, found, train, title=title, settings=asked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassEvaluation(Evaluation):
+    """Scores of answers of which each is one class."""
+
+    title: str
+    outputs: list[str]
+    scores: list[ScoreWithBaselines]  # the first one is the accuracy
+    rows: list[ClassRow]
+    labels: list[str]
+    matrix: np.ndarray  # [C, C] reference by answer
+    seconds: float
+    shows: ClassVar[str] = "confusion matrix"
+
+    @property
+    def accuracy(self) -> MetricScore:
+        """The share of right answers."""
+        return self.scores[0].score
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "classes": [row._asdict() for row in self.rows],
+            "labels": self.labels,
+            "confusion": self.matrix.tolist(),
+        }
+
+    def figure(self, name: str) -> "Figure":
+        """Which class is taken for which: a heat map with counts."""
+        from weft.figures.confusion import confusion_map
+
+        title = f"{name}\n{self.title}, accuracy {self.accuracy.value:.4f}"
+        return confusion_map(self.matrix, self.labels, title=title)
+
+
+ClassWeights = Literal["none", "balanced"] | Mapping[str, float]
+"""A setting of a model: all classes alike, all of the same total weight, or the user's own weights."""
+
+
+def check_weights(given: ClassWeights) -> None:
+    """Check the user's own weights.
+
+    Raises:
+        ConfigError: one is not above 0.
+    """
+    for label, weight in given.items() if isinstance(given, Mapping) else ():
+        if not weight > 0:
+            raise ConfigError(f"class_weights: expected a number above 0 for {label!r}, got {weight:g}")
+
+
+def weights_of(given: ClassWeights, classes: Sequence[str], seen: Iterable[str]) -> list[float]:
+    """The weight of each class; empty if each counts 1.
+
+    Args:
+        given: the setting.
+        classes: of the model, in order.
+        seen: the class of each training example.
+
+    Raises:
+        ConfigError: there is a weight for an unknown class.
+
+    Example:
+        >>> weights_of("balanced", ["a", "b"], "aaaaaabb")
+        [0.6666666666666666, 2.0]
+        >>> weights_of({"b": 3.0}, ["a", "b"], "aaaaaabb")
+        [1.0, 3.0]
+    """
+    if isinstance(given, Mapping):
+        for label in given:
+            if label not in classes:
+                near = difflib.get_close_matches(label, classes, 1, 0.5)
+                shown = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(classes)[:200]}"
+                raise ConfigError(
+                    f"model.class_weights: expected classes of the training data, got {label!r}; {shown}"
+                )
+        return [given.get(label, 1.0) for label in classes]
+    if given == "none":
+        return []
+    counts = Counter(seen)
+    return [counts.total() / (len(classes) * max(1, counts[label])) for label in classes]

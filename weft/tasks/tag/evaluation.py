@@ -22,8 +22,8 @@ from weft.metrics.span_f1 import SpanF1, are_spans, by_type, scheme
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
 from weft.tasks.evaluation import unanswered
+from weft.tasks.labels.base import ClassEvaluation
 from weft.tasks.labels.calibration import Confidence, confidence_of
-from weft.tasks.labels.evaluation import ClassEvaluation
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.predictor import Place, separated
 from weft.tasks.tag.predictor import WordTagger

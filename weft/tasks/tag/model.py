@@ -16,7 +16,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.crf import Crf
 from weft.nn.heads.head import Head
 from weft.setting_types import DropoutRate, Size
-from weft.tasks.labels.weights import ClassWeights, check_weights
+from weft.tasks.labels.base import ClassWeights, check_weights
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,9 +32,8 @@ from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Sample, Validation, first, mean_loss, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
-from weft.tasks.labels.base import LabelBatch, LabelSettings, TextLabelPipeline, TextLabelTask
+from weft.tasks.labels.base import LabelBatch, LabelSettings, TextLabelPipeline, TextLabelTask, weights_of
 from weft.tasks.labels.calibration import LabelCalibration
-from weft.tasks.labels.weights import weights_of
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.predictor import Place, separated
 from weft.tasks.space import Range, Recipe, Space, usual, whole
