@@ -1,5 +1,6 @@
 """weft predict --document: a file in, the same file in the other language out; options and errors."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -63,6 +64,25 @@ def test_files_that_cannot_be_read_are_refused_with_their_place(trained: Path, t
     assert f"{broken}:3: expected well-formed XML" in refused(weft("predict", trained, "--document", broken))
     broken.write_text('<tmx><body><tu><tuv xml:lang="de"><seg>x</seg></tuv></tu></body></tmx>')
     assert "expected texts in 'xx'" in refused(weft("predict", trained, "--document", broken))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.pdf", b"%PDF-1.7\n", "got a PDF; convert it: pdftotext"),
+        ("a.txt", b"%PDF-1.7\n", "got a PDF; convert it: pdftotext"),
+        ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "--convert-to docx"),
+        ("a.odt", b"PK\3\4" + bytes(26) + b"word/document.xml", r"a Word document; name it a\.docx"),
+        ("a.docx", b"\x89PNG\r\n\x1a\n\0\0", "got a PNG picture; name another file"),
+        ("a.docx", b"", "the file is empty"),
+    ],
+)
+def test_a_file_that_is_no_document_says_what_it_is(
+    trained: Path, tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    answer = refused(weft("predict", trained, "--document", tmp_path / name))
+    assert re.search(rf"{name}: .*{said}", answer), answer
 
 
 @pytest.mark.parametrize(("name", "said"), [("a.docx", "--output"), ("a.txt", "")])

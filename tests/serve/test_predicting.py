@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 from PIL import Image
 
 from tests.commands.shell import weft
@@ -140,6 +141,11 @@ def test_a_recording_comes_as_base64(served: Callable[[str], Any]) -> None:
     assert "expected recordings (WAV, FLAC, Ogg, MP3), got a PNG picture" in refusal(
         run, png(np.zeros((3, 3, 3), np.uint8))
     )
+    flac = io.BytesIO()
+    soundfile.write(flac, *soundfile.read(wav, dtype="int16"), format="FLAC")
+    assert answered(run, base64.b64encode(flac.getvalue()).decode())[0]["text"] == found["text"]
+    memo = base64.b64encode(b"\0\0\0\x18ftypM4A \0\0\0\0").decode()
+    assert "convert it: ffmpeg -i inputs inputs.wav" in refusal(run, memo) and "/" not in refusal(run, memo)
     cut = base64.b64encode(wav.read_bytes()[:60]).decode()
     assert "inputs: expected" in refusal(run, cut) and "/" not in refusal(run, cut)
 
