@@ -167,7 +167,7 @@ def about(opened: "LoadedRun", options: Mapping[str, Any], texts: Sequence[Path]
 def settings(student: Task, corpus: Path, *, mixed: bool) -> Mapping[str, Any]:
     """The settings of the student's section `data` that read the corpus."""
     assert isinstance(student, OnPairs)
-    return student.moved(corpus, MIXED if mixed else "train", tested=student.has("test"))
+    return student.data_in(corpus, MIXED if mixed else "train", tested=student.has("test"))
 
 
 def begin(corpus: Path, teacher: Teacher) -> None:

@@ -39,7 +39,7 @@ def inside(run: ServedRun, given: InspectFile, limits: ServerLimits) -> Work:
     files = limited(sent, run.reads, limits) if sent else []
     if len(files) > 1:
         raise Refusal(400, f"inputs: expected one file, got {len(files)}")
-    wanted = run.rewriter.directed(text, str(given.target)) if run.rewriter else text
+    wanted = run.rewriter.with_direction(text, str(given.target)) if run.rewriter else text
 
     def work(items: list[Any], stopped: Stopped) -> list[Any]:
         try:

@@ -171,7 +171,7 @@ class ServedRun:
             return []
         texts = [text for one in shown if isinstance(text := _table(one).get("source"), str)]
         if self.rewriter:
-            texts = [self.rewriter.typed(text) for text in texts]
+            texts = [self.rewriter.without_direction(text) for text in texts]
         found = [text for text in texts if 0 < len(text.strip()) <= LONGEST]
         return list(dict.fromkeys(found))[:EXAMPLES]
 

@@ -37,10 +37,10 @@ class Rewrites(Protocol):
             target: a language of `directions`; ignored if there is at most one.
         """
 
-    def directed(self, text: str, target: str) -> str:
+    def with_direction(self, text: str, target: str) -> str:
         """A text in the form that makes `inspection` translate it into this language."""
 
-    def typed(self, sample: str) -> str:
+    def without_direction(self, sample: str) -> str:
         """The source of a validation sample as a user would type it, without its direction."""
 
 
@@ -59,7 +59,7 @@ class OnPairs(Protocol):
     def corpora(self) -> Sequence[PairDirection]:
         """Its directions."""
 
-    def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
+    def data_in(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
         """The settings of the recipe's section `data` that read its pairs from other files.
 
         Args:

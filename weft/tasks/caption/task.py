@@ -162,7 +162,7 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
         )
 
     def examples_of(self, split: Split, data: Path | None) -> Captions:
-        return self.task.data.scored(split, data, self.shape)
+        return self.task.data.pictures_of(split, data, self.shape)
 
     def score(
         self,

@@ -170,7 +170,7 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
         return Painter(model, self.vocabulary, self.tiles, self.shape, decoding)
 
     def examples_of(self, split: Split, data: Path | None) -> Captions:
-        return drawable(self.task.data.scored(split, data, self.shape))
+        return drawable(self.task.data.pictures_of(split, data, self.shape))
 
     def score(
         self,

@@ -38,7 +38,7 @@ from weft.tasks.multilingual.predictor import ManyTranslator
 from weft.tasks.predictor import Json, Predictor
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
 from weft.tasks.seq2seq.batch import AugmentedPairs, PairBatch, collate_pairs
-from weft.tasks.seq2seq.data import moved
+from weft.tasks.seq2seq.data import data_in
 from weft.tasks.seq2seq.decoding import (
     Decoding,
     DecodingSettings,
@@ -195,11 +195,11 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         source = self._source_for(target)
         return ManyTranslator(model, self.task.data, self.source, decoding).to(target, source)
 
-    def directed(self, text: str, target: str) -> str:
+    def with_direction(self, text: str, target: str) -> str:
         source = self._source_for(target)
         return f"{source}-{target}: {text}" if source and text.strip() else text
 
-    def typed(self, sample: str) -> str:
+    def without_direction(self, sample: str) -> str:
         return sample.partition(": ")[2]
 
     def _source_for(self, target: str) -> str | None:
@@ -359,8 +359,8 @@ class MultilingualTask(Seq2SeqTask[None]):
         every = (*self.data.pairs, *self.data.zero_shot)
         return [PairDirection(pair, self.data.of(pair), pair in self.data.pairs) for pair in every]
 
-    def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
-        return moved(folder, train, tested=tested, inside="{pair}/")
+    def data_in(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
+        return data_in(folder, train, tested=tested, inside="{pair}/")
 
     def read(self, progress: Progress) -> None:
         """The pairs are read when the vocabulary is learnt and when they are stored."""

@@ -144,7 +144,7 @@ class CaptionData:
             paths, [read(path, self.size) for path in paths], "scale them, for example with data.size: 32"
         )
 
-    def scored(self, split: Split, file: Path | None, shape: tuple[int, ...]) -> Captions:
+    def pictures_of(self, split: Split, file: Path | None, shape: tuple[int, ...]) -> Captions:
         """The pictures of a split, or those of the user's captions file.
 
         Args:

@@ -225,7 +225,7 @@ class PairData:
         return f"{name} {self.source}-{self.target}"
 
 
-def moved(folder: Path, train: str, *, tested: bool, inside: str = "") -> dict[str, Any]:
+def data_in(folder: Path, train: str, *, tested: bool, inside: str = "") -> dict[str, Any]:
     """The settings of a section `data` that read its pairs from other files; see abilities.OnPairs.
 
     Args:

@@ -30,7 +30,7 @@ from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Predictor
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask, pieces
 from weft.tasks.seq2seq.batch import AugmentedPairs, PairBatch, collate_pairs
-from weft.tasks.seq2seq.data import PairData, moved
+from weft.tasks.seq2seq.data import PairData, data_in
 from weft.tasks.seq2seq.decoding import (
     Decoding,
     DecodingSettings,
@@ -209,10 +209,10 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
             keeps=bool(self.directions()),
         )
 
-    def directed(self, text: str, target: str) -> str:
+    def with_direction(self, text: str, target: str) -> str:
         return text
 
-    def typed(self, sample: str) -> str:
+    def without_direction(self, sample: str) -> str:
         return sample
 
     def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
@@ -371,5 +371,5 @@ class PairTask(Seq2SeqTask[list[Any]], ABC):
     def corpora(self) -> Sequence[PairDirection]:
         return [PairDirection("", self.data)]
 
-    def moved(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
-        return {**moved(folder, train, tested=tested), "mixed": {}}
+    def data_in(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
+        return {**data_in(folder, train, tested=tested), "mixed": {}}
