@@ -54,7 +54,10 @@ class SummariseInit(TemplateInit):
         text = ParallelText(given["train"], given["text"], given["summary"])
         for note in text.notes:
             say(note)
-        columns = ("--source", given["text"], "--target", given["summary"]) if text.table else ()
+        usual = (given["text"], given["summary"]) == ("text", "summary")  # the check looks for these
+        columns = (
+            ("--source", given["text"], "--target", given["summary"]) if text.table and not usual else ()
+        )
         files = [given["train"]] if text.table else text.files
         return super().write(given, say)._replace(steps=[(*self.check(*dict.fromkeys(files)), *columns)])
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from weft.data.check import check_pairs
 from weft.data.report import Report
+from weft.data.tables import header_of, is_table
 from weft.errors import ConfigError
 from weft.metrics.rouge_n import Rouge
 from weft.models import Generator
@@ -74,6 +75,8 @@ class SummariseTask(PairTask):
     @classmethod
     def check(cls, files: Sequence[Path], **form: Any) -> Report:
         """Check pairs as for translation, but in one language and of unequal length."""
+        if not form and {"text", "summary"} <= set(header_of(files[0]) if is_table(files[0]) else ()):
+            form = {"source": "text", "target": "summary"}
         report = check_pairs(*files, **form)
         left = ("ratio", "swapped")
         words = {

@@ -1,0 +1,333 @@
+"""Files as other programs write them: the rows of the page "Files that Weft reads", each with its test.
+
+A row of the page is a `FileFormat` here, so that the page lists what the tests run. To add one: write a
+function that writes such a file and returns what is read and what was written, and list it in FORMATS; then
+`pytest tests/test_formats.py` says which line the page lacks. Read next: docs/reference/formats.md.
+"""
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import openpyxl
+import pandas as pd
+from odf.opendocument import OpenDocumentSpreadsheet
+from odf.table import Table, TableCell, TableRow
+from odf.text import P
+
+from weft.data.conllu import read_sentences
+from weft.data.labelled import LabelledText
+from weft.data.lines import read_lines
+from weft.data.tables import TableFile
+from weft.data.vectors import read_vectors
+
+Pair = tuple[Any, Any]
+"""What is read, and what was written."""
+
+CELLS = [["id", "en", "de"], ["007", 'a "b", c', "NA"], ["2", "two\nlines", "1,5; null"], ["", "é", "x\ty"]]
+SIMPLE = [["en", "de"], ['5" disk', '"Hi," he said'], ["a", "b"]]
+
+
+class FileFormat(NamedTuple):
+    """A row of the page."""
+
+    part: str  # the heading that it stands under
+    file: str
+    program: str
+    note: str
+    run: Callable[[Path], Pair]  # in an empty folder
+
+
+def text(cells: list[list[str]], **how: Any) -> str:
+    out = io.StringIO()
+    csv.writer(out, **how).writerows(cells)
+    return out.getvalue()
+
+
+def table(name: str, content: str | bytes, want: list[list[str]] = CELLS) -> Callable[[Path], Pair]:
+    """A table with this content, and the cells that were written into it."""
+
+    def run(folder: Path) -> Pair:
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        return [row.cells for row in TableFile(folder / name)], want
+
+    return run
+
+
+def frame(name: str, write: Callable[[pd.DataFrame, Path], Any]) -> Callable[[Path], Pair]:
+    """A table that pandas writes."""
+
+    def run(folder: Path) -> Pair:
+        write(pd.DataFrame(CELLS[1:], columns=CELLS[0]), folder / name)
+        return [row.cells for row in TableFile(folder / name)], CELLS
+
+    return run
+
+
+def r_table(folder: Path) -> Pair:
+    quoted = ['"{}"'.format(cell.replace('"', '""')) for cell in ("en", "de", "1", 'a "b"', "2", "c")]
+    content = "\t".join(quoted[:2]) + "\n" + "\t".join([*quoted[2:4], "NA"]) + "\n"
+    want = [["", "en", "de"], ["1", 'a "b"', "NA"], ["2", "c", "3"]]
+    return table("x.tsv", content + "\t".join([*quoted[4:], "3"]) + "\n", want)(folder)
+
+
+def workbook(folder: Path) -> Pair:
+    book = openpyxl.Workbook()
+    book.active.title = "hidden"
+    book.active.sheet_state = "hidden"
+    for row in CELLS:
+        book.active.append(["no"])
+        if "more" not in book.sheetnames:
+            book.create_sheet("pairs"), book.create_sheet("more")
+        book["pairs"].append(row)
+        book["more"].append([cell.upper() for cell in row])
+    book.save(folder / "x.xlsx")
+    read = [[row.cells for row in TableFile(folder / name)] for name in ("x.xlsx", "x.xlsx#more")]
+    return read, [CELLS, [[cell.upper() for cell in row] for row in CELLS]]
+
+
+def libreoffice(folder: Path) -> Pair:
+    document, sheet = OpenDocumentSpreadsheet(), Table(name="One")
+    for cells in SIMPLE:
+        row = TableRow()
+        for each in cells:
+            cell = TableCell(valuetype="string")
+            cell.addElement(P(text=each))
+            row.addElement(cell)
+        sheet.addElement(row)
+    document.spreadsheet.addElement(sheet)
+    document.save(str(folder / "x.ods"))
+    return [row.cells for row in TableFile(folder / "x.ods")], SIMPLE
+
+
+def labelled(name: str, content: str, **form: Any) -> Callable[[Path], Pair]:
+    """Two texts of the classes a and b."""
+
+    def run(folder: Path) -> Pair:
+        (folder / name).write_bytes(content.encode())
+        found = [(one.label, one.text) for one in LabelledText(folder / name, **form)]
+        return found, [("a", "one text"), ("b", "and another")]
+
+    return run
+
+
+def tagged(name: str, content: str, column: Any = "upos") -> Callable[[Path], Pair]:
+    """A sentence of three words with their tags."""
+
+    def run(folder: Path) -> Pair:
+        (folder / name).write_text(content)
+        found = [one for one in read_sentences(folder / name, column=column) if one.forms]
+        return [(one.forms, one.tags) for one in found], [(["Ann", "sees", "Bob"], ["P", "O", "P"])] * len(
+            found
+        )
+
+    return run
+
+
+def lines(content: bytes) -> Callable[[Path], Pair]:
+    """Two lines of text."""
+
+    def run(folder: Path) -> Pair:
+        (folder / "x.txt").write_bytes(content)
+        return list(read_lines(folder / "x.txt")), ["čaša", "two"]
+
+    return run
+
+
+def vectors(content: str) -> Callable[[Path], Pair]:
+    """Vectors of two words."""
+
+    def run(folder: Path) -> Pair:
+        (folder / "x.txt").write_text(content)
+        found, _ = read_vectors(folder / "x.txt")
+        return {word: np.asarray(vector).tolist() for word, vector in found.items()}, {
+            "a": [1, 2],
+            ". .": [3, 4],
+        }
+
+    return run
+
+
+TABLES, LABELS, TAGS, TEXTS, VECTORS = "Tables", "Labelled lines", "Tagged sentences", "Text", "Word vectors"
+_CONLLU = "".join(f"{n}\t{w}\t_\t{t}\t_\t_\t0\t_\t_\t_\n" for n, w, t in
+                  [(1, "Ann", "P"), (2, "sees", "O"), (3, "Bob", "P")])  # fmt: skip
+_FOUR = "-DOCSTART- -X- -X- O\n\nAnn NNP B-NP P\nsees VBZ B-VP O\nBob NNP B-NP P\n\n"
+
+FORMATS = [
+    FileFormat(
+        TABLES,
+        "`.csv`, commas",
+        "Excel, Google Sheets, pandas, R `write.csv`",
+        "also `.gz`, `.xz`, `.zst`",
+        table("x.csv", text(CELLS)),
+    ),
+    FileFormat(
+        TABLES,
+        "`.csv`, semicolons, byte order mark",
+        "Excel and LibreOffice in Europe, R `write.csv2`",
+        "also tabs and bars",
+        table("x.csv", ("\ufeff" + text(CELLS, delimiter=";")).encode()),
+    ),
+    FileFormat(
+        TABLES,
+        "`.csv` that begins with `sep=;`",
+        "programs that write for Excel",
+        "the line is left out",
+        table("x.csv", "sep=;\n" + text(CELLS, delimiter=";")),
+    ),
+    FileFormat(
+        TABLES,
+        "`.csv` with carriage returns",
+        "Excel, “CSV (Macintosh)”",
+        "",
+        table(
+            "x.csv",
+            text([row[:1] + row[2:] for row in CELLS], lineterminator="\r"),
+            [row[:1] + row[2:] for row in CELLS],
+        ),
+    ),
+    FileFormat(
+        TABLES,
+        "`.tsv` with quoted cells",
+        'Excel, LibreOffice, pandas `to_csv(sep="\\t")`',
+        "quotes are no part of the text",
+        frame("x.tsv", lambda one, path: one.to_csv(path, sep="\t", index=False)),
+    ),
+    FileFormat(
+        TABLES,
+        "`.tsv` with names of rows",
+        'R `write.table(sep="\\t")`',
+        "a first column without a name",
+        r_table,
+    ),
+    FileFormat(
+        TABLES,
+        "`.tsv` with stray quotes",
+        "Google Sheets, `paste`, corpora",
+        "quotes are part of the text",
+        table("x.tsv", "".join("\t".join(row) + "\n" for row in SIMPLE), SIMPLE),
+    ),
+    FileFormat(
+        TABLES,
+        "`.tsv` in UTF-16",
+        "Excel, “Unicode Text”",
+        "Excel calls it `.txt`; rename it",
+        table("x.tsv", text(CELLS, delimiter="\t").encode("utf-16")),
+    ),
+    FileFormat(
+        TABLES,
+        "`.xlsx`",
+        "Excel, LibreOffice, Google Sheets, pandas `to_excel`",
+        "first visible sheet, or `book.xlsx#SHEET`",
+        workbook,
+    ),
+    FileFormat(TABLES, "`.ods`", "LibreOffice", "as `.xlsx`", libreoffice),
+    FileFormat(
+        TABLES,
+        "`.jsonl`",
+        "pandas `to_json(lines=True)`, Hugging Face datasets",
+        "keys are columns",
+        frame("x.jsonl", lambda one, path: one.to_json(path, orient="records", lines=True)),
+    ),
+    FileFormat(
+        TABLES,
+        "`.parquet`",
+        "pandas, Hugging Face datasets",
+        "needs `weft[parquet]`",
+        frame("x.parquet", lambda one, path: one.to_parquet(path)),
+    ),
+    FileFormat(
+        LABELS,
+        "`__label__a TEXT`",
+        "fastText",
+        "a tab or any white space after the label",
+        labelled("x.txt", "__label__a one text\n__label__b\tand another\n"),
+    ),
+    FileFormat(
+        LABELS,
+        "`__label__a, TEXT`",
+        "scripts for fastText",
+        "the comma is no part of the label",
+        labelled("x.txt", "\ufeff__label__a, one text\r\n__label__b, and another\r\n"),
+    ),
+    FileFormat(
+        LABELS,
+        "`a TAB TEXT`, no header",
+        "scripts",
+        "named `.tsv`",
+        labelled("x.tsv", "a\tone text\nb\tand another\n"),
+    ),
+    FileFormat(
+        LABELS,
+        '`"a","TEXT"`, no header',
+        "published data sets",
+        "columns are called `1`, `2`, …",
+        labelled("x.csv", '"a","one text"\n"b","and another"\n', text="2", label="1"),
+    ),
+    FileFormat(
+        LABELS,
+        "`a TEXT`",
+        "published data sets",
+        "`data.labels: first`",
+        labelled("x.txt", "a one text\nb and another\n", labels="first"),
+    ),
+    FileFormat(
+        TAGS,
+        "CoNLL-U",
+        "Universal Dependencies, Stanza, UDPipe",
+        "`upos`, `xpos` or `feats`",
+        tagged("x.conllu", _CONLLU + "\n"),
+    ),
+    FileFormat(
+        TAGS,
+        "CoNLL-2003, four columns",
+        "corpora of names",
+        "`ner`, `chunk` or `pos`",
+        tagged("x.txt", _FOUR, "ner"),
+    ),
+    FileFormat(
+        TAGS,
+        "three columns",
+        "CoNLL-2000, CoNLL-2002",
+        "`ner` is the last",
+        tagged("x.txt", "Ann NNP P\nsees VBZ O\nBob NNP P\n\n" * 3, "ner"),
+    ),
+    FileFormat(
+        TAGS,
+        "`word TAB tag`, `word tag`",
+        "scripts",
+        "an empty line ends a sentence",
+        tagged("x.txt", "Ann\tP\nsees\tO\nBob\tP\n\n"),
+    ),
+    FileFormat(
+        TAGS,
+        "`word/TAG word/TAG`",
+        "NLTK, Stanford tagger",
+        "also `word_TAG`",
+        tagged("x.txt", "Ann/P sees/O Bob/P\n"),
+    ),
+    FileFormat(
+        TEXTS,
+        "UTF-8, LF or CRLF",
+        "any editor",
+        "a byte order mark is left out",
+        lines("\ufeffčaša\r\ntwo\r\n".encode()),
+    ),
+    FileFormat(
+        TEXTS,
+        "UTF-16 or UTF-32 with a byte order mark",
+        "Notepad, Excel",
+        "",
+        lines("čaša\ntwo\n".encode("utf-16")),
+    ),
+    FileFormat(TEXTS, "lines that end with CR", "old Macs", "", lines("čaša\rtwo\r".encode())),
+    FileFormat(
+        VECTORS, "word2vec, text", "gensim, word2vec, fastText `.vec`", "", vectors("2 2\na 1 2\n. . 3 4\n")
+    ),
+    FileFormat(
+        VECTORS, "GloVe", "GloVe", "words may have spaces, lines may be blank", vectors("a 1 2\n. . 3 4\n\n")
+    ),
+]
