@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import weft as library
+from tests import toys
 from tests.commands import corpus, labelled
 from tests.commands.shell import refused, untouched, weft
 from tests.shared import TOYS, copied, quick_first, shared_run
@@ -171,6 +172,24 @@ def test_a_run_has_the_digest_of_every_file_that_it_was_trained_on(task: str) ->
     kept = [path for path in (run.parent / "toy").rglob("*") if path.is_file() and path.suffix != ".yaml"]
     unused = ("test", "pairs.tsv")  # read when the run is scored
     assert {str(path) for path in kept if not path.name.startswith(unused)} == set(digests)
+
+
+def test_a_training_whose_pictures_have_other_labels_is_not_resumed(tmp_path: Path) -> None:
+    recipe, run = toys.pictures(tmp_path / "toy"), tmp_path / "run"
+    words = ("train", recipe, "--run", run, f"data.folder={tmp_path / 'toy'}", "training.validate_every=2")
+    assert weft(*words).code == 0
+    first, second, *_ = sorted((tmp_path / "toy" / "train").iterdir())
+    assert not {one.name for one in first.iterdir()} & {one.name for one in second.iterdir()}
+    first.rename(tmp_path / "between")
+    second.rename(first)
+    (tmp_path / "between").rename(second)
+    assert f"{first}/" in refused(weft(*words, "training.max_updates=5"))
+    second.rename(tmp_path / "between")
+    first.rename(second)
+    (tmp_path / "between").rename(first)
+    moved = (tmp_path / "toy").rename(tmp_path / "elsewhere")
+    again = ("train", moved / recipe.name, *words[2:4], f"data.folder={moved}", "training.max_updates=5")
+    assert weft(*again).code == 0
 
 
 def test_a_finished_training_whose_data_has_grown_says_how_to_train_on_it(toy: Path, run: Path) -> None:

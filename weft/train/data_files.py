@@ -76,12 +76,17 @@ class DataFiles:
             )
 
     def _first(self, found: Mapping[str, str]) -> "ChangedFile | None":
-        """A file that has moved must have the digest of one with its name."""
-        by_name: dict[str, set[str]] = {}
+        """The first changed file; one may have moved from a folder that is not read any more.
+
+        From folders that are still read it may not: the name of its folder may be its label.
+        """
+        folders = {Path(path).parent for path in found}
+        moved: dict[str, set[str]] = {}
         for path, digest in self.known.items():
-            by_name.setdefault(Path(path).name, set()).add(digest)
+            if Path(path).parent not in folders:
+                moved.setdefault(Path(path).name, set()).add(digest)
         for path, digest in found.items() if self.known else ():
-            then = {self.known[path]} if path in self.known else by_name.get(Path(path).name, set())
+            then = {self.known[path]} if path in self.known else moved.get(Path(path).name, set())
             if digest not in then:
                 return ChangedFile(path, "has changed" if then else "is new")
         return None
