@@ -176,6 +176,20 @@ def test_what_a_run_may_hold_besides_is_written_and_replaced(run: Path, text: Pa
         )
 
 
+def test_a_picture_of_scores_is_drawn_again(run: Path) -> None:
+    for _ in range(2):
+        assert weft("evaluate", run, "--split", "valid", "--plot", run / "scores.png").code == 0
+
+
+def test_a_word_among_the_options_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, toy = shared_run("translate"), shared_run("translate").parent / "toy"
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):  # wer is a metric, and a name
+        words = ("--split", "valid", "--metric", "wer", "--output", "wer")
+        assert weft("evaluate", run, *words).code == 0
+    assert len(Path("wer").read_text().splitlines()) == len((toy / "valid.xx").read_text().splitlines())
+
+
 def test_files_that_another_program_keeps_beside_the_output_stay(run: Path, text: Path) -> None:
     parts = text.with_name("out.txt.parts")
     parts.mkdir()

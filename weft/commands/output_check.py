@@ -19,7 +19,7 @@ from weft.store import files
 PARTS = (
     *("recipe.yaml", "run.json", "*.safetensors", "checkpoints.json", "metrics.jsonl", "readme.md"),
     *("tokenizer*.json", "calibration.json", "shortlist*.json", "teacher.json", ".lock", "*.npy"),
-    *("pictures.json", "speech.json", "series.json", "sizes.json"),
+    *("pictures.json", "speech.json", "series.json", "sizes.json", "data.json"),
     *("checkpoints", "cycles", "tensorboard", "contextual"),
 )
 """Names of what a run consists of, as patterns; a folder stands for everything in it."""
@@ -98,16 +98,17 @@ def _parameters() -> _Paths:
                 if str(one) != "-":
                     found.written.append((one, param.type))
             else:
-                found.read.extend(_paths(one))
+                found.read.extend(_paths(param, one))
     return found
 
 
-def _paths(value: Any) -> Iterator[Path]:
-    """The paths in the value of a parameter; a text may be one, also after the sign in RUN=FILE."""
+def _paths(param: click.Parameter, value: Any) -> Iterator[Path]:
+    """The paths in the value of a parameter; a text may name a file, also after the sign in RUN=FILE."""
     if isinstance(value, Path):
         yield value
-    elif isinstance(value, str) and len(value) < 4096 and "\0" not in value:
-        yield from (Path(word) for word in (value, value.partition("=")[2]) if word)
+    elif isinstance(value, str) and (isinstance(param, click.Argument) or "FILE" in (param.metavar or "")):
+        with suppress(OSError, ValueError):  # a text that is no name
+            yield from (path for path in map(Path, (value, value.partition("=")[2])) if path.is_file())
 
 
 def _check_place(path: Path) -> None:
@@ -141,7 +142,8 @@ def _check_kept(path: Path, kind: OutputPath, read: Sequence[Path]) -> None:
         if any(fnmatch(name, part) for part in PARTS) and _is_run(run):
             raise DataError(f"is a part of the run {run}; choose another name", path=path)
     if path.suffix.lower() in MEDIA and path.exists():
-        inside = any(_same(folder, one) for folder in path.absolute().parents for one in read)
+        given = [one for one in read if not _is_run(one)]
+        inside = any(_same(folder, one) for folder in path.absolute().parents for one in given)
         if inside or not kind.drawn:
             raise DataError("is a picture or recording that exists; choose another name", path=path)
 
