@@ -10,7 +10,7 @@ import pytest
 from tests.commands.shell import weft
 from weft.data.future import coming, read_future
 from weft.data.series import Columns, SeriesTable, read_series
-from weft.data.times import STEPS, read_times
+from weft.data.times import STEPS, UNKNOWN, read_times
 from weft.errors import ConfigError, DataError
 from weft.tasks.forecast.check import guessed
 
@@ -271,3 +271,12 @@ def test_several_columns_make_a_time(
     else:
         assert found.series[0].frequency == frequency and len(found.series[0].times) == 48
         assert len(found.columns) == 1 and not found.notes
+
+
+def test_a_run_that_did_not_keep_its_base_reads_several_offsets_as_utc(tmp_path: Path) -> None:
+    found = read(tmp_path, isoformat(ZAGREB), base=UNKNOWN)
+    assert found.base == "UTC" and (found.series[0].times == ZAGREB).all()
+    assert read(tmp_path, isoformat(ZAGREB[:24]), base=UNKNOWN).base == "+02:00"
+    days = pd.date_range("2024-10-20", periods=20, freq="D", tz="Europe/Zagreb")
+    assert read(tmp_path, isoformat(days), base=UNKNOWN).base == ""
+    assert read(tmp_path, [str(day)[:10] for day in days], base=UNKNOWN).base == ""

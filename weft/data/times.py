@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 STEPS = "steps"
 
+UNKNOWN = "unknown"
+"""The base of a run that did not keep it: its times are in UTC if they have several offsets."""
+
+_OPEN = (None, UNKNOWN)
+
 _ZONES = (
     "Europe/London", "Europe/Berlin", "Europe/Athens", "America/New_York", "America/Chicago",
     "America/Denver", "America/Los_Angeles", "Australia/Sydney",
@@ -72,7 +77,7 @@ def read_times(
         path: of the table, for errors.
         rows: line number and cell.
         order: of ambiguous dates.
-        base: of the run; None if this table decides it.
+        base: of the run; None if this table decides it, or UNKNOWN.
         zone: of times without an offset, if the user names it (in_order applies it).
 
     Raises:
@@ -84,7 +89,7 @@ def read_times(
     texts = [str(text) for text in found]
     whole = all(map(_STEP.fullmatch, texts))
     numbers = None if base == STEPS else _of_numbers(texts)
-    if whole and (base == STEPS or (base is None and numbers is None)):
+    if whole and (base == STEPS or (base in _OPEN and numbers is None)):
         said = () if base == STEPS else (f"{path}: times such as {texts[0]} are steps, not dates",)
         return TimeColumn(np.array(list(map(int, texts)), np.int64)[codes], STEPS, said)
     clocks = numbers or _of_texts(texts, order)
@@ -305,7 +310,7 @@ def _without_offsets(clocks: _Clocks, base: str | None, zone: str | None) -> tup
     """The times, their zone, and what was assumed."""
     if zone is not None:
         return clocks.shown, zone_of(zone), ""
-    if not base:
+    if not base or base in _OPEN:
         return clocks.shown, "", ""
     if (clocks.shown == clocks.shown.normalize()).all():
         return clocks.shown.tz_localize(base), base, f"days are those of {base}"
@@ -321,22 +326,23 @@ def _with_offsets(clocks: _Clocks, base: str | None, zone: str | None) -> tuple[
 
     away = pd.TimedeltaIndex(clocks.offsets)
     instants = (clocks.shown - away).tz_localize("UTC")
-    if chosen := zone_of(zone) if zone is not None else base:
+    chosen = base if zone is None else zone_of(zone)
+    if chosen and chosen not in _OPEN:
         times = instants.tz_convert(chosen)
         other = base is not None and (times.tz_localize(None) != clocks.shown).any()
         return times, chosen, f"times are converted to {chosen}, as in training" if other else ""
-    found = _zone(instants, away)
+    found = "" if base == UNKNOWN and len(away.unique()) > 1 else _zone(instants, away)
     if not found and len((clocks.shown - clocks.shown.normalize()).unique()) == 1:
         return clocks.shown, "", "days are read without their offsets"
-    if not found and base is not None:
+    if not found and base not in _OPEN:
         raise DataError(
             "expected times without offsets from UTC, as in training; write local times, or train with "
             "data.zone: their time zone"
         )
     said = f"times are in {found or 'UTC'}"
-    if base is not None:
+    if base not in _OPEN:
         said += "; the training times, which have no offsets, are taken to be of the same clocks"
-    elif len(away.unique()) > 1:
+    elif base is None and len(away.unique()) > 1:
         said += ", whose offsets they have" if found else ", because no time zone has all their offsets"
         said += "; data.zone names another"
     return instants.tz_convert(found or "UTC"), found or "UTC", said

@@ -14,6 +14,7 @@ from weft.data import calendar
 from weft.data.future import read_future, with_future
 from weft.data.held import held
 from weft.data.series import Columns, SeriesTable, TimeSeries, read_series
+from weft.data.times import UNKNOWN
 from weft.data.windows import Scale, SeriesWindows
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.store import jsonfile
@@ -124,7 +125,8 @@ class SeriesData:
         path = file if file is not None else self.folder / str(self.file)
         which = self.columns
         if self.generated is None:
-            which = which._replace(base=about.get("base"), trained=self.trained(about))
+            base = about.get("base", UNKNOWN) if about else None
+            which = which._replace(base=base, trained=self.trained(about))
         table = read_series(path, which)
         missing = [name for name in self.targets if name not in table.columns]
         if missing:

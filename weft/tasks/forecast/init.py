@@ -90,7 +90,8 @@ class ForecastInit(Init):
         which, note = guessed(file, Columns(**{**single, **named}))
         if note:
             say(note)
-        steps = [] if given["resample"] else [("data", "check", str(file))]  # it does not know of resampling
+        unknown = ("dates", "zone", "frequency", "resample")  # to the check, which would refuse the table
+        steps = [] if any(given[name] for name in unknown) else [("data", "check", str(file))]
         return NewRecipe(recipe(file, given["horizon"], which), steps)
 
 
