@@ -7,7 +7,7 @@ fields of a dataclass that is made in Python. Read next: config/build.py.
 """
 
 from dataclasses import dataclass
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from weft.errors import ConfigError
@@ -107,5 +107,7 @@ def _check(name: str, value: Any, kind: Any) -> None:
         for one in value if inner else ():
             _check(name, one, inner[0])
     elif origin in (Union, UnionType) and value is not None:
-        for one in inner:
-            _check(name, value, one)
+        choices = [one for one in inner if get_origin(one) is Literal]
+        if not any(value in get_args(one) for one in choices):
+            for one in [one for one in inner if one not in (*choices, NoneType)] or choices:
+                _check(name, value, one)

@@ -156,7 +156,7 @@ def test_the_last_part_of_a_file_validates(tmp_path: Path) -> None:
         (["data.valid_share=0.1"], "exactly one validation text"),
         (["data.vocabulary.kind=bpe"], "a bpe vocabulary needs a size, such as 8000"),
         (["training.accumulate=2"], "training.accumulate: expected 1, got 2"),
-        (["decoding.mixture=1.5"], "a weight from 0 to 1 or tuned"),
+        (["decoding.mixture=1.5"], "a number from 0 to 1 or one of 'tuned'"),
         (["decoding.top_p=0"], "top_p: expected a number above 0"),
         (["model.embedding.cutoffs=[5, 3]"], "cutoffs: expected rising numbers"),
         (["model.embedding.cutoffs=[5, 300]"], "between 0 and the 16 symbols, got [5, 300]"),

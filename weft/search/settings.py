@@ -3,8 +3,7 @@
 Sections `decoding` of tasks have these among their own. Read next: greedy.py, sampling.py, beam.py.
 """
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 import torch
@@ -12,11 +11,11 @@ from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.search.beam import beam
-from weft.search.budget import check_most
 from weft.search.greedy import greedy
 from weft.search.hypotheses import Hypotheses
 from weft.search.sampling import sample
 from weft.search.step import Step
+from weft.setting_types import check_fields
 from weft.tree import State
 
 
@@ -56,25 +55,16 @@ class SearchSettings(Protocol):
         """Of sampling."""
 
 
-def check_search(settings: SearchSettings, least: Mapping[str, float]) -> None:
-    """See that settings are in their range and fit together.
+def check_search(settings: SearchSettings) -> None:
+    """Check that settings are in the ranges that their fields declare, and fit together.
 
     Args:
-        settings: those of a search, and others.
-        least: the smallest value of each setting.
+        settings: a dataclass of those of a search, and others.
 
     Raises:
         ConfigError: one is out of its range; more texts than the search finds.
     """
-    for name, smallest in least.items():
-        value = getattr(settings, name)
-        if not smallest <= value < math.inf:
-            raise ConfigError(f"{name}: expected at least {smallest}, got {value}")
-    check_most(settings)
-    if not 0 < settings.temperature < math.inf:
-        raise ConfigError(f"temperature: expected a number above 0, got {settings.temperature}")
-    if not 0 < settings.top_p <= 1:
-        raise ConfigError(f"top_p: expected a number above 0 and at most 1, got {settings.top_p}")
+    check_fields(settings)
     if settings.search == "beam" and settings.nbest > settings.beam:
         raise ConfigError(
             f"nbest: expected at most the beam width {settings.beam}, got {settings.nbest}; "

@@ -5,22 +5,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weft.errors import ConfigError
+from weft.search.budget import BatchRows, BeamWidth, LengthPenalty, OneOrMore, Temperature, TokenCount, TopP
 from weft.search.settings import check_search
+from weft.setting_types import Probability, Whole
 from weft.tasks.task import PredictionSettings
-
-_LEAST = {
-    "beam": 1,
-    "nbest": 1,
-    "length_penalty": 0,
-    "top_k": 0,
-    "seed": 0,
-    "max_tokens": 0,
-    "max_lines": 1,
-    "stride": 0,
-    "order": 0,
-    "cache": 0,
-    "batch_rows": 1,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,26 +35,24 @@ class ProseDecoding:
     """
 
     search: Literal["sample", "greedy", "beam"] = "sample"
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 1
-    nbest: int = 1
-    beam: int = 5
-    length_penalty: float = 1.0
-    max_tokens: int = 100
-    max_lines: int = 1
+    temperature: Temperature = 1.0
+    top_k: Whole = 0
+    top_p: TopP = 1.0
+    seed: Whole = 1
+    nbest: BeamWidth = 1
+    beam: BeamWidth = 5
+    length_penalty: LengthPenalty = 1.0
+    max_tokens: TokenCount = 100
+    max_lines: OneOrMore = 1
     stop: tuple[str, ...] = ()
-    batch_rows: int = 32
-    mixture: float | Literal["tuned"] = 0.0
-    order: int = 0
-    cache: int = 0
-    stride: int = 0
+    batch_rows: BatchRows = 32
+    mixture: Probability | Literal["tuned"] = 0.0
+    order: Whole = 0
+    cache: Whole = 0
+    stride: Whole = 0
 
     def __post_init__(self) -> None:
-        check_search(self, _LEAST)
-        if self.mixture != "tuned" and not 0 <= self.mixture <= 1:
-            raise ConfigError(f"mixture: expected a weight from 0 to 1 or tuned, got {self.mixture}")
+        check_search(self)
 
     @property
     def ngram_weight(self) -> float | None:

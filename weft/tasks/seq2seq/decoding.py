@@ -7,32 +7,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from weft.errors import ConfigError
 from weft.search.beam import Stop
+from weft.search.budget import BatchRows, BeamWidth, LengthPenalty, OneOrMore, Temperature, TokenCount, TopP
 from weft.search.ensemble import Mean
 from weft.search.normalisation import Normalisation
 from weft.search.settings import check_search
+from weft.setting_types import Bounds, Whole
 from weft.tasks.space import Range, Recipe, Space, usual
 from weft.tasks.task import EvaluationSettings, OtherRun, PredictionSettings, RequestSettings
 
-_LEAST = {
-    "beam": 1,
-    "nbest": 1,
-    "batch_rows": 1,
-    "length_penalty": 0,
-    "max_ratio": 0,
-    "max_extra": 1,
-    "top_k": 0,
-    "seed": 0,
-    "diverse": 1,
-    "diversity": 0,
-    "no_repeat_ngram": 0,
-    "min_length": 0,
-    "coverage": 0,
-    "shortlist": 0,
-}
+Finite = Annotated[float, Bounds(ge=0, lt=math.inf)]
 DROPOUTS = "model.encoder.dropout", "model.decoder.dropout"
 _OF_BEAMS = {
     "diverse": 1,
@@ -81,34 +68,34 @@ class Decoding:
     """
 
     search: Literal["beam", "greedy", "sample"] = "beam"
-    beam: int = 5
-    nbest: int = 1
-    length_penalty: float = 1.0
-    max_ratio: float = 2.0
-    max_extra: int = 10
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 1
-    batch_rows: int = 64
+    beam: BeamWidth = 5
+    nbest: BeamWidth = 1
+    length_penalty: LengthPenalty = 1.0
+    max_ratio: Annotated[float, Bounds(ge=0, le=1_000)] = 2.0
+    max_extra: OneOrMore = 10
+    temperature: Temperature = 1.0
+    top_k: Whole = 0
+    top_p: TopP = 1.0
+    seed: Whole = 1
+    batch_rows: BatchRows = 64
     stop: Stop = "best"
     normalisation: Normalisation = "length"
-    coverage: float = 0.0
-    diverse: int = 1
-    diversity: float = 0.5
+    coverage: Finite = 0.0
+    diverse: BeamWidth = 1
+    diversity: Finite = 0.5
     prefix: str = ""
     require: tuple[str, ...] = ()
     glossary: Path | None = None
     terms: Literal["require", "annotate"] = "require"
-    no_repeat_ngram: int = 0
-    min_length: int = 0
+    no_repeat_ngram: TokenCount = 0
+    min_length: TokenCount = 0
     mean: Mean = "probability"
     verbatim: bool = True
-    shortlist: int = 0
+    shortlist: Whole = 0
     precision: Literal["float32", "bfloat16", "int8"] = "float32"
 
     def __post_init__(self) -> None:
-        check_search(self, _LEAST)
+        check_search(self)
         self._check_beams()
 
     def _check_beams(self) -> None:
