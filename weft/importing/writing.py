@@ -3,7 +3,6 @@
 Read next: runs.py, which calls it for checkpoints of transformers.
 """
 
-import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,7 +74,7 @@ def write_run(run: Path, parts: RunParts, *, kind: str, place: str) -> int:
         weights.check_finite(parts.state, place, "is the checkpoint damaged?")
         model.load_state_dict(parts.state)
         kept = digests.kept_files(folder, checked.task.keeps)
-        fits = digests.Fits(kept=kept, recipe=json.loads(json.dumps(checked.task.recipe, default=str)))
+        fits = digests.Fits(kept=kept, recipe=dict(checked.task.recipe))
         packed = weights.pack(model.state_dict(), fits=jsonfile.plain(fits))
         contents = {
             "run.json": files.to_json(

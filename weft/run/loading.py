@@ -127,16 +127,32 @@ FREE = ("dropout", "smoothing")
 """Words in the names of their settings that only training uses."""
 
 
+def described(recipe: Any) -> Any:
+    """What of a resolved recipe describes the model, as JSON, without paths: a project may move."""
+    plain = json.loads(json.dumps({key: recipe[key] for key in DESCRIBED if key in recipe}, default=str))
+    return _without_paths(plain)
+
+
+def _without_paths(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_paths(one) for key, one in value.items() if not _is_path(one)}
+    return value
+
+
+def _is_path(value: Any) -> bool:
+    """Whether a setting may be a path, or a list of them: a name of a part or a choice is a word."""
+    values = value if isinstance(value, list) else [value]
+    return any(isinstance(one, str) and not one.isidentifier() for one in values)
+
+
 def check_described(now: Any, then: Any, place: str, run: Path, name: str = "") -> None:
     """Check that a recipe describes the model that was trained, also where shapes do not show it.
 
-    Settings that only one of the two has are left out, so that other versions of Weft may have more of them;
-    so are paths, since a project may move.
+    Settings that only one of the two has are left out, so that other versions of Weft may have more of them.
 
     Args:
         now: the recipe of the run.
-        then: its sections of `DESCRIBED` when the weights were trained; empty if an earlier version of Weft
-            wrote them.
+        then: from `described`, when the weights were trained; empty if an earlier version of Weft wrote them.
         place: of the weights, for the error.
         run: the run directory.
         name: of the setting.
@@ -149,8 +165,7 @@ def check_described(now: Any, then: Any, place: str, run: Path, name: str = "") 
             if key in now and not any(word in key for word in FREE):
                 check_described(now[key], then[key], place, run, f"{name}.{key}" if name else key)
         return
-    paths = any(isinstance(one, str) and not one.isidentifier() for one in (now, then))
-    if now != then and not paths:
+    if now != then and not _is_path(now):
         raise CheckpointError(
             f"{place}: was trained with {name}: {json.dumps(then)}, but {run / 'recipe.yaml'} says "
             f"{json.dumps(now)}: one of the two is from another training; copy both from the same run"

@@ -13,8 +13,7 @@ from weft.config.compared import at, difference
 from weft.config.shipped import data_source, shipped
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.nn import devices
-from weft.run import loading
-from weft.run.loading import make_task, open_run
+from weft.run.loading import described, make_task, open_run
 from weft.store import digests, files, locks, run_format, weights
 from weft.tasks.task import Task
 from weft.train import transfer
@@ -53,7 +52,7 @@ def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedReci
     plain: dict[str, Any] = {"task": name}
     for section, target in {**task.sections, "training": TrainingSettings}.items():
         plain[section] = resolved(recipe.section(section, optional=True), target, plugins=plugins)
-    task.recipe = {section: plain[section] for section in loading.DESCRIBED if section in plain}
+    task.recipe = described(plain)
     if "loss" not in task.better and "metric" not in (table.value or {}):
         settings = replace(settings, metric=next(iter(task.better)))
         plain["training"]["metric"] = settings.metric

@@ -3,7 +3,6 @@
 Read next: resume.py; training_state.py, the result.
 """
 
-import json
 from dataclasses import replace
 
 import torch
@@ -130,8 +129,7 @@ def _prepare(session: Session, task: Task) -> Pipeline:
                 data.check(read)
         else:
             pipeline = task.prepare(run, session.report.progress)
-    recipe = json.loads(json.dumps(task.recipe, default=str))
-    checkpoints.fits = digests.Fits(kept=digests.kept_files(run, task.keeps), recipe=recipe)
+    checkpoints.fits = digests.Fits(kept=digests.kept_files(run, task.keeps), recipe=dict(task.recipe))
     return pipeline
 
 
