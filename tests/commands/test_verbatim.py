@@ -6,6 +6,7 @@ import pytest
 
 import weft as package
 from tests.commands.shell import weft
+from tests.shared import shared_run
 
 COPIED = [
     "2",
@@ -114,3 +115,20 @@ def test_alignments_count_the_words_that_are_written(trained: Path, tmp_path: Pa
     assert pairs[0] == [["0", "0"], ["1", "1"], ["2", "2"]]
     place = str(found.lines[1].split().index("🙂"))
     assert ["1", place] in pairs[1]
+
+
+@pytest.mark.parametrize("task", ["classify", "tag", "language", "summarise"])
+def test_other_tasks_name_what_they_read_as_unknown(task: str) -> None:
+    found = weft("predict", shared_run(task), stdin="a 🙂 and 京\n🙂\n".encode())
+    assert found.code == 0, found.err
+    (note,) = [line for line in found.err.splitlines() if line.startswith("note: ")]
+    assert "🙂" in note and "京" in note and "in 2 inputs, the first standard input:1" in note
+    assert note.endswith("the model reads them as unknown")
+
+
+def test_an_evaluation_names_what_the_vocabulary_lacks(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.xx").write_text("alpha 🙂 beta\n2\n", "utf-8")
+    (tmp_path / "t.yy").write_text("uno 🙂 due\n2\n", "utf-8")
+    found = weft("evaluate", trained, "--data", tmp_path / "t")
+    assert found.code == 0, found.err
+    assert "lacks" in found.out and "🙂" in found.out and "; the answers copy them" in found.out

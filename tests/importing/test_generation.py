@@ -54,7 +54,7 @@ def test_it_writes_what_the_library_writes_by_default(name: str, settings: str, 
     theirs, made = published(name, asked, tmp_path / "checkpoint")
     said = import_run(tmp_path / "checkpoint", tmp_path / "run", source="en", target="es")
     assert "not taken over" not in said, said
-    opened = open_run(tmp_path / "run", device="cpu")
+    opened = open_run(tmp_path / "run", device="cpu", changes=["decoding.verbatim=false"])
     order, given = opened.pipeline.target.order, CASES[name].settings
     start, end = given["decoder_start_token_id"], given["eos_token_id"]
     banned = sorted({given["pad_token_id"], 3, start} - {end})
@@ -77,7 +77,7 @@ def test_each_early_stopping_ends_the_search_where_the_library_does(tmp_path: Pa
         theirs.final_logits_bias[0, 2] += 4.0
         theirs.save_pretrained(there)
         import_run(there, run, source="en", target="es")
-        opened = open_run(run, device="cpu")
+        opened = open_run(run, device="cpu", changes=["decoding.verbatim=false"])
         ours = [best[0].tokens for best in opened.pipeline.predictor(opened.model).translate(lines)]
         order, found[early] = opened.pipeline.target.order, []
         for line, tokens in zip(lines, ours, strict=True):
@@ -202,7 +202,7 @@ def test_settings_and_prefix_of_a_task_are_taken_over(task: str, tmp_path: Path)
     asked = TASKS["translation_en_to_es" if task == "translate" else "summarization"]
     assert answer.code == 0, answer.err
     assert f"each text is read after {asked['prefix'].strip()!r}" in answer.lines
-    opened = open_run(tmp_path / "run", device="cpu")
+    opened = open_run(tmp_path / "run", device="cpu", changes=["decoding.verbatim=false"])
     source, target = opened.pipeline.source, opened.pipeline.target
     for line in LINES:
         ids = made.encode(f"{asked['prefix']}{line}").ids
@@ -258,6 +258,6 @@ def test_languages_are_those_of_the_model(tmp_path: Path) -> None:
     said = refused(weft("import", tmp_path / "bart", "--run", tmp_path / "run", "--task", "classify"))
     assert "--task: expected translate or summarise, got classify" in said
     assert weft("import", tmp_path / "mbart", *words, "--source", "es").code == 0
-    opened = open_run(tmp_path / "run", device="cpu")
+    opened = open_run(tmp_path / "run", device="cpu", changes=["decoding.verbatim=false"])
     assert opened.name == "summarise"
     assert opened.pipeline.source.order[opened.pipeline.source.begin()[0]] == 5

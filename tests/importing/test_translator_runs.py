@@ -184,7 +184,7 @@ def test_it_writes_what_the_library_writes(imported: Imported, beam: int, penalt
     case, theirs, made, run = imported
     opened = open_run(run, device="cpu")
     settings = {"search": "beam" if beam > 1 else "greedy", "length_penalty": penalty}
-    options = settings | ({"beam": beam} if beam > 1 else {})
+    options = settings | {"verbatim": False} | ({"beam": beam} if beam > 1 else {})
     translator = opened.pipeline.translator(opened.model, replace(opened.pipeline.decoding, **options))
     order, end = opened.pipeline.target.order, case.settings["eos_token_id"]
     banned = sorted({case.settings["pad_token_id"], 3, case.settings["decoder_start_token_id"]} - {end})
