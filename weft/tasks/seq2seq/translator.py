@@ -320,6 +320,9 @@ class Translator(Predictor[str]):
     def _completed(self, line: str, parts: KeptParts, found: SearchResult) -> SearchResult:
         """A translation with the placeholders and unknown words that it lacks."""
         text, lost = completed(line, parts, found.text, partial(self.links, line, found))
+        asked = (*self._searches.required(line), *self.decoding.require, self.decoding.prefix)
+        if any(word in found.text and word not in text for word in asked):  # it took the place of one
+            return found._replace(lost=differing(line, found.text))
         return found._replace(text=text, lost=lost)
 
     def _batch(
