@@ -25,6 +25,7 @@ from weft.export.formats.tokenizer import TokenizerOnly
 from weft.export.shared import share
 from weft.store.locks import lock
 
+OWN = ("--set", "verbatim=false")  # what the model itself writes, as a program does
 LINES = ["the cat sat", "", "  one dog ran home .", "the <eos> sat", "zebra é\u0301 ﬁ", "on\u00a0a mat", "."]
 
 
@@ -42,7 +43,7 @@ def test_a_translator(trained: Path, tmp_path: Path) -> None:
     assert about["kind"] == "rewrite" and about["sos"] == 2 and about["state"]  # how to drive the graphs
     text = "".join(f"{line}\n" for line in inputs(trained))
     for beam in (1, 2, 5):
-        ours = weft("predict", trained, "--beam", beam, stdin=text.encode()).lines
+        ours = weft("predict", trained, *OWN, "--beam", beam, stdin=text.encode()).lines
         assert run_program(tmp_path / "out", text, "--beam", str(beam)) == ours, beam
         assert len(set(ours)) > 5
 
@@ -61,7 +62,7 @@ def test_a_transformer_with_random_weights(settings: dict[str, Any], tmp_path: P
     exported(run, tmp_path / "out")
     lines = [*LINES, *TEXTS[:40]]
     text = "".join(f"{line}\n" for line in lines)
-    assert run_program(tmp_path / "out", text) == weft("predict", run, stdin=text.encode()).lines
+    assert run_program(tmp_path / "out", text) == weft("predict", run, *OWN, stdin=text.encode()).lines
 
 
 @pytest.mark.parametrize(
@@ -167,9 +168,9 @@ def test_a_penalty_for_what_was_not_covered(trained: Path, tmp_path: Path) -> No
     exported(run, tmp_path / "out")
     text = "".join(f"{line}\n" for line in inputs(trained))
     for beam in ("1", "4"):
-        ours = weft("predict", run, "--beam", beam, stdin=text.encode()).lines
+        ours = weft("predict", run, *OWN, "--beam", beam, stdin=text.encode()).lines
         assert run_program(tmp_path / "out", text, "--beam", beam) == ours, beam
-        plain = weft("predict", trained, "--beam", beam, stdin=text.encode()).lines
+        plain = weft("predict", trained, *OWN, "--beam", beam, stdin=text.encode()).lines
         assert (ours == plain) == (beam == "1")
     web = ("export", run, "--to", "web", "--output", tmp_path / "web")
     assert "coverage: the page has no such search" in refused(weft(*web))
