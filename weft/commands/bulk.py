@@ -49,7 +49,7 @@ class ChunkAnswers(NamedTuple):
 
 
 class JoinedOutput(NamedTuple):
-    """A joined output."""
+    """What is known of an output after its chunks were written one after the other."""
 
     lines: int  # number of input lines
     wrong: list[str]

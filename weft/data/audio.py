@@ -57,7 +57,7 @@ class Sound(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Duration."""
+        """Length of the recording in seconds."""
         return len(self.samples) / self.rate
 
 

@@ -79,11 +79,11 @@ class Batches:
         self.shuffle = shuffle
 
     def epoch(self, number: int) -> "EpochBatches":
-        """The batches of one epoch."""
+        """The batches of epoch `number`, in an order that depends on it and on the seed alone."""
         return EpochBatches(self, number)
 
     def statistics(self, epoch: int = 0) -> Statistics:
-        """Statistics of an epoch's batches."""
+        """Mean rows and target tokens of the batches of an epoch, and how full they are."""
         rows, target, real, padded = 0, 0, 0, 0
         batches = self.epoch(epoch)
         for numbers in batches:

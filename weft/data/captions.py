@@ -28,7 +28,7 @@ _Row = tuple[str, list[str], int | str, int | str]  # name, captions, line or pa
 
 
 class ImageCaptions(NamedTuple):
-    """An image with its captions."""
+    """The file of an image, and its captions in order."""
 
     path: Path
     captions: list[str]

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent / "corpora"
 
 
 def names() -> list[str]:
-    """The names of all corpora."""
+    """The names of the corpora that ship with Weft, sorted."""
     return sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
 
 

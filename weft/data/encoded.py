@@ -26,7 +26,7 @@ BATCH = 2_000
 
 
 class EncodingSettings(NamedTuple):
-    """How to encode lines."""
+    """The encoder of both sides, the most tokens of a side, and how many processes encode."""
 
     encode: PairEncoder
     max_length: int
@@ -44,7 +44,7 @@ class EncodedLines(NamedTuple):
 
 
 def encoded(lines: Sequence[Line], settings: EncodingSettings) -> EncodedLines:
-    """Encode some lines."""
+    """Lines as arrays of token numbers; those that are empty or too long are left out and counted."""
     numbers, sources, targets = zip(*lines, strict=True)
     found = settings.encode(list(sources), list(targets))
     rows = found.source, found.target

@@ -52,7 +52,7 @@ class Forgetting(NamedTuple):
 
 
 class MemoryVerdict(NamedTuple):
-    """The verdict on the memory of one layer."""
+    """How a layer forgets, and a sentence that says it."""
 
     kind: Kind
     sentence: str

@@ -21,7 +21,7 @@ ADVICE: dict[Kind, str] = {
 
 
 class Verdict(NamedTuple):
-    """The verdict on one layer."""
+    """What happens to the gradients of a layer, and a sentence that says it."""
 
     kind: Kind
     sentence: str

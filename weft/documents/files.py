@@ -32,7 +32,7 @@ class Document(Protocol):
 
     @property
     def segments(self) -> Sequence[Segment]:
-        """What is to be translated."""
+        """The pieces of text to translate, in the order in which they are read."""
 
     def written(self, found: Sequence[WrittenSentence]) -> bytes:
         """The file with the translations of its segments; call it once."""

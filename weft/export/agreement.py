@@ -51,7 +51,7 @@ class Agreement(NamedTuple):
     expected: list[list[int]]  # Weft's, greedy
 
     def lines(self, width: int) -> list[str]:
-        """For the report."""
+        """Two lines for the report of an export; `width` is that of the beam."""
         cut = f", {self.cut} of the others cut at the maximum length" if self.cut else ""
         return [
             f"log-probabilities of {self.texts} texts in one batch: at most {self.nats:.1e} nats from Weft's",

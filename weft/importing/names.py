@@ -36,7 +36,7 @@ def activation(foreign: Checkpoint, *names: str) -> Activation:
 
 
 def same(tensor: Tensor) -> Tensor:
-    """The identity."""
+    """For tensors that are taken as they are."""
     return tensor
 
 
@@ -56,7 +56,7 @@ def joined(ours: str, *theirs: str) -> dict[str, TensorOrigin]:
 
 
 def tensor(ours: str, theirs: str, make: Callable[..., Tensor] = same) -> dict[str, TensorOrigin]:
-    """One tensor."""
+    """Our tensor `ours`, made from the checkpoint's `theirs`."""
     return {ours: TensorOrigin((theirs,), make)}
 
 

@@ -80,7 +80,7 @@ def views_of(
 
 
 def page_of(opened: LoadedRun, inspection: Inspection, views: Sequence[View]) -> str:
-    """The page as HTML."""
+    """One HTML page with all views, which needs no other file."""
     parameters = sum(parameter.numel() for parameter in opened.model.parameters())
     facts = [
         ("run", opened.path.resolve().name),
@@ -98,7 +98,7 @@ def name_of(view: View | type[View]) -> str:
 
 
 def file_of(view: View, form: Format) -> bytes:
-    """The content of a file for a view."""
+    """A view as the bytes of an SVG, PNG, JSON or CSV file."""
     if form in ("svg", "png"):
         from weft.figures.picture import png, svg
 

@@ -34,7 +34,7 @@ class ScoreWithBaselines(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The score's value."""
+        """On the metric's usual scale: BLEU 0..100, accuracy 0..1."""
         return self.score.value
 
     def lines(self) -> list[str]:

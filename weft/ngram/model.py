@@ -44,7 +44,7 @@ class NGram:
 
     @property
     def order(self) -> int:
-        """n."""
+        """n: the number of words in the longest n-gram."""
         return len(self.orders)
 
     def score(self, tokens: np.ndarray) -> np.ndarray:

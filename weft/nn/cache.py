@@ -31,7 +31,7 @@ class KeyValueCache(NamedTuple):
 
     @property
     def sources(self) -> int:
-        """B."""
+        """B, the number of sources."""
         return self.filled.shape[0]
 
     @property

@@ -42,7 +42,16 @@ def norms_for(limits: Tensor, alpha: float, kind: Normalisation = "length") -> T
 
 
 def norm(length: int, alpha: float, kind: Normalisation = "length") -> float:
-    """The norm of one length."""
+    """What a log-probability is divided by.
+
+    Args:
+        length: of the hypothesis, in tokens.
+        alpha: the length penalty, 0 to 10; 0 gives 1.
+        kind: length^alpha, or ((5 + length) / 6)^alpha for "gnmt".
+
+    Raises:
+        ConfigError: alpha is out of its range.
+    """
     if not 0 <= alpha <= 10:
         raise ConfigError(f"length_penalty: expected 0 (none) to 10, got {alpha:g}; 0.6 to 1 is usual")
     if kind == "length":

@@ -50,7 +50,7 @@ class Lane:
 
     @property
     def alive(self) -> bool:
-        """Whether its thread is alive."""
+        """Whether the thread that runs the batches has not ended."""
         return self._thread.is_alive()
 
     @property

@@ -166,7 +166,7 @@ class Decision(Protocol):
 
     @property
     def label(self) -> str:
-        """The class."""
+        """The most probable class."""
 
     @property
     def probs(self) -> np.ndarray:

@@ -45,7 +45,7 @@ def words_of(text: str, *, form: str, lowercase: bool) -> list[str]:
 
 
 def in_form(text: str, form: str) -> str:
-    """The text in a Unicode form."""
+    """The text in the Unicode form "nfc" or "nfkc"; unchanged for any other name."""
     if form == "nfc":
         return unicodedata.normalize("NFC", text)
     return unicodedata.normalize("NFKC", text) if form == "nfkc" else text

@@ -35,7 +35,7 @@ NEWEST = 2
 
 
 class LoadedCheckpoint(NamedTuple):
-    """A checkpoint in memory."""
+    """All that a checkpoint holds, tensors by name."""
 
     weights: dict[str, Tensor]
     optimiser: dict[str, Tensor]
@@ -73,7 +73,7 @@ class Checkpoints:
         return sorted(int(name[5:]) for name in names if name[5:].isdecimal())
 
     def path(self, update: int) -> Path:
-        """The directory of a checkpoint."""
+        """The directory of the checkpoint after so many updates; it need not exist."""
         return self.directory / f"step-{update:08d}"
 
     def write(self, snapshot: Snapshot) -> None:

@@ -17,7 +17,7 @@ class Moment(NamedTuple):
 
 
 def now() -> Moment:
-    """The current moment."""
+    """Wall-clock time and the CPU time of this process, both in seconds."""
     return Moment(time.perf_counter(), time.process_time())
 
 

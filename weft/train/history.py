@@ -20,7 +20,7 @@ class SavedValidation(jsonfile.Schema):
 
 
 class ValidationScores(NamedTuple):
-    """One validation."""
+    """The scores of a validation, by name, after so many updates."""
 
     update: int
     scores: dict[str, float]
@@ -68,7 +68,7 @@ class History(NamedTuple):
         return sorted(self.entries, key=self._rank)
 
     def best(self) -> ValidationScores | None:
-        """The best entry, or None."""
+        """The validation with the best score, the first of equals; None before the first validation."""
         return min(self.entries, key=self._rank, default=None)
 
     def waited(self) -> int:

@@ -46,7 +46,7 @@ class Folds(NamedTuple):
     plugins: Collection[str]
 
     def run(self, repeat: int, fold: int) -> Path:
-        """The run directory of a fold."""
+        """The run directory of a fold, both counted from 0: FOLDER/repeat-0/fold-3."""
         return self.folder / f"repeat-{repeat}" / f"fold-{fold}"
 
     def overrides(self, repeat: int, fold: int) -> list[str]:

@@ -69,7 +69,7 @@ ROTARY: tuple[tuple[str, tuple[Any, ...]], ...] = (
 
 
 class EoleModel(NamedTuple):
-    """A model directory."""
+    """What is read from a model directory of Eole."""
 
     settings: dict[str, Any]  # the section `model`
     training: dict[str, Any]

@@ -43,7 +43,7 @@ OLD_NORMS = {
 
 
 class FairseqCheckpoint(NamedTuple):
-    """The contents of a checkpoint."""
+    """What is read from a checkpoint of fairseq: settings, and weights by name."""
 
     settings: Settings
     state: dict[str, Tensor]

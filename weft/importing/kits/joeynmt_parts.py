@@ -15,7 +15,7 @@ NORM_EPSILON = 1e-6
 
 
 class JoeyModel(NamedTuple):
-    """A model directory."""
+    """What is read from a model directory of JoeyNMT: its recipe, its weights by name."""
 
     config: dict[str, Any]
     state: dict[str, Tensor]

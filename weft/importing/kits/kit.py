@@ -26,7 +26,7 @@ class CheckpointHints(NamedTuple):
 
 
 class Kit(NamedTuple):
-    """A toolkit."""
+    """How checkpoints of a toolkit are recognised and read."""
 
     name: str  # as its users call it
     looks: str  # what its checkpoint is, for help: "a directory with config.yaml and best.ckpt"

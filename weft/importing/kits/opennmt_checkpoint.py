@@ -20,7 +20,7 @@ PAD, UNKNOWN, START, END = "<blank>", "<unk>", "<s>", "</s>"
 
 
 class OpenNMTModel(NamedTuple):
-    """A checkpoint."""
+    """What is read from a checkpoint of OpenNMT-py."""
 
     options: dict[str, Any]
     tensors: dict[str, Tensor]

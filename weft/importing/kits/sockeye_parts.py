@@ -18,7 +18,7 @@ ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish1": "silu"}
 
 
 class SockeyeModel(NamedTuple):
-    """A model directory."""
+    """What is read from a model directory of Sockeye: its settings, its weights by name."""
 
     config: dict[str, Any]
     state: dict[str, Tensor]

@@ -26,7 +26,7 @@ class Front(nn.Module, ABC):
 
     @property
     def places(self) -> int:
-        """S."""
+        """S, the number of places that a picture is read as."""
         return math.prod(self.grid)
 
     @abstractmethod

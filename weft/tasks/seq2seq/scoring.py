@@ -24,7 +24,7 @@ TOKENS = 2000  # target positions whose distributions are held at once
 
 
 class GivenLine(NamedTuple):
-    """One given translation."""
+    """A given translation with its log-probability."""
 
     logp: float | None  # nats, with <eos>; None if the model cannot read the pair
     tokens: int  # with <eos>

@@ -11,7 +11,7 @@ from weft.train.objectives.objective import Criterion, Objective
 
 
 class OwnLoss(Criterion):
-    """The loss of the model."""
+    """The loss that the model computes itself: a sum and its count."""
 
     def loss(self, batch: Any, **forced: Any) -> Loss:
         loss: Loss = self.model.loss(batch, **forced)  # type: ignore[operator]
