@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.commands.shell import refused, weft
+from weft.data.corpora import corpus
 from weft.data.dialect import iso, order_of, with_points
 from weft.data.encodings import advice, guess
 from weft.data.guess import columns_of, series_of, texts_of
@@ -190,6 +191,23 @@ def test_the_encoding_is_named_with_the_command_that_converts(
         list(read_lines(file))
     assert str(caught.value).endswith(f"iconv -f {name} -t UTF-8 '{file}' > '{tmp_path}/my file.utf8.csv'")
     assert file.read_bytes().decode(name).startswith(text)  # names in Python work as well
+
+
+@pytest.mark.parametrize(
+    ("language", "encoding", "name"),
+    [
+        ("de", "cp1252", "WINDOWS-1252"),
+        ("es", "cp1252", "WINDOWS-1252"),
+        ("fr", "cp1252", "WINDOWS-1252"),
+        ("pl", "cp1250", "WINDOWS-1250"),
+        ("pl", "iso8859-2", "ISO-8859-2"),
+        ("ru", "cp1251", "WINDOWS-1251"),
+        ("ru", "koi8-r", "KOI8-R"),
+    ],
+)
+def test_the_encoding_of_a_long_text_is_told(language: str, encoding: str, name: str) -> None:
+    lines = [pair.target for pair in corpus("libreoffice-help", "en", language, "valid")][:500]
+    assert guess("\n".join(lines).encode(encoding, "ignore")) == name
 
 
 def test_a_file_in_another_encoding_is_named_once(tmp_path: Path) -> None:

@@ -1,38 +1,37 @@
 """Guess the encoding of a file that is not UTF-8, and suggest a command that converts it.
 
-Read next: lines.py, which shows the suggestion in its errors.
+charset-normalizer judges how a text reads in each encoding. In a few words it cannot tell Windows-1250 from
+Windows-1252, so the letters of each encoding's languages count too. Read next: lines.py, which shows the
+suggestion in its errors.
 """
 
+import re
 import shlex
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-SAMPLE = 2**20
-"""Bytes examined."""
+from charset_normalizer import from_bytes
 
+SAMPLE = 2**20
+"""Bytes read of a file."""
+
+JUDGED = 2**14
+"""Bytes judged."""
+
+_CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЭЮЯёіїєґ"
+_CENTRAL = "čćđšžČĆĐŠŽáďéěíňóřťúůýÁĎÉĚÍŇŘŤÚŮÝąęłńśźżĄĘŁŃÓŚŹŻöőüűÖŐÜŰß"
 _LETTERS = {
-    "WINDOWS-1252": (
-        "äöüßÄÖÜ",
-        "éèêàâçùûîïôœÉÀÇ",
-        "áéíóúñüÁÉÍÓÚÑ¿¡ªº",
-        "àèéìòù",
-        "ãõáâêçéíóôú",
-        "åäöÅÄÖé",
-        "æøåÆØÅé",
-    ),
-    "WINDOWS-1250": (
-        "čćđšžČĆĐŠŽ",
-        "áčďéěíňóřšťúůýžÁČĎÉĚÍŇŘŠŤÚŮÝŽ",
-        "ąćęłńóśźżĄĆĘŁŃÓŚŹŻ",
-        "áéíóöőúüűÁÉÍÓÖŐÚÜŰ",
-    ),
-    "WINDOWS-1251": ("абвгдежзийклмнопрстуфхцчшщъыьэюяАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЭЮЯёіїєґ",),
-    "ISO-8859-2": ("čćđšžČĆĐŠŽ", "áčďéěíňóřšťúůýžÁČĎÉĚÍŇŘŠŤÚŮÝŽ", "ąćęłńóśźżĄĆĘŁŃÓŚŹŻ"),
+    "WINDOWS-1252": "äöüßÄÖÜéèêàâçùûîïôœÉÀÇáíóúñÁÍÓÚÑ¿¡ªºìòãõåÅæøÆØ",
+    "WINDOWS-1250": _CENTRAL,
+    "WINDOWS-1251": _CYRILLIC,
+    "ISO-8859-2": _CENTRAL,
+    "KOI8-R": _CYRILLIC,
+    "WINDOWS-1253": "αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩΆΈΉΊΌΎΏ",
 }
 """Letters beyond a to z of the languages written in each encoding; ties go to the first encoding."""
 
 _MIXED = "mixed"
+_TWO_SCRIPTS = re.compile("[A-Za-z][\u0370-\u04ff]|[\u0370-\u04ff][A-Za-z]")
 _MARKS = "„“”‚‘’«»–—…€§°©®·"
 
 
@@ -52,9 +51,14 @@ def guess(sample: bytes) -> str | None:
         return "UTF-16LE" if zeros[1] > zeros[0] else "UTF-16BE"
     if 0 in sample:
         return None
-    scores = {name: _score(sample, name, languages) for name, languages in _LETTERS.items()}
+    beyond = [line for line in sample.split(b"\n") if not line.isascii()]
+    judged = b"\n".join(beyond)[:JUDGED]
+    scores = {name: _score(judged, name) for name in _LETTERS}
     best = max(scores, key=lambda name: scores[name])
-    return best if scores[best] > 0.5 else None
+    if scores[best] > 0.5:
+        return best
+    other = from_bytes(judged).best()  # of many bytes a letter, such as Shift JIS
+    return other.encoding.upper() if other is not None and other.multi_byte_usage > 0.3 else None
 
 
 def advice(file: str, line: bytes) -> str:
@@ -87,21 +91,20 @@ def _guessed(file: str, size: int, changed: int) -> str | None:
     """The encoding of a file from its first bytes; `size` and `changed` make the cache key."""
     with open(file, "rb") as opened:
         sample = opened.read(SAMPLE)
-    found = guess(sample)
-    if found is not None and not found.startswith("UTF-16"):
-        for line in sample.split(b"\n")[:-1]:
-            try:
-                if not line.isascii() and line.decode("utf-8"):
-                    return _MIXED
-            except UnicodeDecodeError:
-                continue
-    return found
+    for line in sample.split(b"\n")[:-1] if 0 not in sample else ():
+        try:
+            if not line.isascii() and line.decode("utf-8"):
+                return _MIXED
+        except UnicodeDecodeError:
+            continue
+    return guess(sample)
 
 
-def _score(sample: bytes, name: str, languages: Sequence[str]) -> float:
-    """The largest share of the non-ASCII letters that a single language of the encoding explains."""
+def _score(sample: bytes, name: str) -> float:
+    """How well an encoding explains a sample: its letters, and how the text reads."""
     text = sample.decode(name, errors="replace")
     beyond = [mark for mark in text if ord(mark) > 127 and mark not in _MARKS]
-    if not beyond:
-        return 0.6 if any(mark in _MARKS for mark in text) else 0.0
-    return max(sum(mark in letters for mark in beyond) / len(beyond) for letters in languages)
+    share = sum(mark in _LETTERS[name] for mark in beyond) / len(beyond) if beyond else 0.6
+    mixed = 1.0 if _TWO_SCRIPTS.search(text) else 0.0
+    read = from_bytes(sample, cp_isolation=[name], threshold=1.0).best()
+    return share - mixed + (read.coherence - 2 * min(read.chaos, 0.2) if read is not None else -0.4)

@@ -205,7 +205,7 @@ class LabelledText:
 
 def _option(wrong: str) -> str:
     """Advice on reading a file in the encoding that an error message suggests."""
-    found = re.search(r"probably (WINDOWS|ISO)(\S+):", wrong)
+    found = re.search(r"probably (WINDOWS|ISO|KOI8)(\S+):", wrong)
     if not found:
         return ""
     name = (found[1] + found[2]).lower()
