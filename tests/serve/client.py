@@ -38,7 +38,7 @@ def post(address: str, content: Any, headers: dict[str, str] | None = None) -> R
 def _reply(status: int, body: bytes, headers: dict[str, str]) -> Reply:
     text = body.decode("utf-8")
     is_json = headers.get("content-type", "").startswith("application/json")
-    return Reply(status, json.loads(text) if is_json else text, headers)
+    return Reply(status, json.loads(text) if is_json and text else text, headers)
 
 
 def events(text: str) -> list[Any]:

@@ -79,6 +79,8 @@ def test_bodies_that_are_none(address: str) -> None:
         assert ask(where, body, kind).status == 400, (body, kind)
     assert ask(f"{address}/nowhere").status == 404
     assert ask(f"{address}/translate", method="DELETE").status == 405
+    for path in ("/", "/health", "/openapi.json", "/v1/models"):  # as monitors and curl -I ask
+        assert ask(f"{address}{path}", method="HEAD").status == 200
 
 
 @pytest.mark.parametrize("size", [1_000_001, 2_000_000, 15_000_000])

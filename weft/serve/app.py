@@ -107,9 +107,9 @@ class Application:
     def _page_routes(self) -> None:
         pages = Pages(self.runs, self.batcher, self.streams, self.limits)
         for name in ("", *FILES):
-            self.app.add_api_route(f"/{name}", pages.file(name or "index.html"), include_in_schema=False)
+            self._hidden(f"/{name}", pages.file(name or "index.html"))
         for name in ("openapi.json", "spec"):
-            self.app.add_api_route(f"/{name}", self.openapi, include_in_schema=False)
+            self._hidden(f"/{name}", self.openapi)
         events = {200: {"description": "The answer.", "content": streams(schemas.Watched)}}
         counted = {"application/openmetrics-text": {"schema": {"type": "string"}}}
         shown = {200: {"description": "The counts.", "content": counted}}
@@ -135,6 +135,8 @@ class Application:
         kind: type[Response] = Json,
     ) -> None:
         """Add a route for each method, so that each has a name of its own in the description."""
+        if "GET" in methods:
+            self._hidden(path, handler, "HEAD")
         for method in methods:
             self.app.add_api_route(
                 path,
@@ -147,6 +149,12 @@ class Application:
                 response_class=kind if answer is not None else Response,
                 operation_id=f"{method.lower()}{path.translate(NAME)}",
             )
+
+    def _hidden(self, path: str, handler: Callable[..., Any], *methods: str) -> None:
+        """Add a route that is not described."""
+        self.app.add_api_route(
+            path, handler, methods=list(methods or ("GET", "HEAD")), include_in_schema=False
+        )
 
     async def ready(self) -> Response:
         """Whether the server accepts requests: a run has a model, the queue has room, threads are alive."""
