@@ -160,10 +160,15 @@ def test_pictures_are_not_drawn_over_the_pictures_that_are_read(tmp_path: Path) 
     run, photos = shared_run("caption"), tmp_path / "photos"
     photos.mkdir()
     for number in (1, 2):
-        Image.new("RGB", (24, 24), "red").save(photos / f"{number}.png")
+        Image.new("RGB", (12, 12), "red").save(photos / f"{number}.png")
     for words in ((photos,), (photos / "1.png",)):
         said = kept(tmp_path, "predict", run, *words, "--plot", photos)
         assert f"{photos}: has files that are read" in said
+    listed = tmp_path / "list.txt"
+    listed.write_text("".join(f"{photos / name}\n" for name in ("1.png", "2.png")))
+    answer = weft("predict", run, listed, "--plot", photos)
+    assert answer.code == 2 and f"{photos / '1.png'}: is a picture that Weft has not drawn" in answer.err
+    assert sorted(path.name for path in photos.iterdir()) == ["1.png", "2.png"]
     said = kept(tmp_path, "predict", run, photos, "--output", photos / "1.png")
     assert "1.png: is a picture or recording that exists" in said
 

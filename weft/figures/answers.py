@@ -123,6 +123,9 @@ class AnswerPictures:
         assert self._plot is not None
         for ending, content in pictures.items():
             path = self._plot / f"{name}{ending}"
+            if ".svg" in pictures and path.exists() and not path.with_suffix(".svg").exists():
+                # An earlier one of Weft has an .svg beside it; this may be one of the pictures that are read.
+                raise DataError("is a picture that Weft has not drawn; choose another directory", path=path)
             part = path.with_name(f".{path.name}.{os.getpid()}.part")
             with refusing(path):
                 part.write_bytes(content)
