@@ -47,9 +47,9 @@ def test_the_student_reads_the_sources_and_writes_what_the_teacher_does(
 def test_other_sources_and_the_original_pairs_can_be_mixed_in(blind: Path, toy: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("alpha beta\n\n\u2028gamma\n")
     (tmp_path / "b.txt").write_text("iota")
-    command = ["distill", blind, "--student", toy, "--run", tmp_path / "run", "--corpus", tmp_path / "texts"]
+    command = ["distill", blind, "--student", toy, "--corpus", tmp_path / "texts"]
     command += ["--sources", tmp_path / "a.txt", "--sources", tmp_path / "b.txt", *SHORT]
-    made = weft(*command, "--mix")
+    made = weft(*command, "--run", tmp_path / "run", "--mix")
     assert made.code == 0, made.err
     read, said = sides(tmp_path / "texts", "train")
     assert read == ["alpha beta", " gamma", "iota"] and len(said) == 3
@@ -176,13 +176,14 @@ def _of_new_run(toy: Path, tmp_path: Path) -> str:
 
 
 def test_a_corpus_belongs_to_one_teacher_and_its_settings(blind: Path, toy: Path, tmp_path: Path) -> None:
-    command = ["distill", blind, "--student", toy, "--run", tmp_path / "run", *SHORT]
-    assert weft(*command, "--beam", 1).code == 0
+    command = ["distill", blind, "--student", toy, *SHORT]
+    run = ["--run", tmp_path / "run"]
+    assert weft(*command, *run, "--beam", 1).code == 0
     before = content(tmp_path)
-    assert "another decoding" in refused(weft(*command, "--beam", 2))
+    assert "another decoding" in refused(weft(*command, *run, "--beam", 2))
     other = ["--run", tmp_path / "other", "--corpus", tmp_path / "run.corpus", "--beam", 1]
     assert "has different pairs" in refused(weft(*command, *other, f"data.valid={toy.parent}/test"))
-    assert "is not a student of" in refused(weft(*command, "--corpus", tmp_path / "new", "--beam", 1))
+    assert "is not a student of" in refused(weft(*command, *run, "--corpus", tmp_path / "new", "--beam", 1))
     assert content(tmp_path) == before
 
 
