@@ -115,6 +115,9 @@ class Task:
         self.built = Model(self.dropout).to(self.dtype)
         return self.built
 
+    def check_metric(self, metric: str) -> None:
+        pass
+
     def plan(self, seed: int) -> Plan:
         return Plan(seed, self.size)
 
