@@ -19,6 +19,7 @@ from weft.native import pointer
 from weft.nn.kernels.choice import Way, fused, pick, why_not_native
 from weft.nn.kernels.linear import linear
 from weft.nn.kernels.repeated import Products, Shared, Sums, shared
+from weft.nn.kernels.twin import twin_gradients
 
 
 def additive(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
@@ -38,7 +39,9 @@ def by_torch(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
 
 
 def _native(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
-    found: Tensor = _Energies.apply(query.float(), keys.float(), weight.float())
+    found: Tensor = _Energies.apply(
+        query.float().contiguous(), _dense(keys.float()), weight.float().contiguous()
+    )
     return found.to(query.dtype)
 
 
@@ -48,6 +51,11 @@ def _why_not(query: Tensor, keys: Tensor, weight: Tensor) -> str:
     return why_not_native(query, "energies")
 
 
+def _dense(tensor: Tensor) -> Tensor:
+    """A tensor whose features are contiguous; copied if necessary."""
+    return tensor if tensor.stride(2) == 1 else tensor.contiguous()
+
+
 WIDENED = (torch.float32, torch.bfloat16)
 WAYS = Way("native", _native, _why_not), Way("torch", by_torch, plain=True)
 
@@ -55,8 +63,6 @@ WAYS = Way("native", _native, _why_not), Way("torch", by_torch, plain=True)
 class _Energies(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:  # type: ignore[override]
-        query, weight = query.contiguous(), weight.contiguous()
-        keys = keys if keys.stride(2) == 1 else keys.contiguous()
         energy = query.new_empty(*query.shape[:2], keys.shape[1])
         job = _job(query, keys, weight, energy)
         job.slabs = native.slabs(energy.shape[0] * energy.shape[1])
@@ -65,12 +71,10 @@ class _Energies(torch.autograd.Function):
         return energy
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         query, keys, weight = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
-            return torch.autograd.grad(
-                by_torch(query, keys, weight), (query, keys, weight), grad, create_graph=True
-            )
+            return twin_gradients(by_torch, (query, keys, weight), (grad,))
         grad = grad.contiguous()
         job = _job(query, keys, weight, grad)
         dquery, dkeys = torch.zeros_like(query), query.new_zeros(keys.shape)
@@ -118,7 +122,8 @@ def _look_native(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, ma
         powers = _powers(keys) if query.shape[1] > 1 else None
     keys = keys if held_keys is None else held_keys.tensor
     values = values if held_values is None else held_values.tensor
-    return _Look.apply(query, keys, weight, values, mask, powers, held_keys, held_values)
+    given = query.contiguous(), _dense(keys), weight.contiguous(), _dense(values), mask.contiguous()
+    return _Look.apply(*given, powers, held_keys, held_values)
 
 
 def _why_not_look(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> str:
@@ -176,8 +181,6 @@ class _Look(torch.autograd.Function):
         held_keys: Shared[_Keys] | None,
         held_values: Shared[Products] | None,
     ) -> Tensor:
-        query, weight, mask = query.contiguous(), weight.contiguous(), mask.contiguous()
-        keys, values = (tensor if tensor.stride(2) == 1 else tensor.contiguous() for tensor in (keys, values))
         weights = query.new_empty(*query.shape[:2], keys.shape[1])
         context = query.new_empty(*query.shape[:2], values.shape[2])
         job, _ = _look_job(query, keys, powers, weight, values, mask, weights, context)
@@ -192,12 +195,8 @@ class _Look(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         query, keys, weight, values, mask, weights, powers = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
-            parts = query, keys, weight, values
-            with torch.enable_grad():
-                context = _mixed(by_torch(query, keys, weight), values, mask)
-            wanted = [part for part, needed in zip(parts, ctx.needs_input_grad, strict=False) if needed]
-            found = iter(torch.autograd.grad(context, wanted, grad, create_graph=True))
-            return (*(next(found) if needed else None for needed in ctx.needs_input_grad[:4]), *(None,) * 4)
+            twin = lambda q, k, w, v: _mixed(by_torch(q, k, w), v, mask)  # noqa: E731
+            return *twin_gradients(twin, (query, keys, weight, values), (grad,)), *(None,) * 4
         grad = grad.contiguous()
         dquery = torch.zeros_like(query)
         dkeys = query.new_zeros(keys.shape) if ctx.keys is None else ctx.keys.into(keys)

@@ -13,6 +13,7 @@ computes them again and is made for long sequences. Read next: additive.py; ../.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from weft.native import pointer
 from weft.nn.kernels import rules
 from weft.nn.kernels.choice import Way, fused, pick, why_not_native
 from weft.nn.kernels.dropout import dropout as drop
+from weft.nn.kernels.twin import twin_gradients
 
 
 def attention(
@@ -182,10 +184,8 @@ class _Short(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         q, k, v, mask, seen, weights = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
-            y = ctx.twin(q, k, v, mask, causal=ctx.causal)
-            wanted = [each for each in (q, k, v) if each.requires_grad]
-            found = iter(torch.autograd.grad(y, wanted, dy, create_graph=True))
-            return *(next(found) if each.requires_grad else None for each in (q, k, v)), None, None, None
+            twin = partial(ctx.twin, mask=mask, causal=ctx.causal)
+            return *twin_gradients(twin, (q, k, v), (dy,)), None, None, None
         dy = _rows(dy)
         dq, dk, dv = (torch.empty_like(each.transpose(1, 2), memory_format=CONTIGUOUS) for each in (q, k, v))
         job = _job(q, k, v, ctx.causal)

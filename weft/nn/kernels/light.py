@@ -11,6 +11,7 @@ times as long as one operation per step. Ways are ordered by the work that they 
 Read next: ../cells/mingru.py; ../../native/light.cpp.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,7 @@ from weft.nn.kernels import choice, triton
 from weft.nn.kernels.cells.compiled import ROWS
 from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.exported import Tensors, repeated
+from weft.nn.kernels.twin import twin_gradients
 from weft.shapes import exporting
 
 
@@ -63,7 +65,7 @@ class _Recurrence(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         a, b, c, states = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
-            return _recurrence_gradients(a, b, c, grad)
+            return twin_gradients(sequence, (a, b, c), (grad,))
         # Reversed, the gradient is the same recurrence: g_t = dy_t + a_{t+1} g_{t+1}, conjugated if complex.
         sums = torch.empty_like(states[1:])
         every, factors = sums.unbind(0), a.conj().unbind(1)
@@ -73,18 +75,6 @@ class _Recurrence(torch.autograd.Function):
         db = sums.transpose(0, 1)
         da = (sums * states[:-1].conj()).transpose(0, 1) if ctx.needs_input_grad[0] else None
         return da, db, factors[0] * every[0]
-
-
-def _recurrence_gradients(a: Tensor, b: Tensor, c: Tensor, grad: Tensor) -> tuple[Tensor | None, ...]:
-    given = (a, b, c)
-    wanted = [tensor for tensor in given if tensor.requires_grad]
-    with torch.enable_grad():
-        ys, state = [], c
-        for a_t, b_t in zip(a.unbind(1), b.unbind(1), strict=True):
-            state = torch.addcmul(b_t, a_t, state)
-            ys.append(state)
-        found = iter(torch.autograd.grad(torch.stack(ys, 1), wanted, grad, create_graph=True))
-    return tuple(next(found) if tensor.requires_grad else None for tensor in given)
 
 
 def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -223,17 +213,9 @@ def _exported(z: Tensor, c: Tensor, past: Tensor, peep: Tensor, mask: Tensor | N
     return y, last
 
 
-def gradients_as_graph(
-    kind: str, given: tuple[Tensor | None, ...], mask: Tensor | None, dy: Tensor | None, dc: Tensor | None
-) -> tuple[Tensor | None, ...]:
-    """The gradients of z, c, past and peep as a graph, for second derivatives."""
-    wanted = [t for t in given if t is not None and t.requires_grad]
-    with torch.enable_grad():
-        outs = by_torch(kind, *given, mask, loop=True)  # type: ignore[arg-type]
-        pairs = [(out, grad) for out, grad in zip(outs, (dy, dc), strict=True) if grad is not None]
-        ends, by = zip(*pairs, strict=True)
-        found = iter(torch.autograd.grad(ends, wanted, by, create_graph=True, allow_unused=True))
-    return tuple(next(found) if t is not None and t.requires_grad else None for t in given)
+def stepwise(kind: str, mask: Tensor | None) -> Callable[..., tuple[Tensor, Tensor]]:
+    """The plain twin as a function of z, c, past and peep."""
+    return lambda *given: by_torch(kind, *given, mask, loop=True)
 
 
 def _run_compiled(
@@ -276,7 +258,12 @@ class _Light(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor | None, dc: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         z, c, past, peep, states = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
-            return None, None, None, *gradients_as_graph(ctx.kind, (z, c, past, peep), ctx.mask, dy, dc)
+            return (
+                None,
+                None,
+                None,
+                *twin_gradients(stepwise(ctx.kind, ctx.mask), (z, c, past, peep), (dy, dc)),
+            )
         dy = None if dy is None else dy.contiguous()
         dc = torch.zeros_like(c) if dc is None else dc.clone(memory_format=torch.contiguous_format)
         dz = z.new_empty(z.shape)
@@ -405,7 +392,7 @@ def _triton(
 ) -> Result:
     from weft.nn.kernels.triton.light import run
 
-    return run(kind, z, c, past, peep, mask, gradients_as_graph)
+    return run(kind, z, c, past, peep, mask, stepwise(kind, mask))
 
 
 def _why_not_triton(_: str, z: Tensor, *__: Tensor | None) -> str:

@@ -21,6 +21,7 @@ from weft import native
 from weft.native import pointer
 from weft.nn.kernels import choice
 from weft.nn.kernels.choice import Way, pick
+from weft.nn.kernels.twin import twin_gradients
 
 KEPT_STEPS = 16
 """Steps between the states that the backward pass starts from; as in matrix.cpp."""
@@ -113,7 +114,7 @@ class _Matrix(torch.autograd.Function):
         *parts, s, kept, found = ctx.saved_tensors
         terms = Terms(*parts)
         if torch.is_grad_enabled():  # for a second derivative
-            return None, *_gradients_as_graph(terms, s, (do, dlast))
+            return None, *twin_gradients(_by_steps, (*terms, s), (do, dlast))
         zeros = torch.zeros_like(terms.v, memory_format=torch.contiguous_format)
         do = zeros if do is None else do.contiguous()
         ds = s.new_zeros(s.shape) if dlast is None else dlast.clone(memory_format=torch.contiguous_format)
@@ -145,14 +146,9 @@ def _dense(tensor: Tensor) -> Tensor:
     return tensor if tensor.stride(3) == 1 or tensor.shape[3] == 1 else tensor.contiguous()
 
 
-def _gradients_as_graph(terms: Terms, s: Tensor, by: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-    given = (*terms, s)
-    wanted = [each for each in given if each is not None and each.requires_grad]
-    with torch.enable_grad():
-        pairs = [(out, grad) for out, grad in zip(by_steps(terms, s), by, strict=True) if grad is not None]
-        outs, grads = zip(*pairs, strict=True)
-        found = iter(torch.autograd.grad(outs, wanted, grads, create_graph=True, allow_unused=True))
-    return tuple(next(found) if each is not None and each.requires_grad else None for each in given)
+def _by_steps(*given: Tensor) -> Scan:
+    *terms, s = given
+    return by_steps(Terms(*terms), s)
 
 
 CHUNK = 64  # steps per chunk, a power of two

@@ -15,6 +15,7 @@ from weft import native
 from weft.native import pointer
 from weft.nn.kernels import choice
 from weft.nn.kernels.choice import Way, pick
+from weft.nn.kernels.twin import twin_gradients
 
 CHUNK = 16
 """Steps between the states that the backward pass starts from; as in selective.cpp."""
@@ -114,7 +115,7 @@ class _Selective(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor | None, dlast: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         *given, kept = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
-            return None, *_gradients_as_graph(tuple(given), (dy, dlast))
+            return None, *twin_gradients(by_steps, given, (dy, dlast))
         u, dt, a, b, c, h = given
         dy = torch.zeros_like(u, memory_format=torch.contiguous_format) if dy is None else dy.contiguous()
         dh = h.new_zeros(h.shape) if dlast is None else dlast.clone(memory_format=torch.contiguous_format)
@@ -152,14 +153,3 @@ def _job(
 def _dense(tensor: Tensor) -> Tensor:
     """A tensor whose features are contiguous; copied if necessary."""
     return tensor if tensor.stride(2) == 1 else tensor.contiguous()
-
-
-def _gradients_as_graph(
-    given: tuple[Tensor, ...], by: tuple[Tensor | None, ...]
-) -> tuple[Tensor | None, ...]:
-    wanted = [each for each in given if each.requires_grad]
-    with torch.enable_grad():
-        pairs = [(out, grad) for out, grad in zip(by_steps(*given), by, strict=True) if grad is not None]
-        outs, grads = zip(*pairs, strict=True)
-        found = iter(torch.autograd.grad(outs, wanted, grads, create_graph=True, allow_unused=True))
-    return tuple(next(found) if each.requires_grad else None for each in given)

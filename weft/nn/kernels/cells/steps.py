@@ -11,6 +11,7 @@ from weft.nn.kernels import equations
 from weft.nn.kernels.cells.form import FORMS, LayerInput, Norms, Recurrence, Result, Sorted
 from weft.nn.kernels.exported import Tensors, repeated
 from weft.nn.kernels.linear import linear
+from weft.nn.kernels.twin import twin_gradients
 from weft.shapes import exporting
 
 EPSILON = 1e-5  # as in nn/cells/initial.py
@@ -93,15 +94,8 @@ def derived(
         given: x [B, T, D], h, c, weight_x, weight_h, bias, extra; rows in the kernel's order.
         grads: gradients with respect to y, h, c.
     """
-    with torch.enable_grad():
-        outs = run(cell, LayerInput(*given, rows.mask()))  # type: ignore[arg-type]
-        pairs = [
-            (out, grad) for out, grad in zip(outs, grads, strict=True) if out is not None and grad is not None
-        ]
-        wanted = [tensor for tensor in given if tensor is not None and tensor.requires_grad]
-        ends, weights = zip(*pairs, strict=True)
-        found = iter(torch.autograd.grad(ends, wanted, weights, create_graph=True, allow_unused=True))
-    return tuple(next(found) if t is not None and t.requires_grad else None for t in given)
+    mask = rows.mask()
+    return twin_gradients(lambda *tensors: run(cell, LayerInput(*tensors, mask)), given, grads)
 
 
 def _step(

@@ -13,6 +13,7 @@ from torch import Tensor
 from weft.nn.kernels.cells.form import MatrixProducts, Norms, Recurrence, Sorted, sort
 from weft.nn.kernels.cells.steps import loop
 from weft.nn.kernels.triton import recurrences
+from weft.nn.kernels.twin import Tensors, twin_gradients
 
 
 def run(
@@ -99,11 +100,10 @@ def _gradients_as_graph(
     dc: Tensor | None,
 ) -> tuple[Tensor | None, ...]:
     """The gradients as a graph, from the plain loop."""
-    wanted = [t for t in given if t is not None and t.requires_grad]
-    with torch.enable_grad():
-        z, h, c, weight, extra, gain, other = given
+
+    def twin(z: Tensor, h: Tensor, c: Tensor | None, weight: Tensor, *rest: Tensor | None) -> Tensors:
+        extra, gain, other = rest
         norms = None if gain is None else Norms(gain, other)
-        y, h, c = loop(form, z, h, c, weight, extra, norms, rows.mask())  # type: ignore[arg-type]
-        ends, by = [y, h, c][: 2 + (c is not None)], [dy.transpose(0, 1), dh, dc][: 2 + (c is not None)]
-        found = iter(torch.autograd.grad(ends, wanted, by, create_graph=True, allow_unused=True))
-    return tuple(next(found) if t is not None and t.requires_grad else None for t in given)
+        return loop(form, z, h, c, weight, extra, norms, rows.mask())
+
+    return twin_gradients(twin, given, (dy.transpose(0, 1), dh, dc))

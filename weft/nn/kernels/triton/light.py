@@ -13,6 +13,7 @@ import triton.language as tl
 from torch import Tensor
 
 from weft.nn.kernels.triton.steps import sigmoid
+from weft.nn.kernels.twin import twin_gradients
 
 UNITS = 64  # per program; many programs hide memory latency better than wide ones
 
@@ -157,20 +158,20 @@ def run(
     past: Tensor | None,
     peep: Tensor | None,
     mask: Tensor | None,
-    as_graph: Callable[..., tuple[Tensor | None, ...]],
+    twin: Callable[..., tuple[Tensor, Tensor]],
 ) -> tuple[Tensor, Tensor]:
-    """Compute a layer; see light.light. as_graph: `gradients_as_graph`, for second derivatives."""
+    """Compute a layer; see light.light. twin: maps z, c, past and peep to the same result by a plain loop."""
     wide = torch.promote_types(torch.promote_types(z.dtype, c.dtype), torch.float32)
     given = [None if t is None else t.to(wide).contiguous() for t in (z, c, past, peep)]
     bytes_ = None if mask is None else mask.to(torch.uint8).contiguous()
-    y, last = _Light.apply(kind, bytes_, as_graph, *given)
+    y, last = _Light.apply(kind, bytes_, twin, *given)
     return y, last
 
 
 class _Light(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, kind: str, mask: Tensor | None, as_graph: Any, z: Tensor, c: Tensor, past: Tensor | None,
+        ctx: Any, kind: str, mask: Tensor | None, twin: Any, z: Tensor, c: Tensor, past: Tensor | None,
         peep: Tensor | None,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         (rows, steps, _), size = z.shape, c.shape[1]
@@ -179,7 +180,7 @@ class _Light(torch.autograd.Function):
         grid, settings = _settings(kind, z, c, peep, mask)
         forward[grid](z, *(z if t is None else t for t in (past, peep, mask)), states, y, *settings)
         ctx.save_for_backward(z, c, past, peep, states)
-        ctx.kind, ctx.mask, ctx.as_graph = kind, mask, as_graph
+        ctx.kind, ctx.mask, ctx.twin = kind, mask, twin
         return y, states[:, -1].clone()
 
     @staticmethod
@@ -187,8 +188,7 @@ class _Light(torch.autograd.Function):
         z, c, past, peep, states = ctx.saved_tensors
         mask = ctx.mask
         if torch.is_grad_enabled():  # for a second derivative
-            held = None if mask is None else mask.bool()
-            return None, None, None, *ctx.as_graph(ctx.kind, (z, c, past, peep), held, dy, dc)
+            return None, None, None, *twin_gradients(ctx.twin, (z, c, past, peep), (dy, dc))
         dy, dc, dz = dy.contiguous(), dc.clone(memory_format=torch.contiguous_format), torch.empty_like(z)
         dpast = None if past is None else torch.empty_like(past)
         grid, settings = _settings(ctx.kind, z, c, peep, mask)
