@@ -10,6 +10,7 @@ import pytest
 
 from tests.commands.shell import Answer, refused, weft
 from weft.data.series import read_series
+from weft.errors import ConfigError, DataError
 from weft.run import open_run
 from weft.tasks.forecast.data import SeriesData
 
@@ -84,6 +85,17 @@ def test_the_columns_of_the_training_are_forecast_and_no_others(run: Path, tmp_p
     assert "expected the column 'load_mw', as in training" in said and "'load_mwh' is close" in said
     said = refused(weft("predict", run, ahead))
     assert "give the table of the past, and this one with --future" in said
+
+
+def test_a_target_of_the_recipe_is_asked_for_by_name(tmp_path: Path) -> None:
+    file = table(tmp_path / "x.csv", "UTC", "load_mw,open", slice(9))
+    which = SeriesData(file="x", targets=("load_kw",), known=("open",)).columns
+    with pytest.raises(ConfigError, match=r"no such column 'load_kw'.*did you mean 'load_mw'"):
+        read_series(file, which)
+    with pytest.raises(DataError, match=r"expected load_kw.*--future"):
+        read_series(table(file, "UTC", "open", slice(9)), which)
+    with pytest.raises(DataError, match="expected a column to forecast, got only time"):
+        read_series(file, which._replace(known=(), past=("open",), targets=()))
 
 
 def test_one_of_several_columns_may_be_absent_but_not_renamed(tmp_path: Path) -> None:

@@ -116,13 +116,11 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         inputs = {*columns_of(path, header, (*which.known, *which.past)), place, *ids}
         others = tuple(name for n, name in enumerate(header) if n not in inputs)
         columns = tuple(which.targets) or _trained(path, others, which.trained) or others
-    if not {name.lower() for name in columns} & set(lower) and _is_future(header, which):
+    if not named and not others:
         wanted = ", ".join(columns)[:100] or "a column to forecast"
-        raise DataError(
-            f"expected {wanted}, got only {', '.join(header)[:200]}; give the table of the past, and this "
-            "one with --future",
-            path=path,
-        )
+        why = f"expected {wanted}, got only {', '.join(header)[:200]}"
+        what = "give the table of the past, and this one with --future" if which.known else "add it"
+        raise DataError(f"{why}; {what}", path=path)
     if long and len(columns) != 1:
         raise ConfigError(
             f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
@@ -168,12 +166,6 @@ def _trained(path: Path, others: Sequence[str], trained: Sequence[str]) -> tuple
             f"{', '.join(others)[:200]}{hint}; rename it"
         )
     return found
-
-
-def _is_future(header: Sequence[str], which: Columns) -> bool:
-    """Whether a table has all that is known ahead."""
-    lower = {name.lower() for name in header}
-    return bool(which.known) and all(name.lower() in lower for name in which.known)
 
 
 def column_times(path: Path, rows: Sequence[tuple[int, list[Any]]], place: int, which: Columns) -> TimeColumn:
