@@ -57,7 +57,7 @@ class Alphabet:
         return [cluster for cluster in _CLUSTER.findall(text) if not self._has(cluster)]
 
     def readable(self, text: str) -> str:
-        """The text with other forms of what it cannot read, such as plain quotes, dashes and small letters.
+        """The text with other forms of what it cannot read, such as plain quotes, dashes and lower case.
 
         Invisible characters that it cannot read are left out.
         """

@@ -20,7 +20,7 @@ class KeptParts(NamedTuple):
     whole: bool  # the line as it is: it has no letters beside these parts
     placeholders: bool
     unknown: list[Span]  # words with characters that the vocabulary lacks
-    lacking: list[str]  # these characters, to be named; nobody doubts the copy of a number
+    lacking: list[str]  # these characters, to be named; figures of a copied line are not
 
 
 def kept_parts(line: str, alphabet: Alphabet) -> KeptParts:
