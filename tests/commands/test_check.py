@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
@@ -38,3 +39,19 @@ def test_files_for_two_tasks_are_refused(tmp_path: Path) -> None:
     assert "--task" in said
     assert "CoNLL-U has 10" not in weft("data", "check", *files[1:]).out
     assert weft("data", "check", *files, "--task", "tag").code == 0
+
+
+def test_the_task_of_files_that_are_no_text_is_guessed_and_the_check_reports_them(tmp_path: Path) -> None:
+    for name in ("cat", "dog"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        Image.new("RGB", (5, 5), "red" if name == "cat" else "blue").save(
+            tmp_path / "photos" / name / "1.png"
+        )
+    answer = weft("data", "check", tmp_path / "photos")
+    assert answer.code == 0 and "photos: 2 pictures" in answer.out, answer
+    (tmp_path / "a.wav").write_bytes(b"RIFF no sound")
+    answer = weft("data", "check", tmp_path / "a.wav")
+    assert answer.code == 1 and "damaged, or no recording" in answer.out
+    (tmp_path / "a.txt").write_bytes(b"%PDF-1.7\n")
+    answer = weft("data", "check", tmp_path / "a.txt")
+    assert answer.code == 1 and "a.txt: expected plain text, got a PDF" in answer.out

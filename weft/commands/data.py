@@ -1,6 +1,7 @@
 """weft data: check data files before training on them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -141,7 +142,16 @@ def _task_of(file: Path, kinds: Mapping[str, type]) -> str:
     ending = "/" if file.is_dir() else ending
     tasks = {name: kind for name, kind in kinds.items() if issubclass(kind, Task)}
     by_columns = (name for name, kind in tasks.items() if kind.columns and cells.issuperset(kind.columns))
-    by_content = (name for name, kind in tasks.items() if kind.knows(file))
+    by_content = (name for name, kind in tasks.items() if _knows(kind, file))
     by_ending = (name for name, kind in tasks.items() if ending in kind.suffixes)
     others = (name for name, kind in tasks.items() if "*" in kind.suffixes)
     return next(chain(by_columns, by_content, by_ending, others))
+
+
+def _knows(kind: Any, file: Path) -> bool:
+    """Whether a task knows the content of a file; not if it cannot be read, which the check reports."""
+    from weft.errors import ConfigError, DataError
+
+    with suppress(ConfigError, DataError):
+        return bool(kind.knows(file))
+    return False
