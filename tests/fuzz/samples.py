@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openpyxl
 import safetensors.torch
 import soundfile
 import torch
@@ -75,6 +76,15 @@ def recipes() -> list[bytes]:
     names = ["translate/help-transformer", "translate/help-gru-attention", "forecast/waves-segments"]
     names += ["classify/sst2-bigru-queries", "tag/ewt-bilstm-crf", "memory/adding-lstm"]
     return [(RECIPES / f"{name}.yaml").read_bytes() for name in names]
+
+
+def workbook() -> bytes:
+    """A table of labelled texts as Excel writes it."""
+    book, out = openpyxl.Workbook(), io.BytesIO()
+    for row in (["label", "text"], ["a", "some text"], [1, "more"]):
+        book.active.append(row)
+    book.save(out)
+    return out.getvalue()
 
 
 def wav(width: int) -> bytes:
