@@ -384,6 +384,8 @@ def _text(cell: Any) -> str:
 
 def _fault(error: csv.Error) -> str:
     """What is wrong with a row, and what to do."""
+    if "end of data" in str(error):
+        return f"{error}: a quote opens a cell here and none closes it; close it, or correct the line"
     return f"{error}; quote the cell or correct the line"
 
 
