@@ -124,15 +124,17 @@ class TableFile:
     def rows(self) -> Iterator[Row | Finding]:
         """All rows, or a finding for each that is damaged; reading continues after it."""
         blank: list[Row] = []
+        width = len(self.first)
         for row in self._read():
-            if isinstance(row, Row):
+            if isinstance(row, Row) and len(row.cells) != width:
                 row = self._fitted(row)
-            if isinstance(row, Row) and not any(map(str.strip, row.cells)):
+            if isinstance(row, Row) and not row.cells[0].strip() and not any(map(str.strip, row.cells)):
                 blank.append(row)
                 continue
-            yield from blank
+            if blank:
+                yield from blank
+                blank.clear()
             yield row
-            blank.clear()
 
     def _fitted(self, row: Row) -> Row | Finding:
         """The row with as many cells as the first: only cells without text may be missing or too many."""
