@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from prometheus_client.exposition import choose_encoder
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.routing import Match
 
 from weft.serve import schemas
 from weft.serve.batcher import Batcher
@@ -195,6 +196,9 @@ async def _unknown(request: Request, error: Exception) -> Response:
     sentence = SENTENCES.get(error.status_code, error.detail)
     answer = refusing(request, Refusal(error.status_code, sentence, code=code))
     answer.headers.update(error.headers or {})
+    if error.status_code == 405:  # every method of the address has a route of its own
+        fitting = [one for one in request.app.routes if one.matches(request.scope)[0] is not Match.NONE]
+        answer.headers["Allow"] = ", ".join(sorted({method for one in fitting for method in one.methods}))
     return answer
 
 
