@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from weft.data.corpora import corpus
-from weft.errors import CheckpointError, ConfigError, DataError
-from weft.text import sentencepiece as pieces
+from weft.errors import CheckpointError, DataError
 from weft.text.loading import load_vocabulary
 from weft.text.pieces import SPECIALS
 from weft.text.sentencepiece import SentencePieces, read_model, read_numbers, read_pieces
@@ -160,17 +159,3 @@ def test_what_is_damaged_or_of_another_kind_is_said(tmp_path: Path) -> None:
         (tmp_path / "vocab.json").write_text(content, "utf-8")
         with pytest.raises(CheckpointError, match=said):
             read_numbers(tmp_path / "vocab.json", 9, pad=1, start=1, end=0)
-
-
-def test_a_missing_library_is_named_with_what_to_type(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learnt(lines(1)[:300], tmp_path / "x.spm")
-    SentencePieces(read_model(tmp_path / "x.spm"), SPECIALS, framed=False).save(tmp_path / "tokenizer.json")
-
-    def missing(name: str) -> Any:
-        raise ImportError(name=name)
-
-    monkeypatch.setattr(pieces.importlib, "import_module", missing)
-    with pytest.raises(ConfigError, match=r"needs sentencepiece.*pip install 'weft\[sentencepiece\]'"):
-        load_vocabulary(tmp_path / "tokenizer.json")

@@ -2,13 +2,13 @@
 
 A small file can unpack to a large one, and a library written in C can fail on it. So the server never opens
 one itself: each step (detect the language, read the sentences, write the translation) is a child process that
-ends after it. The child gets its request pickled, as it trusts its parent; it answers in JSON, as its parent
-does not trust it. Read next: files.py; ../serve/documents.py, which uses it.
+ends after it. Both speak JSON, as neither has to trust the other.
+Read next: files.py; ../serve/documents.py, which uses it.
 """
 
+import base64
 import json
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -17,7 +17,10 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from weft.documents.files import Document, opened
+from weft.documents.links import Links
 from weft.documents.pairs import languages
 from weft.documents.plan import DocumentPlan
 from weft.documents.segments import Segment, Sentence, WrittenSentence
@@ -90,7 +93,8 @@ def translated_document(
         data, name, source, target, bounds: as for its sentences.
         found: the translation of each sentence.
     """
-    return bytes.fromhex(_child("writing", bounds, data, name, source, target, list(found)))
+    texts = [(one.text, one.links) for one in found]
+    return bytes.fromhex(_child("writing", bounds, data, name, source, target, texts))
 
 
 def _child(step: str, bounds: DocumentBounds, *arguments: Any) -> Any:
@@ -102,7 +106,7 @@ def _child(step: str, bounds: DocumentBounds, *arguments: Any) -> Any:
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "weft.documents.isolated"],
-            input=pickle.dumps((step, bounds, arguments)),
+            input=json.dumps([step, bounds, arguments], default=_plain).encode(),
             capture_output=True,
             timeout=bounds.seconds,
             env=environment,
@@ -143,10 +147,10 @@ def _sentences(bounds: DocumentBounds, data: bytes, name: str, source: str, targ
 
 
 def _translation(
-    bounds: DocumentBounds, data: bytes, name: str, source: str, target: str, found: list[WrittenSentence]
+    bounds: DocumentBounds, data: bytes, name: str, source: str, target: str, found: list[Any]
 ) -> str:
     document, plan = _planned(bounds, data, name, source, target)
-    return document.written(plan.joined(found)).hex()
+    return document.written(plan.joined([_sentence(*one) for one in found])).hex()
 
 
 def _check_lines(data: bytes, name: str, bounds: DocumentBounds) -> None:
@@ -172,6 +176,20 @@ def _planned(
     return document, plan
 
 
+def _plain(value: Any) -> Any:
+    """What JSON lacks: bytes, and matrices of weights."""
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value.tolist()
+
+
+def _sentence(text: str, links: list[Any] | None) -> WrittenSentence:
+    if links is None:
+        return WrittenSentence(text)
+    weights, *spans = links
+    source, target = ([(begin, end) for begin, end in side] for side in spans)
+    shaped = np.array(weights, np.float32).reshape(len(target), len(source))
+    return WrittenSentence(text, Links(shaped, source, target))
+
+
 _STEPS: dict[str, Callable[..., Any]] = {
     "detection": _language,
     "reading": _sentences,
@@ -192,10 +210,11 @@ def _limit(bounds: DocumentBounds) -> None:
 
 
 def _answer() -> dict[str, Any]:
-    step, bounds, arguments = pickle.loads(sys.stdin.buffer.read())
+    step, given, (data, *arguments) = json.loads(sys.stdin.buffer.read())
+    bounds = DocumentBounds(*given)
     _limit(bounds)
     try:
-        return {"found": _STEPS[step](bounds, *arguments)}
+        return {"found": _STEPS[step](bounds, base64.b64decode(data), *arguments)}
     except MemoryError:
         return {"exceeded": True}
     except ConfigError as error:

@@ -223,13 +223,8 @@ def _assembled(cut: dict[str, Any]) -> bytes:
 
 
 def _library(part: str) -> Any:
-    try:
-        return importlib.import_module(f"sentencepiece{part}")
-    except ImportError as error:
-        raise ConfigError(
-            f"this tokenizer is a SentencePiece model, which needs {error.name}; install Weft with its "
-            "extra: pip install 'weft[sentencepiece]'"
-        ) from error
+    """The library, which takes a while to load and few runs need."""
+    return importlib.import_module(f"sentencepiece{part}")
 
 
 def _bytes(path: Path) -> bytes:
