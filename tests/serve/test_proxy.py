@@ -17,6 +17,8 @@ from tests.serve.test_guard import ASKED, served
 from weft.serve.counts import AccessLog
 from weft.serve.guard import Access
 
+pytestmark = pytest.mark.slow
+
 CONFIGURATION = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"
 NAME = "weft.example.org"
 WHOLE = """daemon off; master_process off; pid {0}/nginx.pid; error_log {0}/error.log;
