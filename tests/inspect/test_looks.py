@@ -39,6 +39,9 @@ class Looking:
     def copying(self, line: str) -> "Looking":
         return self
 
+    def readable(self, line: str) -> str:
+        return line
+
     def align(self, source: list[int], target: list[int]) -> Alignment:
         weights = WEIGHTS if len(target) == 5 else np.full((len(target) + 1, len(source)), 1 / len(source))
         return Alignment(weights, source, [*target, EOS], "attention")

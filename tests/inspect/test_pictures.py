@@ -124,4 +124,4 @@ def test_a_recording_is_transcribed_as_predict_does_and_listens_there(
     assert isinstance(views["Recording"], HeardView)
     heard = views["Recording"].heard
     assert np.allclose(heard.weights.sum(1), 1, atol=1e-5) and len(heard.pieces) == len(heard.weights)
-    assert "give a wav file" in refused(weft("inspect", opened.path, "none.wav"))
+    assert "give a recording" in refused(weft("inspect", opened.path, "none.wav"))

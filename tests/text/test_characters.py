@@ -1,7 +1,11 @@
 """Which characters a vocabulary can read, and in which other form."""
 
+from pathlib import Path
+
 import pytest
 
+from weft.importing.kits.vocabularies import from_codes, from_words, special
+from weft.tasks.seq2seq.verbatim import kept_parts
 from weft.text.characters import Alphabet, named
 from weft.text.vocabulary import UNK, Vocabulary
 
@@ -59,6 +63,28 @@ def test_a_vocabulary_lacks_the_characters_that_become_unknown(kind: str) -> Non
     assert lower.alphabet.unknown("THE CAT É") == []
     assert vocabulary.alphabet.has_letters
     assert not Vocabulary.train(["3 1 4"], kind="word", size=None).alphabet.has_letters
+
+
+def test_an_imported_list_of_words_reads_the_letters_of_its_words() -> None:
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", "the", "cat"]
+    numbers = special(tokens, ["<pad>", "<unk>", "<s>", "</s>"])
+    words = from_words(tokens, numbers, framed=True, normaliser={"type": "Lowercase"}).vocabulary
+    assert words.encode("the cat teeth").count(UNK) == 1
+    assert words.alphabet.unknown("The cat TEETH 🙂 <") == ["🙂", "<"]
+
+
+def test_an_imported_vocabulary_reads_letters_that_it_has_only_inside_words(tmp_path: Path) -> None:
+    (tmp_path / "codes").write_text("#version: 0.2\na x\nt e</w>\n")
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", "ax@@", "x@@", "te", "a@@", "t@@", "e"]
+    numbers = special(tokens, ["<pad>", "<unk>", "<s>", "</s>"])
+    pieces = from_codes(tokens, numbers, tmp_path / "codes", framed=True).vocabulary
+    assert UNK not in pieces.encode("axxte") and UNK in pieces.encode("x")
+    assert pieces.alphabet.lacking("axxte") == [] and pieces.alphabet.lacking("te z") == [(3, 4)]
+
+
+def test_a_number_with_a_point_is_kept_whole() -> None:
+    line = "pi is 3.14, or 3 14."
+    assert [line[slice(*one)] for one in kept_parts(line, Alphabet("pisor.,")).unknown] == ["3.14", "3", "14"]
 
 
 def test_a_message_names_a_few_characters() -> None:

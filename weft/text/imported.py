@@ -8,6 +8,7 @@ file's own; nothing is trained here. Read next: foreign.py, which reads the file
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,9 @@ class ImportedVocabulary(Vocabulary):
         self._limit = known
         model = content.get("model") or {}
         self._ending = model.get("end_of_word_suffix") or ""
-        self._whole = model.get("type") == "WordLevel" and not content.get("decoder")  # pieces are words
+        self._inside = model.get("continuing_subword_prefix") or ""
+        self._wordlist = model.get("type") == "WordLevel"
+        self._whole = self._wordlist and not content.get("decoder")  # pieces are words
         self._tokenizer = built(content)
         self._growth = bounds.Growth(content.get("normalizer"))
         added = self._tokenizer.get_added_tokens_decoder().items()
@@ -77,7 +80,16 @@ class ImportedVocabulary(Vocabulary):
 
     @cached_property
     def alphabet(self) -> Alphabet:
-        return Alphabet((), reads=lambda character: UNK not in self.encode(character))
+        """The characters that it reads, at least inside a word; of a list of words, those of the words."""
+        own = (n for n, there in enumerate(self.order) if n > EOS and there >= 0 and there not in self._marks)
+        pieces = (self._piece(number).removeprefix(self._inside).strip() for number in own)
+        known = (piece for piece in pieces if self._wordlist or len(piece) == 1)
+        normaliser = self._tokenizer.normalizer if self._wordlist else None
+        return Alphabet(
+            chain.from_iterable(known),
+            shaped=normaliser and normaliser.normalize_str,
+            reads=lambda character: UNK not in self.encode(character),
+        )
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of many texts.

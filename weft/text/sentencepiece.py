@@ -67,7 +67,9 @@ class SentencePieces(Vocabulary):
 
     @cached_property
     def alphabet(self) -> Alphabet:
-        return Alphabet((), reads=lambda character: UNK not in self.encode(character))
+        pieces = (name.removeprefix(SPACE) for name in self._names[EOS + 1 :])
+        known = [piece for piece in pieces if len(piece) == 1]
+        return Alphabet(known, reads=lambda character: UNK not in self.encode(character))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of many texts; pieces that the list lacks are unknown.

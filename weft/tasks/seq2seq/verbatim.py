@@ -42,7 +42,8 @@ def kept_parts(line: str, alphabet: Alphabet) -> KeptParts:
     for word in words(line) if lacking else ():
         if not _touches(word, lacking) or _touches(word, fixed):
             continue
-        if unknown and unknown[-1][1] == word[0]:
+        between = line[unknown[-1][1] : word[0]] if unknown else " "
+        if not between or (len(between) == 1 and not between.isspace() and not between.isalnum()):  # 3.14
             unknown[-1] = unknown[-1][0], word[1]
         else:
             unknown.append(word)
