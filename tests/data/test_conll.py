@@ -89,6 +89,11 @@ def test_other_forms(tmp_path: Path, text: str, form: tuple[str, int], tags: lis
     assert weft("data", "check", path).code == 0
 
 
+def test_half_of_the_tags_may_be_punctuation() -> None:
+    rows = ["Peter NNP", ", ,", "61 CD", ". ."]
+    assert form_of_lines(rows) == TaggedForm(" ", 2)
+
+
 def test_a_word_with_a_slash_keeps_it(tmp_path: Path) -> None:
     path = write(tmp_path / "x.txt", "The/DT dog/NN barks/VBZ\n1/2/CD and/or/CC\n")
     assert read(path)[0][1] == ["1/2", "and/or"]
@@ -110,6 +115,11 @@ def test_a_word_with_a_slash_keeps_it(tmp_path: Path) -> None:
         ["1\tHi\t_\tX\t_\t_\t0\troot\t_\t_"],
         [],
         ["a b", "", "c d", "", "e f"],
+        ["you sing .", "he reads .", "we dance ."],
+        ["you sing .", "he reads !", "they left ?", "", "we dance ."],
+        ["он поёт .", "You sing .", "мы идём ."],
+        ["me gusta »", "te gusta …", "nos gusta ?!"],
+        ["room number 12", "room number 14", "room number 15"],
     ],
 )
 def test_plain_text_and_conllu_have_no_other_form(lines: list[str]) -> None:

@@ -24,6 +24,7 @@ FEW = 3
 
 _TAG = re.compile(r"[^a-z\s]+|[BIESLUM]-\S+")
 _NUMBER = re.compile(r"\d+([-.]\d+)?")
+_MARKS = re.compile(r"[^\w-]+")  # punctuation: the tag of a few words, but the end of most sentences
 
 
 class TaggedForm(NamedTuple):
@@ -110,7 +111,10 @@ def _joined(lines: Iterable[Sequence[str]], separator: str) -> bool:
 def _in_columns(rows: Sequence[Sequence[str]], lines: Sequence[str]) -> bool:
     """Whether the last words of the lines are tags: they look so, or are few and in blocks of lines."""
     last = [row[-1] for row in rows]
+    if sum(bool(_MARKS.fullmatch(tag)) for tag in last) > len(last) / 2:
+        return False
     shown = all(map(_TAG.fullmatch, last)) and not all(_TAG.fullmatch(row[0]) for row in rows)
+    shown = shown and any(tag != tag.lower() for tag in last)  # numbers also end sentences
     blocks = sum(not line.strip() for line in lines)
     repeated = len(set(last)) <= len(last) / 3 and 0 < blocks <= len(rows) / 2
     return len(rows) >= FEW and (shown or repeated)
