@@ -107,7 +107,7 @@ def _paths(param: click.Parameter, value: Any) -> Iterator[Path]:
     if isinstance(value, Path):
         yield value
     elif isinstance(value, str) and (isinstance(param, click.Argument) or "FILE" in (param.metavar or "")):
-        with suppress(OSError, ValueError):  # a text that is no name
+        with suppress(OSError, ValueError):  # the text cannot be a file name
             yield from (path for path in map(Path, (value, value.partition("=")[2])) if path.is_file())
 
 

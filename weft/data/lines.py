@@ -100,7 +100,7 @@ def blocks(parts: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
         name: of the file, for the error.
 
     Raises:
-        DataError: it is a picture, a document or another file that is no text; or a line is longer than
+        DataError: it is a picture, a document or another file without plain text; or a line is longer than
             LONGEST.
     """
     first = 1

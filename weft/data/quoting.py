@@ -44,7 +44,7 @@ def _fit(lines: Sequence[str], mark: str) -> tuple[bool, float, bool, int]:
         return False, 0.0, False, 0
     width = widths[0] if widths else 0
     share = widths.count(width) / len(widths) if widths else 0.0
-    return width > 1, share, width > 1 and mark != ",", width  # commas also stand in numbers and texts
+    return width > 1, share, width > 1 and mark != ",", width  # numbers and texts have commas too
 
 
 def quoted(path: Path, encoding: str = "utf-8", mark: str = "\t") -> tuple[bool, str]:

@@ -30,7 +30,7 @@ FEW = 0.5
 
 
 class VectorEntry(NamedTuple):
-    """A word of a file, and its numbers as they stand there."""
+    """A word of a file, and its numbers as the file writes them."""
 
     word: str
     numbers: Sequence[str] | np.ndarray

@@ -100,6 +100,6 @@ class Documents:
 
 
 def _owner(request: Request) -> str:
-    """Who sent a request: the name of its key, or the address that it came from."""
+    """The sender of a request: the name of its key, or its address."""
     client = request.client
     return request.scope.get("weft.key") or (client.host if client else "")

@@ -1,8 +1,8 @@
 """API keys: the file with their hashes, and the rate limit of each key. Read next: guard.py.
 
 A key has 256 random bits, so a plain SHA-256 hides it: there is nothing to guess, and the
-file does not open the server. The file is read at every request: a key is valid as long as it stands there in
-a line without a mistake, and no key is valid while the file cannot be read.
+file does not open the server. The file is read at every request: a key is valid as long as a line without a
+mistake has it, and no key is valid while the file cannot be read.
 """
 
 import hashlib
@@ -94,7 +94,7 @@ def parsed(content: bytes, path: Path) -> KeyFile:
 
 
 class Keys:
-    """The keys that a server accepts, as they stand in a file at each request.
+    """The keys that a server accepts, read from a file at each request.
 
     Args:
         path: the file.

@@ -68,7 +68,7 @@ class History(NamedTuple):
         return sorted(self.entries, key=self._rank)
 
     def best(self) -> ValidationScores | None:
-        """The validation with the best score, the first of equals; None before the first validation."""
+        """The validation with the best score, the earliest of a tie; None before the first validation."""
         return min(self.entries, key=self._rank, default=None)
 
     def waited(self) -> int:

@@ -1,6 +1,6 @@
 """Second derivatives of a kernel: the gradients of its plain twin, as a graph.
 
-The kernels' own backward passes have no graph. Where one is asked for (`create_graph`), the twin is run again
+The kernels' own backward passes have no graph. If a caller wants one (`create_graph`), the twin is run again
 and differentiated by autograd. Read next: cells/compiled.py, light.py, which call it.
 """
 
