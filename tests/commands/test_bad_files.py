@@ -84,13 +84,21 @@ def test_pairs_that_are_all_too_long(toy: Path) -> None:
     )
 
 
-def test_an_older_run_is_as_it_was(toy: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("older", "sentence"),
+    [(False, "valid.yy: has changed since the training of"), (True, "valid.yy:1: not UTF-8")],
+    ids=["digests", "older version"],
+)
+def test_a_run_whose_data_is_damaged_later_is_as_it_was(
+    toy: Path, tmp_path: Path, older: bool, sentence: str
+) -> None:
     run = tmp_path / "run"
     assert weft("train", toy, "--run", run, "training.max_updates=1").code == 0
+    if older:
+        (run / "data.json").unlink()  # runs of earlier versions have no digests of their data
     (toy.parent / "valid.yy").write_bytes(b"\xff\n")
     before = content(run)
-    changes = "training.max_updates=1"
-    assert "valid.yy:1: not UTF-8" in refused(weft("train", toy, "--run", run, changes))
+    assert sentence in refused(weft("train", toy, "--run", run, "training.max_updates=1"))
     assert content(run) == before
 
 

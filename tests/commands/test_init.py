@@ -152,7 +152,6 @@ def test_two_files_of_any_names_are_a_training_text(tmp_path: Path, monkeypatch:
             ["--hold-out", "6", "--valid", "train"],
             "--hold-out and --valid: expected one of them, got both",
         ),
-        (["--target", "xx"], "--source and --target are both 'xx'; name two languages"),
         (["--hold-out", "6", "--test", "tset"], "tset.xx: no such file"),
     ],
 )
@@ -162,6 +161,14 @@ def test_what_it_refuses_it_leaves(
     monkeypatch.chdir(tmp_path)
     write(tmp_path, "train", 60, 1)
     assert sentence in untouched(tmp_path, lambda: weft(*pairs(Path("train"), *options)))
+
+
+def test_two_languages_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "train", 60, 1)
+    options = ("--train", "train", "--source", "xx", "--target", "xx")
+    said = untouched(tmp_path, lambda: weft("init", "translate", *options))
+    assert "--source and --target are both 'xx'; name two languages" in said
 
 
 def test_missing_files_are_named(tmp_path: Path) -> None:
