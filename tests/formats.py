@@ -14,11 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import openpyxl
 import pandas as pd
+import soundfile
 from odf.opendocument import OpenDocumentSpreadsheet
 from odf.table import Table, TableCell, TableRow
 from odf.text import P
+from PIL import Image
 
+from weft.data.audio import read_sound
 from weft.data.conllu import read_sentences
+from weft.data.images import read_picture
 from weft.data.labelled import LabelledText
 from weft.data.lines import read_lines
 from weft.data.tables import TableFile
@@ -103,6 +107,39 @@ def libreoffice(folder: Path) -> Pair:
     return [row.cells for row in TableFile(folder / "x.ods")], SIMPLE
 
 
+def picture(name: str, write: Callable[[Path], Any], want: list[list[int]]) -> Callable[[Path], Pair]:
+    """A picture of two rows: what is read of its red channel, and the levels from 0 to 255 that it has."""
+
+    def run(folder: Path) -> Pair:
+        write(folder / name)
+        return read_picture(folder / name)[..., 0].tolist(), want
+
+    return run
+
+
+def turned(path: Path) -> None:
+    """A grey picture that a phone stored upside down, with the note that it is."""
+    exif = Image.Exif()
+    exif[0x0112] = 3
+    Image.fromarray(np.array([[40, 30], [20, 10]], np.uint8)).save(path, exif=exif)
+
+
+def recording(
+    name: str, subtype: str | None = None, *, shifted: bool = False, **how: Any
+) -> Callable[[Path], Pair]:
+    """A recording of 800 samples at 8 kHz; of one that its format shifts, the loudness alone is compared."""
+
+    def run(folder: Path) -> Pair:
+        wave = np.sin(np.arange(800) / 9) / 2
+        soundfile.write(folder / name, wave, 8000, subtype=subtype, **how)
+        found = read_sound(folder / name)
+        error = found.samples.std() - wave.std() if shifted else np.abs(found.samples[:800] - wave).max()
+        close = abs(error) < 0.03
+        return [found.rate, bool(close)], [8000, True]
+
+    return run
+
+
 def labelled(name: str, content: str, **form: Any) -> Callable[[Path], Pair]:
     """Two texts of the classes a and b."""
 
@@ -152,6 +189,7 @@ def vectors(content: str) -> Callable[[Path], Pair]:
 
 
 TABLES, LABELS, TAGS, TEXTS, VECTORS = "Tables", "Labelled lines", "Tagged sentences", "Text", "Word vectors"
+PICTURES, SOUNDS = "Pictures", "Recordings"
 _CONLLU = "".join(f"{n}\t{w}\t_\t{t}\t_\t_\t0\t_\t_\t_\n" for n, w, t in
                   [(1, "Ann", "P"), (2, "sees", "O"), (3, "Bob", "P")])  # fmt: skip
 _FOUR = "-DOCSTART- -X- -X- O\n\nAnn NNP B-NP P\nsees VBZ B-VP O\nBob NNP B-NP P\n\n"
@@ -330,4 +368,47 @@ FORMATS = [
     FileFormat(
         VECTORS, "GloVe", "GloVe", "words may have spaces, lines may be blank", vectors("a 1 2\n. . 3 4\n\n")
     ),
+    FileFormat(
+        PICTURES,
+        "`.jpg`, `.png`, `.webp`, `.tif` with EXIF",
+        "phones, cameras",
+        "turned upright",
+        picture("x.png", turned, [[10, 20], [30, 40]]),
+    ),
+    FileFormat(
+        PICTURES,
+        "16-bit grey `.png`, `.tif`",
+        "scanners, microscopes, satellites",
+        "65,535 is white",
+        picture(
+            "x.png",
+            lambda path: Image.fromarray(np.array([[0, 257], [32639, 65535]], np.uint16)).save(path),
+            [[0, 1], [127, 255]],
+        ),
+    ),
+    FileFormat(
+        PICTURES,
+        "palettes, `.gif`",
+        "GIMP, web tools",
+        "the first of several frames",
+        picture(
+            "x.png",
+            lambda path: Image.fromarray(np.array([[0, 255], [255, 0]], np.uint8)).convert("P").save(path),
+            [[0, 255], [255, 0]],
+        ),
+    ),
+    FileFormat(
+        SOUNDS, "`.wav`, 16 or 24 bits", "Audacity, ffmpeg, recorders", "", recording("x.wav", "PCM_24")
+    ),
+    FileFormat(SOUNDS, "`.wav`, float", "Audacity, Python", "", recording("x.wav", "FLOAT")),
+    FileFormat(
+        SOUNDS,
+        "`.wav`, extensible header",
+        "ffmpeg, Windows",
+        "",
+        recording("x.wav", "PCM_16", format="WAVEX"),
+    ),
+    FileFormat(SOUNDS, "`.flac`", "Audacity, LibriSpeech", "", recording("x.flac")),
+    FileFormat(SOUNDS, "`.ogg`, `.opus`", "browsers, messengers", "", recording("x.ogg")),
+    FileFormat(SOUNDS, "`.mp3`", "phones, Common Voice", "", recording("x.mp3", shifted=True)),
 ]
