@@ -70,7 +70,6 @@ def test_outputs_are_joeynmt_s(imported: Imported, search: str) -> None:
         "search": search,
         "max_ratio": 0.0,
         "max_extra": expected["most"],
-        "verbatim": False,
         **expected.get("search", {}),
     }
     options |= expected["beam"] if search == "beam" else {}

@@ -60,9 +60,7 @@ def test_each_token_has_the_probability_of_marians_formulas(
 @pytest.mark.parametrize("form", ["base", "ssru", "before"])
 def test_greedy_search_follows_marians_formulas(form: str, tmp_path: Path, cut: dict[str, Any]) -> None:
     oracle, opened = made(form, tmp_path)
-    translator = opened.pipeline.translator(
-        opened.model, replace(opened.pipeline.decoding, search="greedy", verbatim=False)
-    )
+    translator = opened.pipeline.translator(opened.model, replace(opened.pipeline.decoding, search="greedy"))
     lines = [(line, ids) for line, ids in cut["lines"] if 1 not in ids and 0 < len(ids) < 14]
     for line, ids in lines[:3]:
         written: list[int] = []

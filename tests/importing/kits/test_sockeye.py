@@ -64,9 +64,7 @@ def test_each_token_has_sockeyes_probability(runs: Path, expected: dict[str, Any
 @every_model
 def test_greedy_search_writes_what_sockeye_writes(runs: Path, expected: dict[str, Any], name: str) -> None:
     opened = open_run(runs / f"run-{name}", device="cpu")
-    translator = opened.pipeline.translator(
-        opened.model, replace(opened.pipeline.decoding, search="greedy", verbatim=False)
-    )
+    translator = opened.pipeline.translator(opened.model, replace(opened.pipeline.decoding, search="greedy"))
     got = [found[0].text for found in translator.translate([read for read, _ in expected["pairs"]])]
     for ours, theirs in zip(got, expected[name]["greedy"], strict=True):
         assert ours.startswith(theirs)  # where the limit ends both, ours may be one piece longer
