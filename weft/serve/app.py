@@ -22,7 +22,7 @@ from weft.serve.bodies import BodyLimits
 from weft.serve.completions import Completions
 from weft.serve.counts import AccessLog, Counts, RequestCounter
 from weft.serve.documents import Documents
-from weft.serve.forms import HANDLERS, Json, refusing
+from weft.serve.forms import HANDLERS, Json, dumped, refusing
 from weft.serve.guard import Access, sign_in
 from weft.serve.limits import BEAM, Refusal, ServerLimits
 from weft.serve.openapi import description, may, streams
@@ -68,6 +68,8 @@ class Application:
         self.batcher = Batcher("answers", most=limits.queue, rows=limits.batch_rows)
         # A stream takes one place per text; the queue of complete answers does not limit it. It is never cut.
         self.streams = Batcher("streams", most=limits.streams * BEAM, rows=limits.items)
+        self._described: tuple[list[Any] | None, bytes] = None, b""
+        """The state of the runs, and their description, which takes a while to make."""
         self.counts = Counts(self.batcher, self.streams, limits.deadline_seconds)
         self.app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, strict_content_type=False)
         for kind, handler in {**HANDLERS, HTTPException: _unknown, Exception: _failed}.items():
@@ -178,7 +180,10 @@ class Application:
 
     async def openapi(self) -> Response:
         """The OpenAPI description."""
-        return Json(self.description())
+        state = [(run.name, run.state) for run in self.runs.values()]
+        if state != self._described[0]:
+            self._described = state, dumped(self.description())
+        return Response(self._described[1], media_type="application/json")
 
     def description(self) -> dict[str, Any]:
         """The OpenAPI description of this server."""
