@@ -20,6 +20,7 @@ def main() -> None:
     import PIL.Image
     import safetensors.torch
     import torch
+    import torch._dynamo  # a training imports it; cut off by the limit, it would stay half imported
 
     from weft import cli, tasks
     from weft.inspect import inspection
