@@ -16,7 +16,7 @@ FIELDS = 10_000
 """Bytes of a form besides its file."""
 
 
-KEY = "an API key is required before {:,} bytes are read; send it in the header Authorization: Bearer KEY"
+KEY = "an API key is required to send more than {:,} bytes; send it in the header Authorization: Bearer KEY"
 
 
 class BodyLimits:
