@@ -3,77 +3,78 @@
 Sections `decoding` of tasks have these among their own. Read next: greedy.py, sampling.py, beam.py.
 """
 
-from collections.abc import Sequence
-from typing import Literal, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.search.beam import beam
+from weft.search.budget import BatchRows, BeamWidth, LengthPenalty, Temperature, TopP
 from weft.search.greedy import greedy
 from weft.search.hypotheses import Hypotheses
 from weft.search.sampling import sample
 from weft.search.step import Step
-from weft.setting_types import check_fields
+from weft.setting_types import Whole, check_fields
 from weft.tree import State
 
 
-class SearchSettings(Protocol):
-    """How texts are searched."""
-
-    @property
-    def search(self) -> Literal["beam", "greedy", "sample"]:
-        """The kind of search."""
-
-    @property
-    def beam(self) -> int:
-        """Width of the beam; 1 is greedy."""
-
-    @property
-    def nbest(self) -> int:
-        """Texts for each source."""
-
-    @property
-    def length_penalty(self) -> float:
-        """Of beam search: a score is divided by the length to this power."""
-
-    @property
-    def temperature(self) -> float:
-        """Of sampling."""
-
-    @property
-    def top_k(self) -> int:
-        """Of sampling: the k likeliest tokens are kept; 0 keeps every token."""
-
-    @property
-    def top_p(self) -> float:
-        """Of sampling: the likeliest tokens of this probability are kept; 1 keeps every token."""
-
-    @property
-    def seed(self) -> int:
-        """Of sampling."""
-
-
-def check_search(settings: SearchSettings) -> None:
-    """Check that settings are in the ranges that their fields declare, and fit together.
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """How texts are searched.
 
     Args:
-        settings: a dataclass of those of a search, and others.
+        search: beam, greedy or sample.
+        beam: hypotheses kept; 1 is greedy.
+        nbest: texts for each source.
+        length_penalty: of beam search: a hypothesis's log-probability is divided by its length to this power;
+            0 favours short ones.
+        temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 keep every token.
+        seed: of sampling.
+        batch_rows: sources searched at once.
 
     Raises:
         ConfigError: one is out of its range; more texts than the search finds.
     """
-    check_fields(settings)
-    if settings.search == "beam" and settings.nbest > settings.beam:
-        raise ConfigError(
-            f"nbest: expected at most the beam width {settings.beam}, got {settings.nbest}; "
-            f"raise beam to {settings.nbest}"
-        )
-    if settings.search == "greedy" and settings.nbest > 1:
-        raise ConfigError(
-            f"nbest: expected 1 for greedy search, got {settings.nbest}; sample, or use beam search"
-        )
+
+    search: Literal["beam", "greedy", "sample"] = "beam"
+    beam: BeamWidth = 5
+    nbest: BeamWidth = 1
+    length_penalty: LengthPenalty = 1.0
+    temperature: Temperature = 1.0
+    top_k: Whole = 0
+    top_p: TopP = 1.0
+    seed: Whole = 1
+    batch_rows: BatchRows = 64
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.search == "beam" and self.nbest > self.beam:
+            raise ConfigError(
+                f"nbest: expected at most the beam width {self.beam}, got {self.nbest}; "
+                f"raise beam to {self.nbest}"
+            )
+        if self.search == "greedy" and self.nbest > 1:
+            raise ConfigError(
+                f"nbest: expected 1 for greedy search, got {self.nbest}; sample, or use beam search"
+            )
+
+
+def check_sampled(search: str, given: Mapping[str, object]) -> None:
+    """Check that settings of sampling are given for a search that samples.
+
+    Args:
+        search: the kind of search.
+        given: the settings that a user asks for, by name.
+
+    Raises:
+        ConfigError: one has no use in this search.
+    """
+    unused = [name for name in ("temperature", "top_k", "top_p", "seed") if name in given]
+    if search != "sample" and unused:
+        raise ConfigError(f"{unused[0]}: applies to sampling, but the search is {search}; add --sample")
 
 
 def search(

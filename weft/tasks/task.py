@@ -144,6 +144,21 @@ class PredictionSettings(RequestSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SamplingSettings(PredictionSettings):
+    """What the user asks of random answers; see SearchSettings. None is as the recipe says.
+
+    Args:
+        sample: draw answers at random instead of searching for the best one.
+    """
+
+    sample: bool = False
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvaluationSettings(RequestSettings):
     """What the user asks of an evaluation."""
 

@@ -36,6 +36,7 @@ from weft.tasks.task import (
     InspectionSettings,
     PredictionSettings,
     Progress,
+    SamplingSettings,
     Split,
     Training,
 )
@@ -47,20 +48,14 @@ DRAWN = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaintingSettings(PredictionSettings):
+class PaintingSettings(SamplingSettings):
     """What the user asks of pictures; see Decoding.
 
     Args:
-        sample: draw the tiles at random.
         plot: folder for the pictures, which the command writes.
     """
 
     beam: int | None = None
-    sample: bool = False
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    seed: int | None = None
     plot: Path | None = None
 
 

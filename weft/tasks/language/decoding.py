@@ -5,26 +5,23 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weft.errors import ConfigError
-from weft.search.budget import BatchRows, BeamWidth, LengthPenalty, OneOrMore, Temperature, TokenCount, TopP
-from weft.search.settings import check_search
+from weft.search.budget import BatchRows, OneOrMore, TokenCount
+from weft.search.settings import SearchSettings, check_sampled
 from weft.setting_types import Probability, Whole
-from weft.tasks.task import PredictionSettings
+from weft.tasks.task import SamplingSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProseDecoding:
+class ProseDecoding(SearchSettings):
     """How a text is continued, and how it is scored: a recipe's section `decoding`.
 
     Args:
         search: sample, greedy or beam.
-        temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 keep every token.
-        seed: of sampling.
         nbest: continuations of each line.
-        beam, length_penalty: of beam search.
+        batch_rows: lines written at once.
         max_tokens: maximum number of tokens written; 0 writes nothing.
         max_lines: line ends after which writing stops.
         stop: texts before which writing stops.
-        batch_rows: lines written at once.
         mixture: weight of an n-gram model of the training text next to the neural one, 0 to 1, or "tuned" on
             the validation text (each of its halves is scored with the weight tuned on the other).
         order: of the n-grams; 0 takes 7 for characters and 5 otherwise.
@@ -35,24 +32,14 @@ class ProseDecoding:
     """
 
     search: Literal["sample", "greedy", "beam"] = "sample"
-    temperature: Temperature = 1.0
-    top_k: Whole = 0
-    top_p: TopP = 1.0
-    seed: Whole = 1
-    nbest: BeamWidth = 1
-    beam: BeamWidth = 5
-    length_penalty: LengthPenalty = 1.0
+    batch_rows: BatchRows = 32
     max_tokens: TokenCount = 100
     max_lines: OneOrMore = 1
     stop: tuple[str, ...] = ()
-    batch_rows: BatchRows = 32
     mixture: Probability | Literal["tuned"] = 0.0
     order: Whole = 0
     cache: Whole = 0
     stride: Whole = 0
-
-    def __post_init__(self) -> None:
-        check_search(self)
 
     @property
     def ngram_weight(self) -> float | None:
@@ -77,31 +64,23 @@ class ProseDecoding:
         elif "beam" in given:
             given["search"] = "greedy" if given["beam"] == 1 and given.get("nbest", 1) == 1 else "beam"
         search = given.get("search", self.search)
-        unused = [name for name in ("temperature", "top_k", "top_p", "seed") if name in given]
-        if search != "sample" and unused:
-            raise ConfigError(f"{unused[0]}: applies to sampling, but the search is {search}; add --sample")
+        check_sampled(search, given)
         if search != "beam" and "length_penalty" in given:
             raise ConfigError(f"length_penalty: applies to beam search, but the search is {search}")
         return replace(self, **given)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProseSettings(PredictionSettings):
+class ProseSettings(SamplingSettings):
     """What the user asks of continuations; see ProseDecoding. None is as the recipe says.
 
     Args:
         scores: write the length-normalised log-probability of each continuation too.
-        sample: draw tokens at random.
         plot: folder for pictures, which the command draws.
     """
 
     beam: int | None = None
     nbest: int | None = None
     scores: bool = False
-    sample: bool = False
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    seed: int | None = None
     length_penalty: float | None = None
     plot: Path | None = None

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Literal
 
 from weft.errors import ConfigError
 from weft.search.beam import Stop
-from weft.search.budget import BatchRows, BeamWidth, LengthPenalty, OneOrMore, Temperature, TokenCount, TopP
+from weft.search.budget import BeamWidth, OneOrMore, TokenCount
 from weft.search.ensemble import Mean
 from weft.search.normalisation import Normalisation
-from weft.search.settings import check_search
+from weft.search.settings import SearchSettings, check_sampled
 from weft.setting_types import Bounds, Whole
 from weft.tasks.space import Range, Recipe, Space, usual
-from weft.tasks.task import EvaluationSettings, OtherRun, PredictionSettings, RequestSettings
+from weft.tasks.task import EvaluationSettings, OtherRun, RequestSettings, SamplingSettings
 
 Finite = Annotated[float, Bounds(ge=0, lt=math.inf)]
 DROPOUTS = "model.encoder.dropout", "model.decoder.dropout"
@@ -30,19 +30,12 @@ _OF_BEAMS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decoding:
+class Decoding(SearchSettings):
     """The search settings for translations: a recipe's section `decoding`.
 
     Args:
-        search: beam, greedy or sample.
-        beam: hypotheses kept; 1 is greedy.
         nbest: translations per line.
-        length_penalty: a hypothesis's log-probability is divided by its length to this power; 0 favours
-            short ones.
         max_ratio, max_extra: at most max_ratio * (source tokens) + max_extra tokens are written.
-        temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 keep every token.
-        seed: of sampling.
-        batch_rows: sources decoded at once.
         stop: when a plain beam search ends, once as many hypotheses as the beam is wide have ended: "best",
             when no unfinished one scores better than the best of them; "full", at once; "worst", when none
             scores better than the worst of them; "never", when no better one can come.
@@ -67,17 +60,8 @@ class Decoding:
             of decoder and Transformer encoder and the output layer in 8-bit integers where compiled code can.
     """
 
-    search: Literal["beam", "greedy", "sample"] = "beam"
-    beam: BeamWidth = 5
-    nbest: BeamWidth = 1
-    length_penalty: LengthPenalty = 1.0
     max_ratio: Annotated[float, Bounds(ge=0, le=1_000)] = 2.0
     max_extra: OneOrMore = 10
-    temperature: Temperature = 1.0
-    top_k: Whole = 0
-    top_p: TopP = 1.0
-    seed: Whole = 1
-    batch_rows: BatchRows = 64
     stop: Stop = "best"
     normalisation: Normalisation = "length"
     coverage: Finite = 0.0
@@ -95,7 +79,7 @@ class Decoding:
     precision: Literal["float32", "bfloat16", "int8"] = "float32"
 
     def __post_init__(self) -> None:
-        check_search(self)
+        super().__post_init__()
         self._check_beams()
 
     def _check_beams(self) -> None:
@@ -127,9 +111,7 @@ class Decoding:
         settings, asked_for = {field.name for field in fields(self)}, asked.given()
         given: dict[str, Any] = {name: value for name, value in asked_for.items() if name in settings}
         search = given.setdefault("search", "sample" if "sample" in asked_for else self.search)
-        unused = [name for name in ("temperature", "top_k", "top_p", "seed") if name in given]
-        if search != "sample" and unused:
-            raise ConfigError(f"{unused[0]}: applies to sampling, but the search is {search}; add --sample")
+        check_sampled(search, given)
         if search == "sample" and "beam" in given:
             raise ConfigError("beam: sampling keeps no beam; leave out --beam or --sample")
         wants_beam = (
@@ -193,22 +175,16 @@ class DecodingSettings(RequestSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerationSettings(DecodingSettings, PredictionSettings):
+class GenerationSettings(DecodingSettings, SamplingSettings):
     """What the user asks of the sequences that a model writes; see Decoding.
 
     Args:
         scores: write the length-normalised log-probability of each sequence too.
-        sample: draw sequences at random.
         plot: folder for pictures, which the command draws.
     """
 
     nbest: int | None = None
     scores: bool = False
-    sample: bool = False
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    seed: int | None = None
     plot: Path | None = None
 
 
