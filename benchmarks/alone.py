@@ -17,7 +17,7 @@ import torch
 
 from weft.config import read_recipe
 from weft.run.training import check_recipe
-from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.encoding import collate_pairs
 
 LENGTHS = (4, 16)  # tokens of a row; rows of a batch are as long as each other, as in a training
 

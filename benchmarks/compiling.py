@@ -108,7 +108,7 @@ def _model(width: int, layers: int, dropout: float) -> Any:
 
 def _batches(chance: random.Random) -> list[Any]:
     """Of 5 to 60 tokens a side, rows of a batch alike in length."""
-    from weft.tasks.seq2seq.batch import collate_pairs
+    from weft.tasks.seq2seq.encoding import collate_pairs
 
     made = []
     for number in range(BATCHES):

@@ -38,7 +38,7 @@ def main() -> None:
 
 def _trained(folder: Path, sums: Path, temperature: float, updates: int) -> None:
     from weft import cli
-    from weft.tasks.seq2seq.pairs import PairTraining
+    from weft.tasks.seq2seq.base import PairTraining
 
     counted, sizes, collate = [0, 0], [0, 0], PairTraining.collate
 

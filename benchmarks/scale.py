@@ -76,7 +76,7 @@ def store(folder: Path, asked: argparse.Namespace) -> None:
 
     def build(processes: int) -> None:
         from weft.data.store import TokenStore
-        from weft.tasks.seq2seq.reading import SourceReader
+        from weft.tasks.seq2seq.encoding import SourceReader
         from weft.text.loading import load_vocabulary
 
         found = load_vocabulary(vocabulary)  # with an empty memory of words
@@ -130,7 +130,7 @@ def recomputing(folder: Path, asked: argparse.Namespace) -> None:
     from weft.config import read_recipe
     from weft.nn.recompute import recomputing as checkpointed
     from weft.run.training import check_recipe
-    from weft.tasks.seq2seq.batch import collate_pairs
+    from weft.tasks.seq2seq.encoding import collate_pairs
 
     torch.set_num_threads(1)
     chance = random.Random(1)

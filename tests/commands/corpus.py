@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import weft
-from weft.tasks.seq2seq.pairs import PairTraining
+from weft.tasks.seq2seq.base import PairTraining
 
 WORDS = {
     "alpha": "uno",

@@ -11,7 +11,7 @@ import pytest
 from tests.commands import corpus
 from tests.commands.shell import content, refused, untouched, weft
 from weft.tasks.evaluation import Validation
-from weft.tasks.seq2seq.pairs import PairTraining
+from weft.tasks.seq2seq.base import PairTraining
 
 Harm = Callable[[Path], None]
 CHANGES = "training.max_updates=4", "training.validate_every=2"

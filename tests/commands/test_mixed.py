@@ -7,7 +7,7 @@ import pytest
 
 from tests.commands import corpus
 from tests.commands.shell import refused, weft
-from weft.tasks.seq2seq.pairs import PairTraining
+from weft.tasks.seq2seq.base import PairTraining
 
 LARGE, SMALL = 397, 41
 

@@ -39,7 +39,7 @@ cli.main(sys.argv[1:])
 VALIDATING = """
 import sys
 from weft import cli
-from weft.tasks.seq2seq.pairs import PairTraining
+from weft.tasks.seq2seq.base import PairTraining
 
 validate = PairTraining.validate
 

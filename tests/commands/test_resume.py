@@ -15,7 +15,7 @@ from tests.commands import corpus
 from tests.commands.shell import Answer, refused, untouched, weft
 from weft.config import read_recipe
 from weft.run.training import begin_run
-from weft.tasks.seq2seq.pairs import PairTraining
+from weft.tasks.seq2seq.base import PairTraining
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -66,7 +66,7 @@ def test_tags_surround_their_words(trained: Path) -> None:
 def test_what_is_lost_is_named_with_its_line(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.tasks.seq2seq.verbatim.restored", lambda line, found, lost: found.text)
+    monkeypatch.setattr("weft.tasks.seq2seq.translator.restored", lambda line, found, lost: found.text)
     (tmp_path / "in.txt").write_text("alpha\nbeta %s\n")
     for options in ((), ("--output", tmp_path / "out.txt")):
         found = weft("predict", trained, tmp_path / "in.txt", *options)

@@ -30,7 +30,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.recurrent import Stack
-from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.encoding import collate_pairs
 
 STEP = 1e-6
 

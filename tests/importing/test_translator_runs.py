@@ -19,7 +19,7 @@ from weft.data.corpora import corpus
 from weft.errors import ConfigError
 from weft.importing.runs import import_run
 from weft.run import open_run
-from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.encoding import collate_pairs
 
 transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed: pip install -e .[import-tests]"

@@ -15,7 +15,7 @@ from tests.commands import corpus
 from tests.commands.shell import weft
 from tests.shared import shared_run
 from weft.tasks.seq2seq import translator as module
-from weft.tasks.seq2seq.batch import pad
+from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.seq2seq.translator import SearchResult, Translator
 
 KINDS = {

@@ -22,7 +22,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.heads.categorical import Categorical
 from weft.run import open_run
 from weft.tasks.multilingual.data import ManyData
-from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.encoding import collate_pairs
 
 
 @pytest.fixture(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from weft.importing.kits.vocabularies import from_codes, from_words, special
-from weft.tasks.seq2seq.verbatim import kept_parts
+from weft.tasks.seq2seq.translator import kept_parts
 from weft.text.characters import Alphabet, named
 from weft.text.vocabulary import UNK, Vocabulary
 

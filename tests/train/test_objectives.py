@@ -13,7 +13,7 @@ import weft.train.objectives
 from tests.train.writing import Writes, batch, every_model, model, seeded, words
 from weft import rooms
 from weft.errors import ConfigError
-from weft.tasks.seq2seq.batch import PairBatch
+from weft.tasks.seq2seq.encoding import PairBatch
 from weft.text.vocabulary import Vocabulary
 from weft.train.feeding import ConstantFeeding
 from weft.train.objectives.minimum_risk import MinimumRisk

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tests.train.writing import SOURCES, Writes, batch, every_model, model, seeded, words
-from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.encoding import collate_pairs
 from weft.text.vocabulary import SOS, Vocabulary
 from weft.train.objectives.professor_forcing import Adversaries, ProfessorForcing
 

@@ -13,7 +13,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.randomness import drawing
-from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
+from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
 from weft.text.vocabulary import Vocabulary
 
 WORDS = ["red", "green", "blue", "seven", "eleven"]

@@ -122,7 +122,7 @@ def _next(run: Path, target: str, example: str) -> str:
 
 def _from_test(opened: "LoadedRun") -> Sequence[str]:
     """Four short sentences, evenly spaced in the test split."""
-    from weft.tasks.seq2seq.pairs import PairTask
+    from weft.tasks.seq2seq.base import PairTask
 
     assert isinstance(opened.task, PairTask)
     short = [pair.source for pair in opened.task.data.open("test") if 5 <= len(pair.source.split()) <= 10]

@@ -1,7 +1,7 @@
 """Placeholders, tags, entities and addresses in texts: a translation must have the same ones.
 
 They are read by the model as they stand. One that its translation lacks is put where the words that it became
-are. Read next: moving.py; ../tasks/seq2seq/verbatim.py, which uses it.
+are. Read next: moving.py; ../tasks/seq2seq/translator.py, which uses it.
 """
 
 import unicodedata

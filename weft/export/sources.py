@@ -10,7 +10,7 @@ from weft.export.agreement import COUNT
 from weft.run import LoadedRun
 from weft.tasks.export import SEED
 from weft.tasks.running_text.data import ProseData
-from weft.tasks.seq2seq.pairs import PairPipeline
+from weft.tasks.seq2seq.base import PairPipeline
 from weft.text.vocabulary import EOS, Vocabulary
 
 

@@ -26,8 +26,8 @@ from weft.serve.sentencewise import translate_each
 from weft.serve.served import ServedRun
 from weft.tasks.abilities import Weighs
 from weft.tasks.remarks import Remarks
-from weft.tasks.seq2seq.batch import collate_pairs
 from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.encoding import collate_pairs
 from weft.tasks.seq2seq.searching import looked
 from weft.tasks.seq2seq.translator import SearchResult, Translator
 from weft.text.vocabulary import EOS, SOS, Word

@@ -445,7 +445,7 @@ class Pipeline(ABC):
         return None
 
     def common(self) -> Mapping[str, object]:
-        """What the members of an ensemble must share, by name (seq2seq/pairs.py)."""
+        """What the members of an ensemble must share, by name (seq2seq/base.py)."""
         return {}
 
     def contextual(self, model: nn.Module) -> ContextSource:

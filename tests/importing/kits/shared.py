@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from weft.run import open_run
-from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.encoding import collate_pairs
 
 LONGEST: dict[str, Any] = {"max_ratio": 0.0, "max_extra": 12, "verbatim": False}
 """Limits of the outputs in the fixtures of OpenNMT-py and Eole."""

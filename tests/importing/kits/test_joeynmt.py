@@ -19,7 +19,7 @@ from weft import cli
 from weft.errors import WeftError
 from weft.importing.runs import import_run
 from weft.run import LoadedRun, open_run
-from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.encoding import collate_pairs
 
 HERE = Path(__file__).parent
 LEADING = ("gru-words", "transformer-bpe")

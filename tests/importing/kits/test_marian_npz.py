@@ -20,7 +20,7 @@ from tests.importing.kits.marian.formulas import Marian
 from weft import cli
 from weft.errors import CheckpointError, ConfigError
 from weft.run import LoadedRun, open_run
-from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.encoding import collate_pairs
 from weft.text.vocabulary import EOS
 
 every_form = pytest.mark.parametrize("form", FORMS)

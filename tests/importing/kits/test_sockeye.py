@@ -18,7 +18,7 @@ from weft import cli
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.runs import import_run
 from weft.run import open_run
-from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.encoding import collate_pairs
 
 MODELS = ("before", "ssru", "after")
 every_model = pytest.mark.parametrize("name", MODELS)

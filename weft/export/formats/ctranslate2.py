@@ -19,7 +19,7 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.run import LoadedRun
 from weft.search.beam import Stop
-from weft.tasks.seq2seq.pairs import PairPipeline
+from weft.tasks.seq2seq.base import PairPipeline
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 
 

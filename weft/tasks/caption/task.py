@@ -30,14 +30,14 @@ from weft.tasks.pictures.data import SIDE, CaptionData, Captions, Pictures, read
 from weft.tasks.pictures.model import CaptionModel, places_of
 from weft.tasks.pictures.pictures import parts, read_shape, write_shape
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
-from weft.tasks.seq2seq.batch import PairBatch
 from weft.tasks.seq2seq.decoding import (
     Decoding,
     DecodingSettings,
     GenerationEvaluationSettings,
     GenerationSettings,
 )
-from weft.tasks.seq2seq.scoring import GivenScores, score_file
+from weft.tasks.seq2seq.encoding import PairBatch
+from weft.tasks.seq2seq.evaluation import GivenScores, score_file
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,

@@ -52,7 +52,7 @@ from weft.tasks.labels.base import (
 from weft.tasks.labels.calibration import LabelCalibration
 from weft.tasks.labels.splits import small_validation
 from weft.tasks.predictor import Place, separated
-from weft.tasks.seq2seq.batch import pad
+from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.space import Range, Recipe, Space, usual
 from weft.tasks.task import (
     EvaluationSettings,

@@ -16,8 +16,8 @@ from weft.tasks.draw.predictor import Painter
 from weft.tasks.draw.tiles import FIRST
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.pictures.data import Captions
-from weft.tasks.seq2seq.batch import collate_pairs
-from weft.tasks.seq2seq.scoring import scores_of
+from weft.tasks.seq2seq.encoding import collate_pairs
+from weft.tasks.seq2seq.evaluation import scores_of
 from weft.wording import plural
 
 if TYPE_CHECKING:

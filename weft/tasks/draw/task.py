@@ -28,8 +28,8 @@ from weft.tasks.pictures.data import Captions, DrawData, Pictures, read_pictures
 from weft.tasks.pictures.model import DrawModel
 from weft.tasks.pictures.pictures import read_shape, write_shape
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
-from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
 from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
 from weft.tasks.seq2seq.evaluation import loss_of_pairs
 from weft.tasks.task import (
     EvaluationSettings,

@@ -19,7 +19,7 @@ from weft.models import Generator
 from weft.native import WholeStep
 from weft.tasks.language.scoring import Cache, CacheMemory, CountedNGrams
 from weft.tasks.language.stream import ProseBatch
-from weft.tasks.seq2seq.batch import pad
+from weft.tasks.seq2seq.encoding import pad
 from weft.text.vocabulary import EOS, SOS
 from weft.tree import State, fan
 

@@ -20,7 +20,7 @@ from weft.data.plain import PlainText
 from weft.errors import DataError
 from weft.nn.embed.weighted import idf
 from weft.tasks.language.reading import reading_of
-from weft.tasks.seq2seq.batch import pad
+from weft.tasks.seq2seq.encoding import pad
 from weft.text.normalise import normalise
 from weft.text.vocabulary import EOS, UNK, Vocabulary
 

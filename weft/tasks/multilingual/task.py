@@ -36,8 +36,7 @@ from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation, together
 from weft.tasks.multilingual.predictor import ManyTranslator
 from weft.tasks.predictor import Json, Predictor
-from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
-from weft.tasks.seq2seq.batch import AugmentedPairs, PairBatch, collate_pairs
+from weft.tasks.seq2seq.base import Pairs, Seq2SeqPipeline, Seq2SeqTask, read_pairs
 from weft.tasks.seq2seq.data import data_in
 from weft.tasks.seq2seq.decoding import (
     Decoding,
@@ -49,11 +48,17 @@ from weft.tasks.seq2seq.decoding import (
     search_space,
 )
 from weft.tasks.seq2seq.documents import SentenceTranslator
-from weft.tasks.seq2seq.evaluation import BETTER, evaluate, loss_of_fitting, written
+from weft.tasks.seq2seq.encoding import AugmentedPairs, PairBatch, collate_pairs, encode_pairs
+from weft.tasks.seq2seq.evaluation import (
+    BETTER,
+    GivenScores,
+    evaluate,
+    loss_of_fitting,
+    perplexity,
+    score_file,
+    written,
+)
 from weft.tasks.seq2seq.model import PairModel
-from weft.tasks.seq2seq.pairs import Pairs, read_pairs
-from weft.tasks.seq2seq.reading import encode_pairs
-from weft.tasks.seq2seq.scoring import GivenScores, perplexity, score_file
 from weft.tasks.seq2seq.translator import Translator
 from weft.tasks.space import Recipe, Space
 from weft.tasks.task import (

@@ -31,9 +31,9 @@ from weft.tasks.inspection import (
     sentences,
     table_of,
 )
-from weft.tasks.seq2seq.batch import PairBatch, collate_pairs
 from weft.tasks.seq2seq.data import PairData
 from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
 from weft.tasks.seq2seq.translator import Alignment, Translator, between_words
 from weft.text.vocabulary import EOS, UNK, Vocabulary
 

@@ -1,14 +1,16 @@
 """A trained model that writes a text for a text: lines in, the same number of answers out, in order.
 
-Its attention is the alignment of the words. Read next: searching.py; ../../search/beam.py; verbatim.py, what
-a translation keeps; ../../figures/pharaoh.py, which turns attention into pairs of words.
+Its attention is the alignment of the words. A translation keeps what a model that has seen few of them gets
+wrong: text without letters, placeholders ("%s"), and characters that the vocabulary lacks.
+Read next: searching.py; ../../search/beam.py; ../../documents/placeholders.py; ../../figures/pharaoh.py,
+which turns attention into pairs of words.
 """
 
 import copy
 import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from itertools import islice
@@ -18,8 +20,8 @@ import numpy as np
 import torch
 
 from weft.data.shortlist import Shortlist
-from weft.documents.links import Links, attended, proportional
-from weft.documents.placeholders import differing, tagged, untagged
+from weft.documents.links import Links, Span, attended, proportional
+from weft.documents.placeholders import differing, missing, restored, spans, tagged, untagged
 from weft.documents.segments import WrittenSentence
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh
@@ -28,16 +30,83 @@ from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
 from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each
-from weft.tasks.seq2seq.batch import collate_pairs, pad
 from weft.tasks.seq2seq.decoding import Decoding
-from weft.tasks.seq2seq.reading import AnnotatingReader, SourceVocabulary, annotating
+from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
 from weft.tasks.seq2seq.searching import GlossarySearch, Words, batches
-from weft.tasks.seq2seq.verbatim import KeptParts, completed, kept_parts
-from weft.text.characters import named
+from weft.text.characters import Alphabet, named
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
+from weft.words import spans as words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+class KeptParts(NamedTuple):
+    """What the translation of a line keeps."""
+
+    whole: bool  # the line as it is: it has no letters beside these parts
+    placeholders: bool
+    unknown: list[Span]  # words with characters that the vocabulary lacks
+    lacking: list[str]  # these characters, to be named; figures of a copied line are not
+
+
+def kept_parts(line: str, alphabet: Alphabet) -> KeptParts:
+    """The parts of a line that its translation keeps.
+
+    Args:
+        line: the source.
+        alphabet: of the source vocabulary.
+
+    Example:
+        >>> kept_parts("Open %s 🙂", Alphabet("Open "))
+        KeptParts(whole=False, placeholders=True, unknown=[(8, 9)], lacking=['🙂'])
+        >>> kept_parts("{count} / 2026-11-26", Alphabet("")).whole
+        True
+    """
+    fixed = spans(line)
+    lacking = [one for one in alphabet.lacking(line) if not _touches(one, fixed)]
+    unknown: list[Span] = []
+    for word in words(line) if lacking else ():
+        if not _touches(word, lacking) or _touches(word, fixed):
+            continue
+        between = line[unknown[-1][1] : word[0]] if unknown else " "
+        if not between or (len(between) == 1 and not between.isspace() and not between.isalnum()):  # 3.14
+            unknown[-1] = unknown[-1][0], word[1]
+        else:
+            unknown.append(word)
+    rest, at = "", 0
+    for begin, end in sorted([*fixed, *unknown]):
+        rest, at = rest + line[at:begin], end
+    rest += line[at:]
+    whole = not any(map(str.isalpha, rest))
+    characters = [line[begin:end] for begin, end in lacking]
+    named = [one for one in characters if not (whole and one.isascii())]
+    return KeptParts(whole, bool(fixed), unknown, named)
+
+
+def completed(
+    line: str, parts: KeptParts, target: str, links: Callable[..., Links | None]
+) -> tuple[str, str]:
+    """A translation with what it lacks of its source, and what is wrong with its placeholders then.
+
+    Args:
+        line, parts: the source, and what of it is kept.
+        target: the translation.
+        links: gives the links of their words; with `guessed=False` None if no attention shows them.
+    """
+    lost = missing(line, target, parts.unknown)
+    if lost:
+        seen = links(guessed=False)
+        if seen is None:  # a guess is no place for a word of which the model knows nothing
+            lost, seen = missing(line, target), links()
+        whole = restored(line, WrittenSentence(target, seen), lost)
+        target = target if missing(line, whole) else whole
+    return target, differing(line, target)
+
+
+def _touches(one: Span, others: Sequence[Span]) -> bool:
+    return any(begin < one[1] and one[0] < end for begin, end in others)
+
 
 WINDOW = 2048  # lines per sort by length
 

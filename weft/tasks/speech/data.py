@@ -19,7 +19,7 @@ from weft.data.listed import ListedText, listed
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.errors import ConfigError, DataError
 from weft.nn.embed.audio import log_mel, mel_filters, normalised
-from weft.tasks.seq2seq.batch import pad
+from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.task import Progress, Split
 from weft.tasks.vocabulary import WordSettings
 from weft.text.vocabulary import EOS, SOS

@@ -26,8 +26,8 @@ from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.seq2seq.base import VOCABULARY, Seq2SeqPipeline, Seq2SeqTask
 from weft.tasks.seq2seq.decoding import DecodingSettings, GenerationEvaluationSettings, GenerationSettings
+from weft.tasks.seq2seq.evaluation import GivenScores, score_file
 from weft.tasks.seq2seq.inspection import plain_beam
-from weft.tasks.seq2seq.scoring import GivenScores, score_file
 from weft.tasks.speech.data import Recording, RecordingBatch, SpeechData, check_recordings, collate_recordings
 from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, loss_of_recordings
 from weft.tasks.speech.model import SpeechModel

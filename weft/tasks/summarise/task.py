@@ -1,6 +1,6 @@
 """Summarisation: shortens a text.
 
-Read next: ../seq2seq/pairs.py, which reads and trains; evaluation.py, the scores.
+Read next: ../seq2seq/base.py, which reads and trains; evaluation.py, the scores.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,10 +14,10 @@ from weft.errors import ConfigError
 from weft.metrics.rouge_n import Rouge
 from weft.models import Generator
 from weft.tasks.evaluation import Validation
+from weft.tasks.seq2seq.base import PairPipeline, Pairs, PairTask
 from weft.tasks.seq2seq.data import PairData
 from weft.tasks.seq2seq.decoding import Decoding, TextEvaluationSettings
 from weft.tasks.seq2seq.model import PairModel
-from weft.tasks.seq2seq.pairs import PairPipeline, Pairs, PairTask
 from weft.tasks.summarise.evaluation import KINDS, SummaryEvaluation, evaluate
 from weft.tasks.task import EvaluationSettings, Split
 

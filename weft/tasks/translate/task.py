@@ -1,6 +1,6 @@
 """Translation: translates a sequence into another language.
 
-Read next: ../seq2seq/pairs.py, which reads and trains; ../seq2seq/translator.py, which searches.
+Read next: ../seq2seq/base.py, which reads and trains; ../seq2seq/translator.py, which searches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ from weft.metrics.chrf import Chrf
 from weft.models import Generator
 from weft.tasks.evaluation import Validation
 from weft.tasks.predictor import Predictor
+from weft.tasks.seq2seq.base import PairPipeline, Pairs, PairTask
 from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings, TranslationSettings
 from weft.tasks.seq2seq.documents import SentenceTranslator
 from weft.tasks.seq2seq.evaluation import BETTER, PairEvaluation, evaluate
-from weft.tasks.seq2seq.pairs import PairPipeline, Pairs, PairTask
 from weft.tasks.task import EvaluationSettings, PredictionSettings, Split
 
 

@@ -26,7 +26,7 @@ from weft.search.beam import beam
 from weft.search.hypotheses import to_lists
 from weft.search.sampling import sample
 from weft.setting_types import AtLeastOne, NonNegative, Positive, check_fields
-from weft.tasks.seq2seq.batch import collate_pairs
+from weft.tasks.seq2seq.encoding import collate_pairs
 from weft.tasks.task import Pipeline
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.train.objectives.objective import Criterion, Objective, mirror

@@ -16,8 +16,7 @@ from weft.errors import DataError
 from weft.run import LoadedRun, open_run
 from weft.tasks.seq2seq import evaluation
 from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings
-from weft.tasks.seq2seq.evaluation import loss_of_pairs
-from weft.tasks.seq2seq.scoring import perplexity
+from weft.tasks.seq2seq.evaluation import loss_of_pairs, perplexity
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from weft.config import read_recipe
 from weft.errors import ConfigError
 from weft.nn.randomness import drawing
 from weft.run.training import check_recipe
-from weft.tasks.seq2seq.batch import PairBatch
-from weft.tasks.seq2seq.pairs import PairPipeline, PairTraining
+from weft.tasks.seq2seq.base import PairPipeline, PairTraining
+from weft.tasks.seq2seq.encoding import PairBatch
 from weft.tasks.task import training_of
 
 ALL = "data.augment={concatenate: 0.5, drop_words: 0.2, swap_words: 0.2, typos: 0.2}"

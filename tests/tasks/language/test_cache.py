@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.tasks.prose.test_scoring import SIZE, model, stream, walked
+from tests.tasks.language.test_scoring import SIZE, model, stream, walked
 from weft.tasks.language.scoring import (
     SHARPNESS,
     Cache,
