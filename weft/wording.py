@@ -8,6 +8,7 @@ Read next: errors.py.
 
 import io
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -83,6 +84,42 @@ def _escaped(found: re.Match[str]) -> str:
     if found[0] == "\r":
         return "\\r"
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
+
+
+def columns() -> int:
+    """The width of the terminal; 80 in a pipe or a file, or the environment variable COLUMNS."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def folded(text: str, width: int, *, indent: int = 4) -> str:
+    """The text with lines of prose folded at blanks and after "|"; no word is cut.
+
+    Lines with two blanks in a row, but for a mark "  <- ...", are rows of a table and stay as they are.
+
+    Args:
+        text: one or more lines.
+        width: maximum length of a line.
+        indent: blanks before the rest of a folded line, besides those of its beginning.
+
+    Example:
+        >>> print(folded("  BLEU 24.79 (nrefs:1|case:mixed|tok:13a)", 24, indent=2))
+          BLEU 24.79 (nrefs:1|
+            case:mixed|tok:13a)
+    """
+    return "\n".join(_folded(line, width, indent) for line in text.split("\n"))
+
+
+def _folded(line: str, width: int, indent: int) -> str:
+    prose = line.lstrip(" ")
+    lead = len(line) - len(prose)
+    if len(line) <= width or "  " in prose.replace("  <-", ""):
+        return line
+    lines = [" " * lead]
+    for piece in re.split(r"(?<=[ |])(?! )", prose):
+        if len((lines[-1] + piece).rstrip()) > width and lines[-1].strip():
+            lines.append(" " * (lead + indent))
+        lines[-1] += piece
+    return "\n".join(one.rstrip() for one in lines)
 
 
 def plural(count: int, noun: str) -> str:

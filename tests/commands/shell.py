@@ -1,6 +1,7 @@
 """The command line as a user has it, without a new process for each call: bytes in, bytes out, a code."""
 
 import io
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,11 @@ class Answer(NamedTuple):
     def lines(self) -> list[str]:
         """Of stdout, cut at LF only."""
         return self.out.removesuffix("\n").split("\n") if self.out else []
+
+    @property
+    def unfolded(self) -> str:
+        """Stdout with the lines of `weft evaluate` as they were before they were folded."""
+        return re.sub(r"\n {5,}", " ", re.sub(r"\|\n {5,}", "|", self.out))
 
 
 def weft(*arguments: object, stdin: bytes = b"") -> Answer:

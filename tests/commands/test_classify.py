@@ -57,7 +57,9 @@ def test_evaluate_prints_baselines_classes_and_confusion(run: Path, tmp_path: Pa
         "confusion",
     ):
         assert shown in answer.out
-    assert "1.0000  <- the model equals the baseline" in answer.out  # naive Bayes is right everywhere too
+    assert (
+        "1.0000  <- the model equals the baseline" in answer.unfolded
+    )  # naive Bayes is right everywhere too
     found = json.loads(figures.read_text())
     assert found["scores"]["accuracy"]["value"] == 1.0
     assert found["scores"]["accuracy"]["baselines"]["naive Bayes, tokens (word)"] == 1.0

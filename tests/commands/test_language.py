@@ -70,7 +70,7 @@ def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_baseline(
     assert answer.code == 0, answer.err
     context = {"language": "streamed", "windows": "windows of 7, stride 7", "lines": "the line"}
     kind = run.parent.name.split("-")[-1]
-    assert f"|context:{context[kind]}|unknown:" in answer.out and "unit:token with </s>" in answer.out
+    assert f"|context:{context[kind]}|unknown:" in answer.unfolded and "unit:token with </s>" in answer.out
     assert (
         "baseline: KN5, contexts within a line" in answer.out and "each half tuned on the other" in answer.out
     )
@@ -92,7 +92,7 @@ def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_baseline(
         answer = weft("evaluate", run, "--split", "valid", "--set", "cache=20")
         assert "decoding.cache: needs data.batches: stream" in refused(answer)
     if kind == "windows":
-        assert "stride 2|" in weft("evaluate", run, "--split", "valid", "--set", "stride=2").out
+        assert "stride 2|" in weft("evaluate", run, "--split", "valid", "--set", "stride=2").unfolded
 
 
 def test_without_the_training_text_there_is_no_baseline_and_no_mixture(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_longer_line_than_the_context_and_unseen_characters_are_no_trouble(
     assert answer.code == 0 and len(answer.lines) == 1
     (tmp_path / "long.txt").write_text(long + "\n")
     answer = weft("evaluate", tmp_path / "run", "--data", tmp_path / "long.txt")
-    assert answer.code == 0 and "unknown:20|" in answer.out, answer.err
+    assert answer.code == 0 and "unknown:20|" in answer.unfolded, answer.err
 
 
 def test_the_last_part_of_a_file_validates(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_classifier(tmp_path: Path) -> None:
     out, figures = tmp_path / "out", tmp_path / "all.json"
     answer = weft("evaluate", tmp_path / "toy" / "run", "--output", out, "--json", figures)
     assert unanswered(answer) == [f"weft: test.csv:31: {REASON}"]
-    assert "30 texts, 1 without an answer (scored as wrong)" in answer.out
+    assert "30 texts, 1 without an answer (scored as wrong)" in answer.unfolded
     outputs, found = out.read_text().split("\n")[:-1], json.loads(figures.read_text())
     labels = [label for label, _ in labelled.texts(29, 3)]
     assert len(outputs) == 30 and outputs[29] == "" and found["unanswered"] == 1
@@ -74,7 +74,7 @@ def test_a_tagger(tmp_path: Path) -> None:
     lines = (tmp_path / "toy" / "test.conllu").read_text().split("\n")
     place = len(lines) - 18
     assert unanswered(answer) == [f"weft: test.conllu upos:{place}: {REASON}"]
-    assert "30 sentences" in answer.out and "1 without an answer (scored as wrong)" in answer.out
+    assert "30 sentences" in answer.unfolded and "1 without an answer (scored as wrong)" in answer.unfolded
     written, found = out.read_text().split("\n"), json.loads(figures.read_text())
     assert [line.split("\t")[3] for line in written if line.startswith("17\t")] == ["_"]
     words = [line for line in lines if line[:1].isdigit() and "-" not in line.split("\t")[0]]
@@ -93,7 +93,7 @@ def test_a_language_model_that_reads_lines(tmp_path: Path) -> None:
     out = tmp_path / "out"
     answer = weft("evaluate", tmp_path / "toy" / "run", "--split", "valid", "--output", out)
     assert answer.code == 0, answer.err
-    assert f"context:the line, in windows of {POSITIONS} where it is longer (lines 24)|" in answer.out
+    assert f"context:the line, in windows of {POSITIONS} where it is longer (lines 24)|" in answer.unfolded
     # the last line by hand: windows of 11 tokens, each read alone
     opened = open_run(tmp_path / "toy" / "run", device="cpu")
     row = [EOS, *opened.pipeline.vocabulary.encode(long), EOS]

@@ -73,3 +73,11 @@ def test_the_recommended_recipes_are_marked_and_the_first_hint_names_one() -> No
     listed = weft("recipes", "translate").out.splitlines()
     assert listed[1].startswith("* help-demo ") and "  help-rnn-plain " in "\n".join(listed)
     assert "train help-demo" in listed[-2]
+
+
+def test_the_list_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = weft("recipes").out.splitlines()
+    assert max(map(len, listed)) <= 80
+    stems = {path.stem for path in shipped.shipped()}
+    assert stems <= {line[2:].split(" ")[0] for line in listed}  # every name starts a line

@@ -70,7 +70,7 @@ def test_the_perplexity_of_a_text_is_the_librarys(imported: Any, text: str, tmp_
     assert scores["perplexity"] == pytest.approx(math.exp(total / (len(ids) - 1)), rel=1e-5)
     assert scores["nats per word"] == pytest.approx(total / len(text.split()), rel=1e-5)
     assert scores["bits a character"] == pytest.approx(total / math.log(2) / len(text), rel=1e-5)
-    assert "unit:token|vocabulary:imported 4" in answer.out and "</s>" not in answer.out
+    assert "unit:token|vocabulary:imported 4" in answer.unfolded and "</s>" not in answer.out
     lines = [float(line) for line in out.read_text().splitlines()]
     assert len(lines) == len(text.removesuffix("\n").split("\n"))
     assert sum(lines) == pytest.approx(-total, abs=1e-3)

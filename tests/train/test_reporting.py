@@ -127,6 +127,22 @@ def test_a_bar_draws_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(stream.getvalue()) <= size + 2000
 
 
+def test_no_bar_is_drawn_after_the_last_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(
+        "rich.console.Console", lambda **options: Console(file=stream, force_terminal=True, width=80)
+    )
+    with reporting.Bar() as bar:
+        bar.moved(1201, 0.25)
+        assert "25%" in stream.getvalue()
+        bar.ending()
+        bar.said("stopped after update 1,201; progress is saved and the same command resumes")
+        bar.progress("averaging", 1, 1)
+        bar.moved(1202, 0.5)
+    after = stream.getvalue().rpartition("stopped after")[2]
+    assert "━" not in after and "%" not in after and "update 1,20" not in after.replace("update 1,201;", "")
+
+
 def test_metrics_of_later_updates_and_half_lines_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     metrics = MetricsFile(path)
@@ -204,6 +220,8 @@ def test_every_report_hears_every_call() -> None:
         "logged": lambda r: r.logged(LINE),
         "monitored": lambda r: r.monitored(1, {}),
         "validated": lambda r: r.validated(1, {}, [], False),
+        "ending": lambda r: r.ending(),
+        "finished": lambda r: r.finished("max_updates", 1, {}),
         "close": lambda r: r.close(),
     }
     public = {name for name, value in vars(Reporter).items() if name[0] != "_" and callable(value)}

@@ -7,6 +7,7 @@ import click
 
 from weft.commands.options import CONSTRAINTS, SEARCH, GroupedCommand, device, plugin, searching
 from weft.commands.output_check import OutputPath, check_outputs
+from weft.wording import columns, folded
 
 if TYPE_CHECKING:
     from weft.run import LoadedRun
@@ -122,7 +123,7 @@ def command(**given: Any) -> int:
     )
     found = found if given["score"] else found.with_metrics(metrics)
     text = found.text()
-    click.echo(text)
+    click.echo(folded(text, columns(), indent=6))
     if WORSE in text:
         click.echo(_hint(opened, given["plugins"]))
     if output:

@@ -66,7 +66,7 @@ def hint(why: str, updates: int, command: str) -> str:
     count = plural(updates, "update")
     if not command:
         return f"hint: {why} after {count}; try another learning rate, a smaller model or more data"
-    return f"hint: {why}; {count} may be too few. To train further:\n  {command}"
+    return f"hint: {why}; {count} may be too few.\nTo train further:\n  {command}"
 
 
 def _repeats(output: str, *others: str) -> bool:

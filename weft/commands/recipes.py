@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from weft.commands.program import typed
+from weft.wording import columns, folded
 
 
 @click.command()
@@ -36,7 +37,10 @@ def command(name: str | None) -> None:
         click.echo(f"{task}")
         some = [one for one in recipes if one.parent.name == task]
         for one in sorted(some, key=lambda one: not recommended(one)):
-            click.echo(f"{'*' if recommended(one) else ' '} {one.stem:<{width}}  {_about(one)}")
+            lines = folded(_about(one), max(30, columns() - width - 4), indent=0).split("\n")
+            click.echo(f"{'*' if recommended(one) else ' '} {one.stem:<{width}}  {lines[0]}")
+            for line in lines[1:]:
+                click.echo(f"{'':<{width + 4}}{line}")
     first = min(recipes, key=lambda one: (not recommended(one), _needs_data(one)))
     click.echo(
         "\n* Recommended to start with; the header of the recipe says why.\n"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.commands.options import plugin
+from weft.wording import columns, folded
 
 if TYPE_CHECKING:
     from weft.train.checkpoints import Checkpoints
@@ -52,4 +53,5 @@ def _machine(checkpoints: "Checkpoints") -> list[str]:
     if saved is None or not saved.state.about.machine:
         return []
     about = saved.state.about
-    return [f"trained on {about.machine}{f', in {about.precision}' if about.precision else ''}", ""]
+    line = f"trained on {about.machine}{f', in {about.precision}' if about.precision else ''}"
+    return [folded(line, columns()), ""]

@@ -36,6 +36,7 @@ def train(task: Task, run: Path, settings: TrainingSettings, report: Reporter | 
             with s.interrupts.at_once():
                 state = make_ready(s, task, history)
         except Interrupted:
+            s.report.ending()
             s.report.said("stopped before the first update; the same command starts again")
             return Outcome("interrupted", 0, exit_code=s.interrupts.exit_code)
         for group in groups(state.plan, state.position, settings.accumulate):

@@ -70,8 +70,20 @@ class Reporter:
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
         """A validation is complete; `best` tells whether it is the best so far."""
 
+    def ending(self) -> None:
+        """No more updates follow, only sentences: a bar disappears."""
+
+    def finished(self, reason: str, update: int, scores: Mapping[str, float]) -> None:
+        """The training has reached its end, and a model was chosen.
+
+        Args:
+            reason: the setting that ended it, such as max_updates.
+            update: number of updates taken.
+            scores: of the chosen model, by name.
+        """
+
     def close(self) -> None:
-        """The training has ended."""
+        """Nothing more is reported: the training has ended, was stopped, or has failed."""
 
     def __enter__(self) -> "Reporter":
         return self
@@ -119,6 +131,14 @@ class Several(Reporter):
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
         for report in self._reports:
             report.validated(update, scores, samples, best)
+
+    def ending(self) -> None:
+        for report in self._reports:
+            report.ending()
+
+    def finished(self, reason: str, update: int, scores: Mapping[str, float]) -> None:
+        for report in self._reports:
+            report.finished(reason, update, scores)
 
     def close(self) -> None:
         for report in self._reports:
@@ -365,10 +385,17 @@ class Bar(Reporter):
         for sample in samples:
             self.said(sample_text(sample))
 
+    def ending(self) -> None:
+        """Remove the bar, so that it is not drawn again below the last sentences."""
+        self.started(0, True)
+        self._bar.stop()
+
     def close(self) -> None:
         self._bar.stop()
 
     def _draw(self, what: str, done: float, total: float | None, figures: str, force: bool = False) -> None:
+        if not self._bar.live.is_started:
+            return
         if not force and time.monotonic() < self._next:
             return
         self._next = time.monotonic() + SECONDS_BETWEEN_DRAWINGS

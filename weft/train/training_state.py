@@ -159,6 +159,7 @@ class TrainingState:
         session = self.session
         if not session.processes.first:
             return Outcome(reason, self.position.update)
+        session.report.ending()
         self.monitors.conclude()
         session.saving.wait()
         session.report.said(session.saving.sentence(self.clock.spent().wall))
@@ -172,13 +173,16 @@ class TrainingState:
             session.settings,
             session.report,
         )
-        return outcome(reason, self.history, self.position, left)._replace(samples=self.samples)
+        found = outcome(reason, self.history, self.position, left)._replace(samples=self.samples)
+        session.report.finished(found.reason, found.update, found.scores)
+        return found
 
     def stop(self) -> Outcome:
         """Save after a signal, so that the same command resumes here."""
         session = self.session
         self.save()
         session.saving.wait()
+        session.report.ending()
         session.report.said(
             f"stopped after update {self.saved:,}; progress is saved and the same command resumes"
         )
