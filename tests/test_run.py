@@ -13,6 +13,7 @@ from weft.config import read_recipe
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.run import FORMAT, load, open_run
 from weft.run.training import begin_run, check_recipe
+from weft.tasks import Translator, WordTagger
 from weft.train.loop import train
 
 
@@ -55,6 +56,18 @@ def test_an_opened_model_is_ready_for_use(recipe: Path, tmp_path: Path) -> None:
     assert not any(parameter.requires_grad for parameter in opened.model.parameters())
     assert load(tmp_path / "run").predict("") == ""
     assert package.load is load
+
+
+def test_a_run_is_opened_as_the_class_that_is_named(recipe: Path, tmp_path: Path) -> None:
+    run = trained(recipe, tmp_path / "run")
+    translator = load(run, Translator)
+    assert len(next(translator.translate(["alpha"]))) == 1
+    with pytest.raises(
+        ConfigError, match="expected a run that gives a WordTagger, got one of the task translate"
+    ):
+        load(run, WordTagger)
+    with pytest.raises(ConfigError, match="Translator; give that class, or none"):
+        load(run, WordTagger)
 
 
 def test_an_opened_model_needs_no_training_files(recipe: Path, tmp_path: Path) -> None:

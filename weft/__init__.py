@@ -6,23 +6,12 @@ one step at a time; each step takes a state and returns the next. Start with `we
     import weft
     translator = weft.load("runs/en-es")
     translator.predict("Click the button.")
+
+`weft.nn` has the layers, `weft.search` beam search and others, `weft.metrics` the scores, and `weft.data` the
+readers of files.
 """
 
-from typing import Any
+from weft import lazy
+from weft.version import __version__ as __version__
 
-from weft.version import __version__
-
-__all__ = ["__version__", "load"]
-
-
-def __getattr__(name: str) -> Any:
-    # Imported on demand, so that `weft --help` does not wait for torch.
-    if name == "load":
-        from weft.run import load
-
-        return load
-    if name == "nn":
-        import weft.nn
-
-        return weft.nn
-    raise AttributeError(f"module 'weft' has no attribute {name!r}")
+__getattr__, __dir__ = lazy.attach(__name__)

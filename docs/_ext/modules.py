@@ -4,9 +4,14 @@
        :only: cell lstm gru
 
 A page names packages, and their modules are looked up. Packages inside a package need a line of their own.
+
+`public-names` lists what `from PACKAGE import …` finds, each with its first sentence and a link:
+
+    .. public-names:: weft.nn
 """
 
 import importlib
+import inspect
 import pkgutil
 from typing import ClassVar
 
@@ -16,6 +21,8 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.nodes import nested_parse_with_titles
 
+from weft import lazy
+
 UNREADABLE = ("weft.nn.kernels.triton",)
 """They import Triton, which only Linux with a GPU has."""
 
@@ -23,6 +30,7 @@ UNREADABLE = ("weft.nn.kernels.triton",)
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_directive("modules", Modules)
+    app.add_directive("public-names", PublicNames)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -47,6 +55,39 @@ class Modules(Directive):
         node.document = self.state.document
         nested_parse_with_titles(self.state, StringList(lines, source="modules"), node)
         return node.children
+
+
+class PublicNames(Directive):
+    """A list of the names in a package's stub."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """The list."""
+        (package,) = self.arguments
+        lines = []
+        for name, (home, original) in sorted(lazy.names(package).items()):
+            inside = home == package  # a package
+            value = getattr(importlib.import_module(package), name)
+            documented = inspect.getdoc(value) if inside or callable(value) else None
+            first = " ".join((documented or "").split("\n\n")[0].split())
+            role = "mod" if inside else "obj"
+            lines.append(f"- :py:{role}:`{name} <{home}.{original}>`{': ' if first else ''}{escaped(first)}")
+        node = nodes.section()
+        node.document = self.state.document
+        nested_parse_with_titles(self.state, StringList(lines, source="public-names"), node)
+        return node.children
+
+
+def escaped(sentence: str) -> str:
+    """A first sentence that reStructuredText reads as plain text."""
+    return (
+        sentence.replace("\\", "\\\\")
+        .replace("*", "\\*")
+        .replace("|", "\\|")
+        .replace("_", "\\_")
+        .replace("`", "")
+    )
 
 
 def modules(package: str) -> list[str]:

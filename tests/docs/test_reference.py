@@ -30,6 +30,16 @@ def test_every_package_is_in_the_python_reference() -> None:
     assert sorted(set(packages) - named - INTERNAL) == []
 
 
+def test_the_public_names_are_those_that_the_packages_list() -> None:
+    page = (DOCS / "api" / "public.rst").read_text("utf-8")
+    listed = set(re.findall(r"^\.\. public-names:: (\S+)$", page, re.MULTILINE))
+    stubs = {
+        ".".join(("weft", *path.parent.relative_to(Path(weft.__file__).parent).parts))
+        for path in Path(weft.__file__).parent.rglob("__init__.pyi")
+    }
+    assert listed == stubs  # the directive reads the stubs, which `dir` and `__all__` read too
+
+
 def test_every_task_has_a_page_of_its_settings() -> None:
     pages = {path.stem for path in (DOCS / "settings").glob("*.rst")}
     assert sorted(set(rooms.folders(weft.tasks, Task)) - pages) == []

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, overload
 
 from torch import nn
 
 from weft.config import Table, build, named, read_recipe
 from weft.config.plugins import check_plugins
-from weft.errors import CheckpointError
+from weft.errors import CheckpointError, ConfigError
 from weft.nn import devices
 from weft.store import blueprint, digests, locks, run_format, weights
 from weft.store.files import is_file
@@ -192,15 +192,49 @@ def _untrained(path: Path, plugins: Collection[str]) -> LoadedRun:
     )
 
 
-def load(path: str | Path, *, device: str = "auto", plugins: Collection[str] = ()) -> Predictor[Any]:
+P = TypeVar("P", bound=Predictor[Any])
+
+
+@overload
+def load(path: str | Path, *, device: str = "auto", plugins: Collection[str] = ()) -> Predictor[Any]: ...
+
+
+@overload
+def load(path: str | Path, kind: type[P], *, device: str = "auto", plugins: Collection[str] = ()) -> P: ...
+
+
+def load(
+    path: str | Path,
+    kind: type[Predictor[Any]] = Predictor,
+    *,
+    device: str = "auto",
+    plugins: Collection[str] = (),
+) -> Predictor[Any]:
     """A trained run, ready for use from Python.
 
     Args:
-        path, device, plugins: see open_run.
+        path: the run directory, or one of the files in RUN/cycles.
+        kind: the class that is expected, so that editors and type checkers know its methods; `weft.tasks` has
+            one for each task, such as Translator, WordTagger or TextClassifier.
+        device: cpu, cuda or auto.
+        plugins: packages whose parts the recipe may name.
+
+    Raises:
+        ConfigError: the run is of a task with another class.
+        CheckpointError: not a run directory, not yet trained, or damaged; see open_run.
 
     Example:
         translator = weft.load("runs/en-es")
         translator.predict("Click the button.")
+
+        from weft.tasks import Translator
+        translator = weft.load("runs/en-es", Translator)
     """
     opened = open_run(path, device=device, plugins=plugins)
-    return opened.pipeline.predictor(opened.model)
+    found = opened.pipeline.predictor(opened.model)
+    if not isinstance(found, kind):
+        raise ConfigError(
+            f"{path}: expected a run that gives a {kind.__name__}, got one of the task {opened.name}, which "
+            f"gives a {type(found).__name__}; give that class, or none"
+        )
+    return found

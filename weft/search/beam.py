@@ -64,7 +64,7 @@ Penalty = Callable[[State], Tensor]
 
 
 @torch.no_grad()
-def beam(
+def beam_search(
     step: Step,
     state: State,
     first: Tensor,
@@ -109,7 +109,7 @@ def beam(
 
     Example:
         >>> bigram = torch.tensor([[0.1, 0.6, 0.3], [0.5, 0.1, 0.4], [0.4, 0.5, 0.1]]).log()
-        >>> found = beam(lambda token, state: (bigram[token], state), None, torch.tensor([0]),
+        >>> found = beam_search(lambda token, state: (bigram[token], state), None, torch.tensor([0]),
         ...              eos=2, max_length=4, width=3, length_penalty=0.0)
         >>> found.tokens.tolist(), round(float(found.score.exp()), 2)
         ([[[2]]], 0.3)
@@ -124,6 +124,10 @@ def beam(
     if found is None:
         found = _search(step, state, _start(first, limits, num_kept), settings, stop, banned, trace, penalty)
     return best(found, nbest)
+
+
+beam = beam_search
+"""The name in older code."""
 
 
 class Beams(NamedTuple):

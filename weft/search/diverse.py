@@ -17,7 +17,7 @@ from weft.search.step import Step, source_limits
 from weft.tree import State, keep_sources
 
 
-def diverse(
+def diverse_search(
     step: Step,
     state: State,
     first: Tensor,
@@ -63,6 +63,10 @@ def diverse(
         nbest=nbest, length_penalty=length_penalty, normalisation=normalisation, banned=banned,
     )  # fmt: skip
     return _with(found, plain, few, eos)
+
+
+diverse = diverse_search
+"""The name in older code."""
 
 
 def _size(width: int, groups: int, strength: float, nbest: int) -> int:

@@ -17,7 +17,7 @@ from weft.tree import State
 
 
 @torch.no_grad()
-def greedy(
+def greedy_search(
     step: Step,
     state: State,
     first: Tensor,
@@ -54,3 +54,7 @@ def greedy(
     if found is not None:
         return found
     return rollout(step, state, first, eos=eos, max_length=max_length, count=1, choose=choose, banned=banned)
+
+
+greedy = greedy_search
+"""The name in older code."""

@@ -39,7 +39,7 @@ def sample(
     row's tokens depend on the seed and its place in the batch, not on when its neighbours end.
 
     Args:
-        step, state, first, eos, max_length, banned: as in greedy.
+        step, state, first, eos, max_length, banned: as in greedy_search.
         temperature: above 0; below 1 sharper, above 1 flatter.
         top_k: only the k most probable tokens.
         top_p: only the smallest set of most probable tokens that holds this probability.

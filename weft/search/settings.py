@@ -92,7 +92,7 @@ def search(
 
     Args:
         settings: how to search.
-        step, state, first, eos, max_length, banned: as `greedy` takes them.
+        step, state, first, eos, max_length, banned: as `greedy_search` takes them.
         chance: of sampling; by default a new generator with the seed of the settings.
     """
     if settings.search == "greedy":

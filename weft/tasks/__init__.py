@@ -1,4 +1,8 @@
 """Tasks, a folder for each: what an example is and how it is read, batched, scored and shown.
 
-Start with task.py (the contract), then translate/task.py. shared/ holds what several tasks use.
+Start with task.py (the contract), then translate/task.py. What several tasks use stands beside them.
 """
+
+from weft import lazy
+
+__getattr__, __dir__ = lazy.attach(__name__)

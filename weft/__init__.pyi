@@ -1,0 +1,8 @@
+"""The public API, imported when it is first used (weft/lazy.py)."""
+
+from weft import data as data
+from weft import metrics as metrics
+from weft import nn as nn
+from weft import search as search
+from weft.run import load as load
+from weft.version import __version__ as __version__

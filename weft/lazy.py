@@ -1,0 +1,60 @@
+"""Names of a package that are imported when they are first used; its stub `__init__.pyi` lists them.
+
+    from weft import lazy
+
+    __getattr__, __dir__ = lazy.attach(__name__)
+
+Type checkers and editors read the same stub, so every name is written once (SPEC 1 of Scientific Python).
+"""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_listed: dict[str, dict[str, tuple[str, str]]] = {}
+
+
+def attach(package: str) -> "tuple[Callable[[str], Any], Callable[[], list[str]]]":
+    """The functions `__getattr__` and `__dir__` of a package.
+
+    Args:
+        package: its name; its stub has lines such as `from weft.nn.attention import Attention as Attention`.
+    """
+
+    def get(name: str) -> Any:
+        from importlib import import_module
+
+        homes = names(package)
+        if name == "__all__":
+            return sorted(homes)
+        if name not in homes:
+            raise AttributeError(
+                f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package]
+            )
+        module, original = homes[name]
+        if module == package:  # a package or module inside it
+            return import_module(f"{package}.{original}")
+        found = getattr(import_module(module), original)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return get, lambda: sorted(names(package))
+
+
+def names(package: str) -> dict[str, tuple[str, str]]:
+    """The public names of a package, each with its module and its name there."""
+    if package not in _listed:
+        import ast  # here, because `import weft` takes a tenth of the time without them
+        import pkgutil
+
+        stub = pkgutil.get_data(package, "__init__.pyi")
+        assert stub is not None
+        _listed[package] = {
+            name.asname or name.name: (node.module or package, name.name)
+            for node in ast.parse(stub).body
+            if isinstance(node, ast.ImportFrom)
+            for name in node.names
+        }
+    return _listed[package]

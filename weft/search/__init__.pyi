@@ -1,0 +1,19 @@
+"""The public names of the package, imported when they are first used (weft/lazy.py)."""
+
+from weft.search.beam import beam_search as beam_search
+from weft.search.coverage import coverage_penalty as coverage_penalty
+from weft.search.diverse import diverse_search as diverse_search
+from weft.search.filters import ban as ban
+from weft.search.filters import temperature as temperature
+from weft.search.filters import top_k as top_k
+from weft.search.filters import top_p as top_p
+from weft.search.greedy import greedy_search as greedy_search
+from weft.search.hypotheses import Hypotheses as Hypotheses
+from weft.search.hypotheses import to_lists as to_lists
+from weft.search.rules import least_length as least_length
+from weft.search.rules import no_repeat as no_repeat
+from weft.search.rules import prefix as prefix
+from weft.search.rules import ruled as ruled
+from weft.search.sampling import sample as sample
+from weft.search.step import Step as Step
+from weft.search.trace import Trace as Trace
