@@ -1,6 +1,7 @@
 """A server in a thread over the toy runs that all tests share; skipped, and said so, without the extra."""
 
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -59,6 +60,25 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     one = Browser(tmp_path_factory.mktemp("browser"))
     yield one
     one.close()
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate of 127.0.0.1 and its key."""
+    if not shutil.which("openssl"):
+        pytest.skip("no openssl on this machine")
+    folder = tmp_path_factory.mktemp("tls")
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=weft", "-days", "2"]
+    made += [
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-out",
+        folder / "cert.pem",
+        "-keyout",
+        folder / "key.pem",
+    ]
+    subprocess.run(made, check=True, capture_output=True)
+    return folder / "cert.pem", folder / "key.pem"
 
 
 @contextmanager

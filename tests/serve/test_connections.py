@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,17 +57,17 @@ def rest(line: socket.socket) -> bytes:
 def test_an_answer_on_a_kept_connection_waits_for_no_acknowledgement(
     hurried: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from weft.serve.connections import Connection
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 
     at_once: list[int] = []
-    made = Connection.connection_made
+    made = H11Protocol.connection_made
 
-    def watched(self: Connection, transport: Any) -> None:
+    def watched(self: H11Protocol, transport: Any) -> None:
         made(self, transport)
         accepted = transport.get_extra_info("socket")
         at_once.append(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 
-    monkeypatch.setattr(Connection, "connection_made", watched)
+    monkeypatch.setattr(H11Protocol, "connection_made", watched)
     with connected(hurried) as line:
         line.sendall(GET + b"Connection: close\r\n\r\n")
         assert b"200 OK" in rest(line)
@@ -155,6 +156,47 @@ def test_silent_connections_make_room_the_oldest_first(library: None, runs: Path
         assert rest(lines[1]) == b""  # the one that was silent for longest
         lines[2].sendall(GET + b"\r\n")
         assert lines[2].recv(1000).startswith(b"HTTP/1.1 200")
+
+
+def test_a_request_that_is_on_its_way_at_a_shutdown_is_answered_and_told_to_be_the_last(
+    library: None, runs: Path
+) -> None:
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
+    from weft.serve.server import Server, bound
+
+    place = bound("127.0.0.1", 0)
+    server = Server(Application({}, ServerLimits()))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    with connected(f"http://127.0.0.1:{place.getsockname()[1]}") as line:
+        line.sendall(GET + b"\r\n")
+        answer = b""
+        while not answer.endswith(b"}"):
+            answer += line.recv(1000)
+        assert b"connection: close" not in answer.lower()
+        server.should_exit = True
+        time.sleep(0.3)
+        line.sendall(GET + b"\r\n")
+        answer = rest(line)
+        assert answer.startswith(b"HTTP/1.1 200") and b"\r\nconnection: close\r\n" in answer.lower()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_a_silent_client_of_https_is_closed_in_time(
+    library: None, runs: Path, certificate: tuple[Path, Path]
+) -> None:
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
+    from weft.serve.server import Tls
+
+    serving = Application({}, ServerLimits(header_seconds=0.5))
+    with listening(serving, Tls(*certificate)) as where, connected(where.replace("https", "http")) as line:
+        begun = time.monotonic()
+        assert rest(line) == b"" and time.monotonic() - begun < 10
 
 
 @pytest.mark.slow

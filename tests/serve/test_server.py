@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import ssl
@@ -46,25 +45,6 @@ def test_a_signal_ends_it_once_what_was_begun_is_answered(library: None, runs: P
         assert process.stderr.read() == ""
     assert [one.status for one in replies] == [200]
     assert len(replies[0].body["translatedText"]) == 128
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate of 127.0.0.1 and its key."""
-    if not shutil.which("openssl"):
-        pytest.skip("no openssl on this machine")
-    folder = tmp_path_factory.mktemp("tls")
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=weft", "-days", "2"]
-    made += [
-        "-addext",
-        "subjectAltName=IP:127.0.0.1",
-        "-out",
-        folder / "cert.pem",
-        "-keyout",
-        folder / "key.pem",
-    ]
-    subprocess.run(made, check=True, capture_output=True)
-    return folder / "cert.pem", folder / "key.pem"
 
 
 def test_it_serves_https_from_files(library: None, runs: Path, certificate: tuple[Path, Path]) -> None:

@@ -177,7 +177,10 @@ def _serve(
         keyless = host not in LOOPBACK and not rules.keys
 
         def answer(served: dict[str, "ServedRun"], listens: Callable[[], None] = lambda: None) -> None:
-            serve(Application(served, limits, rules, log, suggestions), listening, tls, listens=listens)
+            # A worker that is replaced answers all that it has begun; at a shutdown its parent ends it.
+            grace = GRACE_SECONDS if workers == 1 else max(GRACE_SECONDS, int(limits.deadline_seconds) + 1)
+            application = Application(served, limits, rules, log, suggestions)
+            serve(application, listening, tls, listens=listens, grace_seconds=grace)
 
         if workers > 1:
             if rules.keys:

@@ -1,27 +1,37 @@
-"""The server: a socket, uvicorn, and a graceful shutdown. Read next: connections.py; app.py."""
+"""The server: a socket, uvicorn with its limits, quiet connections, and a graceful shutdown.
+
+Uvicorn has no time limit for a header or for reading an answer, and beyond `limit_concurrency` it refuses
+every client, however quiet the others are, so that silent sockets stop it for as long as they like. A proxy
+has such limits (deploy/nginx.conf); `QuietConnections` is for a server without one. Read next: app.py.
+"""
 
 import asyncio
 import contextlib
-import functools
 import logging
 import signal
 import socket
 import ssl
-import threading
+import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from weft.errors import ConfigError
 from weft.serve.app import Application
-from weft.serve.connections import Connection, room
+from weft.serve.limits import ServerLimits
 
 GRACE_SECONDS = 30
+LAST_SECONDS = 1.0
+"""How long connections may still send a request when the server is shutting down."""
+
 BACKLOG = 2048  # connections that may wait to be accepted
+FILES = 64
+"""File descriptors for everything but connections."""
 
 
 class Tls(NamedTuple):
@@ -52,56 +62,117 @@ class Tls(NamedTuple):
             ) from error
 
 
+class Quiet(NamedTuple):
+    """What a connection waits for, and since when."""
+
+    cycle: object  # uvicorn's, of its last request
+    waits: bool  # for a request, not for an answer
+    unread: int  # bytes of answers that the client has not read
+    since: float
+
+
+class QuietConnections:
+    """Closes connections whose clients send or read nothing for too long, or the oldest of too many.
+
+    Args:
+        connections: the open ones of the server.
+        limits: `connections`, `header_seconds` and `body_seconds` of it.
+    """
+
+    def __init__(self, connections: set[Any], limits: ServerLimits) -> None:
+        self._open = connections
+        self._limits = limits
+        self._seen: dict[H11Protocol, Quiet] = {}  # the longest quiet first
+
+    def admit(self, new: H11Protocol) -> None:
+        """Add an accepted connection; if there are too many, close the oldest tenth of those that wait."""
+        if len(self._open) >= self._limits.connections:
+            self.close_late()
+            waiting = [one for one, seen in self._seen.items() if seen.waits]
+            for one in waiting[: 1 + len(waiting) // 10]:  # a tenth, as finding the oldest takes a while
+                one.transport.abort()
+                self._open.discard(one)
+        self._seen[new] = Quiet(None, True, 0, time.monotonic())
+
+    def close_late(self) -> None:
+        """Look at all connections, and close those that have been quiet for too long."""
+        now = time.monotonic()
+        kept, changed = {}, {}
+        for one in [*self._seen, *(self._open - self._seen.keys())]:
+            if one not in self._open:
+                continue
+            before, unread = self._seen.get(one), one.transport.get_write_buffer_size()
+            waits = not unread and (one.cycle is None or one.cycle.response_complete)
+            if before is None or before[:2] != (one.cycle, waits) or unread > before.unread:
+                changed[one] = Quiet(one.cycle, waits, unread, now)
+                continue
+            kept[one] = before._replace(unread=unread)
+            limit = self._limits.header_seconds if waits else self._limits.body_seconds
+            if now - before.since > limit and (waits or unread):
+                one.transport.abort()
+        self._seen = kept | changed
+
+
 class Server(uvicorn.Server):
-    """Answers what has been asked before it ends on SIGTERM or Ctrl-C; closes slow connections.
+    """Uvicorn's, which closes quiet connections and answers what has been asked before it ends.
 
     Args:
         serving: the application.
         tls: certificate and private key (PEM); None for plain HTTP.
         listens: called once it listens.
+        grace_seconds: how long open requests may take after a signal to end.
     """
 
     def __init__(
-        self, serving: Application, tls: Tls | None = None, *, listens: Callable[[], None] = lambda: None
+        self,
+        serving: Application,
+        tls: Tls | None = None,
+        *,
+        listens: Callable[[], None] = lambda: None,
+        grace_seconds: int = GRACE_SECONDS,
     ) -> None:
         logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # its warnings are about requests
-        limits = replace(serving.limits, connections=room(serving.limits.connections))
+        self._limits = replace(serving.limits, connections=room(serving.limits.connections))
         super().__init__(
             uvicorn.Config(
                 serving.app,
-                http=functools.partial(Connection, limits=limits, idle={}),  # type: ignore[arg-type]
+                http="h11",
                 ws="none",
-                limit_concurrency=limits.connections + 1,  # beyond it a request is answered with 503
+                limit_concurrency=self._limits.connections + 1,  # beyond it a request is answered with 503
                 log_level="error",  # warnings are about what clients send, and clients can send a lot
                 use_colors=False,  # no escape sequences, see weft/wording.py
                 access_log=False,
                 server_header=False,
                 lifespan="off",
-                timeout_graceful_shutdown=GRACE_SECONDS,
+                timeout_graceful_shutdown=grace_seconds,
                 timeout_keep_alive=5,
+                callback_notify=self._look,
+                timeout_notify=0,  # as often as uvicorn looks, every second
                 ssl_certfile=tls.certificate if tls else None,
                 ssl_keyfile=tls.key if tls else None,
             )
         )
-        self.serving = serving
+        self._quiet = QuietConnections(self.server_state.connections, self._limits)
         self._listens = listens
+
+    async def _look(self) -> None:
+        self._quiet.close_late()
+
+    def _accepted(self) -> H11Protocol:
+        new = H11Protocol(self.config, self.server_state, {})
+        self._quiet.admit(new)
+        return new
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen; like uvicorn's, but a time limit holds for TLS handshakes too."""
-        loop, config = asyncio.get_running_loop(), self.config
-        make = functools.partial(
-            config.http_protocol_class,
-            config=config,  # type: ignore[call-arg]
-            server_state=self.server_state,
-            app_state={},
-        )
-        seconds = self.serving.limits.header_seconds if config.ssl else None
+        loop, secure = asyncio.get_running_loop(), self.config.ssl
+        seconds = self._limits.header_seconds if secure else None
         self.servers = []
         for one in sockets or []:
             # One connection in each round of the loop, so that all are counted and no worker takes them all.
             self.servers.append(
                 await loop.create_server(
-                    make, sock=one, ssl=config.ssl, ssl_handshake_timeout=seconds, backlog=1
+                    self._accepted, sock=one, ssl=secure, ssl_handshake_timeout=seconds, backlog=1
                 )
             )
             one.listen(BACKLOG)
@@ -109,29 +180,39 @@ class Server(uvicorn.Server):
         self._listens()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening, answer what has been asked, and refuse what could still come."""
+        """Stop listening, answer what has been asked or is on its way, and close each connection then."""
+        for one in self.servers:
+            one.close()
+        self.server_state.default_headers.append((b"connection", b"close"))
+        end = time.monotonic() + LAST_SECONDS
+        while self.server_state.connections and time.monotonic() < end:
+            await asyncio.sleep(0.05)
         await super().shutdown(sockets)
-        self.serving.drain()
 
-    def retire(self, sig: int, frame: types.FrameType | None) -> None:
-        """Another worker takes over: as at a shutdown, but no answer is given up before its deadline."""
-        self.config.timeout_graceful_shutdown = int(self.serving.limits.deadline_seconds) + 1
-        self.handle_exit(sig, frame)
+    def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
+        """Begin to end. Uvicorn's raises the signal again at the end, as if that were a failure."""
+        self.force_exit |= self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Replace uvicorn's, which raises the signal again at the end: a requested shutdown is a success."""
-        if threading.current_thread() is not threading.main_thread():
-            yield  # in tests; only the main thread receives signals
-            return
-        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
-        if hasattr(signal, "SIGUSR1"):
-            before[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, self.retire)
-        try:
-            yield
-        finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+
+def room(wanted: int) -> int:
+    """The number of connections that the limit of open files allows, at most `wanted`.
+
+    A process without free file descriptors can neither accept a connection nor open a file. The limit is
+    raised as far as the system lets it.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return wanted
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + FILES
+    if 0 <= soft < needed:
+        most = needed if hard < 0 else min(needed, hard)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            soft = most
+    return wanted if soft < 0 else max(1, min(wanted, soft - FILES))
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -166,6 +247,9 @@ def serve(
     tls: Tls | None = None,
     *,
     listens: Callable[[], None] = lambda: None,
+    grace_seconds: int = GRACE_SECONDS,
 ) -> None:
-    """Answer until a signal comes and what was begun is finished; `listens` is called once it listens."""
-    asyncio.run(Server(serving, tls, listens=listens).serve(sockets=[listening]))
+    """Answer until a signal comes and what was begun is finished; for the arguments see Server."""
+    server = Server(serving, tls, listens=listens, grace_seconds=grace_seconds)
+    asyncio.run(server.serve(sockets=[listening]))
+    serving.drain()

@@ -2,7 +2,9 @@
 
 The parent loads the runs and forks, so the workers read the same memory; it answers nothing itself. It starts
 another worker when one has died. It loads a run that has changed on disk; then new workers take over one
-after the other, and each old one ends after its last answer. Read next: server.py; reloading.py.
+after the other, and each old one ends after its last answer. Uvicorn's supervisor would give each worker a
+copy of the weights (it spawns, and does not fork), and start it again from files that do not fit together.
+Read next: server.py; reloading.py.
 """
 
 import contextlib
@@ -189,7 +191,7 @@ class ServerProcesses:
                 print("a worker with the changed model does not start", file=sys.stderr, flush=True)
                 return
             self._workers[number] = new
-            old.stop(signal.SIGUSR1)
+            old.stop(signal.SIGTERM)
             self._leaving.append(old)
 
     def _stop(self, grace_seconds: float) -> None:
