@@ -11,7 +11,7 @@ from tests.commands import labelled
 from tests.commands.prose import make as make_prose
 from tests.commands.shell import Answer, unanswered, weft
 from weft.run import open_run
-from weft.tasks.language.stream import EOS
+from weft.tasks.language.data import EOS
 
 POSITIONS = 11
 ENCODER = (

@@ -15,7 +15,7 @@ from weft.data.lines import read_lines
 from weft.data.quoting import mark_of
 from weft.data.series import Columns, read_series
 from weft.errors import ConfigError, DataError
-from weft.tasks.forecast.check import guessed
+from weft.tasks.forecast.data import guessed
 
 CROATIAN = "Đak šeće čaškom, žličica.\n"
 

@@ -11,7 +11,7 @@ from tests.commands.shell import refused, weft
 from weft.data.guess import columns_of, has_header, holds_pairs, holds_texts, texts_of
 from weft.data.labelled import LabelledText
 from weft.errors import DataError
-from weft.tasks.classify.check import check_labels, columns
+from weft.tasks.classify.data import check_labels, columns
 
 KINDS = ("bill", "tech", "ship")
 ROWS = [(KINDS[n % 3], f'ticket "{n}", my {KINDS[n % 3]}', f"body of it {n}") for n in range(60)]

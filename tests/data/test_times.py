@@ -12,7 +12,7 @@ from weft.data.future import coming, read_future
 from weft.data.series import Columns, SeriesTable, read_series
 from weft.data.times import STEPS, UNKNOWN, read_times
 from weft.errors import ConfigError, DataError
-from weft.tasks.forecast.check import guessed
+from weft.tasks.forecast.data import guessed
 
 ZAGREB = pd.date_range("2024-08-01", "2024-11-03", freq="h", tz="Europe/Zagreb", inclusive="left")
 

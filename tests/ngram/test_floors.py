@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from weft.data.plain import PlainText
+from weft.tasks.language.data import encode
 from weft.tasks.language.scoring import counted, ngram_logp
-from weft.tasks.language.stream import encode
 from weft.text.vocabulary import Vocabulary
 
 

@@ -6,7 +6,7 @@ import torch
 
 from weft.nn.decoders.bag import BagDecoder
 from weft.nn.embed.beside import Beside
-from weft.tasks.language.stream import Stream, rarity
+from weft.tasks.language.data import Stream, rarity
 from weft.text.vocabulary import EOS
 
 KINDS = ["sum", "mean", "position", "idf", "dot", "additive"]

@@ -23,7 +23,7 @@ from weft.search import whole
 from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.rules import least_length, prefix
-from weft.tasks.language.step import StepReader
+from weft.tasks.language.decoding import StepReader
 from weft.tasks.seq2seq.searching import rounded
 
 pytestmark = pytest.mark.skipif(

@@ -18,10 +18,12 @@ from weft.nn.heads.normal import Normal
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.nn.heads.student import Student
-from weft.tasks.forecast.baseline import (
+from weft.tasks.forecast.init import recipe
+from weft.tasks.forecast.model import (
     FIRST,
     KINDS,
     STRETCHES,
+    ForecastNetwork,
     FormErrors,
     RidgeForm,
     fit,
@@ -29,8 +31,6 @@ from weft.tasks.forecast.baseline import (
     lookback_of,
     moments,
 )
-from weft.tasks.forecast.init import recipe
-from weft.tasks.forecast.model import ForecastNetwork
 
 
 def windows(values: np.ndarray, lookback: int = 7, horizon: int = 5) -> SeriesWindows:

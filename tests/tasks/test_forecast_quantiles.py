@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.commands.shell import refused, weft
-from weft.tasks.forecast.ensemble import conformal
+from weft.tasks.forecast.forecaster import conformal
 
 
 def two(path: Path) -> Path:

@@ -49,8 +49,8 @@ def count(file: Path, order: int, kind: str, output: Path) -> None:
     from weft.data.plain import PlainText
     from weft.ngram.arpa import END, START, arpa_lines, counts
     from weft.ngram.kneser_ney import kneser_ney
+    from weft.tasks.language.data import encode
     from weft.tasks.language.scoring import with_starts
-    from weft.tasks.language.stream import encode
     from weft.text.vocabulary import EOS, PAD, SOS, Vocabulary
 
     check_outputs()

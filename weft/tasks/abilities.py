@@ -104,7 +104,7 @@ class Continuer(Protocol):
 
 
 class Reading(Protocol):
-    """How a model reads a text; see language/reading.py."""
+    """How a model reads a text; see language/data.py."""
 
     @property
     def opening(self) -> Sequence[int]:

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from tests.tasks.language.test_scoring import SIZE, model, stream, walked
+from weft.tasks.language.data import Stream
+from weft.tasks.language.decoding import MixedModel, StepReader, expected
 from weft.tasks.language.scoring import (
     SHARPNESS,
     Cache,
@@ -19,8 +21,6 @@ from weft.tasks.language.scoring import (
     ngram_logp,
     token_logp,
 )
-from weft.tasks.language.step import MixedModel, StepReader, expected
-from weft.tasks.language.stream import Stream
 from weft.text.vocabulary import EOS
 
 

@@ -9,6 +9,8 @@ from weft.models import Generator
 from weft.ngram.kneser_ney import kneser_ney
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
+from weft.tasks.language.data import RandomWindows, Stream, StreamPieces, cut, line_batches, lines_of
+from weft.tasks.language.decoding import MixedModel, StepReader
 from weft.tasks.language.scoring import (
     MixtureParts,
     counted,
@@ -19,8 +21,6 @@ from weft.tasks.language.scoring import (
     tuned,
     with_starts,
 )
-from weft.tasks.language.step import MixedModel, StepReader
-from weft.tasks.language.stream import RandomWindows, Stream, StreamPieces, cut, line_batches, lines_of
 from weft.tasks.language.task import ProseModel, TokenEmbedding, grows
 from weft.text.vocabulary import EOS, PAD, SOS
 

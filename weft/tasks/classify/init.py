@@ -68,7 +68,7 @@ class ClassifyInit(TemplateInit):
     )
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        from weft.tasks.classify.check import columns  # loads torch
+        from weft.tasks.classify.data import columns  # loads torch
 
         found = columns(given["train"], given["text"], given["label"], given["encoding"])
         if found.note:

@@ -1,6 +1,6 @@
 """Classification: a text has one of several classes.
 
-Read next: data.py, reader.py, model.py, predictor.py, evaluation.py.
+Read next: data.py, model.py, predictor.py, evaluation.py.
 """
 
 from collections import Counter
@@ -31,12 +31,17 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
-from weft.tasks.classify.check import check_labels, columns
-from weft.tasks.classify.data import LabelData
+from weft.tasks.classify.data import LabelData, check_labels, check_subclasses, columns
 from weft.tasks.classify.evaluation import LabelEvaluation, SeveralEvaluation, evaluate, evaluate_several
-from weft.tasks.classify.model import LabelModel, TextEmbedding, check_subclasses, nats, thresholds
+from weft.tasks.classify.model import (
+    LabelDecision,
+    LabelModel,
+    LabelReader,
+    TextEmbedding,
+    nats,
+    thresholds,
+)
 from weft.tasks.classify.predictor import TextClassifier, export_classifier, inspect_text, order
-from weft.tasks.classify.reader import LabelDecision, LabelReader
 from weft.tasks.contextual import PretrainedContext, whole_words
 from weft.tasks.evaluation import Evaluation, Sample, Validation, first, samples_of
 from weft.tasks.export import ModelExport
@@ -556,7 +561,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
 
     @classmethod
     def check(cls, files: Sequence[Path], **form: Any) -> Report:
-        """Check labelled texts; their form is guessed where it is not given. See check.py."""
+        """Check labelled texts; their form is guessed where it is not given. See data.py."""
         text, label = form.pop("text", None), form.pop("label", None)
         notes: list[str] = []
         with suppress(DataError, ConfigError):  # the check names it

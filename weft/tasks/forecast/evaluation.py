@@ -16,7 +16,7 @@ from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import ScoreWithBaselines, fingerprint
 from weft.metrics.series import Baselines, Errors, ErrorSums, Parts, Ridge, pinball, repeated, seasonal
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.forecast.ensemble import CalibratedForecast, ForecastEnsemble
+from weft.tasks.forecast.forecaster import CalibratedForecast, ForecastEnsemble
 from weft.tasks.forecast.model import ROWS, ForecastNetwork, tensors
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from weft.data.calendar import week_of
 from weft.data.series import Columns, SeriesTable, read_series
 from weft.errors import ConfigError, DataError
-from weft.tasks.forecast.check import guessed, parts, short
+from weft.tasks.forecast.data import guessed, parts, short
 from weft.tasks.init import Init, NewRecipe, Option, filled, planned
 from weft.wording import plural
 
@@ -161,8 +161,8 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
 
 
 def _measured(table: SeriesTable, file: Path, horizon: int, which: Columns) -> _Measured:
-    from weft.tasks.forecast.baseline import lookback_of
     from weft.tasks.forecast.data import SeriesData  # loads torch
+    from weft.tasks.forecast.model import lookback_of
 
     lengths = sorted(len(series.times) for series in table.series)
     usable = [rows for rows in lengths if int(0.7 * rows) >= 2 * horizon]

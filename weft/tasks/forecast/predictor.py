@@ -29,8 +29,12 @@ from weft.nn.forecasters.forecaster import Past
 from weft.tasks import predictor
 from weft.tasks.export import Graph, ModelExport
 from weft.tasks.forecast.data import SeriesData, received, scales_of
-from weft.tasks.forecast.ensemble import CalibratedForecast, ForecastEnsemble
-from weft.tasks.forecast.forecaster import SeriesColumn, SeriesForecaster
+from weft.tasks.forecast.forecaster import (
+    CalibratedForecast,
+    ForecastEnsemble,
+    SeriesColumn,
+    SeriesForecaster,
+)
 from weft.tasks.forecast.model import ForecastNetwork, SeriesBatch, tensors
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads, name_of
@@ -123,7 +127,7 @@ class Horizon:
     Args:
         levels: of the quantiles that --scores adds.
         conformal: calibrate the quantiles on the validation part of the training data, which must exist
-            (ensemble.py); this gives a point forecaster quantiles too.
+            (forecaster.py); this gives a point forecaster quantiles too.
     """
 
     levels: tuple[float, ...] = (0.1, 0.5, 0.9)

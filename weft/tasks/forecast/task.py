@@ -24,13 +24,10 @@ from weft.nn.heads.quantile import Quantile
 from weft.store import jsonfile
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
-from weft.tasks.forecast.baseline import Baseline, fit
-from weft.tasks.forecast.check import check, short
-from weft.tasks.forecast.data import SeriesData, read_facts, series_facts
-from weft.tasks.forecast.ensemble import CalibratedForecast, ForecastEnsemble, check_joins
+from weft.tasks.forecast.data import SeriesData, check, read_facts, series_facts, short
 from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate, mean_squared
-from weft.tasks.forecast.forecaster import check_columns
-from weft.tasks.forecast.model import ForecastModel, ForecastNetwork, SeriesBatch, tensors
+from weft.tasks.forecast.forecaster import CalibratedForecast, ForecastEnsemble, check_columns, check_joins
+from weft.tasks.forecast.model import Baseline, ForecastModel, ForecastNetwork, SeriesBatch, fit, tensors
 from weft.tasks.forecast.predictor import ForecastPredictor, Horizon, export_forecaster, inspect_series
 from weft.tasks.inspection import Inspection
 from weft.tasks.space import Range, Recipe, Space, usual, whole

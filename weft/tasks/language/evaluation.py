@@ -20,18 +20,19 @@ from weft.metrics.scored import ScoreWithBaselines, fingerprint
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation
+from weft.tasks.language.data import Stream, lines_of
 from weft.tasks.language.decoding import ProseDecoding
 from weft.tasks.language.scoring import (
     CountedNGrams,
     MixtureParts,
     MixtureWeights,
+    cached_logp,
     counted,
     halves,
     ngram_logp,
-    parts_of,
+    token_logp,
     too_long,
 )
-from weft.tasks.language.stream import Stream, lines_of
 from weft.tasks.running_text.data import ProseData
 from weft.wording import plural
 
@@ -205,6 +206,29 @@ def _baseline(
             "put it back, or leave mixture out"
         )
     return None if train is None else counted_for(data, decoding, train, size)
+
+
+def parts_of(
+    model: Generator,
+    stream: Stream,
+    data: ProseData,
+    decoding: ProseDecoding,
+    ngrams: CountedNGrams | None = None,
+) -> MixtureParts:
+    """Read a text with a model, in the context that it was trained with, and with its cache.
+
+    Args:
+        model: in evaluation mode.
+        stream: the text.
+        data, decoding: the recipe's sections.
+        ngrams: the n-grams, if they are mixed in.
+    """
+    ngram = None if ngrams is None else ngram_logp(ngrams, stream)
+    if decoding.cache:
+        both = cached_logp(model, stream, decoding.cache)
+        return MixtureParts(both.neural, ngram, both.cache)
+    logp = token_logp(model, stream, data.batches, length=data.length, stride=decoding.stride)
+    return MixtureParts(logp, ngram)
 
 
 def counted_for(data: ProseData, decoding: ProseDecoding, train: Stream, size: int) -> CountedNGrams:

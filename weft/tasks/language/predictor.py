@@ -1,7 +1,7 @@
 """A trained language model: it continues texts, scores them, and says which token may come next.
 
 `inspect_text` is what `weft inspect` shows, `export_writer` what `weft export` writes.
-Read next: step.py, what a search sees of it; ../../search/sampling.py.
+Read next: decoding.py, what a search sees of it; ../../search/sampling.py.
 """
 
 import random
@@ -33,10 +33,8 @@ from weft.tasks.inspection import (
     sentences,
     table_of,
 )
-from weft.tasks.language.decoding import ProseDecoding
-from weft.tasks.language.reading import known, reading_of
-from weft.tasks.language.step import ExpectedToken, MixedModel, StepReader, expected
-from weft.tasks.language.stream import collate_lines
+from weft.tasks.language.data import collate_lines, known, reading_of
+from weft.tasks.language.decoding import ExpectedToken, MixedModel, ProseDecoding, StepReader, expected
 from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each
 from weft.tasks.running_text.data import Batching
 from weft.tasks.seq2seq.graphs import stepping

@@ -31,9 +31,8 @@ from weft.ngram.kneser_ney import kneser_ney
 from weft.ngram.model import NGram
 from weft.nn.heads.head import Head
 from weft.nn.positions import most_positions
-from weft.tasks.language.decoding import ProseDecoding
-from weft.tasks.language.stream import ProseBatch, Stream, collate_lines, cut, lines_of
-from weft.tasks.running_text.data import Batching, ProseData
+from weft.tasks.language.data import ProseBatch, Stream, collate_lines, cut, lines_of
+from weft.tasks.running_text.data import Batching
 from weft.text.vocabulary import EOS, PAD, SOS
 
 TOKENS = 2048  # scored per step
@@ -372,29 +371,6 @@ class MixtureParts(NamedTuple):
         if self.ngram is None:
             return 0.0
         return tuned(other, self.ngram) if given is None else given
-
-
-def parts_of(
-    model: Generator,
-    stream: Stream,
-    data: ProseData,
-    decoding: ProseDecoding,
-    ngrams: CountedNGrams | None = None,
-) -> MixtureParts:
-    """Read a text with a model, in the context that it was trained with, and with its cache.
-
-    Args:
-        model: in evaluation mode.
-        stream: the text.
-        data, decoding: the recipe's sections.
-        ngrams: the n-grams, if they are mixed in.
-    """
-    ngram = None if ngrams is None else ngram_logp(ngrams, stream)
-    if decoding.cache:
-        both = cached_logp(model, stream, decoding.cache)
-        return MixtureParts(both.neural, ngram, both.cache)
-    logp = token_logp(model, stream, data.batches, length=data.length, stride=decoding.stride)
-    return MixtureParts(logp, ngram)
 
 
 def halves(

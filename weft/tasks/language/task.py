@@ -1,6 +1,6 @@
 """Language models: predicts the next token of a text, and scores texts.
 
-Read next: ../running_text/data.py, scoring.py (contexts), evaluation.py, predictor.py.
+Read next: ../running_text/data.py, data.py, scoring.py (contexts), evaluation.py, predictor.py.
 """
 
 import math
@@ -33,12 +33,7 @@ from weft.setting_types import DropoutRate, Size
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
-from weft.tasks.language.decoding import ProseDecoding, ProseSettings
-from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate
-from weft.tasks.language.predictor import TextWriter, export_writer, inspect_text
-from weft.tasks.language.scoring import Cache, parts_of, token_logp
-from weft.tasks.language.step import MixedModel
-from weft.tasks.language.stream import (
+from weft.tasks.language.data import (
     ProseBatch,
     RandomWindows,
     Stream,
@@ -49,7 +44,11 @@ from weft.tasks.language.stream import (
     lines_of,
     rarity,
 )
-from weft.tasks.language.stream import read as read_text
+from weft.tasks.language.data import read as read_text
+from weft.tasks.language.decoding import MixedModel, ProseDecoding, ProseSettings
+from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate, parts_of
+from weft.tasks.language.predictor import TextWriter, export_writer, inspect_text
+from weft.tasks.language.scoring import Cache, token_logp
 from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.task import (

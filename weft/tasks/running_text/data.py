@@ -1,6 +1,6 @@
 """A recipe's section `data` for running text: files, vocabulary and batches; and its sentences of words.
 
-Read next: ../../data/plain.py, which reads the text; ../language/stream.py, the tokens.
+Read next: ../../data/plain.py, which reads the text; ../language/data.py, the tokens.
 """
 
 from collections import Counter

@@ -7,7 +7,7 @@ import pytest
 from tests.commands.shell import refused, weft
 from weft.data.labelled import LabelledText
 from weft.errors import DataError
-from weft.tasks.classify.check import check_labels
+from weft.tasks.classify.data import check_labels
 
 BAD = (
     b"text,label",
