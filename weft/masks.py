@@ -1,11 +1,14 @@
 """Masks are bool, True = real (not padding), everywhere in Weft.
 
+What layers ask of a mask (is there padding, and where) is found on the CPU when a batch is made and travels
+with the mask to the device, because asking a GPU for a value makes Python wait for it.
 Read next: nn/attention.py, which applies masks to scores.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,6 +17,105 @@ from weft.errors import ShapeError
 from weft.shapes import exporting
 
 _kept: ContextVar[bool] = ContextVar("kept", default=False)
+
+Arrangement = Literal["full", "first", "scattered"]
+Batch = TypeVar("Batch")
+
+
+class MaskFacts(NamedTuple):
+    """What layers ask of a mask [B, T].
+
+    arrangement: whether the real positions are everywhere, first in each row, or scattered.
+    empty: the first row without a real position; -1 if each row has one.
+    places: [N] int64, the real positions, counted row by row, on the device of the mask.
+    twin: the mask on the CPU.
+    """
+
+    arrangement: Arrangement
+    empty: int
+    places: Tensor
+    twin: Tensor
+
+
+def facts(mask: Tensor) -> MaskFacts:
+    """The facts that came with a mask, or read from it; a GPU is asked once, not at every layer.
+
+    Example:
+        >>> found = facts(torch.tensor([[True, False], [True, True]]))
+        >>> found.arrangement, found.empty, found.places.tolist()
+        ('first', -1, [0, 2, 3])
+    """
+    if (known := known_facts(mask)) is not None:
+        return known
+    return note(mask, mask.cpu())
+
+
+def known_facts(mask: Tensor) -> MaskFacts | None:
+    """The facts that came with a mask; None if there are none, or the mask was changed since."""
+    version, known = getattr(mask, "_facts", (None, None))
+    return known if known is not None and version == _version(mask) else None
+
+
+def note(mask: Tensor, twin: Tensor) -> MaskFacts:
+    """Let the facts of a mask travel with it, if it is not on the CPU, where asking costs nothing.
+
+    Args:
+        mask: [B, T] bool.
+        twin: the same mask on the CPU.
+    """
+    arrangement: Arrangement = "scattered"
+    if bool(twin.all()):
+        arrangement = "full"
+    elif not bool((twin[:, 1:] > twin[:, :-1]).any()):
+        arrangement = "first"
+    absent = ~twin.any(1)
+    empty = int(absent.int().argmax()) if bool(absent.any()) else -1
+    found = MaskFacts(arrangement, empty, twin.flatten().nonzero()[:, 0].to(mask.device), twin)
+    if mask.device.type != "cpu":
+        mask._facts = (_version(mask), found)  # type: ignore[attr-defined]
+    return found
+
+
+def _version(mask: Tensor) -> int:
+    """How often a mask was changed in place; tensors of inference mode do not count it."""
+    return 0 if mask.is_inference() else mask._version
+
+
+def strided(mask: Tensor, stride: int) -> Tensor:
+    """Every so many positions of a mask: [B, T] to [B, ceil(T / stride)]."""
+    found = mask[:, ::stride]
+    if (known := known_facts(mask)) is not None:
+        note(found, known.twin[:, ::stride])
+    return found
+
+
+def to_device(batch: Batch, device: torch.device) -> Batch:
+    """A batch on a device: a named tuple whose tensors move there, and its masks [B, T] with their facts."""
+    moved = [_moved(part, device) for part in batch]  # type: ignore[attr-defined]
+    return type(batch)(*moved)
+
+
+def _moved(part: Any, device: torch.device) -> Any:
+    if not isinstance(part, Tensor):
+        if hasattr(part, "to"):
+            return part.to(device)
+        return to_device(part, device) if isinstance(part, tuple) and hasattr(part, "_fields") else part
+    there = part.to(device)
+    if part.dtype == torch.bool and part.dim() == 2 and part.device.type == "cpu" != there.device.type:
+        note(there, part)
+    return there
+
+
+def select(states: Tensor, mask: Tensor) -> Tensor:
+    """The states at real positions: [B, T, ..] and [B, T] to [N, ..].
+
+    Example:
+        >>> select(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[True, False], [True, True]]))
+        tensor([1, 3, 4])
+    """
+    if mask.device.type == "cpu":
+        return states[mask]
+    return states.flatten(0, 1).index_select(0, facts(mask).places)
 
 
 def from_lengths(lengths: Tensor, size: int) -> Tensor:
@@ -71,7 +173,7 @@ def reverse(states: Tensor, mask: Tensor) -> Tensor:
 
 def full(mask: Tensor) -> bool:
     """Whether all positions are real; False in an exported graph, which must hold for padding as well."""
-    return not exporting() and not _kept.get() and bool(mask.all())
+    return not exporting() and not _kept.get() and facts(mask).arrangement == "full"
 
 
 @contextmanager
@@ -92,7 +194,5 @@ def check_mask(mask: Tensor, *, what: str = "mask") -> None:
     """
     if exporting():  # a graph cannot depend on values
         return
-    empty = ~mask.any(1)
-    if bool(empty.any()):
-        row = int(empty.int().argmax())
+    if (row := facts(mask).empty) >= 0:
         raise ShapeError(f"{what}: row {row} has no real position; give each row at least one")

@@ -6,18 +6,15 @@ input, and `restore` restores the order of the outputs.
 Read next: cells/cell.py, which calls both around every kernel.
 """
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
 from weft.errors import ShapeError
+from weft.masks import Arrangement, facts, known_facts
 from weft.nn.kernels import choice
 from weft.shapes import exporting
 
 HARMLESS = 1e18  # below this norm of x no product of padding with a weight overflows
-
-Arrangement = Literal["full", "first", "scattered"]
 
 
 def read_mask(mask: Tensor, x: Tensor, name: str) -> Tensor:
@@ -73,7 +70,7 @@ def settle(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None, Tenso
         return x, None, None
     if torch.jit.is_tracing() or exporting():
         return _zeroed(x, mask), mask, None
-    known = arrangement(mask) if inspectable(mask) else "scattered"
+    known = arrangement(mask) or "scattered"
     if known == "full":
         return x, None, None
     if known == "first":
@@ -88,25 +85,6 @@ def restore(y: Tensor, places: Tensor | None) -> Tensor:
     return y if places is None else y.gather(1, places[..., None].expand_as(y))
 
 
-def arrangement(mask: Tensor) -> Arrangement:
-    """Whether the real positions of a mask [B, T] are everywhere, first in each row, or scattered.
-
-    On a GPU the result is cached on the mask, so that a batch synchronises once instead of at every layer.
-    """
-    keeps = mask.device.type != "cpu" and not mask.is_inference()
-    known: tuple[int, Arrangement] | None = getattr(mask, "_arrangement", None) if keeps else None
-    if known is not None and known[0] == mask._version:
-        return known[1]
-    found: Arrangement = "scattered"
-    if bool(mask.all()):
-        found = "full"
-    elif not bool((mask[:, 1:] > mask[:, :-1]).any()):
-        found = "first"
-    if keeps:
-        mask._arrangement = (mask._version, found)  # type: ignore[attr-defined]
-    return found
-
-
 def harmless(x: Tensor, mask: Tensor | None) -> Tensor:
     """x [B, T, D] with padding set to zero if it may be non-finite or very large.
 
@@ -117,6 +95,13 @@ def harmless(x: Tensor, mask: Tensor | None) -> Tensor:
     if inspectable(x) and x.device.type == "cpu" and bool(torch.linalg.vector_norm(x.detach()) < HARMLESS):
         return x
     return _zeroed(x, mask)
+
+
+def arrangement(mask: Tensor) -> Arrangement | None:
+    """Where the real positions of a mask [B, T] are; None if that is not known and it may not be read."""
+    if (known := facts(mask) if inspectable(mask) else known_facts(mask)) is None:
+        return None
+    return known.arrangement
 
 
 def inspectable(tensor: Tensor) -> bool:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from weft import masks
+from weft.masks import to_device
 from weft.nn.cells.lstm import LSTM
 from weft.nn.embed.characters import Characters
 from weft.nn.embed.tokens import Tokens
@@ -36,7 +37,7 @@ class Sentences(NamedTuple):
 
     def to(self, device: torch.device) -> "Sentences":
         """Move to a device."""
-        return Sentences(self.given.to(device), self.mask.to(device), self.target_tokens)
+        return to_device(self, device)
 
 
 class Directions(NamedTuple):
@@ -208,7 +209,7 @@ class Twice(NamedTuple):
 
     def to(self, device: torch.device) -> "Twice":
         """Move to a device."""
-        return Twice(self.own.to(device), self.theirs.to(device), self.mask.to(device))
+        return to_device(self, device)
 
 
 class InContext(nn.Module):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from weft.masks import to_device
 from weft.nn.embed.subwords import WordTable
 from weft.nn.heads.head import Loss
 
@@ -19,7 +20,7 @@ class Cells(NamedTuple):
 
     def to(self, device: torch.device) -> "Cells":
         """Move to a device."""
-        return Cells(*(part.to(device) for part in self[:3]), self.target_tokens)
+        return to_device(self, device)
 
 
 class Glove(nn.Module):

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from weft.masks import to_device
+
 
 class Grams(NamedTuple):
     """The items of texts and their weights."""
@@ -17,7 +19,7 @@ class Grams(NamedTuple):
 
     def to(self, device: torch.device) -> "Grams":
         """Move to a device."""
-        return Grams(self.numbers.to(device), self.weights.to(device))
+        return to_device(self, device)
 
 
 class GramTable(nn.Module):

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from weft.masks import to_device
 from weft.nn.embed.subwords import Subwords, WordTable
 from weft.nn.heads.head import Loss
 from weft.nn.ops import Places, word2vec
@@ -26,7 +27,7 @@ class Neighbourhood(NamedTuple):
 
     def to(self, device: torch.device) -> "Neighbourhood":
         """Move to a device."""
-        return Neighbourhood(*(part.to(device) for part in self[:4]), self.target_tokens)
+        return to_device(self, device)
 
 
 class Neighbours(nn.Module):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from weft.masks import to_device
 from weft.nn.embed.contextual import Context
 from weft.nn.encoders.encoder import Encoder
 
@@ -25,7 +26,7 @@ class Pieces(NamedTuple):
 
     def to(self, device: torch.device) -> "Pieces":
         """Move to a device."""
-        return Pieces(*(part.to(device) for part in self))
+        return to_device(self, device)
 
 
 class PiecesInContext(Context):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from weft.masks import to_device
 from weft.nn.embed.characters import Characters
 from weft.nn.ops import Dropout
 from weft.nn.randomness import for_rows, open_generator
@@ -23,7 +24,7 @@ class Spelled(NamedTuple):
 
     def to(self, device: torch.device) -> "Spelled":
         """Move to a device."""
-        return Spelled(*(part.to(device) for part in self))
+        return to_device(self, device)
 
 
 class Words(nn.Module):

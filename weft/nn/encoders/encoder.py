@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from weft.errors import ShapeError
-from weft.nn.padding import arrangement, harmless, inspectable, read_mask
+from weft.nn.padding import arrangement, harmless, read_mask
 from weft.tree import State
 
 
@@ -49,7 +49,7 @@ class Encoder(nn.Module, ABC):
         """
         name = type(self).__name__
         mask = read_mask(mask, x, name)
-        known = arrangement(mask) if inspectable(mask) else "first"
+        known = arrangement(mask) or "first"
         if known == "full":
             return x, mask
         if known == "scattered":

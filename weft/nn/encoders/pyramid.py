@@ -101,4 +101,4 @@ def joined(x: Tensor, mask: Tensor, factor: int) -> tuple[Tensor, Tensor]:
         return x, mask
     x = x.masked_fill(~mask[..., None], 0.0)
     x = F.pad(x, (0, 0, 0, -x.shape[1] % factor))
-    return x.unflatten(1, (-1, factor)).flatten(2), mask[:, ::factor]
+    return x.unflatten(1, (-1, factor)).flatten(2), masks.strided(mask, factor)

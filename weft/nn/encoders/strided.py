@@ -2,6 +2,7 @@
 
 from torch import Tensor, nn
 
+from weft import masks
 from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.encoders.transformer import TransformerEncoder
@@ -75,6 +76,6 @@ class StridedTransformer(Encoder):
         x = self.project(x)
         for convolution in self.convolutions:
             x = convolution(x.masked_fill(~mask[..., None], 0.0).transpose(-1, -2)).relu().transpose(-1, -2)
-            mask = mask[:, ::2]
+            mask = masks.strided(mask, 2)
         memory: Memory = self.encoder(x, mask)
         return memory

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.masks import select
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import cross_entropy, linear
@@ -79,7 +80,7 @@ class Adaptive(Head):
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """Cross-entropy; padding is removed before the matrix products."""
-        h, target = self.words.project(h[mask]), target[mask]
+        h, target = self.words.project(select(h, mask)), select(target, mask)
         first, *others = self.words.weight.split(self.sizes)
         first_bias, *other_biases = self.words.bias.split(self.sizes)
         low, chosen = self.sizes[0], target

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from weft.masks import select
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import Linear, Output, cross_entropy, linear, log_probabilities
 
@@ -67,17 +68,18 @@ class Categorical(Head):
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """Cross-entropy, smoothed in training only; padding is removed before the matrix product."""
-        if self.training and self.class_weights is not None:
-            logits = linear(self.project(h[mask]), self.weight, self.bias)
-            logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-            weights = self.class_weights.to(logits)
-            total = F.cross_entropy(
-                logits, target[mask], weights, label_smoothing=self.smoothing, reduction="sum"
-            )
-            return Loss(total, mask.sum())
-        smoothing = self.smoothing if self.training else 0.0
-        total, _ = cross_entropy(self.project(h[mask]), self.weight, self.bias, target[mask], smoothing)
-        return Loss(total, mask.sum())
+        return Loss(self.total(select(h, mask), select(target, mask)), mask.sum())
+
+    def total(self, h: Tensor, target: Tensor) -> Tensor:
+        """The sum of `loss` over N positions: h [N, D] and targets [N] to []."""
+        h = self.project(h)
+        if not (self.training and self.class_weights is not None):
+            smoothing = self.smoothing if self.training else 0.0
+            return cross_entropy(h, self.weight, self.bias, target, smoothing)[0]
+        logits = linear(h, self.weight, self.bias)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        weights = self.class_weights.to(logits)
+        return F.cross_entropy(logits, target, weights, label_smoothing=self.smoothing, reduction="sum")
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
         """The most probable symbol at each position."""

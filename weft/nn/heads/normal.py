@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from weft.masks import select
 from weft.nn.heads.head import Loss, RealHead
 from weft.nn.ops import Linear
 
@@ -46,8 +47,8 @@ class Normal(RealHead):
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """-log N(y; μ, σ²), nats."""
-        mean, std = self(h[mask])
-        z = (target[mask].to(mean.dtype) - mean) / std
+        mean, std = self(select(h, mask))
+        z = (select(target, mask).to(mean.dtype) - mean) / std
         return Loss((0.5 * z.square() + std.log() + 0.5 * math.log(2 * math.pi)).sum(), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:

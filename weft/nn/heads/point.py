@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from weft.errors import ConfigError
+from weft.masks import select
 from weft.nn.heads.head import Loss, RealHead
 from weft.nn.ops import Linear
 from weft.shapes import check_choice
@@ -49,9 +50,9 @@ class Point(RealHead):
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """The error summed over positions without padding, in squared units of the target or in its units."""
-        y = self(h[mask])
+        y = self(select(h, mask))
         y = y.to(torch.promote_types(y.dtype, torch.float32))
-        want = target[mask].to(y.dtype)
+        want = select(target, mask).to(y.dtype)
         if self.error == "squared":
             total = (y - want).square().sum()
         elif self.error == "absolute":

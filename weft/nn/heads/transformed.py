@@ -3,6 +3,7 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from weft.masks import select
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import Linear
@@ -40,7 +41,8 @@ class Transformed(Head):
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """See Categorical.loss; padding is removed before the layer."""
-        return self.symbols.loss(self._transformed(h[mask]), target[mask], mask[mask])
+        total = self.symbols.total(self._transformed(select(h, mask)), select(target, mask))
+        return Loss(total, mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
         """The most probable symbol at each position."""

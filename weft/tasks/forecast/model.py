@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError
+from weft.masks import to_device
 from weft.nn.forecasters.forecaster import Forecaster, Past
 from weft.nn.forecasters.segments import SegmentForecaster
 from weft.nn.heads.head import Head, Loss, RealHead
@@ -41,8 +42,7 @@ class SeriesBatch(NamedTuple):
 
     def to(self, device: torch.device) -> "SeriesBatch":
         """The same batch on a device."""
-        past = Past(*(part.to(device) for part in self.past))
-        return SeriesBatch(past, self.future.to(device), self.mask.to(device), self.target_tokens)
+        return to_device(self, device)
 
     def rows(self, chosen: slice) -> "SeriesBatch":
         """Some windows of the batch."""

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, DataError
+from weft.masks import to_device
 from weft.metrics.f1 import ClassRow
 from weft.metrics.metric import MetricScore
 from weft.metrics.scored import ScoreWithBaselines
@@ -71,9 +72,7 @@ class LabelBatch(NamedTuple):
 
     def to(self, device: torch.device) -> "LabelBatch":
         """The same batch on a device."""
-        return LabelBatch(
-            self.source.to(device), self.source_mask.to(device), self.target.to(device), self.target_tokens
-        )
+        return to_device(self, device)
 
     def rows(self, chosen: slice) -> "LabelBatch | None":
         """Some rows with the batch's padding; None if the source is not a single tensor."""

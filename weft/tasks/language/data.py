@@ -19,6 +19,7 @@ from torch import Tensor
 from weft.data.batching import Batches
 from weft.data.plain import PlainText
 from weft.errors import DataError
+from weft.masks import to_device
 from weft.nn.embed.weighted import idf
 from weft.tasks.seq2seq.encoding import pad
 from weft.text.imported import ImportedVocabulary
@@ -380,8 +381,7 @@ class ProseBatch(NamedTuple):
 
     def to(self, device: torch.device) -> "ProseBatch":
         """The same batch on a device."""
-        first, second, third = (part.to(device) for part in self[:3])
-        return ProseBatch(first, second, third, self.target_tokens, self.continues)
+        return to_device(self, device)
 
     def rows(self, chosen: slice) -> "ProseBatch":
         """Some rows, with the batch's padding."""

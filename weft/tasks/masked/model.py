@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.masks import to_device
 from weft.models import Labeller
 from weft.nn.embed.pieces import Pieces
 from weft.nn.embed.tokens import Tokens
@@ -37,8 +38,7 @@ class MaskedBatch(NamedTuple):
 
     def to(self, device: torch.device) -> "MaskedBatch":
         """The same batch on a device."""
-        source, mask, target, chosen = (part.to(device) for part in self[:4])
-        return MaskedBatch(source, mask, target, chosen, self.target_tokens)
+        return to_device(self, device)
 
 
 def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Sequence[int]) -> MaskedBatch:

@@ -30,6 +30,7 @@ from weft.data.joined import JoinedStores
 from weft.data.shortlist import Shortlist
 from weft.data.store import EncodedPairs, PairEncoder, TokenStore, content_key
 from weft.errors import CheckpointError, DataError
+from weft.masks import to_device
 from weft.nn.randomness import open_generator
 from weft.store.cache import cache_directory
 from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
@@ -353,10 +354,7 @@ class PairBatch(NamedTuple):
 
     def to(self, device: torch.device) -> "PairBatch":
         """The same batch on a device."""
-        tensors = [part.to(device) for part in self[:5]]
-        return PairBatch(
-            tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], self.target_tokens, self.joined
-        )
+        return to_device(self, device)
 
     def rows(self, chosen: slice) -> "PairBatch | None":
         """Some rows, with the batch's padding; None if pairs are joined, because rows are not pairs then."""

@@ -18,6 +18,7 @@ from weft.data.audio import SOUNDS, SPOKEN, ListedRecording, Sound, read_sound, 
 from weft.data.listed import ListedText, listed
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.errors import ConfigError, DataError
+from weft.masks import to_device
 from weft.nn.embed.audio import log_mel, mel_filters, normalised
 from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.task import Progress, Split
@@ -179,8 +180,7 @@ class RecordingBatch(NamedTuple):
 
     def to(self, device: torch.device) -> "RecordingBatch":
         """The same batch on a device."""
-        tensors = [part.to(device) for part in self[:5]]
-        return RecordingBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], self.target_tokens)
+        return to_device(self, device)
 
     def rows(self, chosen: slice) -> "RecordingBatch":
         """Some rows, with the batch's padding."""
