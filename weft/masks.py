@@ -17,6 +17,7 @@ from weft.errors import ShapeError
 from weft.shapes import exporting
 
 _kept: ContextVar[bool] = ContextVar("kept", default=False)
+_static: ContextVar[bool] = ContextVar("static", default=False)
 
 Arrangement = Literal["full", "first", "scattered"]
 Batch = TypeVar("Batch")
@@ -81,6 +82,21 @@ def _version(mask: Tensor) -> int:
     return 0 if mask.is_inference() else mask._version
 
 
+def static() -> bool:
+    """Whether a computation is recorded, whose shapes must not depend on a mask; see train/captured.py."""
+    return _static.get()
+
+
+@contextmanager
+def static_shapes() -> Iterator[None]:
+    """A block in which shapes do not depend on masks."""
+    before = _static.set(True)
+    try:
+        yield
+    finally:
+        _static.reset(before)
+
+
 def strided(mask: Tensor, stride: int) -> Tensor:
     """Every so many positions of a mask: [B, T] to [B, ceil(T / stride)]."""
     found = mask[:, ::stride]
@@ -113,6 +129,8 @@ def select(states: Tensor, mask: Tensor) -> Tensor:
         >>> select(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[True, False], [True, True]]))
         tensor([1, 3, 4])
     """
+    if _static.get():
+        raise NotImplementedError("the number of real positions differs from batch to batch")
     if mask.device.type == "cpu":
         return states[mask]
     return states.flatten(0, 1).index_select(0, facts(mask).places)

@@ -31,7 +31,7 @@ from weft.nn.kernels.cells.operations import (
     torch_lstm,
 )
 from weft.nn.kernels.choice import forced, mapped, traced
-from weft.nn.kernels.cross_entropy import cross_entropy
+from weft.nn.kernels.cross_entropy import IGNORED, cross_entropy
 from weft.nn.kernels.decoding import log_probabilities, multiply_as, use_int8
 from weft.nn.kernels.depthwise import depthwise
 from weft.nn.kernels.dropout import Dropout, dropout
@@ -58,6 +58,7 @@ from weft.nn.kernels.selective import selective, selective_step
 
 __all__ = [
     "HOLD",
+    "IGNORED",
     "PLAIN_ROWS",
     "Comparison",
     "Corrected",

@@ -77,6 +77,10 @@ class Monitors:
         self._spent += self._expected
         self._report.monitored(position.update, values)
 
+    def reads(self, position: Position) -> bool:
+        """Whether an update is measured at a position where no progress line is due."""
+        return not self._budget and bool(self._every) and position.update % self._every == 0
+
     def conclude(self) -> None:
         """Report how far gradients reached in this training, in one sentence about the worst layer."""
         titles = titles_of(places(self._model))
@@ -88,7 +92,7 @@ class Monitors:
 
     def _due(self, position: Position) -> bool:
         if not self._budget:
-            return bool(self._every) and position.update % self._every == 0
+            return self.reads(position)
         if not position.logs(self._settings):
             return False
         self._trained += position.wall

@@ -12,8 +12,9 @@ from weft.errors import ConfigError
 from weft.nn import devices
 from weft.nn.regions import compile_regions
 from weft.store import blueprint, digests, weights
-from weft.tasks.task import Pipeline, Task, training_of
+from weft.tasks.task import Pipeline, Task, Training, training_of
 from weft.train import carry, compiling, precision, seeds, sharding, transfer
+from weft.train.captured import CapturedUpdates, why_not_captured
 from weft.train.clock import TrainingClock
 from weft.train.data_files import DataFiles
 from weft.train.divergence import Divergence
@@ -115,6 +116,7 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
         Divergence(settings),
         frozen,
         saved=position.update or -position.validates(settings),
+        captured=_captured(session, training, criterion, optimiser),
     )
 
 
@@ -162,6 +164,19 @@ def _optimiser(
     if settings.part_rates or settings.layer_decay != 1:
         apply(optimiser, model, scales(model, settings.part_rates, settings.layer_decay))
     return frozen, optimiser
+
+
+def _captured(
+    session: Session, training: Training, criterion: Criterion, optimiser: torch.optim.Optimizer
+) -> CapturedUpdates | None:
+    settings = session.settings
+    if not settings.cuda_graphs:
+        return None
+    why = why_not_captured(training, criterion, optimiser, settings)
+    if session.processes.count > 1:
+        why = why or "several processes add their gradients"
+    session.report.said(f"training.cuda_graphs: {why or 'updates are recorded and replayed'}")
+    return None if why else CapturedUpdates(training, criterion, optimiser, settings, session.device)
 
 
 def _introduction(session: Session, model: nn.Module, position: Position) -> str:

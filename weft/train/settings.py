@@ -75,6 +75,9 @@ class TrainingSettings:
             less memory, more time, the same gradients.
         compile: compile Transformer blocks with torch.compile, which takes minutes and needs a compiler.
             Batches are then computed one after the other. On a CPU, measure the gain first.
+        cuda_graphs: record an update once per shape of batch and replay it, so that a GPU does not wait for
+            Python; losses are read at progress lines. Not tried on a GPU yet. A CPU runs the same code
+            without graphs.
         sharding: with several processes, full gives each process only its rows of parameters, gradients and
             optimiser state (FSDP2); none gives each a full copy.
         save_in_background: write checkpoints while training continues, from a copy in memory.
@@ -125,6 +128,7 @@ class TrainingSettings:
     max_skips: Whole = 10
     checkpoint_activations: bool = False
     compile: bool = False
+    cuda_graphs: bool = False
     sharding: Literal["none", "full"] = "none"
     save_in_background: bool = True
     deterministic: bool = False

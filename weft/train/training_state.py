@@ -14,6 +14,7 @@ from torch import nn
 from weft.errors import ConfigError
 from weft.tasks.task import Pipeline, Training
 from weft.train import kernels
+from weft.train.captured import PENDING, CannotCapture, CapturedUpdates, Launch
 from weft.train.clock import Moment, TrainingClock, now
 from weft.train.divergence import Divergence
 from weft.train.finish import finish, wanted
@@ -55,6 +56,7 @@ class TrainingState:
     samples: samples of the last validation.
     notes: sentences of earlier validations, each reported once.
     split: whether a batch has been split because it did not fit into memory.
+    captured: launches updates whose results are read later; None to take them one by one.
     """
 
     session: Session
@@ -75,6 +77,7 @@ class TrainingState:
     samples: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
     split: bool = False
+    captured: CapturedUpdates | None = None
 
     def end(self) -> str:
         """The reason why training ends here, or ""."""
@@ -94,6 +97,7 @@ class TrainingState:
     def save(self) -> None:
         """Save a checkpoint, unless this update already has one."""
         session = self.session
+        self.settle()
         if self.saved == self.position.update:
             return
         if session.processes.first or session.sharded:
@@ -198,15 +202,31 @@ class TrainingState:
         """
         session, settings, before = self.session, self.session.settings, now()
         self.frozen.at(self.position.update)
+        taken = self._launched(group) or self._update(group, self.position, self._factor(group))
+        spent = self._agree()
+        self.position = self.clock.after(before, self.position, group, taken, spent)
+        self.carried = taken.carried
+        session.report.moved(self.position.update, self.position.done(settings))
+        if self.captured is None or not self.captured.pending:
+            self._account(self.position.update, group, taken)
+        elif self._due():
+            taken = self.settle() or taken
+        self.monitors.after(self.position, group, taken)
+        if self.position.logs(settings):
+            session.report.logged(self.clock.line(self.position, taken))
+            self.position = self.position.after_log()
+
+    def _update(self, group: BatchGroup, position: Position, factor: float) -> UpdateResult:
+        session = self.session
         try:
-            taken = update(
+            return update(
                 self.training,
                 self.model,
                 self.optimiser,
                 group,
-                self.position,
-                self._factor(group),
-                settings,
+                position,
+                factor,
+                session.settings,
                 session.workers,
                 self.carried,
                 session.processes,
@@ -215,17 +235,83 @@ class TrainingState:
         except (NonFinite, ConfigError) as error:
             # Other processes learn only about non-finite numbers at this update.
             if isinstance(error, NonFinite) or not session.sharded:
+                self.position = position
                 self.save()
             raise
-        spent = self._agree()
-        self.position = self.clock.after(before, self.position, group, taken, spent)
-        self.carried = taken.carried
-        self._warn(group, taken)
-        session.report.moved(self.position.update, self.position.done(settings))
-        self.monitors.after(self.position, group, taken)
-        if self.position.logs(settings):
-            session.report.logged(self.clock.line(self.position, taken))
-            self.position = self.position.after_log()
+
+    def _launched(self, group: BatchGroup) -> UpdateResult | None:
+        """Launch an update; its losses, zero here, are added when they are read. None if it cannot be."""
+        if self.captured is None or not self.optimiser.state:  # the first step makes the optimiser's state
+            return None
+        factor = self._factor(group)
+        try:
+            tokens = self.captured.launch(group, self.position, factor)
+        except CannotCapture as why:
+            self.settle()
+            self.captured = None
+            self.session.report.warned(f"training.cuda_graphs: {why}; updates are not recorded from here on")
+            return None
+        rate = self.session.settings.optimiser.lr * factor
+        return UpdateResult(0.0, 0.0, tokens, 0.0, rate, 1.0, True)
+
+    def _due(self) -> bool:
+        """Whether something needs the results of what was launched."""
+        assert self.captured is not None
+        return (
+            len(self.captured.pending) == PENDING
+            or self.position.logs(self.session.settings)
+            or self.monitors.reads(self.position)
+            or bool(self.saves() or self.end())
+        )
+
+    def settle(self) -> UpdateResult | None:
+        """Read the results of the updates that were launched, the last of which is returned.
+
+        Raises:
+            NonFinite: as `step`; later updates have changed nothing.
+        """
+        begun, last = now(), None
+        while self.captured is not None and self.captured.pending:
+            launches = list(self.captured.pending)
+            results = self.captured.read()
+            self.captured.pending.clear()
+            for place, (launch, result) in enumerate(zip(launches, results, strict=True)):
+                if not result.stepped:
+                    last = self._again(launches[place:])
+                    break
+                rate = self.session.settings.optimiser.lr * launch.factor
+                last = UpdateResult(result.total, result.targets, launch.tokens, result.norm, rate, 1.0, True)
+                self._account(launch.position.update + 1, launch.group, last)
+                self._add(last)
+        waited = now()
+        wall, cpu = waited.wall - begun.wall, waited.cpu - begun.cpu
+        self.position = replace(self.position, wall=self.position.wall + wall, cpu=self.position.cpu + cpu)
+        return last
+
+    def _again(self, launches: list[Launch]) -> UpdateResult:
+        """Take an update that was not finite as update.py does, and launch those after it again."""
+        assert self.captured is not None
+        first, *others = launches
+        known = {name: getattr(self.position, name) for name in ("total", "count", "skipped")}
+        after = self.position
+        taken = self._update(first.group, replace(first.position, **known), first.factor)
+        self.position = after
+        self._account(first.position.update + 1, first.group, taken)
+        self._add(taken)
+        self.captured.forget_step()  # a roll-back gives the optimiser other tensors
+        for launch in others:
+            self.captured.launch(launch.group, launch.position, launch.factor)
+        return taken
+
+    def _add(self, taken: UpdateResult) -> None:
+        """Add the results of an update whose position was passed already."""
+        position = self.position
+        self.position = replace(
+            position,
+            total=position.total + taken.total,
+            count=position.count + taken.count,
+            skipped=position.skipped + (not taken.stepped),
+        )
 
     def _factor(self, group: BatchGroup) -> float:
         """The factor of the learning rate for the update over this group."""
@@ -247,8 +333,9 @@ class TrainingState:
         interrupts.agree((interrupts.asked or signal.SIGTERM) if asked else 0)
         return Moment(*spent)
 
-    def _warn(self, group: BatchGroup, taken: UpdateResult) -> None:
-        report, settings, number = self.session.report, self.session.settings, self.position.update
+    def _account(self, number: int, group: BatchGroup, taken: UpdateResult) -> None:
+        """Warn of what an update shows."""
+        report, settings = self.session.report, self.session.settings
         if number == 1 and (said := unreached(settings.schedule, settings.planned(group.batches))):
             report.warned(said)
         if taken.skipped:

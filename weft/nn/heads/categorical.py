@@ -6,9 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.masks import select
+from weft.masks import select, static
 from weft.nn.heads.head import Head, Loss
-from weft.nn.ops import Linear, Output, cross_entropy, linear, log_probabilities
+from weft.nn.ops import IGNORED, Linear, Output, cross_entropy, linear, log_probabilities
 
 
 class Categorical(Head):
@@ -68,19 +68,28 @@ class Categorical(Head):
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """Cross-entropy, smoothed in training only; padding is removed before the matrix product."""
-        return Loss(self.total(select(h, mask), select(target, mask)), mask.sum())
+        return Loss(self.total(*real_targets(h, target, mask)), mask.sum())
 
     def total(self, h: Tensor, target: Tensor) -> Tensor:
-        """The sum of `loss` over N positions: h [N, D] and targets [N] to []."""
+        """The sum of `loss` over N positions: h [N, D] and targets [N], IGNORED at padding, to []."""
         h = self.project(h)
         if not (self.training and self.class_weights is not None):
             smoothing = self.smoothing if self.training else 0.0
-            return cross_entropy(h, self.weight, self.bias, target, smoothing)[0]
+            return cross_entropy(h, self.weight, self.bias, target, smoothing, padded=static())[0]
         logits = linear(h, self.weight, self.bias)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         weights = self.class_weights.to(logits)
-        return F.cross_entropy(logits, target, weights, label_smoothing=self.smoothing, reduction="sum")
+        return F.cross_entropy(
+            logits, target, weights, ignore_index=IGNORED, label_smoothing=self.smoothing, reduction="sum"
+        )
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
         """The most probable symbol at each position."""
         return linear(self.project(h), self.weight, self.bias).argmax(-1)
+
+
+def real_targets(h: Tensor, target: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Features [N, D] and targets [N] of real positions; where shapes are static, of all of them."""
+    if static():
+        return h.flatten(0, 1), target.masked_fill(~mask, IGNORED).flatten()
+    return select(h, mask), select(target, mask)

@@ -3,8 +3,7 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.masks import select
-from weft.nn.heads.categorical import Categorical
+from weft.nn.heads.categorical import Categorical, real_targets
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import Linear
 
@@ -41,8 +40,8 @@ class Transformed(Head):
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """See Categorical.loss; padding is removed before the layer."""
-        total = self.symbols.total(self._transformed(select(h, mask)), select(target, mask))
-        return Loss(total, mask.sum())
+        h, target = real_targets(h, target, mask)
+        return Loss(self.symbols.total(self._transformed(h), target), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
         """The most probable symbol at each position."""

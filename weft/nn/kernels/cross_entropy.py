@@ -10,6 +10,7 @@ torch    the same in torch operations
 Nothing is measured: compiled code does less work. Read next: linear.py; ../../native/losses.cpp.
 """
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,17 +23,27 @@ from weft.native import pointer
 from weft.nn.kernels.choice import Way, fused, pick, why_not_native
 from weft.nn.kernels.linear import linear
 
+IGNORED = -100
+"""The target of a position that does not count, as in torch.nn.functional.cross_entropy."""
+
 ELEMENTS = 1 << 23  # logits that exist at a time; smaller blocks make the products slower
 
 
 def cross_entropy(
-    h: Tensor, weight: Tensor, bias: Tensor | None, target: Tensor, smoothing: float = 0.0
+    h: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    target: Tensor,
+    smoothing: float = 0.0,
+    *,
+    padded: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Sum over rows of -(1 - e) log p(target) - e/V sum_v log p(v), p = softmax(W h + b).
 
     Args:
         h: [N, D]; weight: [V, D]; bias: [V] or None; target: [N] int64.
         smoothing: e, the share of probability spread over the vocabulary (Szegedy 2016, section 7).
+        padded: whether targets may be IGNORED; then torch operations compute it.
 
     Returns:
         The smoothed sum [], and the plain sum -log p(target) [] (without gradient), in nats.
@@ -46,7 +57,7 @@ def cross_entropy(
     if torch.is_autocast_enabled(device):
         h = h.to(torch.get_autocast_dtype(device))
     grads = torch.is_grad_enabled() and (h.requires_grad or weight.requires_grad)
-    return _CrossEntropy.apply(h, weight, bias, target, smoothing, grads)
+    return _CrossEntropy.apply(h, weight, bias, target, smoothing, grads, padded)
 
 
 def plain_cross_entropy(
@@ -68,9 +79,11 @@ class _CrossEntropy(torch.autograd.Function):
         target: Tensor,
         smoothing: float,
         grads: bool,
+        padded: bool,
     ) -> tuple[Tensor, Tensor]:
         size, w = len(weight), weight.to(h.dtype)
-        soften = pick("cross-entropy", WAYS, (h,), asked=fused()).run(h, size, bias, smoothing, grads)
+        way = partial(_Torch, padded=True) if padded else pick("cross-entropy", WAYS, (h,), asked=fused()).run
+        soften = way(h, size, bias, smoothing, grads)
         dh = torch.empty_like(h) if grads else None
         dw: Tensor | None = None
         block = max(1, ELEMENTS // size)
@@ -104,6 +117,7 @@ class _CrossEntropy(torch.autograd.Function):
             None,
             None,
             None,
+            None,
         )
 
 
@@ -114,9 +128,20 @@ class _Torch:
         h: the input of the output layer, for its dtype and device.
         size: V; bias: [V] or None; smoothing: as in `cross_entropy`.
         grads: whether to compute gradients.
+        padded: whether targets may be IGNORED.
     """
 
-    def __init__(self, h: Tensor, size: int, bias: Tensor | None, smoothing: float, grads: bool) -> None:
+    def __init__(
+        self,
+        h: Tensor,
+        size: int,
+        bias: Tensor | None,
+        smoothing: float,
+        grads: bool,
+        *,
+        padded: bool = False,
+    ) -> None:
+        self._padded = padded
         self.wide = torch.promote_types(h.dtype, torch.float32)
         self._bias = None if bias is None else bias.to(self.wide)
         self._size, self._smoothing = size, smoothing
@@ -128,6 +153,9 @@ class _Torch:
         size, smoothing, wanted = self._size, self._smoothing, target[:, None]
         logits = logits.to(self.wide)
         logp = torch.log_softmax(logits if self._bias is None else logits + self._bias, -1)
+        padding = wanted == IGNORED if self._padded else None
+        if padding is not None:
+            logp, wanted = logp.masked_fill(padding, 0.0), wanted.masked_fill(padding, 0)
         nll = -logp.gather(1, wanted).sum()
         total = (1 - smoothing) * nll
         if smoothing:  # without it, 0 * log(0) of an impossible class would be NaN
@@ -137,6 +165,8 @@ class _Torch:
             return
         grad = logp.exp_().sub_(smoothing / size)
         grad.scatter_add_(1, wanted, grad.new_full(wanted.shape, smoothing - 1))
+        if padding is not None:
+            grad.masked_fill_(padding, 0.0)
         if self._db is not None:
             self._db += grad.sum(0)
         out.copy_(grad)

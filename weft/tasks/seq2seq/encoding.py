@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from weft.data.joined import JoinedStores
@@ -363,6 +364,34 @@ class PairBatch(NamedTuple):
         tensors = [part[chosen] for part in self[:5]]
         count = int(tensors[4].sum())
         return PairBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], count)
+
+    def filled(self) -> "PairBatch":
+        """The same batch with masked rows and columns, so that few shapes occur; see train/captured.py.
+
+        A masked row has a source of one padding symbol, as an empty line has, and no targets.
+        """
+        rows = grid(len(self.source))
+        source, target = grid(self.source.shape[1]), grid(self.target_in.shape[1])
+        found = [_filled(part, rows, source) for part in self[:2]]
+        found += [_filled(part, rows, target) for part in self[2:5]]
+        found[1][len(self.source) :, 0] = True
+        return PairBatch(found[0], found[1], found[2], found[3], found[4], self.target_tokens, self.joined)
+
+
+def grid(size: int) -> int:
+    """The next size of a coarse grid: multiples of 8, and from 128 on of an eighth to a sixteenth of it.
+
+    Example:
+        >>> [grid(size) for size in (1, 8, 27, 130, 600)]
+        [8, 8, 32, 144, 640]
+    """
+    step = max(8, (1 << (size - 1).bit_length()) >> 4)
+    return -(-size // step) * step
+
+
+def _filled(part: Tensor, rows: int, columns: int) -> Tensor:
+    """A tensor with PAD, or False, in new rows and columns."""
+    return F.pad(part, (0, columns - part.shape[1], 0, rows - part.shape[0]), value=PAD)
 
 
 def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) -> tuple[Tensor, Tensor]:

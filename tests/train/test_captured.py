@@ -1,0 +1,189 @@
+"""Updates that are launched now and read later are, bit for bit, updates taken one by one.
+
+Here no graph is recorded; fixed buffers, masked rows, late reading and skipping are as on a GPU.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tests.train.toy import Notes, Task, quiet, settings
+from tests.train.traces import Trace, terminate
+from weft import masks
+from weft.config import read_recipe
+from weft.nn.heads.head import Loss
+from weft.run.training import check_recipe
+from weft.train.captured import CapturedUpdates, why_not_captured
+from weft.train.guard import NonFinite
+from weft.train.loop import train
+from weft.train.objectives.likelihood import OwnLoss
+from weft.train.optimisers import SGD, AdamW
+from weft.train.position import BatchGroup, Position
+from weft.train.schedules import CosineSchedule
+
+
+class TokenRows(NamedTuple):
+    tokens: Tensor
+    mask: Tensor
+
+    def to(self, device: torch.device) -> "TokenRows":
+        return masks.to_device(self, device)
+
+    @property
+    def target_tokens(self) -> int:
+        return int(self.mask[:, 1:].sum())
+
+
+class Rows(Task):
+    """The toy, whose batches hold nothing but tensors."""
+
+    def collate(self, numbers: np.ndarray) -> Any:
+        return TokenRows(*super().collate(numbers)[1:])
+
+
+class NamedPairs(NamedTuple):
+    """A batch of pairs that cannot be filled up."""
+
+    source: Tensor
+    source_mask: Tensor
+    target_in: Tensor
+    target_out: Tensor
+    target_mask: Tensor
+    target_tokens: int
+
+
+PLAIN: dict[str, Any] = {"schedule": CosineSchedule(), "validate_every": 4, "save_every": 3, "log_every": 5}
+
+
+def chosen(**changes: Any) -> Any:
+    return settings(**{**PLAIN, "cuda_graphs": True, **changes})
+
+
+def trained(run: Path, rules: Any) -> Trace:
+    made = Rows()
+    return Trace(run, made.ids, train(made, run, rules, quiet(run)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"loss": "per_sequence"}, {"accumulate": 1, "clip_norm": 0.0}, {"precision": "bfloat16"}],
+    ids=["usual", "per_sequence", "no clipping", "bfloat16"],
+)
+def test_a_training_is_the_same(tmp_path: Path, changes: Any) -> None:
+    plain = trained(tmp_path / "plain", chosen(**changes, cuda_graphs=False))
+    captured = trained(tmp_path / "captured", chosen(**changes))
+    assert captured.differs(plain) == []
+
+
+def test_a_training_stopped_in_between_is_the_unbroken_one(tmp_path: Path) -> None:
+    whole = trained(tmp_path / "whole", chosen())
+    for at in (1, 8, 13, 20):
+        run = tmp_path / str(at)
+        first, second = Rows(on_batch=terminate(at)), Rows()
+        assert train(first, run, chosen(), quiet(run)).exit_code == 143
+        outcome = train(second, run, chosen(), quiet(run))
+        assert Trace(run, first.ids + second.ids, outcome).differs(whole) == []
+
+
+class Broken(Rows):
+    """Its loss is NaN in every batch that has a certain example, in the first epoch the fifth of seven."""
+
+    def model(self) -> Any:
+        model = super().model()
+        plain = model.loss
+        bad = self.batch(self.plan(settings().seed).epoch(0)[4][:1]).tokens[0]
+
+        def loss(batch: Any, **forced: Any) -> Loss:
+            found = plain(batch, **forced)
+            wrong = model.training and any(row[row > 0].tolist() == bad.tolist() for row in batch.tokens)
+            return found._replace(total=found.total * (float("nan") if wrong else 1.0))
+
+        model.loss = loss
+        return model
+
+
+@pytest.mark.parametrize("reaction", ["skip", "roll_back"])
+def test_an_update_that_is_not_finite_is_skipped_with_the_same_words(tmp_path: Path, reaction: str) -> None:
+    traces, notes = [], []
+    for captured in (False, True):
+        run = tmp_path / str(captured)
+        note, task = Notes(), Broken()
+        rules = chosen(cuda_graphs=captured, non_finite=reaction, max_skips=99, accumulate=1, save_every=2)
+        outcome = train(task, run, rules, quiet(run, note))
+        traces.append(Trace(run, [], outcome))
+        notes.append(note.warnings)
+    assert notes[1] == notes[0] and "skipped" in notes[0][0]
+    assert traces[1].differs(traces[0]) == []
+
+
+def test_an_update_that_is_not_finite_ends_the_training_where_it_happened(tmp_path: Path) -> None:
+    said = []
+    for captured in (False, True):
+        run = tmp_path / str(captured)
+        with pytest.raises(NonFinite) as refused:
+            train(Broken(), run, chosen(cuda_graphs=captured, accumulate=1), quiet(run))
+        saved = {one.name for one in (run / "checkpoints").iterdir()}
+        said.append((str(refused.value), saved))
+    assert said[0] == said[1]
+
+
+def test_what_cannot_be_recorded_is_said_and_trained_as_usual(tmp_path: Path) -> None:
+    note = Notes()
+    sgd = chosen(optimiser=SGD(lr=0.1))
+    train(Rows(), tmp_path / "a", sgd, quiet(tmp_path / "a", note))
+    assert any("training.cuda_graphs: SGD is not a fused Adam" in text for text in note.texts)
+
+
+RECIPES = ["translate/help-demo", "translate/help-transformer-tiny", "translate/help-rnn-plain"]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_masked_rows_and_columns_change_neither_loss_nor_gradient(recipe: str) -> None:
+    task: Any = check_recipe(read_recipe(f"recipes/{recipe}.yaml", ())).task
+    model = task.small_model().double().eval()
+    batch = task.small_batch(model)
+    filled = batch.filled()
+    assert filled.source.shape > batch.source.shape and filled.target_out.shape[1] % 8 == 0
+    found = []
+    for one in (batch, filled):
+        model.zero_grad()
+        loss = model.loss(one)
+        loss.total.backward()
+        found.append([loss.total, loss.count, *(p.grad for p in model.parameters())])
+    torch.testing.assert_close(found[1], found[0], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("recipe", RECIPES[:2])
+def test_one_launch_of_a_translator_is_one_update(recipe: str) -> None:
+    task: Any = check_recipe(read_recipe(f"recipes/{recipe}.yaml", ())).task
+    rules = replace(settings(), optimiser=AdamW(lr=0.01), cuda_graphs=True)
+    moved = []
+    for filled in (False, True):
+        torch.manual_seed(3)
+        model = task.small_model().double().eval()
+        batch = task.small_batch(model)
+
+        class One:
+            streams = False
+
+            @staticmethod
+            def collate(numbers: Any, batch: Any = batch, filled: bool = filled) -> Any:
+                return batch if filled else NamedPairs(*batch[:5], batch.target_tokens)
+
+        optimiser = rules.optimiser.build(model)
+        model.loss(batch).total.backward()
+        optimiser.step()
+        before = [p.detach().clone() for p in model.parameters()]
+        captured = CapturedUpdates(One(), OwnLoss(model), optimiser, rules, torch.device("cpu"))  # type: ignore[arg-type]
+        assert why_not_captured(One(), OwnLoss(model), optimiser, rules) == ""  # type: ignore[arg-type]
+        group = BatchGroup(0, 0, [torch.arange(len(batch.source)).numpy()] * 2, 2, 1, 0)
+        captured.launch(group, Position(), 1.0)
+        (result,) = captured.read()
+        assert result.stepped and result.targets == 2 * batch.target_tokens
+        moved.append([p.detach() - old for p, old in zip(model.parameters(), before, strict=True)])
+    torch.testing.assert_close(moved[1], moved[0], rtol=1e-6, atol=1e-9)

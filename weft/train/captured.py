@@ -1,0 +1,316 @@
+"""Updates that a GPU replays: recorded once per shape of batch as a CUDA graph, read when a log line is due.
+
+A small model's update launches a thousand kernels that the card works off faster than Python launches them.
+Here it is two launches: one graph for each batch, which adds its loss and gradients to fixed buffers, and one
+for the step, which divides, clips and lets the optimiser step. Batches are filled up to a few shapes with
+masked rows and columns, which by the laws of padding change nothing.
+
+Losses stay on the card. A loss or gradient that is not finite skips its step there, and all later ones, until
+the results are read: then update.py takes that update as it always does, so the sentences and the rules of
+`training.non_finite` are the same, and the later ones are launched again.
+
+On a CPU the same code runs without graphs, so that tests reach all of it.
+Source: PyTorch, "CUDA semantics: CUDA Graphs"; its gradient scalers skip steps in the same way.
+Read next: update.py, the same arithmetic; training_state.py, which reads the results.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import NoneType
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft import masks
+from weft.masks import static_shapes
+from weft.nn import devices
+from weft.nn.heads.head import Loss
+from weft.nn.randomness import Rows, drawing, part_of_batch
+from weft.tasks.task import Training
+from weft.train import seeds
+from weft.train.feeding import always_true
+from weft.train.objectives.objective import Criterion
+from weft.train.position import BatchGroup, Position
+from weft.train.settings import TrainingSettings
+
+PENDING = 100
+"""Updates launched before their results are read, at most."""
+
+SHAPES = 512
+"""Shapes of batches that are recorded, at most."""
+
+Replay = Callable[[], None]
+
+
+class CannotCapture(Exception):
+    """An update cannot be recorded; the message says why."""
+
+
+class Launch(NamedTuple):
+    """An update that was launched and not read yet."""
+
+    group: BatchGroup
+    position: Position  # before it
+    factor: float
+    tokens: int
+
+
+class StepResult(NamedTuple):
+    """What the card says of one launch."""
+
+    total: float  # nats
+    targets: float
+    norm: float  # before clipping
+    stepped: bool
+
+
+@dataclass
+class _Buffers:
+    """What the graphs of one shape share: the batch, and how to compute it."""
+
+    batch: Any
+    replay: Replay
+
+
+@dataclass
+class CapturedUpdates:
+    """Launches updates and reads their results later.
+
+    Args:
+        training: collates examples into batches.
+        criterion: computes losses.
+        optimiser: a fused Adam or AdamW that has taken a step.
+        settings: training settings.
+        device: of the model.
+    """
+
+    training: Training
+    criterion: Criterion
+    optimiser: torch.optim.Optimizer
+    settings: TrainingSettings
+    device: torch.device
+    pending: list[Launch] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        learner = self.criterion.learner
+        parameters = [parameter for parameter in learner.parameters() if parameter.requires_grad]
+        self._used: list[nn.Parameter] | None = None
+        self._parameters = parameters
+        self._gradients: list[Tensor] = []
+        wide = {"dtype": torch.float64, "device": self.device}
+        self._sums = torch.zeros(2, **wide)  # type: ignore[call-overload]  # total, count
+        self._divisor = torch.zeros((), **wide)  # type: ignore[call-overload]  # examples
+        self._results = torch.zeros(PENDING, 4, **wide)  # type: ignore[call-overload]
+        self._at = torch.zeros(1, dtype=torch.int64, device=self.device)
+        self._stopped = torch.zeros((), dtype=torch.float32, device=self.device)
+        narrow = (
+            torch.float32 if self.device.type == "cuda" else torch.float64
+        )  # as torch's fused steps read it
+        self._rates = [torch.zeros((), dtype=narrow, device=self.device) for _ in self._groups]
+        self._own = torch.Generator() if self.device.type == "cpu" else None
+        self._shapes: dict[Any, _Buffers] = {}
+        self._step: Replay | None = None
+        self._pool: Any = None
+
+    @property
+    def _groups(self) -> list[dict[str, Any]]:
+        return self.optimiser.param_groups
+
+    def launch(self, group: BatchGroup, position: Position, factor: float) -> int:
+        """Launch one update and return its number of target tokens.
+
+        Raises:
+            CannotCapture: nothing was changed.
+        """
+        batches = [self._made(group, offset) for offset in range(len(group.numbers))]
+        shapes = [self._shape(batch, group, offset) for offset, batch in enumerate(batches)]
+        for parameter, gradient in zip(self._used or (), self._gradients, strict=True):
+            parameter.grad = gradient
+        torch._foreach_zero_([*self._gradients, self._sums])
+        for offset, (batch, shape) in enumerate(zip(batches, shapes, strict=True)):
+            _copy(batch, shape.batch)
+            self._seed(group, offset)
+            shape.replay()
+        self._divisor.fill_(float(sum(map(len, group.numbers))))
+        self.optimiser.found_inf = self._stopped  # type: ignore[attr-defined]  # as gradient scalers do
+        for rate, options in zip(self._rates, self._groups, strict=True):
+            options["lr"] = rate
+            rate.fill_(self.settings.optimiser.lr * factor * options.get("scale", 1.0))
+        self._stepped()
+        tokens = sum(int(batch.target_tokens) for batch in batches)
+        self.pending.append(Launch(group, position, factor, tokens))
+        return tokens
+
+    def read(self) -> list[StepResult]:
+        """Wait for the card and return the results of what is pending, which the caller then empties."""
+        rows = self._results[: len(self.pending)].tolist()
+        self._at.zero_()
+        self._stopped.zero_()
+        self.optimiser.found_inf = None  # type: ignore[attr-defined]
+        return [StepResult(total, targets, norm, bool(stepped)) for total, targets, norm, stepped in rows]
+
+    def forget_step(self) -> None:
+        """Record the step anew at the next launch."""
+        self._step = None
+
+    def _made(self, group: BatchGroup, offset: int) -> Any:
+        """A batch on the CPU, filled up to a usual shape if it knows how."""
+        place = group.epoch, group.index + offset
+        with drawing(torch.Generator().manual_seed(seeds.derive(self.settings.seed, "examples", *place))):
+            batch: Any = self.training.collate(group.numbers[offset])
+        return batch.filled() if hasattr(batch, "filled") else batch
+
+    def _seed(self, group: BatchGroup, offset: int) -> None:
+        number = seeds.derive(self.settings.seed, "batch", group.epoch, group.index + offset)
+        seeds.settle(number, self.device)
+        if self._own is not None:
+            self._own.manual_seed(number)
+
+    def _shape(self, batch: Any, group: BatchGroup, offset: int) -> _Buffers:
+        key = _key(batch)
+        if key not in self._shapes:
+            if len(self._shapes) == SHAPES:
+                raise CannotCapture(f"batches have more than {SHAPES} shapes")
+            self._shapes[key] = self._recorded(batch, group, offset)
+        return self._shapes[key]
+
+    def _recorded(self, batch: Any, group: BatchGroup, offset: int) -> _Buffers:
+        static = masks.to_device(_cloned(batch), self.device)
+        rows = len(next(iter(_tensors(static))))
+
+        def loss() -> tuple[Loss, list[Tensor | None]]:
+            bfloat16 = devices.uses_bfloat16(self.settings.precision, self.device)
+            with (
+                static_shapes(),
+                drawing(self._own),
+                part_of_batch(Rows(0, rows, rows)),
+                devices.autocast(bfloat16, self.device),
+            ):
+                found = self.criterion.loss(static)
+            return found, list(torch.autograd.grad(found.total, self._parameters, allow_unused=True))
+
+        self._seed(group, offset)
+        try:
+            _, gradients = self._warm(loss)
+        except NotImplementedError as error:
+            raise CannotCapture(str(error)) from None
+        used = [p for p, g in zip(self._parameters, gradients, strict=True) if g is not None]
+        if self._used is None:
+            self._used, self._gradients = used, [torch.zeros_like(p) for p in used]
+        elif len(self._used) != len(used) or any(a is not b for a, b in zip(used, self._used, strict=True)):
+            raise CannotCapture("other parameters are used by other batches")
+
+        def run() -> None:
+            found, new = loss()
+            torch._foreach_add_(self._gradients, [g for g in new if g is not None])
+            self._sums.add_(torch.stack([found.total.detach().double(), found.count.detach().double()]))
+
+        return _Buffers(static, self._record(run))
+
+    def _stepped(self) -> None:
+        if self._step is None:
+            for options in self._groups:
+                options["capturable"] = self.device.type == "cuda"
+            self._step = self._record(self._take_step)
+        self._step()
+
+    def _take_step(self) -> None:
+        """As update.py does it, without asking for a value."""
+        total, count = self._sums
+        divisor = (count if self.settings.loss == "per_token" else self._divisor).clamp(min=1.0)
+        norm = torch.nn.utils.get_total_norm(self._gradients).double() / divisor
+        finite = torch.isfinite(total) & torch.isfinite(norm)
+        self._stopped.copy_(torch.maximum(self._stopped, (~finite).float()))
+        clip = (self.settings.clip_norm / (norm + 1e-6)).clamp(max=1.0) if self.settings.clip_norm else 1.0
+        torch._foreach_mul_(self._gradients, (clip / divisor).float())
+        self.optimiser.step()
+        row = torch.stack([total, count, norm, (1 - self._stopped).double()])
+        self._results.index_copy_(0, self._at, row[None])
+        self._at.add_(1)
+
+    def _warm(self, run: Callable[[], Any]) -> Any:
+        """Run something before it is recorded, as CUDA graphs need it."""
+        if self.device.type != "cuda":
+            return run()
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            run()
+            found = run()
+        torch.cuda.current_stream().wait_stream(side)
+        return found
+
+    def _record(self, run: Replay) -> Replay:
+        if self.device.type != "cuda":
+            return run
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph, pool=self._pool):
+                run()
+        except RuntimeError as error:
+            raise CannotCapture(str(error).splitlines()[0][:120]) from None
+        self._pool = self._pool or graph.pool()
+        return graph.replay
+
+
+def why_not_captured(
+    training: Training, criterion: Criterion, optimiser: torch.optim.Optimizer, settings: TrainingSettings
+) -> str:
+    """Why updates cannot be recorded with these settings; "" if they can."""
+    given: Mapping[str, bool] = {
+        "the state of a text is carried from batch to batch": training.streams,
+        "training.objective is not the model's own loss": not settings.objective.plain,
+        "training.feeding draws the words to feed": not always_true(settings.feeding),
+        "training.freeze_updates changes what is trained": bool(settings.freeze_updates),
+        "training.checkpoint_activations keeps states of generators": settings.checkpoint_activations,
+        "training.sharding cuts the parameters": settings.sharding != "none",
+        f"{type(optimiser).__name__} is not a fused Adam": not (
+            isinstance(optimiser, (torch.optim.Adam, torch.optim.AdamW)) and optimiser.defaults.get("fused")
+        ),
+    }
+    return next((why for why, holds in given.items() if holds), "")
+
+
+def _tensors(batch: Any) -> list[Tensor]:
+    return [part for part in _parts(batch) if isinstance(part, Tensor)]
+
+
+def _parts(batch: Any) -> list[Any]:
+    """The fields of a named tuple and of those in it."""
+    if not hasattr(batch, "_fields"):
+        raise CannotCapture("a batch is not a named tuple")
+    found: list[Any] = []
+    for name, part in zip(batch._fields, batch, strict=True):
+        found += _parts(part) if hasattr(part, "_fields") else [] if name == "target_tokens" else [part]
+    return found
+
+
+def _key(batch: Any) -> tuple[Any, ...]:
+    """The shapes of a batch, where its padding is, which layers ask for, and what else it holds."""
+    found: list[Any] = []
+    for part in _parts(batch):
+        if not isinstance(part, Tensor):
+            if not isinstance(part, (bool, int, float, str, NoneType)):
+                raise CannotCapture(f"a batch holds a {type(part).__name__}")
+            found.append(part)
+            continue
+        found += [part.shape, part.dtype]
+        if part.dtype == torch.bool and part.dim() == 2:
+            found.append(masks.facts(part).arrangement)
+    return tuple(found)
+
+
+def _cloned(batch: Any) -> Any:
+    """The same named tuple with tensors of its own."""
+    parts = [part.clone() if isinstance(part, Tensor) else part for part in batch]
+    parts = [_cloned(part) if hasattr(part, "_fields") else part for part in parts]
+    return type(batch)(*parts)
+
+
+def _copy(batch: Any, static: Any) -> None:
+    """Copy a batch into the buffers of its shape, without waiting for the card."""
+    for own, given in zip(_tensors(static), _tensors(batch), strict=True):
+        if own.device.type == "cuda":
+            given = given.pin_memory()
+        own.copy_(given, non_blocking=True)
