@@ -218,6 +218,20 @@ FORMATS = [
     ),
     FileFormat(
         TABLES,
+        "`.csv`, `.xlsx` with titles above the header",
+        "reports of Excel, Power BI",
+        "rows of one cell are left out, and it is said",
+        table("x.csv", "Report 2024,,\n,,\n" + text(CELLS)),
+    ),
+    FileFormat(
+        TABLES,
+        '`.csv`, `.tsv` with `\\"` inside quotes',
+        "MySQL, PHP, R `write.table`",
+        "if no cell is read otherwise",
+        table("x.csv", 'en,de\n"a \\"b\\", c","d"\n', [["en", "de"], ['a "b", c', "d"]]),
+    ),
+    FileFormat(
+        TABLES,
         "`.csv` with carriage returns",
         "Excel, “CSV (Macintosh)”",
         "",
@@ -267,8 +281,15 @@ FORMATS = [
         TABLES,
         "`.jsonl`",
         "pandas `to_json(lines=True)`, Hugging Face datasets",
-        "keys are columns",
+        "keys are columns, also the languages of `translation`",
         frame("x.jsonl", lambda one, path: one.to_json(path, orient="records", lines=True)),
+    ),
+    FileFormat(
+        TABLES,
+        "`.json`",
+        'pandas `to_json`, `orient="records"` or none',
+        "a list of records",
+        frame("x.json", lambda one, path: one.to_json(path)),
     ),
     FileFormat(
         TABLES,

@@ -7,7 +7,7 @@ import pytest
 
 from tests.commands.shell import refused, weft
 from weft.data.corpora import corpus
-from weft.data.dialect import iso, order_of, with_points
+from weft.data.dialect import iso, order_of, plain_numbers
 from weft.data.encodings import advice, guess
 from weft.data.guess import columns_of, series_of, texts_of
 from weft.data.labelled import LabelledText
@@ -51,10 +51,48 @@ def test_a_semicolon_beside_commas_is_part_of_a_name(tmp_path: Path) -> None:
         (["1,500", "0.5", "1,234,567.25"], ";", [1500, 0.5, 1234567.25]),
         (["1,500", "2"], ",", [1500, 2]),
         (["1.5", "1.250"], ";", [1.5, 1.25]),
+        (["1,540.82", "12,345,678.9", "7"], ",", [1540.82, 12345678.9, 7]),
+        (["$1,540.82", "-$2.00", "($3.50)"], ",", [1540.82, -2, -3.5]),
+        (["1.540,82 €", "-2,00 €"], ";", [1540.82, -2]),
+        (["CHF 1'540.50", "CHF 2"], ",", [1540.5, 2]),
+        (["68.1%", "7 %"], ",", [68.1, 7]),
+        (["1\u202f540,82", "1\u00a0234\u00a0567"], ";", [1540.82, 1234567]),
+        (["1,15,540.50", "12,34,567"], ",", [115540.5, 1234567]),
+        (["(5)", "5.5-", "\u22122.5", "+1"], ",", [-5, -5.5, -2.5, 1]),
+        (["1,54082E+03", "2,5e-1"], ";", [1540.82, 0.25]),
+        (["1.541", "980"], ";", [1541, 980]),  # nobody writes 980 beside 1.541 and means 1.541
+        (["1,541", "980"], ";", [1541, 980]),
+        (["1.541", "980"], ",", [1.541, 980]),
+        (["1.541", "1980"], ";", [1.541, 1980]),
     ],
 )
 def test_numbers_have_points(cells: list[str], mark: str, numbers: list[float]) -> None:
-    assert [float(row[0]) for _, row in with_points(rows(*cells), mark)] == numbers
+    assert [float(row[0]) for _, row in plain_numbers(rows(*cells), mark).rows] == numbers
+
+
+def test_what_is_assumed_of_numbers_is_said_by_column(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("day;a;b;c\n2023-01-02;1.541;5 €;1,5\n2023-01-03;2.309;7 €;2\n")
+    table = read_series(tmp_path / "x.csv")
+    assert table.series[0].values.tolist() == [[1541, 5, 1.5], [2309, 7, 2]]  # the comma of c proves it
+    assert [note.split("; ")[0] for note in table.assumed] == [
+        f"{tmp_path / 'x.csv'}: in column b numbers such as '7 €' are read as 7"
+    ]
+    (tmp_path / "x.csv").write_text("day;a\n2023-01-02;1.541\n2023-01-03;2.309\n")
+    table = read_series(tmp_path / "x.csv")
+    assert table.series[0].values.tolist() == [[1.541], [2.309]]
+    assert "in column a numbers such as '2.309' are read as 2.309; write" in table.assumed[0]
+
+
+@pytest.mark.parametrize(
+    "cells", [["5 €", "7 $"], ["5 kg", "7 kg"], ["5 €", "7"], ["(5", "7)"], ["--5", "€"]]
+)
+def test_numbers_of_several_units_are_not_read(cells: list[str]) -> None:
+    assert plain_numbers(rows(*cells), ",").rows == rows(*cells)
+
+
+def test_a_column_of_texts_stays_although_some_are_numbers() -> None:
+    cells = ["(5)", "a", "b", "c", "1'000"]
+    assert plain_numbers(rows(*cells), ",").rows == rows(*cells)
 
 
 def test_two_decimal_marks_are_left_to_be_named(tmp_path: Path) -> None:

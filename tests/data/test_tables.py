@@ -4,6 +4,8 @@ import csv
 import datetime
 import gzip
 import io
+import json
+import re
 import sys
 import zipfile
 from collections.abc import Sequence
@@ -15,6 +17,7 @@ import pytest
 
 from weft.data import tables
 from weft.data.lines import LONGEST
+from weft.data.parallel import ParallelText
 from weft.data.quoting import enclosed, mark_of
 from weft.data.report import Finding
 from weft.data.tables import Row, TableFile
@@ -289,9 +292,108 @@ def test_a_workbook_without_its_library_says_what_to_install(
         TableFile(path)
 
 
-def test_records_have_the_keys_of_the_first(tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_text('{"en":"a","n":1.0}\n{"n":null,"en":"b","more":1}\n{"en":[1]}\nx\n')
+def test_records_have_the_keys_of_all(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"en":"a","n":1.0}\n{"n":null,"en":"b","m":2}\n{"en":[1]}\nx\n')
     assert found(tmp_path / "x.jsonl") == [
-        Row(1, ["en", "n"]), Row(1, ["a", "1"]), Row(2, ["b", ""]), Row(3, ["[1]", ""]),
+        Row(1, ["en", "n", "m"]), Row(1, ["a", "1", ""]), Row(2, ["b", "", "2"]), Row(3, ["[1]", "", ""]),
         'x.jsonl:4: expected a record such as {"text": "..."}; correct or remove the line',
     ]  # fmt: skip
+
+
+def test_nested_translations_are_columns_of_languages(tmp_path: Path) -> None:
+    records = [
+        {"id": n, "translation": {"en": f"a {n}", "pt-BR": f"b {n}"}, "meta": {"source": "x"}} for n in (1, 2)
+    ]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    (tmp_path / "x.json").write_text(json.dumps(records))
+    pd.DataFrame(records).to_parquet(tmp_path / "x.parquet")
+    for name in ("x.jsonl", "x.json", "x.parquet"):
+        assert TableFile(tmp_path / name).first == ["id", "en", "pt-BR", "meta"]
+        pairs = [(one.source, one.target) for one in ParallelText(tmp_path / name, "pt-BR", "en")]
+        assert pairs == [("b 1", "a 1"), ("b 2", "a 2")]
+
+
+@pytest.mark.parametrize("orient", ["records", "columns", "split", "index", "values", "table"])
+def test_a_json_of_pandas_is_read_or_refused(tmp_path: Path, orient: str) -> None:
+    pd.DataFrame(CELLS[1:], columns=CELLS[0]).to_json(tmp_path / "x.json", orient=orient)
+    if orient in ("records", "columns"):
+        assert cells(tmp_path / "x.json") == CELLS
+    else:
+        with pytest.raises(DataError, match=r'x\.json: expected records .* orient="records"'):
+            TableFile(tmp_path / "x.json")
+
+
+TITLES = {
+    "padded": "Report,,\nof 2024,,\n,,\nid,en,de\n1,a,b\n2,c,d\n",
+    "alone": "Report\n\nid,en,de\n1,a,b\n2,c,d\n",
+    "remarks": "# station 7\n# of 2024\nid;en;de\n1;a;b\n2;c;d\n",
+    "merged": ",Texts,\nid,en,de\n1,a,b\n2,c,d\n",
+}
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_titles_above_a_header_are_left_out_and_it_is_said(tmp_path: Path, name: str) -> None:
+    (tmp_path / "x.csv").write_text(TITLES[name])
+    table = TableFile(tmp_path / "x.csv")
+    assert [row.cells for row in table] == [["id", "en", "de"], ["1", "a", "b"], ["2", "c", "d"]]
+    lines = TITLES[name].split("\n").index(next(line for line in TITLES[name].split("\n") if "id" in line))
+    assert [row.number for row in table] == [lines + 1, lines + 2, lines + 3]
+    assert (
+        "above the header" in table.notes[0]
+        and (f"1 to {lines} " if lines > 1 else "line 1 ") in table.notes[0]
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",y\n2024-01-01,1\n2024-01-02,2\n",  # a series of pandas, whose index has no name
+        "text\none\ntwo\n",
+        "a,b\n,\n1,2\n",
+        '"Hello, you"\n"Hi, all"\n',
+        "en\nx,y\n",
+    ],
+)
+def test_what_is_no_title_stays(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.csv").write_text(text)
+    table = TableFile(tmp_path / "x.csv")
+    assert table.number == 1 and not table.notes
+    (tmp_path / "x.tsv").write_text("one side only\na\tb\nc\td\n")
+    assert TableFile(tmp_path / "x.tsv").number == 1  # a line that the check reports
+
+
+def test_a_cover_is_not_the_table_of_a_workbook(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "x.xlsx", Cover=[["Read me"], ["Author", "I"]], Data=[["en", "de"]] * 3)
+    table = TableFile(path)
+    assert table.first == ["en", "de"] and "sheet 'Data' is read; for another (Cover)" in table.notes[0]
+
+
+@pytest.mark.parametrize(("mark", "name"), [(",", "x.csv"), (";", "x.csv"), ("\t", "x.tsv")])
+def test_quotes_with_a_backslash_are_read_as_mysql_and_r_write_them(
+    tmp_path: Path, mark: str, name: str
+) -> None:
+    rows = [["en", "de"], ['He said "yes", twice', "b"], ['5" disk', "c"]]
+    quoted = [mark.join('"{}"'.format(cell.replace('"', '\\"')) for cell in row) for row in rows]
+    (tmp_path / name).write_text("\n".join(quoted) + "\n")
+    assert cells(tmp_path / name) == rows
+    (tmp_path / name).write_text(f'en{mark}de\n"C:\\"{mark}"a ""b"""\n')
+    assert cells(tmp_path / name) == [["en", "de"], ["C:\\", 'a "b"']]  # a backslash of its own
+
+
+def test_signs_without_width_are_no_part_of_a_name(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("\u00a0en ,de\u200b\n1,2\n", encoding="utf-8")
+    assert TableFile(tmp_path / "x.csv").names() == ["en", "de"]
+
+
+@pytest.mark.parametrize("dimension", [b"", b'<dimension ref="A1:B2"/>'])
+def test_a_far_cell_is_named_whatever_the_sheet_says_of_its_size(tmp_path: Path, dimension: bytes) -> None:
+    path = workbook(tmp_path / "near.xlsx", Sheet=[["a", "b"], ["1", "2"]])
+    cell = b'<row r="1048576"><c r="XFD1048576" t="inlineStr"><is><t>x</t></is></c></row></sheetData>'
+    for name, more in (("far.xlsx", cell), ("fine.xlsx", b"</sheetData>")):
+        with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / name, "w") as new:
+            for one in old.namelist():
+                data = re.sub(rb"<dimension[^>]*/>", dimension, old.read(one))
+                new.writestr(one, data.replace(b"</sheetData>", more))
+    assert cells(tmp_path / "fine.xlsx") == [["a", "b"], ["1", "2"]]
+    with pytest.raises(DataError, match=r"far\.xlsx: has cells up to XFD1048576; remove those far"):
+        TableFile(tmp_path / "far.xlsx")

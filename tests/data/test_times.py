@@ -130,6 +130,20 @@ def test_a_zone_is_given_to_times_without_offsets(tmp_path: Path) -> None:
         ("20240131", "2024-01-31"),
         ("1706659200", "2024-01-31"),
         ("1706659200123", "2024-01-31 00:00:00.123"),
+        ("2024-01-30 24:00", "2024-01-31"),
+        ("30.01.2024 24:00:00", "2024-01-31"),
+        ("2024-01-29/2024-02-04", "2024-01-29"),  # pandas' name of a week
+        ("31.01.2024 00:00 - 31.01.2024 01:00", "2024-01-31"),
+        ("Wed Jan 31 2024 10:00:00 GMT+0100 (Central European Standard Time)", "2024-01-31 10:00"),
+        ("2024-01-31 10:00 UTC+01:00", "2024-01-31 10:00"),
+        ("Wed 31/01/2024", "2024-01-31"),
+        ("Mittwoch, 31.01.2024", "2024-01-31"),
+        ("2024M01", "2024-01-01"),
+        ("2024-M1", "2024-01-01"),
+        ("2024-T2", "2024-04-01"),
+        ("2Q2024", "2024-04-01"),
+        ("202405", "2024-05-01"),
+        ("202653", "2026-12-28"),
     ],
 )
 def test_times_as_other_programs_write_them(cell: str, time: str) -> None:
@@ -157,6 +171,41 @@ def test_whole_numbers_are_steps_and_years_look_like_years(tmp_path: Path) -> No
     assert years.frequency == "YS-JAN" and years.times[0] == pd.Timestamp("1990")
     with pytest.raises(DataError, match=r"x\.csv:2: .*is not a whole number"):
         read(tmp_path, ["2024-01-01"], base=STEPS)
+
+
+def test_numbers_that_grow_evenly_in_fractions_are_no_series(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("seconds,v\n" + "".join(f"{n / 2},{n * n % 7}\n" for n in range(12)))
+    which, note = guessed(tmp_path / "x.csv", Columns())
+    assert which.targets == ("v",) and "left out 'seconds'" in note
+
+
+def test_advice_on_times_keeps_the_rows(tmp_path: Path) -> None:
+    days = [str(day.date()) for day in pd.date_range("2024-01-01", periods=5)]
+    for times, line, advice in (
+        ([*days, "Total"], 7, "remove the line if it is a total or a remark"),
+        ([*days, ""], 7, "remove the line if it is a total or a remark"),
+        (["(days)", *days], 2, "remove the line if it is part of the header"),
+        ([*days[:2], "x", *days[2:]], 4, "2024-Q1$"),
+        (["a", "b", "c"], 2, "or name the column of times"),
+    ):
+        with pytest.raises(DataError, match=rf"x\.csv:{line}: .*{advice}"):
+            read(tmp_path, times)
+    mixed = ["30/01/2024", "31/01/2024", "2/1/2024", "2/2/2024"]  # the third is the first of February
+    with pytest.raises(
+        DataError, match=r"x\.csv:4: .*write dates as 2024-01-31 if day and month are mixed up"
+    ):
+        read(tmp_path, [*mixed[:2], "2/1/2024", *mixed[3:]])
+    (tmp_path / "x.csv").write_text("country;2020;2021;2022\nA;1;2;3\nB;4;5;6\n")
+    with pytest.raises(
+        DataError, match=r"x\.csv:1: expected a row for each time, .*\(2020 to 2022\).*melt"
+    ) as told:
+        read_series(tmp_path / "x.csv")
+    command = (
+        str(told.value).partition('python -c "')[2].rstrip('"').replace("long.csv", f"{tmp_path}/long.csv")
+    )
+    exec(command)
+    found = read_series(tmp_path / "long.csv", guessed(tmp_path / "long.csv", Columns())[0])
+    assert {one.name: one.values[:, 0].tolist() for one in found.series} == {"A": [1, 2, 3], "B": [4, 5, 6]}
 
 
 def test_a_ledger_is_summed_whatever_its_order(tmp_path: Path) -> None:
@@ -210,13 +259,18 @@ def test_a_future_is_read_in_the_base_of_its_past(tmp_path: Path) -> None:
         (",when,load", "{n},{day},{n}.5"),
         ("year;load", "{year};{n},5"),
         ("ds,load", "{n},{n}.5"),
+        ("t,load", "{n},{wave}"),
+        ("Unnamed: 0,when,load", "{n},{day},{wave}"),
+        ("X,when,load", "{n},{day},{wave}"),
+        ("start,end,load", "{day} 00:00,{day} 23:00,{wave}"),
     ],
 )
 def test_the_column_of_times_is_found(tmp_path: Path, header: str, cells: str) -> None:
     file = tmp_path / "x.csv"
     days = pd.date_range("2024-01-01", periods=12)
     rows = [
-        cells.format(n=n, serial=45292 + n, month=n + 1, day=days[n].date(), year=1990 + n) for n in range(12)
+        cells.format(n=n, serial=45292 + n, month=n + 1, day=days[n].date(), year=1990 + n, wave=n * n % 7)
+        for n in range(12)
     ]
     file.write_text("\n".join([header, *rows]) + "\n")
     which, note = guessed(file, Columns())
@@ -245,6 +299,10 @@ def test_a_workbook_and_a_tsv_of_series_are_checked_as_forecasts(tmp_path: Path)
         ("date,time,load", "{day},{hour:02d}:00,{n}", ("date", "time"), "h"),
         ("Datum;Uhrzeit;Last", "{day:%d.%m.%Y};{hour}:00:00;{n},5", ("Datum", "Uhrzeit"), "h"),
         ("year,month,passengers", "{year},{month},{n}", ("year", "month"), "MS"),
+        ("date,hour,load", "{day:%Y%m%d},{hour},{n}", ("date", "hour"), "h"),
+        ("date,HE,load", "{day},{ending},{n}", ("date", "HE"), "h"),
+        ("year,month,passengers", "{year},{name},{n}", ("year", "month"), "MS"),
+        ("year,week,y", "{iso},{week},{n}", ("year", "week"), "W-MON"),
         (
             "store,year,month,day,y",
             "{store},{day.year},{day.month},{day.day},{n}",
@@ -260,6 +318,8 @@ def test_several_columns_make_a_time(
     rows = []
     for n, hour in enumerate(hours[::12] if "store" in header else hours):
         values = {"day": hour.date(), "hour": hour.hour, "year": 1949 + n // 12, "month": n % 12 + 1}
+        values |= {"ending": hour.hour + 1, "name": pd.Timestamp(2024, n % 12 + 1, 1).month_name()}
+        values |= dict(zip(("iso", "week"), (hours[0] + n * pd.Timedelta("7D")).isocalendar(), strict=False))
         rows.append(row.format(n=n, store=n % 2 + 1, **values))
     file = tmp_path / "x.csv"
     file.write_text("\n".join([header, *rows]) + "\n")

@@ -1,20 +1,31 @@
-"""Variants of numbers and dates in tables: the decimal separator, and the order of day and month.
+"""Variants of numbers and dates in tables: decimal commas, currencies, and the order of day and month.
 
 Read next: series.py, which reads them; guess.py, which guesses columns.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import regex
 
 from weft.errors import DataError
 
-_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. \u00a0\u202f']\d{3})+),\d+")
-_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
-_POINTED = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
-_POINT = re.compile(r"[+-]?\d+(,\d{3})*\.\d+")
+_UNIT = r"[A-Z]{0,3}\p{Sc}|EUR|USD|GBP|CHF|Fr\.|kr\.?|zł|Kč|Ft|lei|kn|%|‰"
+_NUMBER = regex.compile(
+    rf"(\()?\s*([-+−]?)\s*({_UNIT})?\s*([-+−]?)([\d.,'’\s]*\d[.,]?)([eE][-+]?\d+)?\s*({_UNIT})?\s*(\))?(-)?"
+)
+_PLAIN = re.compile(r"\s*[-+]?\d*\.?\d*(?:[eE][-+]?\d+)?\s*")
+_SPACES = r"'’ \u00a0\u2009\u202f"
+_POINT = re.compile(
+    rf"(?:[1-9]\d{{0,2}}(?:(?:,\d\d)*,\d{{3}}|(?:,\d{{3}})+|(?:[{_SPACES}]\d{{3}})+)|\d*)(?:\.\d*)?"
+)
+_COMMA = re.compile(rf"(?:[1-9]\d{{0,2}}(?:(?:\.\d{{3}})+|(?:[{_SPACES}]\d{{3}})+)|\d*)(?:,\d*)?")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
+_WEEKDAY = re.compile(r"[^\W\d_]{2,10}\.?,?\s+(?=\d+([./-])\d+\1\d)")
+_BETWEEN = re.compile(r"\s*(/|-|–|—|to)\s*")
 _DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})\.?(?:[ T,]+(\S.*))?$")
 _MONTH = re.compile(r"(\d{1,2})[./](\d{4})$")
 
@@ -25,43 +36,117 @@ Order = Literal["day", "month"]
 """The first part of a date: 31.12.2024 or 12/31/2024."""
 
 
-def with_points(rows: Sequence[Row], mark: str) -> Sequence[Row]:
-    """The same rows with numbers in Python's format: 1.234,5 and 1,5 become 1234.5 and 1.5.
+class PlainNumbers(NamedTuple):
+    """Rows with numbers in Python's format, and what was assumed of which column."""
+
+    rows: Sequence[Row]
+    notes: Sequence[tuple[int, str]] = ()
+
+
+class _Number(NamedTuple):
+    """A cell that a spreadsheet would read as a number."""
+
+    sign: str
+    body: str
+    power: str
+    unit: str
+    point: bool  # whether it may have a decimal point
+    comma: bool  # whether it may have a decimal comma
+
+    def plain(self, decimal: str) -> str:
+        body = re.sub(rf"[{_SPACES}{'.' if decimal == ',' else ','}]", "", self.body)
+        return self.sign + body.replace(",", ".") + self.power
+
+
+def plain_numbers(rows: Sequence[Row], mark: str) -> PlainNumbers:
+    """The same rows with numbers in Python's format: 1.234,5 and $1,234 and (5) become 1234.5, 1234 and -5.
+
+    Each column has one decimal separator and one unit, or stays as it is.
 
     Args:
-        rows: of a table.
+        rows: of a table, without its header.
         mark: its delimiter. If it is a comma, or if the table has decimal points, 1,234 means 1234.
 
     Example:
-        >>> with_points([(2, ["1,5", "a"]), (3, ["1.234,25", "b"])], ";")
+        >>> plain_numbers([(2, ["1,5 €", "a"]), (3, ["1.234,25 €", "b"])], ";").rows
         [(2, ['1.5', 'a']), (3, ['1234.25', 'b'])]
-        >>> with_points([(2, ["1,500", "0.5"])], ";")
+        >>> plain_numbers([(2, ["1,500", "0.5"])], ";").rows
         [(2, ['1500', '0.5'])]
     """
-    cells = {str(cell).strip() for _, row in rows for cell in row if isinstance(cell, str) and "," in cell}
-    numbers = [cell for cell in cells if _COMMA.fullmatch(cell) or _GROUPED.fullmatch(cell)]
-    if not numbers:
-        return rows
-    points = any(_POINT.fullmatch(str(cell).strip()) and not _POINTED.fullmatch(str(cell).strip())
-                 for _, row in rows for cell in row)  # fmt: skip
-    if all(map(_GROUPED.fullmatch, numbers)) and (points or mark == ","):
-        return [(line, [_thousands(cell) for cell in row]) for line, row in rows]
-    if points:
-        return rows  # two decimal separators in one table: reading the cells will report them
-    return [(line, [_decimal(cell) for cell in row]) for line, row in rows]
+    columns = [
+        {cell for cell in cells if isinstance(cell, str)}
+        for cells in zip(*(row for _, row in rows), strict=True)
+    ]
+    changed: dict[int, dict[str, str]] = {}
+    notes: list[tuple[int, str]] = []
+    for n, cells in enumerate(columns):
+        found = _numbers(cells, mark)
+        decimal, proven = _decimal(found.values(), mark, columns)
+        if decimal is None or len({one.unit for one in found.values()}) != 1:
+            continue
+        changed[n] = {cell: one.plain(decimal) for cell, one in found.items()}
+        told = [
+            cell for cell, one in found.items() if one.unit or (not proven and _THOUSANDS.fullmatch(one.body))
+        ]
+        if told:
+            cell = max(told)
+            note = f"numbers such as {cell.strip()!r} are read as {changed[n][cell]}"
+            notes.append((n, note if proven else f"{note}; write them without separators of thousands"))
+    if not changed:
+        return PlainNumbers(rows)
+    plain = [(line, list(row)) for line, row in rows]
+    for n, numbers in changed.items():
+        for _, row in plain:
+            row[n] = numbers.get(row[n], row[n])
+    return PlainNumbers(plain, notes)
 
 
-def _decimal(cell: Any) -> Any:
-    if isinstance(cell, str) and _COMMA.fullmatch(cell.strip()):
-        return re.sub(r"[. \u00a0\u202f']", "", cell.strip()).replace(",", ".")
-    if isinstance(cell, str) and _POINTED.fullmatch(cell.strip()):
-        return cell.strip().replace(".", "")
-    return cell
+def _numbers(cells: Collection[str], mark: str) -> dict[str, _Number]:
+    """The cells of a column that are numbers; none if Python reads them as they are, or if few are."""
+    odd = [cell for cell in cells if not _PLAIN.fullmatch(cell)]
+    if not odd and (mark == "," or not any(_THOUSANDS.fullmatch(cell.strip()) for cell in cells)):
+        return {}
+    found = {cell: one for cell in cells if (one := _number(cell)) is not None}
+    return found if len(found) >= len(cells) / 2 else {}
 
 
-def _thousands(cell: Any) -> Any:
-    number = isinstance(cell, str) and (_GROUPED.fullmatch(cell.strip()) or _POINT.fullmatch(cell.strip()))
-    return cell.replace(",", "") if number else cell
+def _number(cell: str) -> _Number | None:
+    match = _NUMBER.fullmatch(cell.strip())
+    if match is None:
+        return None
+    opened, minus, before, after, body, power, behind, closed, last = match.groups(default="")
+    point, comma = (bool(form.fullmatch(body)) for form in (_POINT, _COMMA))
+    signs = [one for one in (minus, after, last, opened) if one]
+    if not (point or comma) or len(signs) > 1 or bool(opened) != bool(closed) or (before and behind):
+        return None
+    sign = "-" if signs and signs[0] != "+" else ""
+    return _Number(sign, body, power, before or behind, point, comma)
+
+
+def _decimal(
+    found: Collection[_Number], mark: str, columns: Sequence[Collection[str]]
+) -> tuple[str | None, bool]:
+    """The decimal separator of a column, and whether it is proven; None if it has two, or no numbers."""
+    signs = {_sign(one) for one in found} - {""}
+    unclear = {sign for one in found if one.point and one.comma for sign in one.body if sign in ".,"}
+    if not found or len(signs) > 1 or len(unclear) > 1:
+        return None, False
+    if signs or not unclear:
+        return next(iter(signs), "."), True
+    everywhere = {_sign(one) for cells in columns for cell in cells if (one := _number(cell))} - {""}
+    if len(everywhere) == 1:
+        return everywhere.pop(), True
+    whole = [one.body for one in found if one.body.isdigit()]
+    grouped = bool(whole) and max(map(len, whole)) <= 3  # 1.541 beside 980 is not 1.541
+    (sign,) = unclear
+    if mark == ",":
+        return ".", True
+    return ("." if sign == "," else ",") if grouped else sign, False
+
+
+def _sign(number: _Number) -> str:
+    """The decimal separator that a number proves, or an empty text."""
+    return "" if number.point == number.comma else "." if number.point else ","
 
 
 def order_of(path: str | Path, rows: Sequence[tuple[int, Any]], given: Order | None = None) -> Order:
@@ -78,7 +163,7 @@ def order_of(path: str | Path, rows: Sequence[tuple[int, Any]], given: Order | N
     Raises:
         DataError: both orders fit.
     """
-    found = [(line, match) for line, cell in rows if (match := _DATE.match(str(cell).strip()))]
+    found = [(line, match) for line, cell in rows if (match := _DATE.match(begin_of(str(cell).strip())))]
     if given is not None or not found:
         return given or "day"
     first = any(int(match[1]) > 12 for _, match in found)
@@ -98,6 +183,26 @@ def order_of(path: str | Path, rows: Sequence[tuple[int, Any]], given: Order | N
         path=path,
         line=line,
     )
+
+
+def begin_of(text: str) -> str:
+    """A time without the name of its weekday; of an interval, its begin.
+
+    Example:
+        >>> begin_of("Wed 25/01/2023"), begin_of("2021-01-04/2021-01-10"), begin_of("1.5.2023 - 8.5.2023")
+        ('25/01/2023', '2021-01-04', '1.5.2023')
+    """
+    for width in (1, 3, 4):
+        size = (len(text) - width) // 2
+        first, between, second = text[:size], text[size:-size], text[-size:]
+        if (
+            size >= 8
+            and _BETWEEN.fullmatch(between)
+            and re.sub(r"\d", "0", first) == re.sub(r"\d", "0", second)
+        ):
+            text = first
+            break
+    return _WEEKDAY.sub("", text, count=1) if text[:1].isalpha() else text
 
 
 def iso(text: str, order: Order) -> str:

@@ -6,14 +6,14 @@
 import math
 import re
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from weft.data.dialect import with_points
+from weft.data.dialect import plain_numbers
 from weft.data.language_guess import code_of
 from weft.data.lines import raw_lines
-from weft.data.tables import Row, TableFile, is_table, kind_of
+from weft.data.tables import Row, TableFile, is_number, is_table, kind_of
 from weft.data.times import are_times, count_times
 from weft.errors import ConfigError, DataError
 
@@ -27,6 +27,15 @@ MOST_CLASSES = 200
 
 CLOCK = re.compile(r"\d\d?:\d\d(:\d\d(\.\d+)?)?( ?[ap]m)?", re.IGNORECASE)
 
+HOUR = re.compile(r"hour|hr|he|stunde|sat|heure|hora|ora", re.IGNORECASE)
+"""Names of columns of hours."""
+
+PERIODS = {
+    "W": re.compile(r"(iso)?_?(week|kw|woche)", re.IGNORECASE),
+    "Q": re.compile(r"q$|qtr|quart", re.IGNORECASE),
+}
+"""Names of columns of weeks and quarters of a year."""
+
 MANY_ROWS = 20
 """Minimum rows of each series in a ledger."""
 
@@ -34,7 +43,8 @@ TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day", "year", 
 """Common names of a column of times."""
 
 ID = re.compile(
-    r"(^|[_ ])(id|nr|no|num|number|store|shop|item|product|sku|series|site|meter|station|region)$|[a-z]Id$",
+    r"(^|[_ ])(id|nr|nbr|no|num|number|code|store|shop|item|product|sku|series|site|meter|station|region)$"
+    r"|[a-z]Id$",
     re.IGNORECASE,
 )
 """Common names of a column of numbers that names a series."""
@@ -56,6 +66,12 @@ class ColumnStatistics(NamedTuple):
 
     clocks: bool = False
     """Whether it has times of the day."""
+
+    even: bool = False
+    """Whether its numbers grow by the same step from row to row, as those of rows do."""
+
+    whole: bool = False
+    """Whether its numbers have digits only."""
 
 
 class TableColumns(NamedTuple):
@@ -97,7 +113,7 @@ def columns_of(path: Path, encoding: str = "utf-8") -> list[ColumnStatistics]:
     if not has_header(names, rows):
         rows = [[cell.strip() for cell in table.first], *rows]
         names = [str(n + 1) for n in range(len(names))]
-    body = [row for _, row in with_points([(0, row) for row in rows], table.mark)]
+    body = [row for _, row in plain_numbers([(0, row) for row in rows], table.mark).rows]
     return [_column(name, [row[n].strip() for row in body]) for n, name in enumerate(names)]
 
 
@@ -217,21 +233,27 @@ def series_of(columns: Sequence[ColumnStatistics], *, ledger: bool = False) -> S
             if told < repeats and one.distinct * (MANY_ROWS if ledger else 1) < one.filled:
                 named.append(one)
                 told *= one.distinct
-    targets = tuple(one.name for one in numbers if one not in (time, *more, *named))
+    begin = columns[: columns.index(time)] if time in columns else columns[:1]
+    rows = [one for one in begin if one.even and one.name]  # as pandas and R number rows
+    targets = tuple(one.name for one in numbers if one not in (time, *more, *named, *rows))
     if not targets:
         return None
-    left = tuple(one.name for one in columns if not one.numbers and not one.times and one not in named)
+    if time is None and rows and rows[0].whole:
+        time, rows = rows[0], []
+    unused = [one for one in columns if not one.numbers or one in rows]
+    left = tuple(one.name for one in unused if one not in (time, *named))
     times = () if time is None else tuple(one.name for one in (time, *more))
     return SeriesColumns(times, tuple(one.name for one in named), targets, left)
 
 
 def _beside(time: ColumnStatistics, columns: Sequence[ColumnStatistics]) -> list[ColumnStatistics]:
     """The columns that make a time with days or years: times of the day; months, and days."""
-    if time.numbers:
-        names = ("year", "month", "day")
-        parts = [one for name in names for one in columns if one.numbers and one.name.lower() == name]
-        return parts[1:] if parts[:1] == [time] else []
-    return [one for one in columns if one.clocks][:1]
+    hours = [one for one in columns if one.clocks or (one.numbers and HOUR.fullmatch(one.name))][:1]
+    if time.name.lower() != "year":
+        return hours
+    months, days = ([one for one in columns if one.name.lower() == name] for name in ("month", "day"))
+    periods = [one for one in columns if any(form.match(one.name) for form in PERIODS.values())]
+    return [*months, *days, *hours] if months else periods[:1]
 
 
 def _column(name: str, cells: Sequence[str]) -> ColumnStatistics:
@@ -241,16 +263,17 @@ def _column(name: str, cells: Sequence[str]) -> ColumnStatistics:
         sum(len(cell.split()) for cell in filled) / max(1, len(filled)),
         len(set(filled)),
         len(filled),
-        numbers := bool(filled) and all(map(_is_number, filled)),
+        numbers := bool(filled) and all(map(is_number, filled)),
         bool(filled) and not numbers and are_times(filled),
         numbers and count_times(filled),
         bool(filled) and all(map(CLOCK.fullmatch, filled)),
+        numbers and _even(cells),
+        numbers and all(map(str.isdecimal, filled)),
     )
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
+def _even(cells: Sequence[str]) -> bool:
+    if len(cells) < 3 or not all(cells):
         return False
-    return True
+    steps = [float(after) - float(before) for before, after in pairwise(cells)]
+    return steps[0] > 0 and max(steps) - min(steps) < 1e-6 * steps[0]

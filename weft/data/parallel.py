@@ -59,6 +59,7 @@ class ParallelText:
         self.source, self.target = source, target
         self.complete = complete
         self.name = name or str(path)
+        self._included = name is not None  # with Weft, whose users need not know how it is read
         two = both(path)
         self.table: TableFile | None = None
         self._memory = two is None and is_memory(path)
@@ -89,7 +90,16 @@ class ParallelText:
     @property
     def notes(self) -> list[str]:
         """How a table is read, where a user may have expected something else."""
-        return self.table.notes if self.table else []
+        if self.table is None or self._included:
+            return []
+        names = self.table.names()
+        words = all(name.isalpha() for name in names)
+        if self._pair.header or (self.table.kind == ".tsv" and not words):
+            return self.table.notes
+        said = (
+            f"no header, so the first row ({', '.join(names)[:60]}) is a pair; if it names columns, name them"
+        )
+        return [*self.table.notes, f"{self.files[0]}: {said} with --source and --target"]
 
     def _lines(self) -> Iterator[SentencePair]:
         first, second = self.files

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from weft.data.lines import raw_lines, text_bytes
 from weft.errors import DataError
@@ -37,18 +38,56 @@ def mark_of(lines: Sequence[str]) -> str:
     return max(MARKS, key=lambda mark: _fit(lines, mark))
 
 
-def _fit(lines: Sequence[str], mark: str) -> tuple[bool, float, bool, int]:
+def _fit(lines: Sequence[str], mark: str) -> tuple[bool, bool, float, bool, int]:
     try:
         widths = [len(row) for row in csv.reader(lines, delimiter=mark) if row]
     except csv.Error:  # a cell exceeds the limit, so this is not the delimiter
-        return False, 0.0, False, 0
+        return False, False, 0.0, False, 0
+    below = widths[next((n for n, width in enumerate(widths) if width > 1), 0) :]
+    titles = len(below) < len(widths) and len(below) > 2 and below.count(below[0]) == len(below)
+    widths = below if titles else widths
     width = widths[0] if widths else 0
     share = widths.count(width) / len(widths) if widths else 0.0
-    return width > 1, share, width > 1 and mark != ",", width  # numbers and texts have commas too
+    return width > 1, not titles, share, width > 1 and mark != ",", width  # numbers and texts have commas too
 
 
-def quoted(path: Path, encoding: str = "utf-8", mark: str = "\t") -> tuple[bool, str]:
-    """Whether quotes enclose the cells of a text table, and a sentence about it if it has such quotes.
+def escaped(lines: Sequence[str], mark: str) -> bool:
+    r"""Whether quotes inside the cells of a .csv are written \" and not twice, as MySQL and R write them.
+
+    Example:
+        >>> escaped([r'"a \"b\" c",1'], ","), escaped(['"a ""b"" c",1'], ","), escaped([r'"C:\",1'], ",")
+        (True, False, False)
+    """
+    if not any('\\"' in line for line in lines):
+        return False
+    return not _fits(lines, mark) and _fits([doubled(line) for line in lines], mark)
+
+
+def doubled(line: str) -> str:
+    r"""A line with its quotes inside cells written twice instead of \"."""
+    return line.replace('\\"', '""')
+
+
+def _fits(lines: Sequence[str], mark: str) -> bool:
+    """Whether the csv module can read some lines, of which the last may be incomplete."""
+    try:
+        for _ in csv.reader((f"{line}\n" for line in lines), strict=True, delimiter=mark):
+            pass
+    except csv.Error as error:
+        return "end of data" in str(error)
+    return True
+
+
+class Quoting(NamedTuple):
+    """What quotes mean in a text table."""
+
+    quoted: bool  # whether they enclose cells
+    escaped: bool = False  # whether those inside are written \\"
+    note: str = ""  # a sentence about it, if there are any
+
+
+def quoting(path: Path, encoding: str = "utf-8", mark: str = "\t") -> Quoting:
+    """What quotes mean in a text table.
 
     Raises:
         DataError: the file cannot be read.
@@ -56,21 +95,24 @@ def quoted(path: Path, encoding: str = "utf-8", mark: str = "\t") -> tuple[bool,
     try:
         about = path.stat()
     except OSError:
-        return False, ""  # the reader says it
-    return _quoted(path, encoding, mark, about.st_size, about.st_mtime_ns)
+        return Quoting(False)  # the reader says it
+    return _quoting(path, encoding, mark, about.st_size, about.st_mtime_ns)
 
 
 @lru_cache(maxsize=64)
-def _quoted(path: Path, encoding: str, mark: str, size: int, changed: int) -> tuple[bool, str]:
+def _quoting(path: Path, encoding: str, mark: str, size: int, changed: int) -> Quoting:
     """`size` and `changed` are part of the cache's key."""
     if not _begins_cells(path, encoding, mark):
-        return False, ""
+        return Quoting(False)
     try:
-        lines = (line for line in raw_lines(path, encoding) if isinstance(line, bytes))
-        found = enclosed((line.decode("utf-8", "replace") for line in lines), mark)
+        backslash = any(b'\\"' in part for part in text_bytes(path, encoding))
+        for change in (str, doubled) if backslash else (str,):
+            lines = (line for line in raw_lines(path, encoding) if isinstance(line, bytes))
+            if enclosed((change(line.decode("utf-8", "replace")) for line in lines), mark):
+                return Quoting(True, change is doubled, ENCLOSED)
     except DataError:
-        return False, ""  # the reader says it
-    return found, ENCLOSED if found else LITERAL
+        return Quoting(False)  # the reader says it
+    return Quoting(False, note=LITERAL)
 
 
 def _begins_cells(path: Path, encoding: str, mark: str) -> bool:

@@ -7,25 +7,34 @@ Read next: times.py and periods.py, times; future.py, covariates known ahead; wi
 """
 
 import difflib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from weft.data.dialect import Order, order_of, with_points
-from weft.data.guess import TIMES
+from weft.data.dialect import Order, order_of, plain_numbers
+from weft.data.guess import PERIODS, TIMES
 from weft.data.parquet import parquet_rows
 from weft.data.periods import aligned, resampled
-from weft.data.tables import TableFile
-from weft.data.times import TimeColumn, in_order, read_times, shown
+from weft.data.tables import WORKBOOKS, TableFile, is_number
+from weft.data.times import TimeColumn, are_times, in_order, read_times, shown
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "--", ".", "?", "<na>", "#n/a", "n.a."}
+MISSING = {
+    "", "na", "n/a", "n.a.", "n/d", "k.a.", "nan", "nat", "null", "none", "-", "--", ".", "?", ":",
+    "<na>", "\\n", "#n/a", "#na", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!",
+}  # fmt: skip
+"""Cells without a value, as pandas, R, spreadsheets, SQL and statistical offices write them; lower-cased."""
+
+_PERIOD = re.compile(r"(19|20)\d\d([-/ ]?([MQTW]?\d\d?)(-\d\d?)?)?|\d\d?/\d\d?/\d{2,4}")
+
+TRUTH = {"true": 1.0, "false": 0.0}
 LONG = ("unique_id", "ds", "y")
 AGGREGATIONS = ("mean", "sum", "first", "last", "min", "max")
 
@@ -120,16 +129,17 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         wanted = ", ".join(columns)[:100] or "a column to forecast"
         why = f"expected {wanted}, got only {', '.join(header)[:200]}"
         what = "give the table of the past, and this one with --future" if which.known else "add it"
+        what += ", and commas, semicolons or tabs between the columns" if len(header) == 1 else ""
         raise DataError(f"{why}; {what}", path=path)
     if long and len(columns) != 1:
         raise ConfigError(
             f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
             f"{', '.join(columns)[:200]}; name it: data.targets (--target for weft init)"
         )
-    _check_apart(columns, which)
     if not rows:
         raise DataError("expected a header and rows of numbers, got no row", path=path)
     kinds = [columns_of(path, header, names) for names in (columns, which.known, which.past)]
+    _check_apart(columns, which)
     times = None if place < 0 else column_times(path, rows, place, which)
     series, notes, assumed = [], list[str](), [*chosen, *(times.notes if times is not None else ())]
     if not named and which.trained and (unused := [one for one in others if one not in columns]):
@@ -187,6 +197,32 @@ def groups_of(rows: Sequence[tuple[int, list[Any]]], ids: Sequence[int]) -> dict
     return groups
 
 
+def joined_time(parts: Sequence[tuple[str, str]]) -> str:
+    """A time from several cells, given with the names of their columns.
+
+    Example:
+        >>> joined_time([("year", "2024"), ("week", "5")]), joined_time([("day", "20240131"), ("hour", "7")])
+        ('2024-W05', '20240131 07:00')
+        >>> joined_time([("year", "2024"), ("month", "May"), ("day", "3")])
+        '3 May 2024'
+    """
+    text = parts[0][1]
+    for name, cell in parts[1:]:
+        letter = next((letter for letter, form in PERIODS.items() if form.match(name)), "")
+        if letter and cell.isdigit():
+            text += f"-{letter}{cell.zfill(2 if letter == 'W' else 1)}"
+        elif cell.isalpha() or text[:1].isalpha():  # names of months
+            text = f"{cell} {text}"
+        elif not cell.isdigit() or not text[-1:].isdigit():
+            text += f" {cell}"
+        elif re.fullmatch(r"\d{4}(-\d\d?)?", text):
+            text += f"-{cell}"
+        else:  # a time of day
+            digits = cell.zfill(2 if len(cell) < 3 else 4 if len(cell) < 5 else 6).ljust(4, "0")
+            text += " " + ":".join(digits[n : n + 2] for n in range(0, len(digits), 2))
+    return text
+
+
 class TableRows(NamedTuple):
     """The cells of a table."""
 
@@ -214,8 +250,7 @@ def read_rows(path: Path, time: Sequence[str] = ()) -> TableRows:
     kept = [n for n in range(len(header)) if n not in more]
     joined = []
     for line, row in rows:
-        cells = [str(row[n]).strip() for n in (first, *more)]
-        row[first] = ("-" if all(map(str.isdigit, cells)) else " ").join(cells)
+        row[first] = joined_time([(header[n], str(row[n]).strip()) for n in (first, *more)])
         joined.append((line, [row[n] for n in kept]))
     return TableRows([header[n] for n in kept], joined, notes)
 
@@ -228,13 +263,33 @@ def _text_rows(path: Path) -> TableRows:
             "each series and time (unique_id, ds, y)",
             path=path,
         )
-    read = [(row.number, row.cells) for row in table]
-    while count > 1 and not any(row[count - 1].strip() for _, row in read):
-        count -= 1  # blank columns at the right of a spreadsheet
-    rows = list(with_points([(line, row[:count]) for line, row in read], table.mark))
-    if all(_is_number(cell) for cell in rows[0][1]):
-        return TableRows([str(n + 1) for n in range(count)], rows, table.notes)
-    return TableRows([cell.strip() for cell in table.first[:count]], rows[1:], table.notes)
+    read = [(row.number, row.cells) for row in table if any(map(str.strip, row.cells))]
+    names = table.names()
+    kept = [n for n, name in enumerate(names[:count]) if name or any(row[n].strip() for _, row in read)]
+    if len(kept) < count:  # columns without text, as between the tables of a spreadsheet
+        read = [(line, [row[n] for n in kept]) for line, row in read]
+        names = [names[n] for n in kept]
+    headed = not all(is_number(cell) for cell in read[0][1])
+    if headed:
+        _check_upright(path, table.number, table.mark, names, read[1:])
+    rows, notes = plain_numbers(read[headed:], table.mark)
+    names = names if headed else [str(n + 1) for n in range(len(names))]
+    said = [f"{path}: in column {names[n][:40]} {note}" for n, note in notes]
+    return TableRows(names, list(rows), [*table.notes, *said])
+
+
+def _check_upright(path: Path, line: int, mark: str, names: Sequence[str], rows: Sequence[Any]) -> None:
+    """Check that periods are rows and not columns, as statistical offices publish them."""
+    periods = [name for name in names if _PERIOD.fullmatch(name)]
+    if len(periods) < 3 or len(periods) <= len(names) / 2 or are_times([row[0] for _, row in rows]):
+        return
+    others = [name for name in names if name not in periods]
+    sep = f", sep={mark!r}" if mark != "," else ""
+    read = f"read_excel('{path}')" if path.suffix in WORKBOOKS else f"read_csv('{path}'{sep})"
+    why = f"expected a row for each time, got a column for each ({periods[0]} to {periods[-1]}); turn the "
+    why += f"table: python -c \"import pandas as pd; pd.{read}.melt({others[:5]}, var_name='ds', "
+    why += "value_name='y').to_csv('long.csv', index=False)\""
+    raise DataError(why, path=path, line=line)
 
 
 def time_column(path: Path, header: list[str], names: Sequence[str], rows: Sequence[Any]) -> int:
@@ -244,7 +299,7 @@ def time_column(path: Path, header: list[str], names: Sequence[str], rows: Seque
     for n, column in enumerate(header):
         if column.lower() in TIMES:
             return n
-    return 0 if rows and not _is_number(rows[0][1][0]) and not _missing(rows[0][1][0]) else -1
+    return 0 if rows and not is_number(rows[0][1][0]) and not _missing(rows[0][1][0]) else -1
 
 
 def column_of(path: Path, header: list[str], name: str) -> int:
@@ -263,6 +318,10 @@ def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[
         ConfigError: unknown column.
     """
     exact = {name: number for number, name in reversed(list(enumerate(header)))}
+    for name in names if len(exact) < len(header) else ():
+        if header.count(name) > 1:
+            where = " and ".join(str(n + 1) for n, one in enumerate(header) if one == name)
+            raise DataError(f"the columns {where} are both called {name!r}; rename one", path=path)
     folded = {name.lower(): number for number, name in reversed(list(enumerate(header)))}
     for name in names:
         if name not in exact and name.lower() not in folded:
@@ -364,21 +423,16 @@ def _missing(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and cell.strip().lower() in MISSING)
 
 
-def _is_number(cell: Any) -> bool:
-    try:
-        float(cell)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
 def _number(path: Path, line: int, cell: Any, column: str) -> float:
     if _missing(cell):
         return float("nan")
     try:
         value = float(cell)
     except (TypeError, ValueError):
-        why = f"{str(cell)[:40]!r} in column {column[:40]} is not a number; correct it or leave it empty"
+        if (truth := TRUTH.get(str(cell).strip().lower())) is not None:
+            return truth
+        why = f"{str(cell)[:40]!r} in column {column[:40]} is not a number; correct it, leave it empty"
+        why += ", or name the columns to forecast (data.targets, --target)"
         raise DataError(why, path=path, line=line) from None
     if np.isinf(value):
         why = f"{str(cell)[:40]} in column {column[:40]} is infinite; correct it or leave it empty"

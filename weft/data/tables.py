@@ -1,4 +1,4 @@
-"""Read tables row by row, as text: .csv, .tsv, the workbooks .xlsx, .xls and .ods, .jsonl and .parquet.
+"""Read tables row by row, as text: .csv, .tsv, workbooks (.xlsx, .xls, .ods), .jsonl, .json and .parquet.
 
 The csv module, python-calamine and pyarrow read. This file chooses the delimiter, the quoting and the sheet,
 and says what it chose; every command and task reads tables with it.
@@ -11,29 +11,38 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from weft.data.files import COMPRESSED, FREE_BYTES, MOST_TIMES, file_bytes
-from weft.data.lines import LONGEST, each_line, raw_lines, wrong_bytes
+from weft.data.lines import LONGEST, each_line, raw_lines, text_bytes, wrong_bytes
 from weft.data.parquet import parquet_rows
-from weft.data.quoting import mark_of, quoted
+from weft.data.quoting import doubled, escaped, mark_of, quoting
 from weft.data.report import Finding, placed
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", *WORKBOOKS)
-"""Endings of tables; .csv, .tsv and .jsonl may be compressed too."""
+RECORDS = (".jsonl", ".json")
+ENDINGS = (".csv", ".tsv", *RECORDS, ".parquet", *WORKBOOKS)
+"""Endings of tables; those of text files may be compressed too."""
+
+HEAD = 20
+"""Rows in which the header is looked for."""
+
+KEYS = 1_000
+"""Records whose keys are the columns."""
 
 MOST_CELLS = 2**28
 """Cells of a sheet at most, without text too."""
 
 SAMPLE = 100, 2**16
 """Lines, and about the characters, that the delimiter of a .csv is chosen from."""
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
 
 csv.field_size_limit(LONGEST)  # the library's own limit is 131,072 characters
 
@@ -50,7 +59,8 @@ class Row(NamedTuple):
 class TableFile:
     r"""A table; each iteration reads the file again.
 
-    Every row has as many cells as the first. Rows without any text are left out at the end.
+    Every row has as many cells as the first. Rows without any text are left out at the end, and titles above
+    the header (rows of one cell), unless the table is a .tsv.
 
     Args:
         path: of the file; `book.xlsx#SHEET` names one of several sheets.
@@ -84,22 +94,23 @@ class TableFile:
         self.mark, self.quoted = ",", True
         self._begin = 0  # lines before the first row
         self._held: list[Row] | None = None
+        self._escaped = False  # whether quotes inside cells are written \\"
         if self.kind in WORKBOOKS:
             self._held = self._workbook(sheet)
         elif self.kind == ".parquet":
             names, rows = parquet_rows(self.path)
-            self._held = [
-                Row(1, names),
-                *(Row(number, [_text(cell) for cell in row]) for number, row in rows),
-            ]
-        elif self.kind != ".jsonl":
+            records = ((number, dict(zip(names, row, strict=True))) for number, row in rows)
+            self._held = [row for row in _recorded(records) if isinstance(row, Row)] or [Row(1, names)]
+        elif self.kind not in RECORDS:
             self._dialect()
         self.first: list[str] = []
         self._unnamed = False  # whether the first column has no name, as R writes the names of rows
-        begin = list(islice(self._read(), 6))
+        begin = list(islice(self._read(), HEAD))
         if not begin:
             raise DataError("expected a table, got no row", path=self.path)
-        first, others = begin[0], begin[1:]
+        if titles := self._titles(begin):
+            begin = begin[titles:]
+        first, others = begin[0], begin[1:6]
         if isinstance(first, Finding):
             raise first.error()
         self.number = first.number
@@ -109,6 +120,29 @@ class TableFile:
         numbers = [cells[0] for cells in more]
         self._unnamed = len(numbers) > 1 and numbers == [str(n + 1) for n in range(len(others))]
         self.first = [""] * self._unnamed + first.cells
+
+    def _titles(self, begin: Sequence["Row | Finding"]) -> int:
+        """The number of rows above the header, which are left out; each has one cell at most."""
+        rows = [row for row in begin if isinstance(row, Row)]
+        filled = [[cell for cell in row.cells if cell.strip()] for row in rows]
+        place = next((n for n, cells in enumerate(filled) if len(cells) > 1), 0)
+        if (
+            not 0 < place < len(rows) - 1
+            or self.kind in (".tsv", *RECORDS, ".parquet")
+            or len(rows) < len(begin)
+        ):
+            return 0
+        index = any(len(row.cells) == 2 and not row.cells[0].strip() and row.cells[1] for row in rows[:place])
+        if index or any(map(is_number, filled[place])):
+            return 0  # such as pandas' name of one column, and then the numbers of rows
+        self._begin = rows[place].number - 1
+        what = (
+            f"{'rows' if self._held else 'lines'} 1 to {self._begin} stand"
+            if self._begin > 1
+            else "line 1 stands"
+        )
+        self.notes.append(f"{self.path}: {what} above the header, and left out")
+        return place
 
     def __iter__(self) -> Iterator[Row]:
         """All rows.
@@ -152,8 +186,8 @@ class TableFile:
         return Finding(str(self.path), number, "columns", what)
 
     def names(self) -> list[str]:
-        """The cells of the first row as names of columns, without line ends inside."""
-        return [" ".join(cell.split()) for cell in self.first]
+        """The cells of the first row as names of columns, without line ends or signs of no width."""
+        return [" ".join(re.sub("[\u200b\u2060\ufeff]", "", cell).split()) for cell in self.first]
 
     def find(self, name: str) -> int | None:
         """The column of this name, in any letter case if no other has it exactly; None if there is none.
@@ -173,8 +207,8 @@ class TableFile:
 
     def _read(self) -> Iterator[Row | Finding]:
         if self._held is not None:
-            yield from (Row(row.number, list(row.cells)) for row in self._held)
-        elif self.kind == ".jsonl":
+            yield from (Row(row.number, list(row.cells)) for row in self._held if row.number > self._begin)
+        elif self.kind in RECORDS:
             yield from self._records()
         elif self.quoted:
             yield from self._cells()
@@ -194,8 +228,10 @@ class TableFile:
         else:
             self.mark = "\t" if self.kind == ".tsv" else mark_of(sample)
         if self.kind == ".tsv":
-            self.quoted, note = quoted(self.path, self.encoding, self.mark)
+            self.quoted, self._escaped, note = quoting(self.path, self.encoding, self.mark)
             self.notes += [f"{self.path}: {note}"] if note else []
+        else:
+            self._escaped = escaped(sample, self.mark)
 
     def _lines(self) -> Iterator[Row | Finding]:
         lines: Iterator[Any] = raw_lines(self.path, self.encoding)
@@ -226,7 +262,8 @@ class TableFile:
                     continue
                 if why := wrong_bytes(line, str(self.path)):
                     wrong.append(Finding(str(self.path), number, "bytes", why))
-                yield "\n" if number <= self._begin else line.decode("utf-8", "replace") + "\n"
+                text = "" if number <= self._begin else line.decode("utf-8", "replace")
+                yield (doubled(text) if self._escaped else text) + "\n"
 
         reader = csv.reader(usable(), strict=True, delimiter=self.mark)
         while True:
@@ -245,22 +282,29 @@ class TableFile:
             wrong.clear()
 
     def _records(self) -> Iterator[Row | Finding]:
-        """The records of a .jsonl; their keys are the first row."""
-        names: list[str] = []
+        """The records of a .jsonl or .json; their keys are the first row."""
+        if self.kind == ".json":
+            text = b"".join(text_bytes(self.path, self.encoding)).decode("utf-8", "replace")
+            if (listed := _listed(text)) is None:
+                what = (
+                    'expected records such as [{"text": "..."}], as pandas writes them with orient="records"'
+                )
+                raise DataError(what, path=self.path)
+            yield from _recorded(enumerate(listed, 1))
+            return
+        yield from _recorded(self._json_lines())
+
+    def _json_lines(self) -> Iterator["tuple[int, dict[str, Any]] | Finding"]:
         try:
             for number, line in enumerate(each_line(self.path), 1):
+                record = None if isinstance(line, DataError) else _record(line)
                 if isinstance(line, DataError):
                     yield placed(str(self.path), line, "bytes")
-                    continue
-                record = _record(line)
-                if record is None:
+                elif record is None:
                     what = 'expected a record such as {"text": "..."}; correct or remove the line'
                     yield Finding(str(self.path), number, "columns", what)
-                    continue
-                if not names:
-                    names = list(record)
-                    yield Row(number, names)
-                yield Row(number, [_text(record.get(name)) for name in names])
+                else:
+                    yield number, record
         except DataError as error:
             yield placed(str(self.path), error)
 
@@ -294,14 +338,14 @@ class TableFile:
             raise DataError(
                 "expected a sheet with a table, got none that is visible and filled", path=self.path
             )
-        name, rows = next(iter(filled.items()))
+        name = next((name for name, rows in filled.items() if _has_table(rows)), next(iter(filled)))
         if len(filled) > 1:
-            others = ", ".join(list(filled)[1:])
+            others = [other for other in filled if other != name]
             self.notes.append(
-                f"{self.path}: sheet {name!r} is read; for another ({others[:100]}) write "
-                f"{self.path.name}#{list(filled)[1]}"
+                f"{self.path}: sheet {name!r} is read; for another ({', '.join(others)[:100]}) write "
+                f"{self.path.name}#{others[0]}"
             )
-        return rows
+        return filled[name]
 
     def _check_size(self) -> None:
         """Check that a workbook, a zip archive, does not unpack to more than any table does.
@@ -311,20 +355,19 @@ class TableFile:
         try:
             with zipfile.ZipFile(self.path) as archive:
                 size = sum(one.file_size for one in archive.infolist())
+                if size > max(FREE_BYTES * 16, MOST_TIMES * self.path.stat().st_size):
+                    why = f"unpacks to {size:,} bytes, which no table does; save it as .csv"
+                    raise DataError(why, path=self.path)
                 sheets = [one for one in archive.namelist() if one.startswith("xl/worksheets/")]
-                heads = [archive.open(one).read(4096) for one in sheets]
+                corners = [_corner(archive.open(one)) for one in sheets]
+        except DataError:
+            raise
         except (OSError, ValueError, NotImplementedError, RuntimeError, zlib.error, zipfile.BadZipFile):
             return  # an .xls, or damaged, which its reader says
-        for head in heads:
-            corner = re.search(rb'<dimension ref="[A-Z0-9]+:([A-Z]+)([0-9]+)"', head)
-            width = reduce(lambda number, letter: 26 * number + letter - 64, corner[1] if corner else b"", 0)
-            if corner and width * int(corner[2]) > MOST_CELLS:
-                shown = (corner[1] + corner[2]).decode()
+        for column, row in corners:
+            if _width(column) * row > MOST_CELLS:
+                shown = f"{column.decode()}{row}"
                 raise DataError(f"has cells up to {shown}; remove those far from the table", path=self.path)
-        if size > max(FREE_BYTES * 16, MOST_TIMES * self.path.stat().st_size):
-            raise DataError(
-                f"unpacks to {size:,} bytes, which no table does; save it as .csv", path=self.path
-            )
 
 
 def kind_of(path: Path) -> str:
@@ -361,6 +404,68 @@ def _sheet(sheet: Any) -> list[Row]:
     return [Row(number, [_text(cell) for cell in cells]) for number, cells in rows]
 
 
+def _has_table(rows: Sequence[Row]) -> bool:
+    """Whether a sheet has a table, and not the remarks of a cover."""
+    return sum(sum(map(bool, row.cells)) > 1 for row in rows) > 2
+
+
+def _corner(sheet: IO[bytes]) -> tuple[bytes, int]:
+    """The last column and the last row of a sheet of an .xlsx; rows below 10,000 count as 10,000."""
+    columns, last, rest = {b"A"}, 10_000, b""
+    with sheet:
+        while part := sheet.read(2**20):
+            part = rest + part
+            columns.update(re.findall(rb' r="([A-Z]{1,3})\d', part))
+            last = max(last, *map(int, re.findall(rb' r="[A-Z]*(\d{5,7})"', part)), 0)
+            rest = part[-20:]
+    return max(columns, key=_width), last
+
+
+def _width(column: bytes) -> int:
+    return reduce(lambda number, letter: 26 * number + letter - 64, column, 0)
+
+
+def _recorded(records: "Iterable[tuple[int, dict[str, Any]] | Finding]") -> Iterator[Row | Finding]:
+    """Records as rows; the keys of the first ones are the first row."""
+    records = iter(records)
+    head = list(islice(records, KEYS))
+    found = [(one[0], _flat(one[1])) for one in head if not isinstance(one, Finding)]
+    names = list(dict.fromkeys(name for _, record in found for name in record))
+    if found:
+        yield Row(found[0][0], names)
+    for one in chain(head, records):
+        if isinstance(one, Finding):
+            yield one
+        else:
+            record = _flat(one[1])
+            yield Row(one[0], [_text(record.get(name)) for name in names])
+
+
+def _flat(record: dict[str, Any]) -> dict[str, Any]:
+    """A record with texts nested by language, as in {"translation": {"en": "a", "de": "b"}}, as columns."""
+    if not any(isinstance(value, dict) for value in record.values()):
+        return record
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        nested = isinstance(value, dict) and value and all(map(_LANGUAGE.fullmatch, value))
+        flat.update(value if nested else {name: value})
+    return flat
+
+
+def _listed(text: str) -> list[dict[str, Any]] | None:
+    """The records of a .json: a list of them, or numbered cells of columns, pandas' default."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(found, dict) and found and all(isinstance(column, dict) for column in found.values()):
+        keys = list(next(iter(found.values())))
+        if keys and all(list(column) == keys for column in found.values()) and all(map(str.isdecimal, keys)):
+            found = [{name: column[key] for name, column in found.items()} for key in keys]
+    whole = isinstance(found, list) and found and all(isinstance(one, dict) and one for one in found)
+    return found if whole else None
+
+
 def _record(line: str) -> dict[str, Any] | None:
     try:
         found = json.loads(line)
@@ -384,11 +489,20 @@ def _text(cell: Any) -> str:
     return json.dumps(cell, ensure_ascii=False) if isinstance(cell, dict | list) else str(cell)
 
 
+def is_number(cell: Any) -> bool:
+    """Whether Python reads a cell as a number."""
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _fault(error: csv.Error) -> str:
     """What is wrong with a row, and what to do."""
     if "end of data" in str(error):
         return f"{error}: a quote opens a cell here and none closes it; close it, or correct the line"
-    return f"{error}; quote the cell or correct the line"
+    return f'{error}; write a quote inside a quoted cell twice (not \\"), or correct the line'
 
 
 def header_of(path: str | Path) -> Sequence[str]:

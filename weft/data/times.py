@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from weft.data.dialect import Order, iso
+from weft.data.dialect import Order, begin_of, iso
 from weft.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -33,11 +33,15 @@ _ZONES = (
 )  # fmt: skip
 """Tried first where offsets fit several zones; what such zones have in common is all that matters."""
 
-_OFFSET = re.compile(r"(?i)(.*\d[T ]\d.*?)\s*(Z|UTC|GMT|[+-][01]\d(?::?[0-5]\d)?)(?:\[[\w/+-]+\])?")
+_OFFSET = re.compile(
+    r"(?i)(.*\d[T ]\d.*?)\s*(?:(?:UTC|GMT)?([+-][01]\d(?::?[0-5]\d)?)|Z|UTC|GMT)(?:\[[\w/+-]+\]|\s\(.*\))?"
+)
+_MIDNIGHT = re.compile(r"(.*\d[T ])24:00((?::00)?(?:\.0+)?)")  # the end of a day
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _STEP = re.compile(r"[+-]?\d{1,18}")
 _WEEK = re.compile(r"(\d{4})-?W(\d\d)(?:-?([1-7]))?", re.IGNORECASE)
-_QUARTER = re.compile(r"(\d{4})[- ]?Q([1-4])|Q([1-4])[- /]?(\d{4})", re.IGNORECASE)
+_MONTH = re.compile(r"(\d{4})[- ]?M(\d\d?)", re.IGNORECASE)
+_QUARTER = re.compile(r"(\d{4})[- ]?[QT]([1-4])|[QT]([1-4])[- /]?(\d{4})|([1-4])Q(\d{4})", re.IGNORECASE)
 _MONTHS = re.compile(r"(?i).*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec).*\d")
 _FORMATS = ("ISO8601", "%G-W%V-%u", "%Y-%m-%d %I:%M %p", "%Y-%m-%d %I:%M:%S %p", "%b-%y", "%d-%b-%y")
 _DIGITS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
@@ -109,13 +113,18 @@ def read_times(
 
 
 def _refuse(path: str | Path, rows: Sequence[tuple[int, Any]], wrong: np.ndarray, *, steps: bool) -> None:
-    line, cell = rows[int(wrong.argmax())]
+    at = int(wrong.argmax())
+    line, cell = rows[at]
     if steps:
         line, cell = next(row for row in rows if not _STEP.fullmatch(_text(row[1])))
         what = "a whole number such as 17; write times as in training"
     else:
         what = "a time; write 2024-01-31, 2024-01-31 13:00, 31.01.2024, 2024-01 or 2024-Q1"
         what += ", and name the time zone in data.zone" if re.search(r"\d [A-Z][\w/]+$", _text(cell)) else ""
+        if wrong.all():
+            what += "; or name the column of times (data.time, --time)"
+        elif at == 0 or wrong[at:].all():
+            what += f"; remove the line if it is {'part of the header' if at == 0 else 'a total or a remark'}"
     raise DataError(f"{str(cell)[:40]!r} is not {what}", path=path, line=line)
 
 
@@ -157,7 +166,8 @@ def in_order(
     back = np.asarray(times[1:] < times[:-1])
     if back.any() and np.asarray(times[1:] > times[:-1]).any():
         at = int(back.argmax())
-        why = f"{shown(times[at + 1])} comes after {shown(times[at])}{within}; sort the rows, or combine"
+        why = f"{shown(times[at + 1])} comes after {shown(times[at])}{within}; "
+        why += _swapped(times[at], times[at + 1]) + "sort the rows, or combine"
         line = lines[at + 1]
     else:
         same = np.asarray(times[order][1:] == times[order][:-1])
@@ -169,6 +179,13 @@ def in_order(
         why += "tells series apart in data.id (--id), give data.zone if clocks went back, or combine"
     why += " them: data.frequency: D (or h, MS) with data.resample: sum (or mean, last)"
     raise DataError(why, path=path, line=line)
+
+
+def _swapped(before: Any, time: Any) -> str:
+    """Advice, if a time would follow the one before it with day and month the other way round."""
+    if not hasattr(time, "day") or time.day > 12 or time.replace(day=time.month, month=time.day) <= before:
+        return ""
+    return "write dates as 2024-01-31 if day and month are mixed up here, "
 
 
 def shown(time: Any) -> str:
@@ -248,9 +265,13 @@ def _of_numbers(texts: Sequence[str]) -> _Clocks | None:
     bare: list[timedelta | None] = [None] * len(texts)
     size = len(texts[0]) if texts[0].isdigit() and len(set(map(len, texts))) == 1 else 0
     if size in _DIGITS and all(1500 <= int(text[:4]) < 2200 for text in texts):
-        times = pd.DatetimeIndex(pd.to_datetime(list(texts), format=_DIGITS[size], errors="coerce"))
+        weeks = size == 6 and any(int(text[4:]) > 12 for text in texts)
+        found = [f"{text}1" for text in texts] if weeks else list(texts)
+        form = "%G%V%u" if weeks else _DIGITS[size]
+        times = pd.DatetimeIndex(pd.to_datetime(found, format=form, errors="coerce"))
         if not times.isna().any():
-            return _Clocks(times, bare, f"numbers such as {texts[0]} are dates ({shown(times[0])})")
+            what = "ISO weeks" if weeks else "dates"
+            return _Clocks(times, bare, f"numbers such as {texts[0]} are {what} ({shown(times[0])})")
     if size in _UNIX and max(map(int, texts)) < 2**63:
         times = pd.to_datetime(np.array(texts, dtype=np.int64), unit=_UNIX[size])
         said = f"numbers such as {texts[0]} are Unix times ({times[0]} UTC)"
@@ -267,12 +288,18 @@ def _of_numbers(texts: Sequence[str]) -> _Clocks | None:
 def _of_texts(texts: Sequence[str], order: Order) -> _Clocks:
     """Clocks and their offsets; NaT for what is no time."""
     plain, offsets = [], list[timedelta | None]()
-    for text in texts:
+    late = []
+    for text in map(begin_of, texts):
         match = _OFFSET.fullmatch(text)
-        plain.append(_plain(match[1] if match else text, order))
-        offset = "" if match is None else "Z" if match[2].isalpha() else match[2]
+        clock = match[1] if match else text
+        late.append(midnight := _MIDNIGHT.fullmatch(clock))
+        plain.append(_plain(f"{midnight[1]}00:00{midnight[2]}" if midnight else clock, order))
+        offset = "" if match is None else match[2] or "Z"
         offsets.append(datetime.fromisoformat(f"2000-01-01T00{offset}").utcoffset())
-    return _Clocks(_parsed(plain), offsets)
+    shown = _parsed(plain)
+    if any(late):
+        shown += np.where([one is not None for one in late], np.timedelta64(1, "D"), np.timedelta64(0, "D"))
+    return _Clocks(shown, offsets)
 
 
 def _plain(text: str, order: Order) -> str:
@@ -280,8 +307,10 @@ def _plain(text: str, order: Order) -> str:
     text = iso(text, order)
     if week := _WEEK.fullmatch(text):
         return f"{week[1]}-W{week[2]}-{week[3] or 1}"
+    if month := _MONTH.fullmatch(text):
+        return f"{month[1]}-{int(month[2]):02d}"
     if quarter := _QUARTER.fullmatch(text):
-        year, number = quarter[1] or quarter[4], int(quarter[2] or quarter[3])
+        year, number = quarter[1] or quarter[4] or quarter[6], int(quarter[2] or quarter[3] or quarter[5])
         return f"{year}-{3 * number - 2:02d}"
     return text.replace("/", "-") if text[:4].isdigit() else text
 
