@@ -26,7 +26,7 @@ NAMES_A_TASK = {
     "weft/serve/translation.py",
     "weft/serve/watching.py",
     "weft/tasks/pictures/recipe.py",
-    "weft/tasks/pictures/check.py",
+    "weft/tasks/pictures/data.py",
     # The demo is a translator, an n-gram model is of the language model's text, an imported checkpoint is
     # for one task.
     "weft/commands/demo.py",

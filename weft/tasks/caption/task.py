@@ -25,8 +25,7 @@ from weft.tasks.caption.predictor import Captioner, captioned, export_captioner,
 from weft.tasks.evaluation import Sample, Validation, mean_loss, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
-from weft.tasks.pictures.check import check_captions
-from weft.tasks.pictures.data import SIDE, CaptionData, Captions, Pictures, read_pictures
+from weft.tasks.pictures.data import SIDE, CaptionData, Captions, Pictures, check_captions, read_pictures
 from weft.tasks.pictures.model import CaptionModel, places_of
 from weft.tasks.pictures.pictures import parts, read_shape, write_shape
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
@@ -273,7 +272,7 @@ class CaptionTask(Seq2SeqTask[Pictures]):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Check captions and the pictures they name; see ../pictures/check.py."""
+        """Check captions and the pictures they name; see ../pictures/data.py."""
         return check_captions(files)
 
     def _likely(self) -> tuple[int, ...]:

@@ -23,8 +23,7 @@ from weft.tasks.draw.predictor import Painter, inspect_painting
 from weft.tasks.draw.tiles import Tiles
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection
-from weft.tasks.pictures.check import check_captions
-from weft.tasks.pictures.data import Captions, DrawData, Pictures, read_pictures
+from weft.tasks.pictures.data import Captions, DrawData, Pictures, check_captions, read_pictures
 from weft.tasks.pictures.model import DrawModel
 from weft.tasks.pictures.pictures import read_shape, write_shape
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
@@ -270,5 +269,5 @@ class DrawTask(Seq2SeqTask[Pictures]):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Check captions and the pictures they name; see ../pictures/check.py."""
+        """Check captions and the pictures they name; see ../pictures/data.py."""
         return check_captions(files)

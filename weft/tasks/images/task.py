@@ -27,7 +27,7 @@ from weft.tasks.images.evaluation import ImageEvaluation, evaluate
 from weft.tasks.images.predictor import ImageClassifier, export_pictures, inspect_picture
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelSettings, LabelTask
-from weft.tasks.pictures.check import check_classes
+from weft.tasks.pictures.data import check_classes
 from weft.tasks.pictures.model import ImageModel, places_of
 from weft.tasks.pictures.pictures import check_shape, read_shape, source, write_shape
 from weft.tasks.task import (
@@ -203,5 +203,5 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Check folders of pictures or clips; see ../pictures/check.py."""
+        """Check folders of pictures or clips; see ../pictures/data.py."""
         return check_classes(files)

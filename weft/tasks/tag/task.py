@@ -37,8 +37,7 @@ from weft.tasks.labels.calibration import LabelCalibration
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.predictor import Place, separated
 from weft.tasks.space import Range, Recipe, Space, usual, whole
-from weft.tasks.tag.check import check_tags
-from weft.tasks.tag.data import TagData
+from weft.tasks.tag.data import TagData, check_tags
 from weft.tasks.tag.evaluation import TagEvaluation, evaluate
 from weft.tasks.tag.model import Spelling, TagModel
 from weft.tasks.tag.predictor import WordTagger, export_tagger, inspect_words
@@ -379,7 +378,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Check tagged text; see check.py."""
+        """Check tagged text; see data.py."""
         return check_tags(files)
 
 
