@@ -1,7 +1,7 @@
 """Words in context from another run, which is read once and saved in the new run.
 
     PretrainedContext.check(source, runs)                     before a run is made
-    context = PretrainedContext.begin(source, runs, run)      in Task.prepare
+    context = PretrainedContext.begin(source, runs, run)      in Task.open_for_training
     context = PretrainedContext.open(runs, run)               in Task.open
     context.read(sentences), context.model()
 

@@ -277,7 +277,6 @@ class Task(ABC):
     def rehearse(self) -> Loss:
         """The loss of a small made-up batch, as a check that the parts of the model fit together."""
 
-    @abstractmethod
     def prepare(self, run: Path, progress: Progress) -> "Pipeline":
         """Read the training data; learn what the run lacks, such as vocabularies, and save it there.
 
@@ -285,10 +284,43 @@ class Task(ABC):
             run: the run directory.
             progress: called with the current step.
         """
+        corpus, saved = self.read(progress), self.saved(run)
+        if saved is None or not saved.exists():
+            self.learn(corpus, run, progress)
+        pipeline = self.open_for_training(run)
+        pipeline.training = self.training(corpus, pipeline, run, progress)
+        return pipeline
+
+    def read(self, progress: Progress) -> Any:
+        """The training and validation data, for `learn` and `training`; None if these read it themselves."""
+        return None
+
+    def learn(self, corpus: Any, run: Path, progress: Progress) -> None:
+        """Learn what a model needs, such as vocabularies, and save it in a run; the file of `saved` last."""
+        return
+
+    def saved(self, run: Path) -> Path | None:
+        """The file that a run has once `learn` has ended; None to learn whenever a training starts."""
+        return None
+
+    def training(self, corpus: Any, pipeline: Any, run: Path, progress: Progress) -> "Training":
+        """The training data.
+
+        Args:
+            corpus: what `read` returned.
+            pipeline: opened from the run.
+            run: the run directory.
+            progress: called with the current step.
+        """
+        raise NotImplementedError(f"{type(self).__name__}: define training, or prepare without it")
 
     @abstractmethod
     def open(self, run: Path) -> "Pipeline":
-        """Read what `prepare` saved in a run, for use without the training data."""
+        """Read what `learn` saved in a run, for use without the training data."""
+
+    def open_for_training(self, run: Path) -> "Pipeline":
+        """The same before a training, where a task has to read more, or less."""
+        return self.open(run)
 
     @classmethod
     def init(cls, name: str) -> "Init | None":

@@ -243,27 +243,19 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         task: the recipe.
         reader: numbers of tokens and classes.
         context: gives words in context by the model of another run; None for none.
-        training: the texts; None for use alone.
-        run: where the temperature of the probabilities is kept; None in training.
     """
 
     task: "ClassifyTask"
     training: ClassifyTraining | None
 
     def __init__(
-        self,
-        task: "ClassifyTask",
-        reader: LabelReader,
-        *,
-        context: PretrainedContext | None = None,
-        training: ClassifyTraining | None = None,
-        run: Path | None = None,
+        self, task: "ClassifyTask", reader: LabelReader, context: PretrainedContext | None = None
     ) -> None:
         self.task = task
         self.reader = reader
-        self.run = run
-        self.training = training
         self._context = context
+        if context is not None:
+            reader.context = context.read
 
     def model(self) -> Labeller:
         """A new model; where training begins, with the given vectors or as naive Bayes."""
@@ -367,6 +359,11 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         known = None if train is None else LabelledTexts.of(train)[:2]
         judge = evaluate if self.reader.separator is None else evaluate_several
         return judge(classifier, texts, labels, lines=lines, title=title, train=known)
+
+    def use(self, calibration: LabelCalibration) -> None:
+        self.reader.temperature = calibration.temperature
+        if len(calibration.thresholds) == len(self.reader.classes):
+            self.reader.thresholds = list(calibration.thresholds)
 
     def calibrate(self, model: nn.Module) -> None:
         assert isinstance(model, Labeller) and self.run is not None
@@ -473,9 +470,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         source = Grams(numbers, torch.ones(2, 3)) if self.model_config.bag is not None else numbers
         return model.loss(LabelBatch(source, mask, target, 2))
 
-    def prepare(self, run: Path, progress: Progress) -> ClassifyPipeline:
-        """Learn vocabulary and classes, unless the run has them, and read the texts."""
-        context = self.begin_context(run)
+    def read(self, progress: Progress) -> tuple[LabelledTexts, LabelledTexts]:
         train = LabelledTexts.of(list(self.data.texts("train")), self.data.finer)
         valid = LabelledTexts.of(list(self.data.texts("valid")))
         if few := small_validation(len(valid.texts), len(train.texts), cut=self.data.hold_out > 0):
@@ -486,10 +481,19 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         if self.data.finer is not None:
             check_subclasses(train.labels, train.finer, self.data.finer, self.data.describe("train"))
         self.data.check_classes("valid", valid.labels)
-        if not (run / "tokenizer.classes.json").exists():
-            progress("learning the vocabulary", 0, None)
-            self._learn(train, run)
-        reader = self._reader(run, context)
+        return train, valid
+
+    def saved(self, run: Path) -> Path:
+        return run / "tokenizer.classes.json"
+
+    def training(
+        self,
+        corpus: tuple[LabelledTexts, LabelledTexts],
+        pipeline: ClassifyPipeline,
+        run: Path,
+        progress: Progress,
+    ) -> ClassifyTraining:
+        (train, valid), reader = corpus, pipeline.reader
         if unknown := reader.unknown(train.labels):
             raise DataError(
                 f"{self.data.describe('train')}: expected the classes that the model has "
@@ -518,19 +522,12 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             counts = Counter(pieces[number].removeprefix("▁") for row in rows for number in row)
             kind, lowercase = self.data.vocabulary.kind, "data.vocabulary.lowercase"
             progress(coverage(self.embedding.vectors, counts, lowercase=lowercase, kind=kind), 0, 0)
-        return ClassifyPipeline(self, reader, context=context, training=training)
+        return training
 
-    def open(self, run: Path) -> ClassifyPipeline:
-        """Read vocabulary and classes of the run."""
-        context = self.open_context(run)
-        reader = self._reader(run, context)
-        reader.temperature, thresholds = LabelCalibration.load(run)
-        if len(thresholds) == len(reader.classes):
-            reader.thresholds = list(thresholds)
-        return ClassifyPipeline(self, reader, context=context, run=run)
-
-    def _learn(self, train: LabelledTexts, run: Path) -> None:
+    def learn(self, corpus: tuple[LabelledTexts, LabelledTexts], run: Path, progress: Progress) -> None:
         """Learn the vocabulary and the classes; words that have given vectors join the vocabulary."""
+        progress("learning the vocabulary", 0, None)
+        train, _ = corpus
         given = self.model_config.embedding.vectors if self.model_config.bag is None else None
         more = list(read_vectors(given)[0]) if given is not None else []
         saved = run / "tokenizer.json"
@@ -547,12 +544,12 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             finer=train.finer,
         ).save(run)
 
-    def _reader(self, run: Path, context: PretrainedContext | None) -> LabelReader:
+    def pipeline(self, run: Path, context: PretrainedContext | None) -> ClassifyPipeline:
+        data = self.data
         reader = LabelReader.load(
-            run, bag=self.model_config.bag, max_length=self.data.max_length, separator=self.data.separator
+            run, bag=self.model_config.bag, max_length=data.max_length, separator=data.separator
         )
-        reader.context = None if context is None else context.read
-        return reader
+        return ClassifyPipeline(self, reader, context)
 
     @classmethod
     def knows(cls, file: Path) -> bool:

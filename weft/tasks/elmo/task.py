@@ -109,6 +109,13 @@ class Elmo(NamedTuple):
         return self.sizes.build(self.lexicon.num_words, self.lexicon.num_letters)
 
 
+class TextSentences(NamedTuple):
+    """Sentences of words."""
+
+    train: list[list[str]]
+    valid: list[list[str]]
+
+
 class ElmoTraining(Training):
     """The text of a training.
 
@@ -152,15 +159,13 @@ class ElmoPipeline(RunningTextPipeline):
     Args:
         task: the recipe.
         lexicon: numbers of words and letters.
-        training: the text; None for use alone.
     """
 
     task: "ElmoTask"
 
-    def __init__(self, task: "ElmoTask", lexicon: Lexicon, *, training: ElmoTraining | None = None) -> None:
+    def __init__(self, task: "ElmoTask", lexicon: Lexicon) -> None:
         self.task = task
         self.lexicon = lexicon
-        self.training = training
 
     def model(self) -> BothWays:
         return self.task.model_config.build(self.lexicon.num_words, self.lexicon.num_letters)
@@ -231,20 +236,30 @@ class ElmoTask(RunningTextTask[ElmoModel]):
         lexicon = learn_lexicon(some, min_count=1)
         return self.model_config.build(lexicon.num_words, lexicon.num_letters).loss(collate(lexicon, some))
 
-    def prepare(self, run: Path, progress: Progress) -> ElmoPipeline:
-        """Learn words and letters, unless the run has them, and read the text."""
+    def read(self, progress: Progress) -> TextSentences:
         progress("reading the text", 0, None)
-        train, valid = sentences_of(self.data, "train"), sentences_of(self.data, "valid")
-        parts: tuple[tuple[Split, list[list[str]]], ...] = (("train", train), ("valid", valid))
+        found = TextSentences(sentences_of(self.data, "train"), sentences_of(self.data, "valid"))
+        parts: tuple[tuple[Split, list[list[str]]], ...] = (("train", found.train), ("valid", found.valid))
         for split, some in parts:
             if not some:
                 raise no_words(self.data.describe(split))
-        if not (run / SIZES).exists():
-            Elmo(learn_lexicon(train, min_count=self.data.vocabulary.min_count), self.model_config).save(run)
-        lexicon = Elmo.load(run).lexicon
-        words = f"{plural(sum(map(len, train)), 'word')} in {plural(len(train), 'line')}"
-        progress(f"training text: {words}, {len(lexicon.words):,} different ones are predicted", 0, 0)
-        return ElmoPipeline(self, lexicon, training=ElmoTraining(self.data, lexicon, train, valid))
+        return found
+
+    def saved(self, run: Path) -> Path:
+        return run / SIZES
+
+    def learn(self, corpus: TextSentences, run: Path, progress: Progress) -> None:
+        """Learn words and letters."""
+        lexicon = learn_lexicon(corpus.train, min_count=self.data.vocabulary.min_count)
+        Elmo(lexicon, self.model_config).save(run)
+
+    def training(
+        self, corpus: TextSentences, pipeline: ElmoPipeline, run: Path, progress: Progress
+    ) -> ElmoTraining:
+        words = f"{plural(sum(map(len, corpus.train)), 'word')} in {plural(len(corpus.train), 'line')}"
+        predicted = f"{len(pipeline.lexicon.words):,} different ones are predicted"
+        progress(f"training text: {words}, {predicted}", 0, 0)
+        return ElmoTraining(self.data, pipeline.lexicon, *corpus)
 
     def open(self, run: Path) -> ElmoPipeline:
         """Read words and letters of the run."""

@@ -191,17 +191,13 @@ class EmbeddingsPipeline(Pipeline):
     Args:
         task: the recipe.
         words: the words that have vectors.
-        training: the text; None unless prepared for training.
     """
 
     task: "EmbeddingsTask"
 
-    def __init__(
-        self, task: "EmbeddingsTask", words: WordList, *, training: EmbeddingsTraining | None = None
-    ) -> None:
+    def __init__(self, task: "EmbeddingsTask", words: WordList) -> None:
         self.task = task
         self.words = words
-        self.training = training
 
     def model(self) -> Neighbours | Glove:
         """A new model for these words."""
@@ -283,31 +279,35 @@ class EmbeddingsTask(Task):
         lines = torch.tensor([[0, 0, 0, 1, 1], [2, -1, -1, -1, -1]])
         return model.loss(Neighbourhood(words, lines, torch.full_like(words, 2), torch.tensor([[3], [0]]), 6))
 
-    def prepare(self, run: Path, progress: Progress) -> EmbeddingsPipeline:
-        """Read the text; count its words unless the run has them."""
+    def read(self, progress: Progress) -> list[list[str]]:
         keep_freed()  # every update has new gradients of whole tables
         progress("reading the text", 0, None)
-        lines = list(self.data.lines())
-        if not _saved(run).exists():
-            WordList.learn(lines, min_count=self.data.min_count).save(_saved(run))
-        words = WordList.load(_saved(run))
-        corpus, table = Corpus(lines, words), None
-        found = f"{corpus.total:,} words of text, {len(words):,} different ones have vectors"
+        return list(self.data.lines())
+
+    def saved(self, run: Path) -> Path:
+        return run / "tokenizer.words.json"
+
+    def learn(self, corpus: list[list[str]], run: Path, progress: Progress) -> None:
+        """Count the words."""
+        WordList.learn(corpus, min_count=self.data.min_count).save(self.saved(run))
+
+    def training(
+        self, corpus: list[list[str]], pipeline: EmbeddingsPipeline, run: Path, progress: Progress
+    ) -> EmbeddingsTraining:
+        words, table = pipeline.words, None
+        text = Corpus(corpus, words)
+        found = f"{text.total:,} words of text, {len(words):,} different ones have vectors"
         if self.model_config.objective == "glove":
             progress("counting co-occurrences", 0, None)
-            table = CooccurrenceTable(corpus, len(words), window=self.data.window)
+            table = CooccurrenceTable(text, len(words), window=self.data.window)
             found += f", {len(table):,} pairs co-occur"
         progress(found, 0, 0)
-        return EmbeddingsPipeline(self, words, training=EmbeddingsTraining(self.data, words, corpus, table))
+        return EmbeddingsTraining(self.data, words, text, table)
 
     def open(self, run: Path) -> EmbeddingsPipeline:
-        return EmbeddingsPipeline(self, WordList.load(_saved(run)))
+        return EmbeddingsPipeline(self, WordList.load(self.saved(run)))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
         """Check plain text; see weft/data/check.py."""
         return check_pairs(*files, pairs=False)
-
-
-def _saved(run: Path) -> Path:
-    return run / "tokenizer.words.json"

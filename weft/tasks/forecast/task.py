@@ -6,7 +6,7 @@ Read next: data.py, model.py; ../nn/forecasters, the models; ../metrics/series.p
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch import nn
 from weft.data.batching import ShuffledBatches
 from weft.data.guess import columns_of, series_of
 from weft.data.report import Report
+from weft.data.series import SeriesTable
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError, DataError, within
 from weft.nn.forecasters.forecaster import Past
@@ -90,15 +91,24 @@ class ForecastInspectionSettings(InspectionSettings):
     series: str | None = None
 
 
+class CutSeries(NamedTuple):
+    """The series of a recipe, and their windows."""
+
+    table: SeriesTable
+    windows: SeriesWindows
+
+
 class ForecastTraining(Training):
     """The training windows.
 
     Args:
         task: the recipe.
         windows: of the recipe's series.
+        base: the closed-form forecaster that a new model starts from, or None.
     """
 
-    def __init__(self, task: "ForecastTask", windows: SeriesWindows) -> None:
+    def __init__(self, task: "ForecastTask", windows: SeriesWindows, base: Baseline | None) -> None:
+        self.base = base
         self._data = task.data
         self._windows = windows
         self._train = windows.of(PARTS["train"])  # [N, 2]
@@ -146,37 +156,28 @@ class ForecastPipeline(Pipeline):
 
     Args:
         task: the recipe.
-        about: names and scales (about.py).
-        base: the closed-form forecaster that a new model starts from, or None.
-        training: the windows; None unless prepared for training.
+        about: names and scales (data.py).
 
     Attributes:
         data: the recipe's section; other tables must have the frequency of the training.
     """
 
     task: "ForecastTask"
+    training: ForecastTraining | None
 
-    def __init__(
-        self,
-        task: "ForecastTask",
-        about: Mapping[str, Any],
-        *,
-        base: Baseline | None = None,
-        training: ForecastTraining | None = None,
-    ) -> None:
+    def __init__(self, task: "ForecastTask", about: Mapping[str, Any]) -> None:
         self.task = task
         self.about = about
-        self.training = training
         self.data = replace(task.data, frequency=task.data.frequency or about.get("frequency"))
-        self._base = base
         self._calibrated: CalibratedForecast | None = None  # computed once, from all validation windows
 
     def model(self) -> ForecastNetwork:
         """A new model for these series."""
         seen = len(self.about.get("channels", {}).get("names", ()))
         model = self.task.built(len(self.about["names"]), self.about["known"], seen)
-        if self._base is not None:
-            weight, spread = (torch.from_numpy(one).float() for one in (self._base.weight, self._base.spread))
+        base = None if self.training is None else self.training.base
+        if base is not None:
+            weight, spread = (torch.from_numpy(one).float() for one in (base.weight, base.spread))
             model.begin_with(weight, spread)
         return model
 
@@ -350,19 +351,26 @@ class ForecastTask(Task):
     def small_model(self) -> ForecastNetwork:
         return self.built(1, 0, 0)
 
-    def prepare(self, run: Path, progress: Progress) -> ForecastPipeline:
-        """Read the series and save their names and scales in the run."""
+    def read(self, progress: Progress) -> CutSeries:
         progress("reading the series", 0, None)
         table = self.data.table()
         windows = self.data.windows(table)
-        train, valid = windows.of(PARTS["train"]), windows.of(PARTS["valid"])
-        if not len(valid):
+        if not len(windows.of(PARTS["valid"])):
             raise DataError(
                 f"{self.data.name}: no validation window of horizon {self.data.horizon} fits into the split "
                 f"{list(self.data.split)}; give it more rows"
             )
-        found = series_facts(windows)
-        jsonfile.save(run / KEPT, found)
+        return CutSeries(table, windows)
+
+    def learn(self, corpus: CutSeries, run: Path, progress: Progress) -> None:
+        """Save names and scales of the series."""
+        jsonfile.save(run / KEPT, series_facts(corpus.windows))
+
+    def training(
+        self, corpus: CutSeries, pipeline: ForecastPipeline, run: Path, progress: Progress
+    ) -> ForecastTraining:
+        table, windows = corpus
+        train, valid = windows.of(PARTS["train"]), windows.of(PARTS["valid"])
         names = len(windows.names)
         progress(
             f"{names:,} series, {len(train):,} training and {plural(len(valid), 'validation window')}",
@@ -375,7 +383,7 @@ class ForecastTask(Task):
         if self.model_config.base != "none":
             base = fit(windows, self.data.season_of(table), level=self.model_config.base == "level")
             progress(f"the model starts as {base.name}", 0, 0)
-        return ForecastPipeline(self, found, base=base, training=ForecastTraining(self, windows))
+        return ForecastTraining(self, windows, base)
 
     def open(self, run: Path) -> ForecastPipeline:
         """Read names and scales of the series."""

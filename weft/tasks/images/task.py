@@ -96,22 +96,14 @@ class ImagesPipeline(Pipeline):
         task: the recipe.
         shape: of a picture or clip.
         names: of the classes.
-        training: the pictures; None unless prepared for training.
     """
 
     task: "ImagesTask"
 
-    def __init__(
-        self,
-        task: "ImagesTask",
-        shape: tuple[int, ...],
-        names: list[str],
-        training: ImagesTraining | None = None,
-    ) -> None:
+    def __init__(self, task: "ImagesTask", shape: tuple[int, ...], names: list[str]) -> None:
         self.task = task
         self.shape = shape
         self.names = names
-        self.training = training
 
     def model(self) -> Labeller:
         return self.task.model_config.build(self.shape, len(self.names))
@@ -184,18 +176,29 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
         x, mask = source(np.zeros((2, *shape), np.uint8), places_of(self.model_config.front, shape))
         return model.loss(LabelBatch(x, mask, torch.tensor([2, 0]), 2))
 
-    def prepare(self, run: Path, progress: Progress) -> ImagesPipeline:
-        """Read all pictures and collect their classes."""
+    def read(self, progress: Progress) -> tuple[LabelledPictures, LabelledPictures]:
         progress("reading pictures", 0, None)
         train, valid = self.data.load("train"), self.data.load("valid")
-        shape = train.pixels.shape[1:]
-        check_shape(valid.pixels.shape[1:], shape, self.data.describe("valid"))
-        names = sorted(set(train.labels))
+        check_shape(valid.pixels.shape[1:], train.pixels.shape[1:], self.data.describe("valid"))
         self.data.check_classes("train", train.labels)
         self.data.check_classes("valid", valid.labels)
-        write_shape(run, shape, names)
-        progress(f"training pictures: {len(train.labels):,}, {plural(len(names), 'class')}", 0, 0)
-        return ImagesPipeline(self, shape, names, ImagesTraining(self, names, train, valid))
+        return train, valid
+
+    def learn(self, corpus: tuple[LabelledPictures, LabelledPictures], run: Path, progress: Progress) -> None:
+        """Save the shape of the pictures and their classes."""
+        train, _ = corpus
+        write_shape(run, train.pixels.shape[1:], sorted(set(train.labels)))
+
+    def training(
+        self,
+        corpus: tuple[LabelledPictures, LabelledPictures],
+        pipeline: ImagesPipeline,
+        run: Path,
+        progress: Progress,
+    ) -> ImagesTraining:
+        train, valid = corpus
+        progress(f"training pictures: {len(train.labels):,}, {plural(len(pipeline.names), 'class')}", 0, 0)
+        return ImagesTraining(self, pipeline.names, train, valid)
 
     def open(self, run: Path) -> ImagesPipeline:
         """Read the shape and the classes of the run."""

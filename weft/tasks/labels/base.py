@@ -25,7 +25,7 @@ from weft.metrics.metric import MetricScore
 from weft.metrics.scored import ScoreWithBaselines
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.labels.calibration import outdated
+from weft.tasks.labels.calibration import LabelCalibration, outdated
 from weft.tasks.task import (
     DataSection,
     EvaluationSettings,
@@ -153,14 +153,27 @@ class TextLabelTask(LabelTask[D, M]):
                 f"set embedding.size: {there}"
             )
 
-    def begin_context(self, run: Path) -> PretrainedContext | None:
-        """The words in context of the recipe's run, copied into a new run; None if the recipe names none."""
-        source = self.embedding.contextual
-        return None if source is None else PretrainedContext.begin(source, self.runs, run)
+    @abstractmethod
+    def pipeline(self, run: Path, context: PretrainedContext | None) -> "TextLabelPipeline[Any]":
+        """What a run has learnt.
 
-    def open_context(self, run: Path) -> PretrainedContext | None:
-        """The words in context that a run has; None if the recipe names none."""
-        return None if self.embedding.contextual is None else PretrainedContext.open(self.runs, run)
+        Args:
+            run: the run directory.
+            context: gives words in context by the model of another run; None for none.
+        """
+
+    def open(self, run: Path) -> "TextLabelPipeline[Any]":
+        """Read what `learn` saved in a run, and its calibration."""
+        named = self.embedding.contextual is not None
+        found = self.pipeline(run, PretrainedContext.open(self.runs, run) if named else None)
+        found.run = run
+        found.use(LabelCalibration.load(run))
+        return found
+
+    def open_for_training(self, run: Path) -> "TextLabelPipeline[Any]":
+        """The same without the calibration, with the words in context of the recipe's run, copied into it."""
+        source = self.embedding.contextual
+        return self.pipeline(run, None if source is None else PretrainedContext.begin(source, self.runs, run))
 
 
 class TextLabelPipeline(Pipeline, Generic[E]):
@@ -188,6 +201,10 @@ class TextLabelPipeline(Pipeline, Generic[E]):
     @abstractmethod
     def title(self, split: Split, file: Path | None, settings: EvaluationSettings) -> str:
         """The name of what is scored."""
+
+    @abstractmethod
+    def use(self, calibration: LabelCalibration) -> None:
+        """Answer with the temperature, or the thresholds, that were fitted to the validation texts."""
 
     @abstractmethod
     def calibrate(self, model: nn.Module) -> None:

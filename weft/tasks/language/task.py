@@ -241,18 +241,15 @@ class LanguagePipeline(RunningTextPipeline):
     Args:
         task: the recipe.
         vocabulary: of the training text.
-        training: the text; None unless prepared for training.
     """
 
     task: "LanguageTask"
+    training: LanguageTraining | None
 
-    def __init__(
-        self, task: "LanguageTask", vocabulary: Vocabulary, training: LanguageTraining | None = None
-    ) -> None:
+    def __init__(self, task: "LanguageTask", vocabulary: Vocabulary) -> None:
         self.task = task
         self.data = as_read(task.data, vocabulary)
         self.vocabulary = vocabulary
-        self.training: LanguageTraining | None = training
 
     def model(self) -> Generator:
         size = len(self.vocabulary)
@@ -381,13 +378,15 @@ class LanguageTask(RunningTextTask[ProseModel]):
                     )
         super().check_ready()
 
-    def prepare(self, run: Path, progress: Progress) -> LanguagePipeline:
-        """Learn the vocabulary unless the run has it, then read the text."""
-        vocabulary = self.learn_vocabulary(run, progress)
+    def training(
+        self, corpus: None, pipeline: LanguagePipeline, run: Path, progress: Progress
+    ) -> LanguageTraining:
+        """The text, read with the vocabulary."""
+        vocabulary = pipeline.vocabulary
         progress("reading the text", 0, None)
         train, valid = read(self.data, vocabulary, "train"), read(self.data, vocabulary, "valid")
         most = most_positions(self.small_model().decoder)
-        training = LanguageTraining(as_read(self.data, vocabulary), vocabulary, train, valid, most)
+        training = LanguageTraining(pipeline.data, vocabulary, train, valid, most)
         left_out = f" ({training.left_out:,} left out, longer than the model's {most} positions)"
         progress(
             f"training text: {train.size:,} tokens of {len(vocabulary):,} kinds in "
@@ -395,7 +394,7 @@ class LanguageTask(RunningTextTask[ProseModel]):
             0,
             0,
         )
-        return LanguagePipeline(self, vocabulary, training)
+        return training
 
     def open(self, run: Path) -> LanguagePipeline:
         return LanguagePipeline(self, vocabulary_of(run))

@@ -130,17 +130,13 @@ class MaskedPipeline(RunningTextPipeline):
     Args:
         task: the recipe.
         vocabulary: the pieces.
-        training: the text; None for use alone.
     """
 
     task: "MaskedTask"
 
-    def __init__(
-        self, task: "MaskedTask", vocabulary: Vocabulary, *, training: MaskedTraining | None = None
-    ) -> None:
+    def __init__(self, task: "MaskedTask", vocabulary: Vocabulary) -> None:
         self.task = task
         self.vocabulary = vocabulary
-        self.training = training
 
     def model(self) -> MaskedLanguageModel:
         return self.task.model_config.build(len(self.vocabulary))
@@ -227,14 +223,15 @@ class MaskedTask(RunningTextTask[MaskedModel]):
         """Two lines of a vocabulary of 19."""
         return self.small_model().loss(hide([[5, 6, 7], [8]], 19, share=0.5, seed=[1]))
 
-    def prepare(self, run: Path, progress: Progress) -> MaskedPipeline:
-        """Learn the vocabulary, unless the run has one, and read the text."""
-        vocabulary = self.learn_vocabulary(run, progress)
+    def training(
+        self, corpus: None, pipeline: MaskedPipeline, run: Path, progress: Progress
+    ) -> MaskedTraining:
+        """The text, read with the vocabulary."""
+        vocabulary = pipeline.vocabulary
         progress("reading the text", 0, None)
         train, valid = (read(vocabulary, self.data.open(s), self.data.length) for s in ("train", "valid"))
         progress(f"{sum(map(len, train)):,} tokens of {len(vocabulary):,} kinds", 0, 0)
-        training = MaskedTraining(self.data, self.model_config.share, vocabulary, train, valid)
-        return MaskedPipeline(self, vocabulary, training=training)
+        return MaskedTraining(self.data, self.model_config.share, vocabulary, train, valid)
 
     def open(self, run: Path) -> MaskedPipeline:
         return MaskedPipeline(self, vocabulary_of(run))

@@ -104,14 +104,12 @@ class MemoryPipeline(Pipeline):
 
     Args:
         task: the recipe.
-        training: the examples; None unless prepared for training.
     """
 
     task: "MemoryTask"
 
-    def __init__(self, task: "MemoryTask", *, training: MemoryTraining | None = None) -> None:
+    def __init__(self, task: "MemoryTask") -> None:
         self.task = task
-        self.training = training
 
     def model(self) -> Labeller:
         return self.task.model_config.build(self.task.data)
@@ -183,8 +181,10 @@ class MemoryTask(LabelTask[MemoryData, MemoryModel]):
         small = replace(self.data, length=length, shortest=0, test_length=0)
         return self.model_config.build(small).loss(small.batch("train", np.arange(2)))
 
-    def prepare(self, run: Path, progress: Progress) -> MemoryPipeline:
-        return MemoryPipeline(self, training=MemoryTraining(self.data))
+    def training(
+        self, corpus: None, pipeline: MemoryPipeline, run: Path, progress: Progress
+    ) -> MemoryTraining:
+        return MemoryTraining(self.data)
 
     def open(self, run: Path) -> MemoryPipeline:
         return MemoryPipeline(self)

@@ -47,12 +47,13 @@ class RunningTextTask(Task, Generic[M]):
         self.data = data
         self.model_config = model
 
-    def learn_vocabulary(self, run: Path, progress: Progress) -> Vocabulary:
-        """The vocabulary of a run, learnt from the training text unless the run has one."""
-        if not (run / VOCABULARY).exists():
-            progress("learning the vocabulary", 0, None)
-            self.data.vocabulary.learn(self.data.open("train")).save(run / VOCABULARY)
-        return vocabulary_of(run)
+    def saved(self, run: Path) -> Path:
+        return run / VOCABULARY
+
+    def learn(self, corpus: Any, run: Path, progress: Progress) -> None:
+        """Learn the vocabulary of the training text."""
+        progress("learning the vocabulary", 0, None)
+        self.data.vocabulary.learn(self.data.open("train")).save(run / VOCABULARY)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

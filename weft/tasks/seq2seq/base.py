@@ -108,22 +108,18 @@ class Seq2SeqTask(Task, ABC, Generic[Corpus]):
         """A batch of two made-up examples for it."""
 
     @abstractmethod
-    def read(self, progress: Progress) -> Corpus:
-        """The training and validation data."""
+    def read(self, progress: Progress) -> Corpus: ...
 
     @abstractmethod
-    def learn(self, corpus: Corpus, run: Path, progress: Progress) -> None:
-        """Learn what a model needs, such as vocabularies, and save it in a run; `saved` last."""
+    def learn(self, corpus: Corpus, run: Path, progress: Progress) -> None: ...
 
     @abstractmethod
     def open(self, run: Path) -> "Seq2SeqPipeline[Any]": ...
 
     @abstractmethod
-    def training(self, corpus: Corpus, pipeline: Any, run: Path, progress: Progress) -> Training:
-        """The training data, for a pipeline that was opened from the run."""
+    def training(self, corpus: Corpus, pipeline: Any, run: Path, progress: Progress) -> Training: ...
 
     def saved(self, run: Path) -> Path:
-        """The file that `learn` writes last."""
         return run / VOCABULARY
 
     def check_ready(self) -> None:
@@ -134,15 +130,6 @@ class Seq2SeqTask(Task, ABC, Generic[Corpus]):
     def rehearse(self) -> Loss:
         model = self.small_model()
         return model.loss(self.small_batch(model))
-
-    def prepare(self, run: Path, progress: Progress) -> "Seq2SeqPipeline[Any]":
-        """Read the data; learn from it unless the run has what is learnt."""
-        corpus = self.read(progress)
-        if not self.saved(run).exists():
-            self.learn(corpus, run, progress)
-        pipeline = self.open(run)
-        pipeline.training = self.training(corpus, pipeline, run, progress)
-        return pipeline
 
 
 class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -51,6 +51,13 @@ from weft.tasks.task import (
 )
 
 
+class TaggedText(NamedTuple):
+    """The training sentences, and given vectors of words."""
+
+    train: Sequence[ConlluSentence]
+    vectors: Mapping[str, np.ndarray]
+
+
 class TagTraining(Training):
     """The sentences of a training.
 
@@ -58,6 +65,7 @@ class TagTraining(Training):
         data: the recipe's section.
         lexicon: numbers of words and tags.
         train, valid: tagged sentences; training leaves out those that are too long.
+        vectors: of words; the table of a new model begins with them.
     """
 
     def __init__(
@@ -66,7 +74,9 @@ class TagTraining(Training):
         lexicon: Lexicon,
         train: Sequence[ConlluSentence],
         valid: Sequence[ConlluSentence],
+        vectors: Mapping[str, np.ndarray],
     ) -> None:
+        self.vectors = vectors
         self._data = data
         self._lexicon = lexicon
         self.train = train
@@ -150,35 +160,24 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         task: the recipe.
         lexicon: numbers of words and tags.
         context: gives words in context by the model of another run; None for none.
-        vectors: of words; the table of a new model begins with them.
-        training: the sentences; None for use alone.
-        run: where the temperature of the probabilities is kept; None in training.
     """
 
     task: "TagTask"
     training: TagTraining | None
 
-    def __init__(
-        self,
-        task: "TagTask",
-        lexicon: Lexicon,
-        *,
-        context: PretrainedContext | None = None,
-        vectors: Mapping[str, np.ndarray] = {},
-        training: TagTraining | None = None,
-        run: Path | None = None,
-    ) -> None:
+    temperature: float = 1.0
+
+    def __init__(self, task: "TagTask", lexicon: Lexicon, context: PretrainedContext | None = None) -> None:
         self.task = task
         self.lexicon = lexicon
-        self.temperature = LabelCalibration.load(run).temperature
-        self.run = run
-        self.training = training
         self._context = context
-        self._vectors = vectors
+        if context is not None:
+            lexicon.context = context.read
 
     def model(self) -> Labeller:
-        """A new model for this lexicon; its table begins with the given vectors."""
+        """A new model for this lexicon; where training begins, its table begins with the given vectors."""
         lexicon, model_config, weights = self.lexicon, self.task.model_config, list[float]()
+        vectors = self.training.vectors if self.training is not None else {}
         context = self._context.model() if self._context else None
         if self.training is not None:
             seen = chain(*(one.tags or [] for one in self.training.train))
@@ -188,12 +187,12 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         embed = model.embed.words if isinstance(model.embed, InContext) else model.embed
         assert isinstance(embed, Words)
         embed.learn_from(lexicon.word_counts())
-        if self._vectors and embed.table is not None:
+        if vectors and embed.table is not None:
             with torch.no_grad():
                 start = embed.table.weight if embed.fixed is None else torch.zeros_like(embed.fixed)
                 for number, word in enumerate(lexicon.words, 2):
-                    if word in self._vectors:
-                        start[number] = torch.from_numpy(self._vectors[word])
+                    if word in vectors:
+                        start[number] = torch.from_numpy(vectors[word])
                 if embed.fixed is not None:
                     embed.fix(start)
         return model
@@ -237,6 +236,9 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
     ) -> TagEvaluation:
         column = self.task.data.column
         return evaluate(self.predictor(model), found, title=title, column=column, train=train)
+
+    def use(self, calibration: LabelCalibration) -> None:
+        self.temperature = calibration.temperature
 
     def calibrate(self, model: nn.Module) -> None:
         assert self.run is not None
@@ -321,23 +323,32 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         model = self.model_config.build(lexicon.num_words, lexicon.num_letters, 3)
         return model.loss(collate(lexicon, [["a", "b", "ab"], ["b"]], [["X", "Y", "Z"], ["Y"]]))
 
-    def prepare(self, run: Path, progress: Progress) -> TagPipeline:
-        """Learn the lexicon, unless the run has one, and read the sentences."""
+    def read(self, progress: Progress) -> TaggedText:
         train = list(self.data.sentences("train"))
         if not train:
             raise DataError("expected sentences to train on, got none", path=self.data.file("train"))
-        given = self.model_config.embedding.vectors
+        given = self.embedding.vectors
         vectors: dict[str, np.ndarray] = {}
         if given is not None:
             progress("reading word vectors", 0, None)
             vectors, _ = read_vectors(given)
-        context = self.begin_context(run)
-        if not _saved(run).exists():
-            learnt = Lexicon.learn(
-                train, lowercase=self.data.lowercase, min_count=self.data.min_count, more=vectors
-            )
-            learnt.save(_saved(run))
-        lexicon = Lexicon.load(_saved(run))
+        return TaggedText(train, vectors)
+
+    def saved(self, run: Path) -> Path:
+        return run / "tokenizer.tags.json"
+
+    def learn(self, corpus: TaggedText, run: Path, progress: Progress) -> None:
+        """Learn the lexicon."""
+        train, vectors = corpus
+        learnt = Lexicon.learn(
+            train, lowercase=self.data.lowercase, min_count=self.data.min_count, more=vectors
+        )
+        learnt.save(self.saved(run))
+
+    def training(
+        self, corpus: TaggedText, pipeline: TagPipeline, run: Path, progress: Progress
+    ) -> TagTraining:
+        (train, vectors), lexicon = corpus, pipeline.lexicon
         positions = most_positions(self.small_model())
         most = min(self.data.max_length, positions or self.data.max_length)
         kept = [sentence for sentence in train if len(sentence.forms) <= most]
@@ -354,23 +365,18 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         unknown = {tag for one in kept for tag in one.tags or ()} - set(lexicon.tags)
         if unknown:
             raise CheckpointError(
-                f"{_saved(run)}: expected every tag of {self.data.file('train')}, got no "
+                f"{self.saved(run)}: expected every tag of {self.data.file('train')}, got no "
                 f"{min(unknown)!r}; the file or the data was changed: restore it, or train with another --run"
             )
+        given = self.embedding.vectors
         if given is not None:
             words = (form for one in kept for form in one.forms)
             counts = Counter(form.lower() if self.data.lowercase else form for form in words)
             progress(coverage(given, counts, lowercase="data.lowercase"), 0, 0)
-        training = TagTraining(self.data, lexicon, kept, list(self.data.sentences("valid")))
-        return self._pipeline(lexicon, context, vectors=vectors, training=training)
+        return TagTraining(self.data, lexicon, kept, list(self.data.sentences("valid")), vectors)
 
-    def open(self, run: Path) -> TagPipeline:
-        return self._pipeline(Lexicon.load(_saved(run)), self.open_context(run), run=run)
-
-    def _pipeline(self, lexicon: Lexicon, context: PretrainedContext | None, **more: Any) -> TagPipeline:
-        if context is not None:
-            lexicon.context = context.read
-        return TagPipeline(self, lexicon, context=context, **more)
+    def pipeline(self, run: Path, context: PretrainedContext | None) -> TagPipeline:
+        return TagPipeline(self, Lexicon.load(self.saved(run)), context)
 
     @classmethod
     def knows(cls, file: Path) -> bool:
@@ -380,7 +386,3 @@ class TagTask(TextLabelTask[TagData, TagModel]):
     def check(cls, files: Sequence[Path]) -> Report:
         """Check tagged text; see data.py."""
         return check_tags(files)
-
-
-def _saved(run: Path) -> Path:
-    return run / "tokenizer.tags.json"
