@@ -1,5 +1,6 @@
 """weft compare: variants are trained once, runs are measured once, and the report says who won."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -8,11 +9,13 @@ import pytest
 
 from tests.commands import corpus, labelled
 from tests.commands.shell import refused, weft
+from weft.figures.picture import save
 from weft.inspect.comparing.evidence import Evidence
 from weft.inspect.comparing.grid import folder_name, split, variants
 from weft.inspect.comparing.measured import RunFacts
 from weft.inspect.comparing.report import markdown
-from weft.inspect.comparing.variants import VariantRuns, columns, gathered, significance
+from weft.inspect.comparing.tables import figures, latex, scores_csv, significance_csv, summary
+from weft.inspect.comparing.variants import VariantRuns, columns, gathered, holm, significance
 
 SMALL = ("training.max_updates=6", "training.validate_every=3", "training.schedule.warmup=1")
 
@@ -22,6 +25,10 @@ def test_a_grid_is_trained_measured_and_compared_and_nothing_twice(tmp_path: Pat
     wanted = ["compare", recipe, *SMALL, "--grid", "model.encoder.cell=elman,gru", "--output", output]
     answer = weft(*wanted)
     assert answer.code == 0, answer.err
+    assert (
+        max(len(line) for line in answer.lines if str(tmp_path) not in line) <= 80
+        and "BLEU, higher is better" in answer.out
+    )
     names = [path.name for path in sorted((output / "runs").iterdir())]
     assert names == ["cell=elman", "cell=gru"]
     told = (output / "report.md").read_text("utf-8")
@@ -51,8 +58,9 @@ def test_runs_of_a_classifier_are_compared_and_other_tasks_are_refused(trained: 
         assert weft("train", recipe, "--run", run, *SMALL[:2], f"training.seed={seed}").code == 0
     answer = weft("compare", tmp_path / "s1", tmp_path / "s2", "--output", tmp_path / "out")
     assert answer.code == 0, answer.err
-    assert "accuracy" in answer.out and "| s1 | 2 |" in answer.out and "## Each run" in answer.out
-    assert "## Significance" not in answer.out  # two seeds of one recipe are no rivals
+    told = (tmp_path / "out" / "report.md").read_text("utf-8")
+    assert "accuracy" in told and "| s1 | 2 |" in told and "## Each run" in told
+    assert "## Significance" not in told  # two seeds of one recipe are no rivals
     kept = [json.loads((tmp_path / "out" / "measured" / f"s{n}.json").read_text("utf-8")) for n in (1, 2)]
     assert kept[0]["saved_bytes"] == kept[1]["saved_bytes"] > 0  # twins keep as much, whoever came first
     assert kept[0]["example"] == kept[1]["example"] != ""
@@ -67,6 +75,11 @@ def test_runs_of_a_classifier_are_compared_and_other_tasks_are_refused(trained: 
         (["--grid", "model.encoder.cell=gru,gru"], "expected each value once"),
         (["--grid", "model.encoder.cell=gru,grru"], "did you mean"),
         (["--grid", "model.encoder.cell"], "a key of the recipe and its values"),
+        (["--grid", "training.seed=1,2", "--seeds", "3"], "the grid has training.seed already"),
+        (["--budget", "minutes=3"], "expected updates, tokens, cpu-minutes or parameters"),
+        (["--budget", "updates=0"], "and how many of them"),
+        (["--budget", "updates=9", "--budget", "tokens=99"], "expected one end of the training"),
+        (["--budget", "updates=9", "--budget", "updates=99"], "expected each kind once"),
         ([], "expected run directories, got a file"),
     ],
 )
@@ -113,7 +126,9 @@ def run_of(
         tokens_a_second=None,
         tokens_a_cpu_second=None,
         updates=0,
+        tokens=None,
         seconds=None,
+        cpu_seconds=None,
         scores=[score],
         by_length=[],
         curves={},
@@ -173,8 +188,94 @@ def test_seeds_are_repetitions_and_their_spread_counts() -> None:
     assert "## Each run" in told and "| a66 |" in told
 
 
-def test_models_that_no_baseline_fears_are_not_compared() -> None:
+def test_models_below_a_baseline_are_tested_all_the_same() -> None:
     groups = gathered([run_of("bad", BAD, baseline=0.95), run_of("good", GOOD, baseline=0.95)])
     assert columns(groups)[0].winners() == set()
     (told,) = significance(groups)
-    assert "not comparable" in told.words and "0.95" in told.words
+    assert told.words.startswith("good is better than bad (p < 0.05); no model beats the baselines")
+    assert "0.95" in told.words and told.found is not None and told.found.value == pytest.approx(0.5)
+
+
+def test_p_values_are_corrected_for_the_number_of_tests() -> None:
+    assert holm([0.01, 0.04]) == [0.02, 0.04]
+    assert holm([0.04, 0.01]) == [0.04, 0.02]  # in the order given
+    assert holm([0.03, 0.03, 0.9]) == pytest.approx([0.09, 0.09, 0.9])
+    assert holm([0.6, 0.7]) == [1.0, 1.0] and holm([]) == []
+
+
+def test_tables_for_a_paper_hold_what_was_measured() -> None:
+    runs = [
+        run_of("a_b", GOOD, 1234, baseline=0.5)._replace(updates=10, tokens=100, cpu_seconds=60.0),
+        run_of("50%", BAD, 1234, baseline=0.5)._replace(updates=10, tokens=300, cpu_seconds=6.0),
+    ]
+    rows = list(csv.DictReader(scores_csv(runs).splitlines()))
+    found = {(row["variant"], row["quantity"]): row for row in rows}
+    assert float(found["a_b", "accuracy"]["mean"]) == 0.9
+    assert float(found["a_b", "accuracy"]["low"]) == pytest.approx(0.9 - 1.96 * 0.03)
+    assert found["50%", "parameters"]["mean"] == "1234.0" and found["50%", "parameters"]["low"] == ""
+    assert found["baseline: most frequent class", "accuracy"]["mean"] == "0.5"
+    (test,) = csv.DictReader(significance_csv(runs).splitlines())
+    assert (test["best"], test["other"]) == ("a_b", "50%") and float(test["difference"]) == pytest.approx(0.5)
+    paper = latex(runs, "a_b, 50%", "10 updates")
+    assert paper.count(r"\begin{tabular}") == paper.count(r"\end{tabular}") == 2
+    assert r"a\_b & 1 & $\mathbf{0.9000" in paper and r"50\% & 1" in paper and "$1{,}234$" in paper
+    assert "Budget of each run: 10 updates. Equal: 10 updates, 1,234 parameters." in paper
+    assert r"Not equal: 100 to 300 target tokens, 0.100 to 1.000 CPU minutes." in paper
+    widths = {line.count(" & ") for line in paper.split("\n") if " & " in line and r"\\" in line}
+    assert widths == {6, 5}  # every row of a table has as many cells
+    shown = summary([one._replace(name=one.name * 30) for one in runs], "t")
+    assert max(map(len, shown.split("\n"))) <= 80
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_the_figures_show_every_variant(count: int, tmp_path: Path) -> None:
+    curves = {"loss": [[1.0, 2.0], [0.5, 0.25]]}
+    runs = [run_of(f"v{n}", GOOD, baseline=0.5)._replace(curves=curves) for n in range(count)]
+    for name, figure in figures(runs, "t").items():
+        for suffix, begins in (("svg", b"<?xml"), ("pdf", b"%PDF")):
+            save(figure, path := tmp_path / f"{name}.{suffix}")
+            assert path.read_bytes().startswith(begins)
+        drawn = (tmp_path / f"{name}.svg").read_text("utf-8")
+        assert all(f">v{n}<" in drawn for n in range(count))
+
+
+def test_missing_seeds_of_runs_are_trained_and_budgets_are_equal(tmp_path: Path) -> None:
+    recipe, output = corpus.make(tmp_path / "toy"), tmp_path / "out"
+    for cell in ("elman", "gru"):
+        changes = [*SMALL, f"model.encoder.cell={cell}"]
+        assert weft("train", recipe, "--run", tmp_path / cell, *changes).code == 0
+    answer = weft("compare", tmp_path / "elman", tmp_path / "gru", "--seeds", "2", "--output", output)
+    assert answer.code == 0, answer.err
+    assert sorted(path.name for path in (output / "runs").iterdir()) == ["elman,seed=2", "gru,seed=2"]
+    told = (output / "report.md").read_text("utf-8")
+    assert "| elman | 2 |" in told and "| gru | 2 |" in told and "Equal: 6 updates" in told
+    assert {path.suffix for path in output.iterdir() if path.is_file()} == {
+        *(".md", ".html", ".csv", ".tex", ".svg", ".pdf")
+    }
+
+
+def test_a_budget_ends_each_training_and_sets_its_width(tmp_path: Path) -> None:
+    recipe, output = corpus.make(tmp_path / "toy"), tmp_path / "out"
+    wanted = ["compare", recipe, "training.max_updates=9", "--grid", "model.encoder.cell=elman,gru"]
+    wanted += ["--budget", "tokens=900", "--budget", "parameters=9k", "--output", output]
+    answer = weft(*wanted)
+    assert answer.code == 0, answer.err
+    facts = [json.loads(path.read_text()) for path in (output / "measured").glob("cell=*.json")]
+    assert len(facts) == 2
+    for one in facts:
+        assert 8_000 < one["parameters"] <= 9_000
+        assert 900 <= one["tokens"] < 900 + 300  # a batch more at most
+        assert one["updates"] < 9
+    assert "Budget of each run: 900 tokens, at most 9,000 parameters." in answer.out.replace("\n", " ")
+    before = {path: path.stat().st_mtime_ns for path in output.rglob("model.safetensors")}
+    assert weft(*wanted).code == 0
+    assert before == {path: path.stat().st_mtime_ns for path in output.rglob("model.safetensors")}
+
+
+def test_recipes_and_runs_are_told_apart(trained: Path, tmp_path: Path) -> None:
+    recipe = corpus.make(tmp_path / "toy")
+    mixed = weft("compare", recipe, trained, "--seeds", "2", "--output", tmp_path / "out")
+    assert f"give {trained / 'recipe.yaml'}" in refused(mixed)
+    grid = weft("compare", trained, "--grid", "training.seed=1,2", "--output", tmp_path / "out")
+    assert "--grid: changes recipes" in refused(grid)
+    assert "before the settings" in refused(weft("compare", "training.seed=2"))

@@ -124,7 +124,7 @@ def test_the_same_picture_is_the_same_file(tmp_path, suffix):
 
 def test_other_suffixes_and_places_that_cannot_be_written_are_refused(tmp_path):
     figure = heat_map(np.ones((1, 1)), ["a"], ["b"], title="t")
-    with pytest.raises(ConfigError, match=r"x.jpg: pictures are written as .png or .svg, not .jpg"):
+    with pytest.raises(ConfigError, match=r"x.jpg: pictures are written as .png, .svg or .pdf, not .jpg"):
         save(figure, tmp_path / "x.jpg")
     with pytest.raises(ConfigError, match="not without a suffix"):
         save(figure, tmp_path / "x")

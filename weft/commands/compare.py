@@ -1,4 +1,7 @@
-"""weft compare: one report about several runs, or about the variants of a recipe, which it trains first."""
+"""weft compare: one report about several runs, or about the variants of recipes, which it trains first.
+
+Read next: variants.py, the training; ../inspect/comparing/report.py, the report.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,17 +11,21 @@ import click
 
 from weft.commands.options import device, plugin
 from weft.commands.output_check import OutputPath, check_outputs
+from weft.wording import folded
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from weft.commands.variants import NamedRun
     from weft.inspect.comparing.measured import RunFacts
     from weft.run import LoadedRun
 
-Named = tuple[str, Path, str]
-"""Name of a run, its directory, and the variant that it repeats with another seed ("" if unknown)."""
+FILES = ("report.md", "report.html", "scores.csv", "tests.csv", "tables.tex")
+FIGURES = ("scores.svg", "scores.pdf", "curves.svg", "curves.pdf")
 
 
 @click.command()
-@click.argument("given", nargs=-1, required=True, metavar="RUN... | RECIPE [SECTION.KEY=VALUE]...")
+@click.argument("given", nargs=-1, required=True, metavar="RUN... | RECIPE... [SECTION.KEY=VALUE]...")
 @click.option(
     "--grid",
     "grids",
@@ -26,6 +33,20 @@ Named = tuple[str, Path, str]
     metavar="KEY=VALUE,VALUE",
     help="Values to train RECIPE with, one run each. Several --grid give all combinations; KEY+KEY sets two "
     "keys to the same value.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 100),
+    show_default="one",
+    help="Trainings of each variant, with different seeds; missing ones are trained, also for a RUN.",
+)
+@click.option(
+    "--budget",
+    "budgets",
+    multiple=True,
+    metavar="NAME=SIZE",
+    help="What each training may use, for RECIPE: updates, tokens or cpu-minutes end it, parameters sets the "
+    "widths of the model. For example tokens=2M (repeatable).",
 )
 @click.option(
     "--output",
@@ -44,90 +65,71 @@ Named = tuple[str, Path, str]
 def command(
     given: tuple[str, ...],
     grids: tuple[str, ...],
+    seeds: int | None,
+    budgets: tuple[str, ...],
     output: Path,
     text: str | None,
     device: str,
     plugins: tuple[str, ...],
 ) -> int:
-    """Find out which run is better: one report, as HTML and Markdown, about several runs of one task.
+    """Find out which run is better: one report about several runs of one task.
 
-    The report has scores on the test split with intervals, baselines and paired significance tests, scores by
-    length, number of parameters, speed, memory, learning curves and gradient reach. Runs that differ only in
-    training.seed are summarised by their mean and standard deviation. If you stop the command, the same
-    command resumes: finished runs and measurements are kept.
+    The report (report.html, report.md) has scores on the test split with intervals, baselines and paired
+    significance tests, scores by length, what each run used, speed, memory, learning curves and gradient
+    reach. For a paper there are scores.csv, tests.csv, tables.tex, and figures of scores and curves as SVG
+    and PDF. Runs that differ only in training.seed are summarised by their mean and standard deviation. If
+    you stop the command, the same command resumes: finished runs and measurements are kept.
 
     \b
     Examples:
       weft compare runs/lstm runs/gru --output lstm-gru
-      weft compare recipe.yaml --grid model.encoder.cell=elman,lstm,gru --grid training.seed=1,2
+      weft compare recipe.yaml --grid model.encoder.cell=elman,lstm,gru --seeds 5
+      weft compare recipe.yaml --grid model.encoder.cell=lstm,gru \\
+          --budget updates=1000 --budget parameters=100k
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
+    from weft.commands.variants import asked, train_missing
     from weft.commands.views import folder_for
-    from weft.errors import ConfigError
     from weft.inspect.comparing.report import markdown, page
+    from weft.inspect.comparing.tables import figures, latex, scores_csv, significance_csv, summary
 
-    check_outputs(output / "report.md", output / "report.html")
-    if grids:
-        runs, code = _trained(given, grids, output, plugins)
-        if code:
-            return code
-    else:
-        paths = [Path(one) for one in given]
-        if any(path.is_file() for path in paths):
-            raise ConfigError(
-                f"{given[0]}: expected run directories, got a file; to train variants of a recipe add --grid"
-            )
-        if len(set(paths)) < 2:
-            raise ConfigError(f"{given[0]}: expected at least two runs, got one")
-        names = [path.resolve().name for path in paths]
-        names = names if len(set(names)) == len(names) else [str(path) for path in paths]
-        runs = [(name, path, "") for name, path in zip(names, paths, strict=True)]
+    check_outputs(*(output / name for name in (*FILES, *FIGURES)))
+    wanted = asked(given, grids, seeds, budgets)
+    runs, code = train_missing(wanted, output, plugins)
+    if code:
+        return code
     folder_for(output / "measured")
     found = _measured(runs, output / "measured", text, device, plugins)
-    title = f"weft compare: {', '.join(name for name, _, _ in runs)}"
-    title = title if len(title) <= 90 else f"weft compare: {len(runs)} runs"
-    outputs.write(output / "report.md", markdown(found, title))
-    outputs.write(output / "report.html", page(found, title))
-    click.echo(markdown(found, title))
-    click.echo(f"report: {output / 'report.html'} and report.md")
+    names = ", ".join(dict.fromkeys(one.variant or one.name for one in found))
+    title = f"weft compare: {names}" if len(names) <= 76 else f"weft compare: {len(runs)} runs"
+    budget = str(wanted.budget)
+    outputs.write(output / "report.md", markdown(found, title, budget))
+    outputs.write(output / "report.html", page(found, title, budget))
+    outputs.write(output / "scores.csv", scores_csv(found))
+    outputs.write(output / "tests.csv", significance_csv(found))
+    outputs.write(output / "tables.tex", latex(found, title.removeprefix("weft compare: "), budget))
+    drawn = _draw(figures(found, title.removeprefix("weft compare: ")), output)
+    click.echo(summary(found, title, budget))
+    click.echo(
+        folded(f"\nreport: {output / FILES[1]}\nbeside it: {', '.join((FILES[0], *FILES[2:], *drawn))}", 80)
+    )
     return 0
 
 
-def _trained(
-    given: Sequence[str], grids: Sequence[str], output: Path, plugins: Sequence[str]
-) -> tuple[list[Named], int]:
-    """Train the variants that are not trained yet; return all runs and the exit code."""
-    from weft.commands.views import folder_for
-    from weft.config import read_recipe
-    from weft.config.shipped import find_recipe
-    from weft.inspect.comparing.grid import folder_name, variants
-    from weft.run.card import write_card
-    from weft.run.training import begin_run, check_recipe
-    from weft.train.loop import train
+def _draw(found: "dict[str, Figure]", output: Path) -> list[str]:
+    """Write each figure as SVG and PDF; the names of the files."""
+    from weft.figures.picture import save
 
-    recipe, overrides = Path(given[0]), list(given[1:])
-    if note := find_recipe(recipe).note:
-        click.echo(note, err=True)
-    plan = variants(grids)
-    for variant in plan:  # report every mistake before training starts
-        check_recipe(read_recipe(recipe, [*overrides, *variant.changes]), plugins=plugins)
-    folder_for(output / "runs")
-    runs: list[Named] = []
-    for number, variant in enumerate(plan, 1):
-        run = output / "runs" / folder_name(variant.name)
-        runs.append((variant.name, run, variant.group))
-        click.echo(f"{number} of {len(plan)}: {variant.name}", err=True)
-        checked = begin_run(run, read_recipe(recipe, [*overrides, *variant.changes]), plugins=plugins)
-        outcome = train(checked.task, run, checked.settings)
-        if outcome.exit_code:
-            click.echo("stopped; the same command resumes", err=True)
-            return runs, outcome.exit_code
-        write_card(run, checked, outcome)
-    return runs, 0
+    names = []
+    for name, figure in found.items():
+        for suffix in ("svg", "pdf"):
+            save(figure, output / f"{name}.{suffix}")
+            names.append(f"{name}.{suffix}")
+    return names
 
 
 def _measured(
-    runs: Sequence[Named], folder: Path, text: str | None, device: str, plugins: Sequence[str]
+    runs: "Sequence[NamedRun]", folder: Path, text: str | None, device: str, plugins: Sequence[str]
 ) -> "list[RunFacts]":
     from weft.errors import ConfigError
     from weft.inspect.comparing.grid import folder_name

@@ -56,7 +56,7 @@ HEADINGS = {
     "--plot",
     metavar="FILE",
     type=OutputPath(drawn=True),
-    help="Picture of the scores (.png or .svg), such as BLEU by source length.",
+    help="Picture of the scores (.png, .svg or .pdf), such as BLEU by source length.",
 )
 @click.option(
     "--series",
@@ -104,8 +104,8 @@ def command(**given: Any) -> int:
 
     run, output, plot, json_path = given["run"], given["output"], given["plot"], given["json_path"]
     check_outputs()
-    if plot and plot.suffix.lower() not in (".png", ".svg"):
-        raise ConfigError(f"--plot {plot}: expected a file that ends in .png or .svg")
+    if plot and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ConfigError(f"--plot {plot}: expected a file that ends in .png, .svg or .pdf")
     if plot and given["score"]:
         raise ConfigError("--plot: cannot be combined with --score; leave out one of them")
     changes = [f"decoding.{change}" for change in given["changes"]]

@@ -14,7 +14,7 @@ from weft.words import words
 if TYPE_CHECKING:
     from weft.train.settings import TrainingSettings
 
-ENDS = ("max_updates", "max_epochs", "max_minutes", "max_cpu_minutes")
+ENDS = ("max_updates", "max_epochs", "max_tokens", "max_minutes", "max_cpu_minutes")
 TIMES = 5
 UPDATES = 1000  # minimum that we suggest
 SHOWN = 40  # characters of an output

@@ -106,7 +106,10 @@ def usual(recipe: Recipe) -> dict[str, Range]:
 def batch(recipe: Recipe) -> dict[str, Range]:
     """The batch size; nothing if training ends after so many updates: a larger batch would train longer."""
     settings = dict(flat(recipe))
-    ends = [settings.get(f"training.{name}") for name in ("max_epochs", "max_minutes", "max_cpu_minutes")]
+    ends = [
+        settings.get(f"training.{name}")
+        for name in ("max_epochs", "max_tokens", "max_minutes", "max_cpu_minutes")
+    ]
     for name in ("data.batch_tokens", "data.batch_rows"):
         size = settings.get(name)
         if size and any(ends) and not settings.get("training.max_updates"):

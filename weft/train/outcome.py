@@ -9,7 +9,7 @@ from weft.train.position import Position
 class Outcome(NamedTuple):
     """How training ended.
 
-    reason: max_updates, max_epochs, max_minutes, max_cpu_minutes, patience or interrupted.
+    reason: max_updates, max_epochs, max_tokens, max_minutes, max_cpu_minutes, patience or interrupted.
     update: number of updates taken.
     best: update of the best checkpoint; 0 if there was no validation.
     scores: scores of the model in model.safetensors.

@@ -44,6 +44,7 @@ class Position:
         parts = [
             self.update / settings.max_updates if settings.max_updates else 0.0,
             epochs / settings.max_epochs if settings.max_epochs else 0.0,
+            self.tokens / settings.max_tokens if settings.max_tokens else 0.0,
             self.seconds / (60 * settings.max_minutes) if settings.max_minutes else 0.0,
             self.cpu_seconds / (60 * settings.max_cpu_minutes) if settings.max_cpu_minutes else 0.0,
         ]
@@ -55,6 +56,8 @@ class Position:
             return "max_updates"
         if self.update and settings.max_epochs and self.epoch >= settings.max_epochs:
             return "max_epochs"
+        if self.update and settings.max_tokens and self.tokens >= settings.max_tokens:
+            return "max_tokens"
         if self.update and settings.max_minutes and self.seconds >= 60 * settings.max_minutes:
             return "max_minutes"
         if self.update and settings.max_cpu_minutes and self.cpu_seconds >= 60 * settings.max_cpu_minutes:

@@ -43,6 +43,7 @@ class TrainingSettings:
             the embeddings; 1 for the same rate.
         max_updates: maximum number of updates; 0 for no limit.
         max_epochs: maximum number of epochs; 0 for no limit.
+        max_tokens: maximum number of target tokens read, summed over all updates; 0 for no limit.
         max_minutes: maximum wall-clock time in minutes, including validation and resumed parts; training
             then validates, saves and ends. 0 for no limit.
         max_cpu_minutes: maximum CPU time in minutes, summed over all threads and processes: other work on the
@@ -106,6 +107,7 @@ class TrainingSettings:
     layer_decay: Annotated[float, Bounds(gt=0, le=1)] = 1.0
     max_updates: Whole = 0
     max_epochs: Whole = 0
+    max_tokens: Whole = 0
     max_minutes: NonNegative = 0.0
     max_cpu_minutes: NonNegative = 0.0
     accumulate: AtLeastOne = 1
@@ -153,7 +155,7 @@ class TrainingSettings:
                 "training.compile: true cannot be combined with training.sharding: full, which is untested; "
                 "set one of them back"
             )
-        ends = ("max_updates", "max_epochs", "max_minutes", "max_cpu_minutes", "patience")
+        ends = ("max_updates", "max_epochs", "max_tokens", "max_minutes", "max_cpu_minutes", "patience")
         if not any(getattr(self, name) for name in ends):
             raise ConfigError(f"training: expected an end, got none; set one of {', '.join(ends)}")
         if self.average_of == "best" and self.average > self.keep_best:

@@ -65,7 +65,7 @@ class SearchPlan(NamedTuple):
         """The end of a trial, as overrides."""
         if not self.trial_minutes:
             return []
-        ends = ("max_updates", "max_epochs", "max_minutes")
+        ends = ("max_updates", "max_epochs", "max_tokens", "max_minutes")
         return [*(f"training.{name}=0" for name in ends), f"training.max_cpu_minutes={self.trial_minutes}"]
 
     def trial(self, number: int) -> Path:

@@ -17,7 +17,7 @@ import torch
 from weft.errors import WeftError
 from weft.inspect.comparing.evidence import Evidence, evidence
 from weft.inspect.inspection import inspection_of
-from weft.inspect.views.curves import read_curves
+from weft.inspect.views.curves import Points, read_curves
 from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.view import plain
 from weft.metrics.bylength import LengthRow
@@ -25,8 +25,9 @@ from weft.metrics.scored import as_json
 from weft.run import LoadedRun
 from weft.store import files, jsonfile
 from weft.tasks.inspection import Inspection
+from weft.train.checkpoints import Checkpoints
 
-VERSION = 4
+VERSION = 5
 """Version of the stored facts; older ones are measured again."""
 
 
@@ -43,7 +44,9 @@ class RunFacts(NamedTuple):
     tokens_a_second: float | None  # median during training
     tokens_a_cpu_second: float | None
     updates: int
+    tokens: int | None  # target tokens read in the training
     seconds: float | None  # of the training
+    cpu_seconds: float | None
     scores: list[dict[str, Any]]  # Scored.json
     by_length: list[list[Any]]  # label, count, score, low, high
     curves: dict[str, list[list[float]]]  # validation score by name: updates, values
@@ -123,6 +126,7 @@ def _measure(opened: LoadedRun, name: str, text: str | None) -> RunFacts:
             tested = f"not tested: {error}"
     reach, verdicts, saved, example = _reach(opened, text)
     update, valid = events["update"], events["validation"]
+    spent = _spent(opened, update)
     by_length = [
         [
             row.label,
@@ -142,7 +146,9 @@ def _measure(opened: LoadedRun, name: str, text: str | None) -> RunFacts:
         tokens_a_second=_median(update.get("tokens_per_second", [])),
         tokens_a_cpu_second=_median(update.get("tokens_per_cpu_second", [])),
         updates=int(max((x for points in (*update.values(), *valid.values()) for x, _ in points), default=0)),
-        seconds=max((y for _, y in update.get("seconds", [])), default=None),
+        tokens=spent["tokens"],
+        seconds=spent["seconds"],
+        cpu_seconds=spent["cpu_seconds"],
         scores=scores,
         by_length=by_length,
         curves={key: [[x for x, _ in points], [y for _, y in points]] for key, points in valid.items()},
@@ -171,6 +177,19 @@ def _reach(
         norms = norms if "backward" in chart["title"] else norms[::-1]
         found[chart["title"]] = [[float(lag) for lag in range(len(norms))], norms.tolist()]
     return found, [words[0] for words in view.words], saved, subject.text
+
+
+def _spent(opened: LoadedRun, update: Points) -> dict[str, Any]:
+    """Tokens and seconds of the training: from its last checkpoint, or else from its last progress line."""
+    names = ("tokens", "seconds", "cpu_seconds")
+    try:
+        saved = Checkpoints(opened.path, lambda text: None).newest()
+    except WeftError:
+        saved = None
+    if saved is not None:
+        return {name: getattr(saved.state.position, name) for name in names}
+    found: dict[str, Any] = {name: max((y for _, y in update.get(name, [])), default=None) for name in names}
+    return found | {"tokens": None if found["tokens"] is None else int(found["tokens"])}
 
 
 def _median(points: list[tuple[float, float]]) -> float | None:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from weft.inspect.comparing.budget import spent
 from weft.inspect.comparing.measured import RunFacts
 from weft.inspect.comparing.variants import VariantRuns, columns, gathered, significance
 from weft.inspect.page.html import PageHead, document
@@ -17,7 +18,8 @@ from weft.version import __version__
 PAIRED = (
     f"The best variant against each other variant, with {RESAMPLES:,} resamples of test items and seeds "
     "(hierarchical paired bootstrap, Davison & Hinkley 1997, Koehn 2004). p is the probability that chance "
-    "alone gives a difference this large; at 0.05 or above, the better score may be luck."
+    "alone gives a difference this large, in the last column corrected for the number of tests (Holm 1979); "
+    "if that is 0.05 or more, the better score may be luck."
 )
 ONE_SEED = "Each variant was trained with one seed, so the variation between seeds is not included."
 BRACKETS = (
@@ -25,7 +27,7 @@ BRACKETS = (
     "interval includes. A column has no best value if intervals overlap or no variant beats the baselines. "
     "Speeds were measured during each training: compare runs trained on one machine under the same load."
 )
-TESTED = ["verdict", "metric", "difference from the best [95 %]", "p"]
+TESTED = ["verdict", "metric", "difference from the best [95 %]", "p", "p (Holm)"]
 
 
 def charts(runs: Sequence[RunFacts]) -> list[tuple[str, list[Block]]]:
@@ -74,17 +76,17 @@ def _reaches(runs: Sequence[RunFacts], place: str) -> list[Block]:
     return [series(run.name, *run.reach[cell]) for run in runs for cell in run.reach if _place(cell) == place]
 
 
-def page(runs: Sequence[RunFacts], title: str) -> str:
-    """The report as a self-contained HTML file."""
+def page(runs: Sequence[RunFacts], title: str, budget: str = "") -> str:
+    """The report as a self-contained HTML file; `budget` says what each variant could use."""
     groups = gathered(runs)
     head, table = _table_of(groups)
     rows = [[_best(one) for one in row] for row in table]
     first: list[Block] = [{"kind": "table", "head": head, "rows": rows}]
-    first.append(said(f"Blue: best in its column. {BRACKETS}"))
+    first += [said(f"Blue: best in its column. {BRACKETS}"), said(budgets(runs, budget))]
     tested = significance(groups)
     sections = [("Scores", first)]
     if tested:
-        cells = [list(one) for one in tested]
+        cells = [one.row for one in tested]
         words = [said(PAIRED), *([] if _repeated(groups) else [said(ONE_SEED)])]
         sections.append(("Significance", [*words, {"kind": "table", "head": TESTED, "rows": cells}]))
     if _repeated(groups):
@@ -102,16 +104,22 @@ def page(runs: Sequence[RunFacts], title: str) -> str:
     return document(PageHead(title, facts), sections)
 
 
-def markdown(runs: Sequence[RunFacts], title: str) -> str:
+def budgets(runs: Sequence[RunFacts], budget: str) -> str:
+    """The sentence about what the runs could use, and what they used."""
+    return " ".join(filter(None, [f"Budget of each run: {budget}." if budget else "", spent(runs)]))
+
+
+def markdown(runs: Sequence[RunFacts], title: str, budget: str = "") -> str:
     """The report as Markdown: the tables, and the last values of the curves."""
     groups = gathered(runs)
     head, table = _table_of(groups)
     lines = [f"# {title}", "", f"Task {runs[0].task}, {runs[0].about}. Bold: best in its column.", ""]
     lines += [*_table(head, [[_bold(one) for one in row] for row in table]), "", BRACKETS]
+    lines += ["", budgets(runs, budget)]
     tested = significance(groups)
     if tested:
         words = PAIRED if _repeated(groups) else f"{PAIRED} {ONE_SEED}"
-        lines += ["", "## Significance", "", words, "", *_table(TESTED, [list(one) for one in tested])]
+        lines += ["", "## Significance", "", words, "", *_table(TESTED, [one.row for one in tested])]
     if _repeated(groups):
         head, table = _table_of([VariantRuns(run.name, [run]) for run in runs])
         rows = [[one for one, _ in row] for row in table]

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from weft.inspect.comparing.measured import RunFacts
-from weft.metrics.repeated import compare_repeated
+from weft.metrics.repeated import Difference, compare_repeated
 
 NORMAL = 1.96
 """Standard errors on each side that cover 95 % of a normal distribution."""
@@ -29,6 +29,7 @@ class TableCell(NamedTuple):
     low: float | None
     high: float | None
     shown: str
+    spread: float | None = None  # standard deviation over seeds
 
 
 class TableColumn(NamedTuple):
@@ -38,6 +39,7 @@ class TableColumn(NamedTuple):
     cells: list[TableCell]
     higher_is_better: bool | None  # None: neither is better
     baselines: dict[str, float]  # empty unless it is a score
+    scored: bool = False
 
     def winners(self) -> set[int]:
         """The best variant, unless its interval overlaps with another's or a baseline is as good."""
@@ -64,12 +66,24 @@ class TableColumn(NamedTuple):
 
 
 class VariantTest(NamedTuple):
-    """The test of the best variant against another one."""
+    """The test of the best variant against another one.
+
+    p_value, corrected: empty without a test; the second is Holm's, for as many tests as there are.
+    """
 
     words: str
     metric: str
     difference: str  # with its interval
     p_value: str
+    corrected: str = ""
+    best: str = ""
+    other: str = ""
+    found: Difference | None = None
+
+    @property
+    def row(self) -> list[str]:
+        """What a report shows of it."""
+        return [self.words, self.metric, self.difference, self.p_value, self.corrected]
 
 
 def gathered(runs: Sequence[RunFacts]) -> list[VariantRuns]:
@@ -90,14 +104,18 @@ def columns(groups: Sequence[VariantRuns]) -> list[TableColumn]:
             for key, value in one["baselines"].items():
                 lowest.setdefault(key, []).append(value)
         means = {key: fmean(values) for key, values in lowest.items()}
-        found.append(TableColumn(name, [_score(row) for row in rows], known[0]["higher_is_better"], means))
+        found.append(
+            TableColumn(name, [_score(row) for row in rows], known[0]["higher_is_better"], means, scored=True)
+        )
     plain: list[tuple[str, Callable[[RunFacts], float | None], str, bool | None]] = [
         ("parameters", lambda run: run.parameters, "{:,.0f}", False),
         ("weights, MiB", lambda run: run.weight_bytes / 2**20, "{:.2f}", False),
         ("memory for the backward pass of one example, MiB", _saved, "{:.2f}", False),
+        ("updates", lambda run: run.updates, "{:,.0f}", None),
+        ("target tokens", lambda run: run.tokens, "{:,.0f}", None),
+        ("CPU minutes", _cpu_minutes, "{:,.3f}", None),
         ("training, tokens per CPU second", lambda run: run.tokens_a_cpu_second, "{:,.0f}", True),
         ("training, tokens per second", lambda run: run.tokens_a_second, "{:,.0f}", True),
-        ("updates", lambda run: run.updates, "{:,.0f}", None),
         ("training, s", lambda run: run.seconds, "{:,.1f}", None),
     ]
     for title, value, form, better in plain:
@@ -108,7 +126,12 @@ def columns(groups: Sequence[VariantRuns]) -> list[TableColumn]:
 
 
 def significance(groups: Sequence[VariantRuns]) -> list[VariantTest]:
-    """Test the best variant by its main score against each other, over seeds and items."""
+    """Test the best variant by its main score against each other, over seeds and items.
+
+    The p-values are corrected for the number of tests, and the verdicts follow from the corrected ones.
+
+    Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
+    """
     known = [group for group in groups if all(run.evidence for run in group.runs)]
     if len(known) < 2:
         return []
@@ -117,28 +140,47 @@ def significance(groups: Sequence[VariantRuns]) -> list[VariantTest]:
     sign = 1 if first.higher_is_better else -1
     best = max(known, key=lambda group: sign * fmean(_main(run) for run in group.runs))
     main = next((one for one in columns(known) if one.name == known[0].runs[0].scores[0]["name"]), None)
+    note = ""
     if main is not None and main.too_little():
         lowest = ", ".join(f"{name} {value:.4g}" for name, value in main.baselines.items())
-        words = f"not comparable: no model beats the baselines, so train longer ({lowest})"
-        return [VariantTest(words, main.name, "", "")]
-    return [_tested(best, group) for group in known if group is not best]
+        note = f"; no model beats the baselines, so train longer ({lowest})"
+    tests = [_tested(best, group) for group in known if group is not best]
+    corrected = iter(holm([one.found.p_value for one in tests if one.found]))
+    return [_judged(one, next(corrected), note) if one.found else one for one in tests]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction of several p-values, in their order.
+
+    Example:
+        >>> [round(p, 3) for p in holm([0.012, 0.020, 0.030, 0.400])]
+        [0.048, 0.06, 0.06, 0.4]
+    """
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    found, largest = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * p_values[place]))
+        found[place] = largest
+    return found
 
 
 def _tested(best: VariantRuns, other: VariantRuns) -> VariantTest:
     proofs = [[run.evidence for run in group.runs if run.evidence] for group in (other, best)]
     same = {(proof.items, proof.name) for side in proofs for proof in side}
     metric = proofs[1][0].metric
+    words = f"{best.name} and {other.name}: not tested, since their test data differ"
     if len(same) > 1 or not proofs[1][0].items:
-        return VariantTest(
-            f"{best.name} and {other.name}: not tested, since their test data differ", metric.name, "", ""
-        )
+        return VariantTest(words, metric.name, "", "", best=best.name, other=other.name)
     found = compare_repeated(metric, *[[proof.rows for proof in side] for side in proofs])
-    if found.p_value < 0.05:
-        words = f"{best.name} is better than {other.name} (p < 0.05)"
-    else:
-        words = f"no clear difference between {best.name} and {other.name}"
     shown = f"{found.value:.4g} [{found.low:.4g}, {found.high:.4g}]"
-    return VariantTest(words, metric.name, shown, f"{found.p_value:.4g}")
+    return VariantTest("", metric.name, shown, f"{found.p_value:.4g}", "", best.name, other.name, found)
+
+
+def _judged(test: VariantTest, corrected: float, note: str) -> VariantTest:
+    words = f"no clear difference between {test.best} and {test.other}"
+    if corrected < 0.05:
+        words = f"{test.best} is better than {test.other} (p < 0.05)"
+    return test._replace(words=words + note, corrected=f"{corrected:.4g}")
 
 
 def _main(run: RunFacts) -> float:
@@ -166,9 +208,9 @@ def _score(row: Sequence[dict[str, Any] | None]) -> TableCell:
     half = math.hypot(items, NORMAL * stdev(values) / math.sqrt(len(values)))
     low, high = value - half, value + half
     low = max(low, 0.0) if min(values) >= 0 else low  # such a score has no values below 0
-    return TableCell(
-        value, low, high, f"{value:{form}} ± {stdev(values):{form}} [{low:{form}}, {high:{form}}]"
-    )
+    spread = stdev(values)
+    shown = f"{value:{form}} ± {spread:{form}} [{low:{form}}, {high:{form}}]"
+    return TableCell(value, low, high, shown, spread)
 
 
 def _plain(values: Sequence[float | None], form: str) -> TableCell:
@@ -178,7 +220,11 @@ def _plain(values: Sequence[float | None], form: str) -> TableCell:
     mean = fmean(known)
     spread = stdev(known) if len(known) > 1 else 0.0
     shown = form.format(mean) + (f" ± {form.format(spread)}" if spread else "")
-    return TableCell(mean, mean - spread, mean + spread, shown)
+    return TableCell(mean, mean - spread, mean + spread, shown, spread if len(known) > 1 else None)
+
+
+def _cpu_minutes(run: RunFacts) -> float | None:
+    return None if run.cpu_seconds is None else run.cpu_seconds / 60
 
 
 def _saved(run: RunFacts) -> float | None:

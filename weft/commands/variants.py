@@ -1,0 +1,196 @@
+"""The runs that weft compare needs: given ones, and the variants and seeds that it trains.
+
+Read next: compare.py; ../inspect/comparing/grid.py, the combinations; ../inspect/comparing/budget.py.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from weft.errors import ConfigError
+
+if TYPE_CHECKING:
+    from weft.inspect.comparing.budget import Budget
+
+SEED = "training.seed"
+
+
+class NamedRun(NamedTuple):
+    """A run, and the variant that it repeats with another seed ("" if unknown)."""
+
+    name: str
+    path: Path
+    variant: str
+
+
+class Missing(NamedTuple):
+    """A training that may have to be done."""
+
+    name: str
+    variant: str
+    recipe: Path
+    changes: Sequence[str]
+
+
+class Asked(NamedTuple):
+    """What weft compare was asked for.
+
+    runs: directories of runs; or
+    recipes: files or names of recipes, and
+    overrides: of all of them.
+    """
+
+    runs: Sequence[Path]
+    recipes: Sequence[Path]
+    overrides: Sequence[str]
+    grids: Sequence[str]
+    seeds: int
+    budget: "Budget"
+
+
+def asked(given: Sequence[str], grids: Sequence[str], seeds: int | None, budgets: Sequence[str]) -> Asked:
+    """Tell runs, recipes and overrides apart.
+
+    Raises:
+        ConfigError: runs and recipes are mixed, or the options do not fit them.
+    """
+    from weft.inspect.comparing.budget import budget
+
+    words = [one for one in given if "=" not in one or Path(one).exists()]
+    overrides = [one for one in given if one not in words]
+    paths = [Path(one) for one in words]
+    runs = [path for path in paths if path.is_dir()]
+    recipes = [path for path in paths if path not in runs]
+    limits = budget(budgets)
+    if not paths:
+        raise ConfigError(f"{given[0]}: expected runs or a recipe before the settings, got none")
+    if recipes and not (grids or seeds or budgets):
+        if recipes[0].is_file():
+            raise ConfigError(
+                f"{recipes[0]}: expected run directories, got a file; to train variants of a recipe "
+                "add --grid, --seeds or --budget"
+            )
+        runs, recipes = paths, []
+    if runs and recipes:
+        raise ConfigError(
+            f"weft compare: expected runs or recipes, got the run {runs[0]} and the recipe {recipes[0]}; "
+            f"for the recipe of a run give {runs[0] / 'recipe.yaml'}"
+        )
+    if runs and (grids or budgets or overrides):
+        option = "--grid" if grids else "--budget" if budgets else overrides[0]
+        raise ConfigError(
+            f"{option}: changes recipes, got the run {runs[0]}; give its recipe: {runs[0] / 'recipe.yaml'}"
+        )
+    if len(set(runs)) == 1 and not seeds:
+        raise ConfigError(f"{given[0]}: expected at least two runs, got one")
+    return Asked(runs, recipes, overrides, grids, seeds or 1, limits)
+
+
+def train_missing(wanted: Asked, output: Path, plugins: Collection[str]) -> tuple[list[NamedRun], int]:
+    """Train what is not trained yet; return all runs and the exit code.
+
+    Every mistake in a recipe is reported before any training starts.
+    """
+    from weft.commands.views import folder_for
+    from weft.inspect.comparing.grid import folder_name
+
+    runs, plan = _repeated(wanted) if wanted.runs else ([], _variants(wanted, output, plugins))
+    if plan:
+        folder_for(output / "runs")
+    for number, one in enumerate(plan, 1):
+        run = output / "runs" / folder_name(one.name)
+        runs.append(NamedRun(one.name, run, one.variant))
+        click.echo(f"{number} of {len(plan)}: {one.name}", err=True)
+        if code := _train(one, run, plugins):
+            click.echo("stopped; the same command resumes", err=True)
+            return runs, code
+    return runs, 0
+
+
+def _train(one: Missing, run: Path, plugins: Collection[str]) -> int:
+    from weft.config import read_recipe
+    from weft.run.card import write_card
+    from weft.run.training import begin_run
+    from weft.train.loop import train
+
+    checked = begin_run(run, read_recipe(one.recipe, one.changes), plugins=plugins)
+    outcome = train(checked.task, run, checked.settings)
+    if not outcome.exit_code:
+        write_card(run, checked, outcome)
+    return outcome.exit_code
+
+
+def _variants(wanted: Asked, output: Path, plugins: Collection[str]) -> list[Missing]:
+    """Every recipe with every combination of the grid and every seed, with the budget."""
+    from weft.commands.views import folder_for
+    from weft.config import read_recipe
+    from weft.config.shipped import find_recipe
+    from weft.inspect.comparing.budget import fitted
+    from weft.inspect.comparing.grid import GridVariant, variants
+    from weft.run.training import check_recipe
+
+    found = []
+    for recipe in wanted.recipes:
+        if note := find_recipe(recipe).note:
+            click.echo(note, err=True)
+        base = [*wanted.overrides, *wanted.budget.changes]
+        grids = [*wanted.grids, *_seed_axis(wanted, recipe, base)]
+        several = recipe.stem if len(wanted.recipes) > 1 else ""
+        for each in variants(grids) if grids else [GridVariant(recipe.stem, (), recipe.stem)]:
+            name, group = each.name, each.group
+            if several and grids:
+                name, group = f"{several},{name}", f"{several},{group}".removesuffix(",the recipe")
+            found.append(Missing(name, group, recipe, [*base, *each.changes]))
+    for one in found:
+        check_recipe(read_recipe(one.recipe, one.changes), plugins=plugins)
+    if not wanted.budget.parameters:
+        return found
+    folder_for(output / "measured")
+    sized = []
+    for one in found:
+        plain = [change for change in one.changes if not change.startswith(f"{SEED}=")]
+        widths = fitted(one.recipe, plain, wanted.budget.parameters, output / "measured", plugins)
+        click.echo(f"{one.name}: {' '.join(widths)}", err=True)
+        sized.append(one._replace(changes=[*one.changes, *widths]))
+    return sized
+
+
+def _seed_axis(wanted: Asked, recipe: Path, changes: Sequence[str]) -> list[str]:
+    """The grid over seeds, from the recipe's own one upwards."""
+    from weft.config import read_recipe
+    from weft.config.compared import at
+
+    if wanted.seeds == 1:
+        return []
+    if any(SEED in grid for grid in wanted.grids):
+        raise ConfigError(f"--seeds: the grid has {SEED} already; leave one of them out")
+    first = at(read_recipe(recipe, changes).plain(), ("training", "seed")) or 1
+    return [f"{SEED}={','.join(str(first + number) for number in range(wanted.seeds))}"]
+
+
+def _repeated(wanted: Asked) -> tuple[list[NamedRun], list[Missing]]:
+    """The given runs, and for each variant among them the seeds that are missing."""
+    from weft.config import read_recipe
+
+    names = [path.resolve().name for path in wanted.runs]
+    names = names if len(set(names)) == len(names) else [str(path) for path in wanted.runs]
+    runs = [NamedRun(name, path, "") for name, path in zip(names, wanted.runs, strict=True)]
+    if wanted.seeds == 1:
+        return runs, []
+    variants: dict[str, list[tuple[NamedRun, int]]] = defaultdict(list)
+    for run in runs:
+        plain = read_recipe(run.path / "recipe.yaml").plain()
+        seed = plain.get("training", {}).pop("seed", 1)
+        variants[repr(plain)].append((run, seed))
+    plan = []
+    for own in variants.values():
+        first, known = own[0][0], {seed for _, seed in own}
+        free = (seed for seed in range(1, 10_000) if seed not in known)
+        for _ in range(wanted.seeds - len(known)):
+            seed = next(free)
+            changes = [f"{SEED}={seed}"]
+            plan.append(Missing(f"{first.name},seed={seed}", "", first.path / "recipe.yaml", changes))
+    return runs, plan

@@ -1,0 +1,132 @@
+"""Figures of a comparison: scores with intervals, and validation curves of each variant.
+
+Read next: intervals.py, the scores of one run; picture.py, which saves them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from weft.errors import DataError
+from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.letters import printable
+
+STYLES = ("-", "--", "-.", ":")
+LINES = ("--", ":", "-.")
+
+
+class VariantScore(NamedTuple):
+    """The score of a variant, its interval, and the scores of its single trainings."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    seeds: Sequence[float]
+
+
+class ScorePanel(NamedTuple):
+    """One score of all variants, and of the baselines by their names."""
+
+    name: str
+    points: Sequence[VariantScore]
+    baselines: Mapping[str, float]
+
+
+def scores_figure(panels: Sequence[ScorePanel], *, title: str) -> Figure:
+    """A panel for each score with a row for each variant: mean, interval, and a mark for each training.
+
+    Args:
+        panels: at least one.
+        title: of the figure.
+
+    Raises:
+        DataError: there are no panels.
+    """
+    if not panels:
+        raise DataError("scores_figure: expected at least 1 score, got 0")
+    heights = [0.9 + 0.3 * max(1, len(one.points)) for one in panels]
+    figure = Figure(figsize=(7.4, 0.4 + sum(heights)), dpi=120, facecolor="white", layout="constrained")
+    rows = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for axes, one in zip(rows, panels, strict=True):
+        for place, point in enumerate(one.points):
+            if point.low is not None and point.high is not None:
+                axes.plot([point.low, point.high], [place, place], color=BARS[0], linewidth=4, alpha=0.35)
+            axes.plot([point.value], [place], "o", color=BARS[0], zorder=3)
+            if len(point.seeds) > 1:
+                axes.plot(point.seeds, [place] * len(point.seeds), "|", color=INK, markersize=9, zorder=4)
+        for number, (name, value) in enumerate(one.baselines.items()):
+            label = f"baseline: {printable(name)}"
+            axes.axvline(value, color=FAINT, linestyle=LINES[number % len(LINES)], linewidth=1, label=label)
+        names = [printable(point.name) for point in one.points]
+        axes.set_yticks(range(len(names)), names, fontsize=8, parse_math=False)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xlabel(printable(one.name), fontsize=9, color=INK, parse_math=False)
+        _plain(axes)
+        if one.baselines:
+            _legend(axes)
+    figure.suptitle(printable(title), fontsize=10, color=INK, parse_math=False)
+    return figure
+
+
+def curves_figure(
+    curves: Mapping[str, Mapping[str, Sequence[Sequence[Sequence[float]]]]], *, title: str
+) -> Figure:
+    """A panel for each validation score: for each variant its mean, and a band from lowest to highest.
+
+    Args:
+        curves: updates and values of each training, by score and variant.
+        title: of the figure.
+
+    Raises:
+        DataError: there are no curves.
+    """
+    if not curves:
+        raise DataError("curves_figure: expected at least 1 curve, got 0")
+    figure = Figure(figsize=(7.4, 0.4 + 2.6 * len(curves)), dpi=120, facecolor="white", layout="constrained")
+    rows = figure.subplots(len(curves), 1, squeeze=False)[:, 0]
+    for axes, (name, variants) in zip(rows, curves.items(), strict=True):
+        for number, (variant, runs) in enumerate(variants.items()):
+            x, values = _shared(runs)
+            colour, style = BARS[number % len(BARS)], STYLES[number // len(BARS) % len(STYLES)]
+            mark = "o" if len(x) == 1 else None
+            axes.plot(x, values.mean(0), style, color=colour, marker=mark, label=printable(variant))
+            if len(runs) > 1:
+                axes.fill_between(x, values.min(0), values.max(0), color=colour, alpha=0.18, linewidth=0)
+        axes.set_xlabel("update", fontsize=9, color=INK)
+        axes.set_ylabel(f"validation {printable(name)}", fontsize=9, color=INK, parse_math=False)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        _plain(axes)
+        _legend(axes)
+    figure.suptitle(printable(title), fontsize=10, color=INK, parse_math=False)
+    return figure
+
+
+def _shared(runs: Sequence[Sequence[Sequence[float]]]) -> tuple[np.ndarray, np.ndarray]:
+    """The updates [N] that all trainings of a variant were validated at, and their values [runs, N]."""
+    tables = [dict(zip(run[0], run[1], strict=True)) for run in runs]
+    shared = sorted(set.intersection(*(set(one) for one in tables))) if tables else []
+    return np.asarray(shared), np.asarray([[one[x] for x in shared] for one in tables]).reshape(
+        len(tables), -1
+    )
+
+
+def _plain(axes: Axes) -> None:
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=FAINT, labelsize=8)
+    for label in axes.get_yticklabels():
+        label.set_color(INK)
+
+
+def _legend(axes: Axes) -> None:
+    legend = axes.legend(
+        frameon=False, fontsize=7, labelcolor=INK, loc="center left", bbox_to_anchor=(1.01, 0.5)
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
