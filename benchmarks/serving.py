@@ -20,9 +20,8 @@ from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
 
-from weft.serve.edits import NOTHING
 from weft.serve.served import ServedRun
-from weft.serve.watching import watch
+from weft.serve.watching import NOTHING, watch
 
 ROWS, WATCHED = 64, 20
 
@@ -67,7 +66,7 @@ def lists(address: str, process: int, lines: list[str], pair: dict[str, str], ro
 
 def first_drafts(address: str, run: ServedRun, lines: list[str]) -> None:
     """The wait for the first draft: of the page over HTTP, and of the search in this process."""
-    given = {"target": run.directions()[0][1], "prefix": "", "beam": 5, "edits": NOTHING}
+    given = {"target": run.directions()[0][1], "prefix": "", "sentences": None, "beam": 5, "edits": NOTHING}
 
     def draft(event: dict[str, Any]) -> None:
         raise First

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from weft.errors import ConfigError
-from weft.serve.batcher import Batcher
-from weft.serve.job import BatchJob, ClientLeft, Stopped
+from weft.serve.batcher import Batcher, BatchJob, ClientLeft, Stopped
 from weft.serve.limits import Refusal
 
 
@@ -117,7 +116,7 @@ def test_work_that_nobody_waits_for_is_given_up_within_a_step() -> None:
             await asyncio.sleep(0.005)
         asked.cancel()
         before = len(steps)
-        while batcher.busy:
+        while batcher.running:
             await asyncio.sleep(0.005)
         assert len(steps) - before <= 2
         with pytest.raises(Refusal, match="time limit") as late:
@@ -163,7 +162,7 @@ def test_a_deadline_holds_although_the_work_never_looks_and_a_stuck_batch_is_tol
         with pytest.raises(Refusal, match="time limit") as late:
             await batcher.ask(BatchJob("k", work, ["a"], 0.05))
         assert late.value.status == 503
-        assert batcher.busy and not batcher.trouble
+        assert batcher.running and not batcher.trouble
         monkeypatch.setattr("weft.serve.batcher.STUCK_SECONDS", 0.1)
         while not batcher.trouble:
             await asyncio.sleep(0.005)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.serve.client import Reply, ask, post
+from weft.serve.documents import Shelf
 from weft.serve.limits import Refusal
-from weft.serve.shelf import Shelf
 
 PAGE = b"<h1>alpha</h1>\n<p>beta <b>gamma</b> delta. Eta</p><!-- eta -->\n"
 
@@ -122,7 +122,7 @@ def test_an_upload_that_takes_long_does_not_make_another_client_wait(
     from weft.serve.documents import Documents
 
     async def opened() -> list[str]:
-        documents = Documents(serving.translation, serving.limits, Shelf())
+        documents = Documents(serving.translation, Shelf())
         slow, order = threading.Event(), list[str]()
 
         def step(name: str) -> None:

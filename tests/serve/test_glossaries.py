@@ -27,14 +27,14 @@ def translated(address: str) -> Any:
 def test_translate_and_the_page_answer_as_predict_and_a_changed_file_is_read_again(
     library: None, runs: Path, terms: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    from weft.serve import reloading
+    from weft.serve import served
     from weft.serve.app import Application
     from weft.serve.limits import ServerLimits
     from weft.serve.served import named
 
-    monkeypatch.setattr(reloading, "SECONDS", 0.05)
+    monkeypatch.setattr(served, "RELOAD_SECONDS", 0.05)
     serving = Application(named([runs / "toy", runs / "label"], "cpu", (), [f"toy={terms}"]), ServerLimits())
-    reloading.Reloader(serving.runs).watch()
+    served.Reloader(serving.runs).watch()
     with listening(serving) as address:
         first = translated(address)
         assert first == weft("predict", runs / "toy", "--glossary", terms, stdin=b"alpha beta\ngamma\n").lines

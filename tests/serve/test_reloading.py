@@ -41,18 +41,18 @@ def version(address: str, name: str) -> Any:
 def test_a_changed_model_answers_and_no_request_is_dropped(
     library: None, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    from weft.serve import reloading
+    from weft.serve import served
     from weft.serve.app import Application
     from weft.serve.limits import ServerLimits
     from weft.serve.served import named
 
-    monkeypatch.setattr(reloading, "SECONDS", 0.05)
+    monkeypatch.setattr(served, "RELOAD_SECONDS", 0.05)
     path, young = tmp_path / "toy", tmp_path / "young"
     shutil.copytree(runs / "toy", path)
     shutil.copytree(runs / "toy", young)
     os.rename(young / "model.safetensors", young / "later")
     serving = Application(named([path, young], "cpu", ()), ServerLimits())
-    reloading.Reloader(serving.runs).watch()
+    served.Reloader(serving.runs).watch()
     replies: list[Reply] = []
     enough = threading.Event()
     with listening(serving) as address:
@@ -95,8 +95,7 @@ def test_a_changed_model_answers_and_no_request_is_dropped(
 def test_only_a_model_and_vocabularies_that_belong_together_are_taken_over(
     library: None, runs: Path, tmp_path: Path, capsys: Any
 ) -> None:
-    from weft.serve.reloading import Reloader
-    from weft.serve.served import named
+    from weft.serve.served import Reloader, named
 
     path = tmp_path / "toy"
     shutil.copytree(runs / "toy", path)
@@ -131,7 +130,7 @@ def test_an_error_that_nobody_foresaw_is_no_end_of_the_server(
     library: None, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     from weft.serve import served
-    from weft.serve.reloading import Reloader
+    from weft.serve.served import Reloader
 
     path = tmp_path / "toy"
     shutil.copytree(runs / "toy", path)

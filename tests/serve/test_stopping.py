@@ -7,11 +7,11 @@ import pytest
 
 from weft.documents.segments import Sentence
 from weft.search import whole
-from weft.serve.answers import translating
-from weft.serve.job import ClientLeft
+from weft.serve.batcher import ClientLeft
 from weft.serve.limits import ServerLimits
 from weft.serve.predicting import predicting
 from weft.serve.served import ServedRun
+from weft.serve.translation import translating
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

@@ -56,13 +56,14 @@ def test_what_is_incomplete_or_too_long_is_refused_and_not_kept(keeping: Any, ch
 def test_a_file_that_cannot_be_written_or_is_full_is_503(
     keeping: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from weft.serve import suggestions
+
+    from weft.serve import translation
 
     where, file = keeping
     file.mkdir()
     assert post(f"{where}/suggest", GIVEN).status == 503
     file.rmdir()
-    monkeypatch.setattr(suggestions, "LARGEST", 3)
+    monkeypatch.setattr(translation, "SUGGESTIONS_BYTES", 3)
     assert [post(f"{where}/suggest", GIVEN).status for _ in range(2)] == [200, 503]
     assert len(file.read_text("utf-8").splitlines()) > 0
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from weft.serve.batcher import SHARES, Batcher
-from weft.serve.job import PADDED, BatchJob, Stopped
-from weft.serve.turns import Turns
+from weft.serve.batcher import PADDED, SHARES, Batcher, BatchJob, Stopped, Turns
 
 
 def run_together(shares: Sequence[float], steps: Sequence[int]) -> list[int]:
@@ -171,7 +169,7 @@ def test_a_request_that_fails_halfway_is_refused_and_not_computed_further() -> N
         batcher = Batcher("test", most=200, rows=5)
         with pytest.raises(Exception, match="the model failed"):
             await batcher.ask(BatchJob("k", work, ["x"] * 17, 20))
-        while batcher.busy:
+        while batcher.running:
             await asyncio.sleep(0.005)
         assert batches == [["x"] * 5]
         batcher.drain()

@@ -166,7 +166,7 @@ def _serve(
             _share_counts(stack)
         _check_installed()
         from weft.serve.app import Application
-        from weft.serve.reloading import Reloader
+        from weft.serve.served import Reloader
         from weft.serve.server import GRACE_SECONDS, bound, serve
         from weft.serve.workers import ServerProcesses
 

@@ -18,18 +18,15 @@ from starlette.routing import Match
 
 from weft.serve import schemas
 from weft.serve.batcher import Batcher
-from weft.serve.bodies import BodyLimits
 from weft.serve.completions import Completions
 from weft.serve.counts import AccessLog, Counts, RequestCounter
-from weft.serve.documents import Documents
-from weft.serve.forms import HANDLERS, Json, dumped, refusing
+from weft.serve.documents import Documents, Shelf
+from weft.serve.forms import HANDLERS, BodyLimits, Json, dumped, refusing
 from weft.serve.guard import Access, sign_in
 from weft.serve.limits import BEAM, Refusal, ServerLimits
 from weft.serve.openapi import description, may, streams
 from weft.serve.pages import FILES, Pages
-from weft.serve.served import ServedRun
-from weft.serve.shelf import Shelf
-from weft.serve.suggestions import Suggestions
+from weft.serve.served import Backend, ServedRun
 from weft.serve.translation import TranslationHandlers
 
 DOCUMENTS = "/translate_file"
@@ -70,7 +67,9 @@ class Application:
         self.streams = Batcher("streams", most=limits.streams * BEAM, rows=limits.items)
         self._described: tuple[list[Any] | None, bytes] = None, b""
         """The state of the runs, and their description, which takes a while to make."""
-        self.counts = Counts(self.batcher, self.streams, limits.deadline_seconds)
+        batchers = {"answers": self.batcher, "streams": self.streams}
+        self.counts = Counts(batchers, limits.deadline_seconds)
+        backend = Backend(runs, self.batcher, self.streams, limits)
         self.app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, strict_content_type=False)
         for kind, handler in {**HANDLERS, HTTPException: _unknown, Exception: _failed}.items():
             self.app.add_exception_handler(kind, handler)
@@ -78,37 +77,32 @@ class Application:
         bodies = Middleware(BodyLimits, limits=limits, documents=DOCUMENTS)
         self.app.user_middleware = [counting, *self.access.layers(), bodies]
         keyed = self.access.keys is not None
-        self.translation = TranslationHandlers(
-            runs, self.batcher, limits, keyed=keyed, suggests=suggestions is not None
-        )
-        self._translation_routes(Suggestions(limits, suggestions))
-        self._model_routes()
-        self._page_routes()
+        self.translation = TranslationHandlers(backend, keyed=keyed, suggestions=suggestions)
+        self._translation_routes(self.translation, Documents(self.translation, Shelf()))
+        self._model_routes(Completions(backend))
+        self._page_routes(Pages(backend))
 
-    def _translation_routes(self, kept: Suggestions) -> None:
-        one, documents = self.translation, Documents(self.translation, self.limits, Shelf())
+    def _translation_routes(self, one: TranslationHandlers, documents: Documents) -> None:
         file = {
             200: {"description": "The file.", "content": {"application/octet-stream": {"schema": BINARY}}}
         }
         self._add("/translate", one.translate, schemas.Translated, may(404, 409, 429), methods=BOTH)
         self._add(DOCUMENTS, documents.translate_file, schemas.TranslatedFile, may(404, 409, 429), POST)
         self._add("/download_file/{name}", documents.download_file, None, file | may(404))
-        self._add("/suggest", kept.suggest, schemas.Suggested, methods=POST)
+        self._add("/suggest", one.suggest, schemas.Suggested, methods=POST)
         self._add("/detect", one.detect, list[schemas.Detected], methods=BOTH)
         self._add("/languages", one.languages, list[schemas.Language])
         self._add("/frontend/settings", one.settings, schemas.Settings)
         self._add("/health", one.health, schemas.Health)
         self._add("/health/live", one.health, schemas.Health)
 
-    def _model_routes(self) -> None:
-        one = Completions(self.runs, self.batcher, self.streams, self.limits)
+    def _model_routes(self, one: Completions) -> None:
         events = {200: {"description": "The answer.", "content": streams(schemas.Completion, done=True)}}
         self._add("/v1/models", one.models, schemas.Models)
         self._add("/v1/models/{name}", one.model, schemas.Model, may(404, 409))
         self._add("/v1/completions", one.completions, schemas.Completion, events | may(404, 409, 429), POST)
 
-    def _page_routes(self) -> None:
-        pages = Pages(self.runs, self.batcher, self.streams, self.limits)
+    def _page_routes(self, pages: Pages) -> None:
         for name in ("", *FILES):
             self._hidden(f"/{name}", pages.file(name or "index.html"))
         for name in ("openapi.json", "spec"):
@@ -171,6 +165,7 @@ class Application:
 
     async def metrics(self, request: Request) -> Response:
         """Counts and times in Prometheus's format, without client addresses or texts."""
+        self.counts.note()
         encode, kind = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(self.counts.scraped), headers={"Content-Type": kind})
 

@@ -5,25 +5,21 @@ share batches. Not supported, and refused: suffix, best_of above n, penalties, l
 parameters. Read next: continuing.py.
 """
 
-import asyncio
 import dataclasses
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from fastapi import Request, Response
-from fastapi.responses import StreamingResponse
 
 from weft.errors import DataError
-from weft.serve.batcher import Batcher
+from weft.serve.batcher import BatchJob, Emit, Stopped, StreamWork, Work
 from weft.serve.continuing import Ask, ContinuationSoFar, How, Token, go_on, size_of, writer_of
-from weft.serve.forms import Json, answered, dumped, of_openai
-from weft.serve.job import BatchJob, Stopped, Work
-from weft.serve.limits import Refusal, ServerLimits
+from weft.serve.forms import Json, answered, of_openai, streamed
+from weft.serve.limits import Refusal
 from weft.serve.schemas import Choice, Complete, Completion, Logprobs, Model, Models, Usage
-from weft.serve.served import ServedRun, find_run
+from weft.serve.served import Backend, ServedRun, find_run
 from weft.tasks.abilities import Continuer
 
 KIND = "language model"
@@ -33,19 +29,11 @@ class Completions:
     """The handlers.
 
     Args:
-        runs: name to run.
-        batcher: computes complete answers.
-        streams: computes streamed answers.
-        limits: limits of requests.
+        backend: the runs and what answers for them.
     """
 
-    def __init__(
-        self, runs: dict[str, ServedRun], batcher: Batcher, streams: Batcher, limits: ServerLimits
-    ) -> None:
-        self.runs = runs
-        self.batcher = batcher
-        self.streams = streams
-        self.limits = limits
+    def __init__(self, backend: Backend) -> None:
+        self.runs, self.batcher, self.streams, self.limits = backend
 
     async def models(self) -> Response:
         """List the language models."""
@@ -69,15 +57,16 @@ class Completions:
         )
         if given.stream_options is not None and not given.stream:
             raise Refusal(400, "stream_options: needs stream: true", param="stream_options")
+        seconds, size = self.limits.deadline_seconds, sum(map(size_of, asks))
+        check = self._check(writer, asks)
         if given.stream:
-            return await _started(self._stream(about, writer, asks, given))
-        key, size = (run, "completions"), sum(map(size_of, asks))
-        seconds, check = self.limits.deadline_seconds, self._check(writer, asks)
-        job = BatchJob(key, _writing(writer), asks, seconds, size=size, check=check)
+            work = _streaming(writer, given, about)
+            events = self.streams.stream(work, asks, seconds, size=size, check=check)
+            return streamed(events, of_openai, b"data: [DONE]\n\n")
+        job = BatchJob((run, "completions"), _writing(writer), asks, seconds, size=size, check=check)
         rows = await answered(request, self.batcher, job)
-        echo, shows = bool(given.echo), given.logprobs is not None
         choices = [
-            _choice(n, row.prompt * echo + row.text, [*row.past, *row.tokens], row, echo, shows)
+            _choice(n, row.prompt * bool(given.echo) + row.text, [*row.past, *row.tokens], row, given)
             for n, row in enumerate(rows)
         ]
         return Json({**about, "choices": choices, "usage": _usage(rows, given.n)})
@@ -89,7 +78,8 @@ class Completions:
         return Model(id=run.name, object="model", created=run.made, owned_by="weft")
 
     def _asks(self, given: Complete, writer: Continuer) -> list[Ask]:
-        prompts, limits, count = self.limits.prompts(given.prompt, "prompt"), self.limits, given.n
+        limits, count = self.limits, given.n
+        prompts = limits.prompts(given.prompt, "prompt")
         if given.best_of not in (None, count):
             sentence = f"best_of: expected {count}, the value of n, got {given.best_of}; none is left out"
             raise Refusal(400, sentence, param="best_of")
@@ -104,7 +94,7 @@ class Completions:
             max_tokens=given.max_tokens,
             temperature=given.temperature,
             top_p=max(given.top_p, 1e-6),
-            stop=_stops(given.stop, limits),
+            stop=() if given.stop is None else tuple(limits.texts(given.stop, "stop")),
             ends=writer.ends,
             logprobs=given.logprobs or 0,
             scored=bool(given.echo) and given.logprobs is not None,
@@ -126,71 +116,33 @@ class Completions:
 
         return partial(self.limits.check_tokens, read, prompts, "prompt")
 
-    async def _stream(
-        self, about: Completion, writer: Continuer, asks: list[Ask], given: Complete
-    ) -> AsyncIterator[bytes]:
-        echo, shows = bool(given.echo), given.logprobs is not None
-        counts = given.stream_options is not None and given.stream_options.include_usage
-        if counts:
-            about["usage"] = None
-        events: asyncio.Queue[Any] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
-        usage: list[Usage] = []
 
-        def work(items: list[Any], stopped: Stopped) -> list[Any]:
-            sent = [(0, 0)] * len(items)
-            begun = not echo
-            for rows in go_on(writer, items, stopped):
-                for number, row in enumerate(rows):
-                    if not begun:
-                        part = _choice(number, row.prompt, row.past, None, echo, shows)
-                        loop.call_soon_threadsafe(events.put_nowait, part)
-                    text, tokens = sent[number]
-                    if row.sure > text or len(row.tokens) > tokens or row.reason:
-                        part = _choice(
-                            number, row.text[text : row.sure], row.tokens[tokens:], row, echo, shows
-                        )
-                        loop.call_soon_threadsafe(events.put_nowait, part)
-                        sent[number] = max(text, row.sure), len(row.tokens)
-                begun = True
-            usage.append(_usage(rows, given.n))
-            return [None] * len(items)
+def _streaming(writer: Continuer, given: Complete, about: Completion) -> StreamWork:
+    """The work of a stream: it emits the choices part by part, and the usage if asked for."""
+    counts = given.stream_options is not None and given.stream_options.include_usage
 
-        seconds, size = self.limits.deadline_seconds, sum(map(size_of, asks))
-        job = BatchJob(object(), work, asks, seconds, size=size, check=self._check(writer, asks))
-        self.streams.put(job)
-        job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
+    def work(asks: list[Ask], emit: Emit, stopped: Stopped) -> None:
+        def part(number: int, text: str, tokens: list[Token], row: ContinuationSoFar | None) -> None:
+            usage = {"usage": None} if counts else {}
+            emit({**about, "choices": [_choice(number, text, tokens, row, given)], **usage})
+
+        sent = [(0, 0)] * len(asks)
         ended = [False] * len(asks)
-        try:
-            while isinstance(event := await events.get(), dict):
-                if not ended[event["index"]]:
-                    ended[event["index"]] = event["finish_reason"] is not None
-                    yield _event({**about, "choices": [event]})
-            if event is not None:
-                failed = Refusal(500, "the model failed on this input; see the log of the server")
-                yield _event(of_openai(event if isinstance(event, Refusal) else failed))
-            elif counts:
-                yield _event({**about, "usage": usage[0]})
-            yield b"data: [DONE]\n\n"
-        finally:
-            job.gone.set()
+        begun = not given.echo
+        for rows in go_on(writer, asks, stopped):
+            for number, row in enumerate(rows):
+                if not begun:
+                    part(number, row.prompt, row.past, None)
+                text, tokens = sent[number]
+                if not ended[number] and (row.sure > text or len(row.tokens) > tokens or row.reason):
+                    part(number, row.text[text : row.sure], row.tokens[tokens:], row)
+                    sent[number] = max(text, row.sure), len(row.tokens)
+                    ended[number] = bool(row.reason)
+            begun = True
+        if counts:
+            emit({**about, "usage": _usage(rows, given.n)})
 
-
-async def _started(events: AsyncIterator[bytes]) -> Response:
-    """Start a stream only after its first event, so that a refusal still gets its own status."""
-    first = await anext(events)
-
-    async def whole_stream() -> AsyncIterator[bytes]:
-        try:
-            yield first
-            async for event in events:
-                yield event
-        finally:
-            await events.aclose()  # type: ignore[attr-defined]
-
-    return StreamingResponse(
-        whole_stream(), headers={"Cache-Control": "no-store"}, media_type="text/event-stream"
-    )
+    return work
 
 
 def _writing(writer: Continuer) -> Work:
@@ -217,18 +169,10 @@ def _usage(rows: list[ContinuationSoFar], count: int) -> Usage:
 
 
 def _choice(
-    number: int, text: str, tokens: list[Token], row: ContinuationSoFar | None, echo: bool, shows: bool
+    number: int, text: str, tokens: list[Token], row: ContinuationSoFar | None, given: Complete
 ) -> Choice:
-    """A choice, or a part of one.
-
-    Args:
-        number: its place among the choices.
-        text, tokens: of this part.
-        row: the continuation, whose end may have been reached; None for the prompt.
-        echo: whether the text begins with the prompt.
-        shows: whether to show log-probabilities.
-    """
-    before = 0 if echo or row is None else len(row.prompt)
+    """A choice, or a part of one with its own text and tokens; of the prompt without a row."""
+    before = 0 if given.echo or row is None else len(row.prompt)
     shown = Logprobs(
         tokens=[token.piece for token in tokens],
         token_logprobs=[token.logp for token in tokens],
@@ -236,17 +180,6 @@ def _choice(
         text_offset=[token.begin - before for token in tokens],
     )
     reason = row.reason or None if row else None
-    return Choice(index=number, text=text, logprobs=shown if shows else None, finish_reason=reason)
-
-
-def _stops(value: str | list[str] | None, limits: ServerLimits) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    stops = limits.texts(value, "stop")
-    if len(stops) > 4 or not all(stops):
-        raise Refusal(400, "stop: expected at most 4 texts, none of them empty", param="stop")
-    return tuple(stops)
-
-
-def _event(content: Any) -> bytes:
-    return b"data: " + dumped(content) + b"\n\n"
+    return Choice(
+        index=number, text=text, logprobs=None if given.logprobs is None else shown, finish_reason=reason
+    )

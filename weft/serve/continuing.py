@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from weft.search import filters
 from weft.search.candidates import best_candidates
 from weft.search.sampling import invert
-from weft.serve.job import ClientLeft, Stopped
+from weft.serve.batcher import ClientLeft, Stopped
 from weft.serve.served import ServedRun
 from weft.tasks.abilities import Continuer, Continues, Expected
 from weft.text.vocabulary import EOS, PAD, SOS, UNK

@@ -8,15 +8,13 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
-from prometheus_client.registry import Collector
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -35,49 +33,24 @@ class Counts:
     """The metrics of /metrics.
 
     Args:
-        batcher: computes complete answers.
-        streams: computes streamed answers.
+        batchers: name in the metrics to batcher.
         deadline_seconds: maximum time of a request, the last bucket of its histogram.
     """
 
-    def __init__(self, batcher: Batcher, streams: Batcher, deadline_seconds: float) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "weft_requests", "Requests answered.", ["path", "status"], registry=self.registry
-        )
+    def __init__(self, batchers: dict[str, Batcher], deadline_seconds: float) -> None:
+        own = CollectorRegistry()
+        self.requests = Counter("weft_requests", "Requests answered.", ["path", "status"], registry=own)
         self.seconds = Histogram(
             "weft_request_seconds",
             "Seconds until the end of the answer.",
             ["path"],
             buckets=(*(step for step in STEPS if step < deadline_seconds), deadline_seconds),
-            registry=self.registry,
+            registry=own,
         )
-        batchers = {"answers": batcher, "streams": streams}
-        self.scraped, self._together = self.registry, None
-        """What /metrics shows."""
-        if SEVERAL in os.environ:
-            self.scraped, self._together = CollectorRegistry(), SharedMetrics(batchers, self.registry)
-            MultiProcessCollector(self.scraped)
-            self.scraped.register(Queues({}))
-        else:
-            self.registry.register(Queues(batchers))
-            ProcessCollector(registry=self.registry)
-
-    def note(self) -> None:
-        """Called at the beginning and the end of each request."""
-        if self._together:
-            self._together.note()
-
-
-class SharedMetrics:
-    """The metrics of the batchers in several processes, which share files: noted instead of read.
-
-    Args:
-        batchers: name in the metrics to batcher.
-        registry: where they belong.
-    """
-
-    def __init__(self, batchers: dict[str, Batcher], registry: CollectorRegistry) -> None:
+        build = Gauge(
+            "weft_build_info", "Version of Weft.", ["version"], registry=own, multiprocess_mode="max"
+        )
+        build.labels(__version__).set(1)
         self._batchers = batchers
         self._gauges: dict[tuple[str, str], Gauge] = {}
         self._counters: dict[tuple[str, str], Counter] = {}
@@ -87,47 +60,31 @@ class SharedMetrics:
                 self._gauges[name, what] = Gauge(
                     f"weft_{name}_{what}",
                     f"Texts {about} ({name}).",
-                    registry=registry,
+                    registry=own,
                     multiprocess_mode="livesum",
                 )
-            for what, source, about in (
-                ("batches", "batches", "Batches computed"),
-                ("items", "answered", "Texts answered"),
-            ):
-                self._counters[name, source] = Counter(
-                    f"weft_{name}_{what}", f"{about} ({name}).", registry=registry
-                )
+            self._counters[name, "batches"] = Counter(
+                f"weft_{name}_batches", f"Batches computed ({name}).", registry=own
+            )
+            self._counters[name, "answered"] = Counter(
+                f"weft_{name}_items", f"Texts answered ({name}).", registry=own
+            )
+        self.several = SEVERAL in os.environ
+        self.scraped = CollectorRegistry() if self.several else own
+        """What /metrics shows."""
+        if self.several:
+            MultiProcessCollector(self.scraped)
+        else:
+            ProcessCollector(registry=own)
 
     def note(self) -> None:
         """Write what the batchers of this process have now."""
         for (name, what), gauge in self._gauges.items():
             gauge.set(getattr(self._batchers[name], what))
-        for (name, source), counter in self._counters.items():
-            now = getattr(self._batchers[name], source)
-            counter.inc(now - self._counted.get((name, source), 0))
-            self._counted[name, source] = now
-
-
-class Queues(Collector):
-    """The metrics of the batchers, read at each scrape.
-
-    Args:
-        batchers: name in the metrics to batcher.
-    """
-
-    def __init__(self, batchers: dict[str, Batcher]) -> None:
-        self.batchers = batchers
-
-    def collect(self) -> Iterable[Metric]:
-        """All metrics."""
-        build = GaugeMetricFamily("weft_build_info", "Version of Weft.", labels=["version"])
-        build.add_metric([__version__], 1)
-        yield build
-        for name, one in self.batchers.items():
-            yield GaugeMetricFamily(f"weft_{name}_waiting", f"Texts waiting ({name}).", one.waiting)
-            yield GaugeMetricFamily(f"weft_{name}_running", f"Texts being computed ({name}).", one.running)
-            yield CounterMetricFamily(f"weft_{name}_batches", f"Batches computed ({name}).", one.batches)
-            yield CounterMetricFamily(f"weft_{name}_items", f"Texts answered ({name}).", one.answered)
+        for (name, what), counter in self._counters.items():
+            now = getattr(self._batchers[name], what)
+            counter.inc(now - self._counted.get((name, what), 0))
+            self._counted[name, what] = now
 
 
 class AccessLog:
@@ -214,7 +171,8 @@ class RequestCounter:
             await send(message)
 
         begun = time.monotonic()
-        self.counts.note()
+        if self.counts.several:
+            self.counts.note()
         try:
             await self.app(scope, receive, noting)
         finally:
@@ -227,6 +185,7 @@ class RequestCounter:
             path = next(fitting, "other")
             self.counts.requests.labels(path, str(status)).inc()
             self.counts.seconds.labels(path).observe(seconds)
-            self.counts.note()
+            if self.counts.several:
+                self.counts.note()
             if self.log:
                 self.log.note(scope, path, status, seconds, sent)

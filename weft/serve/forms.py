@@ -1,28 +1,30 @@
 """Read requests (JSON, form, multipart, query string) as typed objects, and write answers and refusals.
 
 FastAPI reads JSON itself. LibreTranslate's routes take the same fields in any of the four forms: `fields_of`.
-Read next: schemas.py, the types; bodies.py; translation.py and completions.py, which use them.
+Read next: schemas.py, the types; translation.py and completions.py, which use them.
 """
 
 import asyncio
 import functools
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import ValidationError
-from pydantic.json_schema import GenerateJsonSchema
-from starlette.datastructures import UploadFile
+from starlette.datastructures import Headers, UploadFile
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.errors import WeftError
-from weft.serve.batcher import Batcher
-from weft.serve.job import BatchJob
-from weft.serve.limits import Refusal, kind_of
+from weft.serve.batcher import Batcher, BatchJob
+from weft.serve.limits import Refusal, ServerLimits, kind_of
 from weft.serve.schemas import Failure, Fields, Refused
 from weft.store import jsonfile
 
@@ -30,10 +32,6 @@ Form = TypeVar("Form", bound=Fields)
 FORM_KINDS = ("application/x-www-form-urlencoded", "multipart/form-data")
 ADMIT = "weft.admit"
 """Name in the scope of a function that checks a request's `api_key`; guard.py sets it."""
-
-
-class Gone(Exception):
-    """Raised when the client has closed the connection before its answer was ready."""
 
 
 class Upload(NamedTuple):
@@ -60,7 +58,7 @@ def fields_of(form: type[Form]) -> Callable[[Request], Awaitable[Form]]:
     """A dependency that reads a request in any form as one of the types of schemas.py."""
 
     async def read(request: Request) -> Form:
-        return typed(await fields(request), form, strict=_is_json(request))
+        return typed(await fields(request), form, strict=not is_form(request))
 
     return read
 
@@ -133,15 +131,7 @@ def _kind(request: Request) -> str:
 
 def is_form(request: Request) -> bool:
     """Whether a request comes as a form or a query string, whose fields are all text."""
-    return not _is_json(request)
-
-
-def _is_json(request: Request) -> bool:
-    return (
-        request.method not in ("GET", "HEAD")
-        and _kind(request) not in FORM_KINDS
-        and not request.query_params
-    )
+    return request.method in ("GET", "HEAD") or _kind(request) in FORM_KINDS or bool(request.query_params)
 
 
 def _json(body: bytes) -> dict[str, Any]:
@@ -178,7 +168,7 @@ async def answered(request: Request, batcher: Batcher, job: BatchJob) -> list[An
     """The answers of a job. If the client disconnects, its place in the queue becomes free.
 
     Raises:
-        Gone: the client has disconnected.
+        ClientDisconnect: the client has disconnected.
         Refusal: as Batcher.ask.
     """
     asked = asyncio.ensure_future(batcher.ask(job))
@@ -186,11 +176,35 @@ async def answered(request: Request, batcher: Batcher, job: BatchJob) -> list[An
     try:
         await asyncio.wait({asked, left}, return_when=asyncio.FIRST_COMPLETED)
         if not asked.done():
-            raise Gone
+            raise ClientDisconnect
         return asked.result()
     finally:
         left.cancel()
         asked.cancel()
+
+
+def streamed(
+    events: AsyncGenerator[dict[str, Any], None], failed: Callable[[Refusal], Any], last: bytes = b""
+) -> StreamingResponse:
+    """Server-sent events as a response.
+
+    Args:
+        events: each becomes an event.
+        failed: makes one of a refusal in between.
+        last: sent at the end.
+    """
+
+    async def sent() -> AsyncIterator[bytes]:
+        async with aclosing(events):
+            try:
+                async for event in events:
+                    yield b"data: " + dumped(event) + b"\n\n"
+            except Refusal as refusal:
+                yield b"data: " + dumped(failed(refusal)) + b"\n\n"
+        if last:
+            yield last
+
+    return StreamingResponse(sent(), media_type="text/event-stream")
 
 
 async def _left(request: Request) -> None:
@@ -223,28 +237,17 @@ def refusal_of(errors: Sequence[Mapping[str, Any]], given: Any, form: type[Field
     for place in max(places, key=len)[1:]:
         if isinstance(place, int) and isinstance(value, list):
             value = value[place]
-    sentence = f"{name}: expected {_expected(_schemas(form)[name])}, got {_shown(value)}"
+    sentence = f"{name}: expected {_allowed(form, name)}, got {_shown(value)}"
     return Refusal(400, sentence, param=name)
 
 
-class _Untitled(GenerateJsonSchema):
-    """Schemas without the titles that pydantic makes of names."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-
 @functools.cache
-def _schemas(form: type[Fields]) -> dict[str, Any]:
-    """The JSON schema of each field of a request."""
-    found: dict[str, Any] = form.model_json_schema(schema_generator=_Untitled)["properties"]
-    return found
+def _allowed(form: type[Fields], name: str) -> str:
+    """The allowed values of a field, as text for people."""
+    return form.model_fields[name].title or _expected(form.model_json_schema()["properties"][name])
 
 
 def _expected(schema: dict[str, Any]) -> str:
-    """The allowed values of a field, as text for people."""
-    if "title" in schema:
-        return str(schema["title"])
     if "$ref" in schema:
         return "an object as in /openapi.json"
     if "anyOf" in schema:
@@ -302,20 +305,17 @@ async def gone(request: Request, error: Exception) -> Response:
 
 
 def refusing(request: Request, refusal: Refusal) -> Json:
-    """A refusal as the response of an address."""
+    """A refusal as a response: in OpenAI's form below /v1, in LibreTranslate's elsewhere."""
     headers = {"Retry-After": str(refusal.retry_after)} if refusal.retry_after else {}
     if refusal.closes:
         headers["Connection"] = "close"
-    return Json(error_form(request.url.path)(refusal), refusal.status, headers)
-
-
-def plain(refusal: Refusal) -> Refused:
-    """An error in LibreTranslate's format, used by all addresses except /v1."""
-    return {"error": refusal.sentence}
+    below = f"{request.url.path}/".startswith("/v1/")
+    content = of_openai(refusal) if below else Refused(error=refusal.sentence)
+    return Json(content, refusal.status, headers)
 
 
 def of_openai(refusal: Refusal) -> Failure:
-    """An error in OpenAI's format, used by all addresses below /v1."""
+    """An error in OpenAI's form."""
     kind = "invalid_request_error" if refusal.status < 500 else "server_error"
     code = refusal.code
     if refusal.status == 429:
@@ -323,14 +323,85 @@ def of_openai(refusal: Refusal) -> Failure:
     return {"error": {"message": refusal.sentence, "type": kind, "param": refusal.param, "code": code}}
 
 
-def error_form(path: str) -> Callable[[Refusal], Refused | Failure]:
-    """The format of the errors of an address, also of one that does not exist."""
-    return of_openai if path == "/v1" or path.startswith("/v1/") else plain
-
-
 HANDLERS: dict[Any, Any] = {
     RequestValidationError: invalid,
     Refusal: refused,
     WeftError: refused,
-    Gone: gone,
+    ClientDisconnect: gone,
 }
+
+
+LINGER = 16
+"""A body that is too large is read up to this multiple of the limit: most clients read the answer only after
+they have sent everything."""
+FIELDS = 10_000
+"""Bytes of a form besides its file."""
+
+
+KEY = "an API key is required to send more than {:,} bytes; send it in the header Authorization: Bearer KEY"
+
+
+class BodyLimits:
+    """Refuses bodies that are too large or arrive too slowly, while they are read.
+
+    A form with a document may be larger than other bodies, once its key is known.
+
+    Args:
+        app: the application to call.
+        limits: limits of requests.
+        documents: the address that takes documents.
+    """
+
+    def __init__(self, app: ASGIApp, limits: ServerLimits, documents: str) -> None:
+        self.app = app
+        self.limits = limits
+        self.documents = documents
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        kind = headers.get("content-type", "").lower()
+        document = scope["path"] == self.documents and kind.startswith("multipart/form-data")
+        most = self.limits.body_bytes
+        until = time.monotonic() + self.limits.body_seconds
+        declared = headers.get("content-length", "0")
+        comes = int(declared[:18]) if declared.isdecimal() else 0
+        waits = headers.get("expect", "").lower() == "100-continue"  # for our reply before it sends
+        received, whole = 0, False
+
+        async def part() -> Message:
+            nonlocal received, whole, comes
+            message = await asyncio.wait_for(receive(), max(0.0, until - time.monotonic()))
+            received += len(message.get("body", b""))
+            comes = max(comes, received)
+            whole = message["type"] == "http.disconnect" or not message.get("more_body", False)
+            return message
+
+        async def limited() -> Message:
+            nonlocal most
+            if whole:
+                return await receive()
+            if document and ADMIT not in scope:
+                most = self.limits.document_bytes + FIELDS
+            sentence = f"the body is larger than {most:,} bytes; send less at once"
+            try:
+                if comes <= most:
+                    message = await part()
+                if comes > most:
+                    if document and ADMIT in scope:
+                        raise Refusal(401, KEY.format(most), closes=True)
+                    while not whole and comes <= (most if waits else LINGER * most):
+                        await part()
+                    raise Refusal(413, sentence, closes=not whole)
+                return message
+            except TimeoutError:
+                if comes > most:
+                    raise Refusal(413, sentence, closes=True) from None
+                seconds = self.limits.body_seconds
+                late = f"the body did not arrive within {seconds:g} seconds; send it faster, or send less"
+                raise Refusal(408, late, closes=True) from None
+
+        await self.app(scope, limited, send)

@@ -98,7 +98,7 @@ class ServerLimits:
         """A text from a request, checked.
 
         Raises:
-            Refusal: it is not valid text, or too long.
+            Refusal: it is no text, or too long.
         """
         if not isinstance(value, str):
             raise Refusal(400, f"{name}: expected text, got {kind_of(value)}", param=name)
@@ -108,14 +108,6 @@ class ServerLimits:
                 f"{name}: expected at most {self.characters:,} characters, got {len(value):,}",
                 param=name,
             )
-        for place, character in enumerate(value):
-            if "\ud800" <= character <= "\udfff":
-                raise Refusal(
-                    400,
-                    f"{name}: character {place + 1} is half of a surrogate pair (U+{ord(character):04X}); "
-                    "send valid Unicode",
-                    param=name,
-                )
         return value
 
     def texts(self, value: Any, name: str) -> list[str]:

@@ -2,25 +2,21 @@
 
 import asyncio
 import importlib.resources
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request, Response
-from fastapi.responses import HTMLResponse, StreamingResponse
+from fastapi.responses import HTMLResponse
 
-from weft.serve.batcher import Batcher
+from weft.serve.batcher import BatchJob, Emit, Stopped
 from weft.serve.continuing import CHARACTERS
-from weft.serve.edits import cells_of, edits_of
-from weft.serve.forms import Json, answered, dumped, fields_of
-from weft.serve.inside import inside
-from weft.serve.job import BatchJob, Stopped
-from weft.serve.limits import BEAM, Refusal, ServerLimits
-from weft.serve.predicting import inputs_of, predicting
+from weft.serve.forms import Json, answered, fields_of, streamed
+from weft.serve.limits import BEAM, Refusal
+from weft.serve.predicting import inputs_of, inside, predicting
 from weft.serve.schemas import Chosen, Curves, InspectFile, Loaded, Predict, Predicted, Run, Watch
-from weft.serve.sentencewise import SentencewiseText, several
-from weft.serve.served import ServedRun, find_run
-from weft.serve.watching import watch
+from weft.serve.served import Backend, ServedRun, find_run
+from weft.serve.watching import cells_of, edits_of, several, watch
 
 FILES = {"index.html": "text/html", "page.css": "text/css"}
 FILES |= dict.fromkeys(("page.js", "key.js", "draw.js", "edits.js", "curves.js"), "text/javascript")
@@ -39,19 +35,11 @@ class Pages:
     """The handlers.
 
     Args:
-        runs: name to run.
-        batcher: computes complete answers.
-        streams: computes streamed answers.
-        limits: limits of requests.
+        backend: the runs and what answers for them.
     """
 
-    def __init__(
-        self, runs: dict[str, ServedRun], batcher: Batcher, streams: Batcher, limits: ServerLimits
-    ) -> None:
-        self.runs = runs
-        self.batcher = batcher
-        self.streams = streams
-        self.limits = limits
+    def __init__(self, backend: Backend) -> None:
+        self.runs, self.batcher, self.streams, self.limits = backend
         folder = importlib.resources.files("weft.serve") / "page"
         self._files = {name: (folder / name).read_bytes() for name in FILES}
 
@@ -86,41 +74,15 @@ class Pages:
         run = find_run(self.runs, given.run)
         _answering(run)
         checked = await asyncio.to_thread(self._checked, run, given)
-        events: asyncio.Queue[Any] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
 
-        def emit(event: dict[str, Any]) -> None:
-            loop.call_soon_threadsafe(events.put_nowait, event)
-
-        def work(items: Any, stopped: Stopped) -> list[Any]:
-            for one in items:
-                watch(run, one, emit, stopped)
-            return [None] * len(items)
+        def work(items: list[Any], emit: Emit, stopped: Stopped) -> None:
+            watch(run, items[0], emit, stopped)
 
         size = len(checked["text"]) + (CHARACTERS * given.max_tokens if run.continues else 0)
         texts = checked["sentences"].sentences if checked["sentences"] else [checked["text"]]
-        check = self._tokens(run, texts, "text")
-        job = BatchJob(object(), work, [checked], self.limits.deadline_seconds, size=size, check=check)
-        self.streams.put(job)
-        job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
-
-        async def events_sent() -> AsyncIterator[bytes]:
-            try:
-                while isinstance(event := await events.get(), dict):
-                    yield b"data: " + dumped(event) + b"\n\n"
-                if event is not None:
-                    why = (
-                        event.sentence
-                        if isinstance(event, Refusal)
-                        else "the model failed on this input; see the log of the server"
-                    )
-                    yield b"data: " + dumped({"event": "error", "error": why}) + b"\n\n"
-            finally:
-                job.gone.set()
-
-        return StreamingResponse(
-            events_sent(), headers={"Cache-Control": "no-store"}, media_type="text/event-stream"
-        )
+        check, seconds = self._tokens(run, texts, "text"), self.limits.deadline_seconds
+        events = self.streams.stream(work, [checked], seconds, size=size, check=check)
+        return streamed(events, lambda refusal: {"event": "error", "error": refusal.sentence})
 
     async def inside(
         self, request: Request, given: Annotated[InspectFile, Depends(fields_of(InspectFile))]
@@ -167,9 +129,12 @@ class Pages:
             raise Refusal(404, f"target: expected {' or '.join(targets)}, got {target!r}")
         decoding = getattr(run.opened.task, "decoding", None)
         prefix, edits = self.limits.text(given.prefix, "prefix"), edits_of(run, given.drop, given.looks)
+        sentences = several(run, text, target, prefix, edits)
+        if sentences:
+            self.limits.check_sentences(sentences.sentences, "text")
         return {
             "text": text,
-            "sentences": self._sentences(several(run, text, target, prefix, edits)),
+            "sentences": sentences,
             "target": target,
             "prefix": prefix,
             "beam": given.beam or min(getattr(decoding, "beam", 1), BEAM),
@@ -178,11 +143,6 @@ class Pages:
             "seed": given.seed,
             "edits": edits,
         }
-
-    def _sentences(self, found: SentencewiseText | None) -> SentencewiseText | None:
-        if found:
-            self.limits.check_sentences(found.sentences, "text")
-        return found
 
 
 def _answering(run: ServedRun) -> None:

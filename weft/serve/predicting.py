@@ -1,35 +1,34 @@
-"""Inputs and answers of `/predict`: texts, numbers, or files as base64; answers as JSON.
+"""Inputs and answers of `/predict` and `/inspect`: texts, numbers, or files as base64.
 
-Read next: files.py, pictures and recordings; answers.py, translations and summaries.
+The server never opens a file that a client names: clients send the content. Read next: watching.py;
+../inspect/inspection.py.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import base64
+import binascii
 from typing import Any
 
-from weft.errors import WeftError
+from weft.data.held import held
+from weft.data.images import measured
+from weft.data.magic import kind_of_bytes
+from weft.errors import DataError
 from weft.models import Generator
-from weft.serve.edits import NOTHING, ModelEdits, without
-from weft.serve.files import WANTED, check_pixels, limited
-from weft.serve.job import ClientLeft, Stopped, Work
+from weft.serve.batcher import ClientLeft, Stopped, Work
 from weft.serve.limits import Refusal, ServerLimits, kind_of
+from weft.serve.schemas import InspectFile
 from weft.serve.served import ServedRun, stoppable
-from weft.tasks.predictor import Place
+from weft.serve.watching import NOTHING, ModelEdits, without
+from weft.tasks.predictor import Place, Reads
 
-LARGEST = 1e30
-"""Upper bound on the numbers of a series."""
+WANTED: dict[Reads, str] = {
+    "picture": "pictures (PNG, JPEG, GIF, BMP, WebP, TIFF)",
+    "sound": "recordings (WAV, FLAC, Ogg, MP3)",
+}
+"""The file formats of each kind of input, as text for people."""
 
-
-def predicting(run: ServedRun, limits: ServerLimits, edits: ModelEdits = NOTHING) -> Work:
-    """The work that answers inputs of `/predict` as JSON."""
-
-    def work(items: list[Any], stopped: Stopped) -> list[Any]:
-        if stopped():
-            raise ClientLeft
-        with _refusing():
-            return list(_answered(run, items, stopped, limits, edits))
-
-    return work
+FILES = 8  # of a request, at most
+PIXELS = 4_000_000  # of a picture, or of all frames of a clip, at most
+LARGEST = 1e30  # of the numbers of a series
 
 
 def inputs_of(run: ServedRun, given: Any, limits: ServerLimits) -> list[Any]:
@@ -47,11 +46,82 @@ def inputs_of(run: ServedRun, given: Any, limits: ServerLimits) -> list[Any]:
     if run.reads == "numbers":
         return _series(given, limits)
     if run.reads in WANTED:
-        return limited(given, run.reads, limits)
+        return _files(given, run.reads, limits)
     texts = limits.texts(given, "inputs")
     if any(not text.strip() for text in texts):
         raise Refusal(400, "inputs: expected some words, got an empty text")
     return texts
+
+
+def predicting(run: ServedRun, limits: ServerLimits, edits: ModelEdits = NOTHING) -> Work:
+    """The work that answers inputs of `/predict` as JSON, while a client is waiting for them."""
+
+    def work(items: list[Any], stopped: Stopped) -> list[Any]:
+        if stopped():
+            raise ClientLeft
+        kind = run.opened.task.prediction_settings
+        asked: dict[str, Any] = {"batch_rows": limits.batch_rows}
+        if "scores" in kind.options():
+            asked["scores"] = True
+        model = without(run, edits)
+        if isinstance(model, Generator):
+            model = stoppable(model, stopped)
+        predictor = run.opened.pipeline.predictor(model, kind(**asked))
+        if predictor.reads == "picture":
+            for item in items:
+                _check_pixels(item)
+        inputs = [predictor.parse(item, Place("inputs")) for item in items]
+        count = sum(map(predictor.count, inputs))
+        if count > limits.items:
+            raise Refusal(400, f"inputs: expected at most {limits.items} inputs or series, got {count}")
+        answers = []
+        for answer in predictor.answers(inputs):
+            answers.append(answer.json())
+            if stopped():
+                raise ClientLeft
+        return answers
+
+    return work
+
+
+def inside(run: ServedRun, given: InspectFile, limits: ServerLimits) -> Work:
+    """The work that makes the page of `weft inspect`.
+
+    Args:
+        run: a run with a model.
+        given: text; or inputs, a file as base64, for models of pictures and recordings; and target, for
+            multilingual models. Without them the page shows an example from the validation data.
+        limits: limits of requests.
+
+    Raises:
+        Refusal: a text instead of a file, a file instead of a text, or several files.
+    """
+    text = limits.text(given.text, "text")
+    sent = given.inputs
+    if run.reads != "text" and text:
+        send = "POST a file as base64 in inputs" if run.reads in WANTED else "omit text"
+        raise Refusal(
+            400, f"text: the task {run.kind} does not read text; {send}, or omit everything for an example"
+        )
+    if sent and run.reads not in WANTED:
+        raise Refusal(400, f"inputs: the task {run.kind} does not read files; send text")
+    files = _files(sent, run.reads, limits) if sent else []
+    if len(files) > 1:
+        raise Refusal(400, f"inputs: expected one file, got {len(files)}")
+    wanted = run.rewriter.with_direction(text, str(given.target)) if run.rewriter else text
+
+    def work(items: list[Any], stopped: Stopped) -> list[Any]:
+        try:
+            if not files:
+                return [_page(run, wanted or None)]
+            if run.reads == "picture":
+                _check_pixels(files[0])
+            with held(files[0], "inputs: the file") as path:
+                return [_page(run, str(path))]
+        except DataError as error:  # clients must not learn the path of a run
+            raise Refusal(400, str(error).replace(str(run.path), run.name)) from None
+
+    return work
 
 
 def _series(given: Any, limits: ServerLimits) -> list[list[float] | str]:
@@ -76,35 +146,47 @@ def _series(given: Any, limits: ServerLimits) -> list[list[float] | str]:
     return [row if isinstance(row, str) else [float(one) for one in row] for row in rows]
 
 
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """Report an input that the model cannot read as the client's error."""
+def _files(given: Any, reads: Reads, limits: ServerLimits) -> list[bytes]:
+    """Files from base64, which may begin with `data:image/png;base64,` or the like, or from a list of it."""
+    items = given if isinstance(given, list) else [given]
+    wanted = WANTED[reads]
+    if not items or len(items) > FILES:
+        raise Refusal(400, f"inputs: expected 1 to {FILES} files, got {len(items)}")
+    found = []
+    for item in items:
+        if not isinstance(item, str):
+            raise Refusal(400, f"inputs: expected {wanted} as base64, got {kind_of(item)}")
+        if len(item) > limits.body_bytes:
+            raise Refusal(
+                413, f"inputs: a file is larger than {limits.body_bytes:,} bytes; send a smaller one"
+            )
+        try:
+            data = base64.b64decode(item.rpartition(",")[2], validate=True)
+        except (binascii.Error, ValueError):
+            raise Refusal(400, f"inputs: expected {wanted} as base64, got other text") from None
+        kind = kind_of_bytes(data)
+        if kind is None or kind.holds != reads:
+            got = "another kind of file" if kind is None else kind.name
+            raise Refusal(400, f"inputs: expected {wanted}, got {got}")
+        found.append(data)
+    return found
+
+
+def _check_pixels(data: bytes) -> None:
+    """Check that a picture is not too large to be decoded."""
     try:
-        yield
-    except WeftError as error:
-        raise Refusal(400, str(error)) from error
+        with held(data, "the file") as path:
+            count = measured(path)
+    except DataError as error:
+        raise Refusal(400, f"inputs: {error}") from None
+    if count > PIXELS:
+        raise Refusal(
+            400, f"inputs: expected a picture of at most {PIXELS:,} pixels, got {count:,}; scale it down"
+        )
 
 
-def _answered(
-    run: ServedRun, items: list[Any], stopped: Stopped, limits: ServerLimits, edits: ModelEdits
-) -> Iterator[Any]:
-    """The answers as JSON, while a client is waiting for them."""
-    kind = run.opened.task.prediction_settings
-    asked: dict[str, Any] = {"batch_rows": limits.batch_rows}
-    if "scores" in kind.options():
-        asked["scores"] = True
-    model = without(run, edits)
-    if isinstance(model, Generator):
-        model = stoppable(model, stopped)
-    predictor = run.opened.pipeline.predictor(model, kind(**asked))
-    if predictor.reads == "picture":
-        for item in items:
-            check_pixels(item)
-    inputs = [predictor.parse(item, Place("inputs")) for item in items]
-    count = sum(map(predictor.count, inputs))
-    if count > limits.items:
-        raise Refusal(400, f"inputs: expected at most {limits.items} inputs or series, got {count}")
-    for answer in predictor.answers(inputs):
-        yield answer.json()
-        if stopped():
-            raise ClientLeft
+def _page(run: ServedRun, text: str | None) -> str:
+    from weft.inspect.inspection import inspection_of, page_of, views_of
+
+    subject = inspection_of(run.opened, text)
+    return page_of(run.opened, subject, views_of(run.opened, subject))

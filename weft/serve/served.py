@@ -1,11 +1,14 @@
-"""A served run: its name, its model once it has one, and its training curves.
+"""Served runs: each with its name, its model once it has one, and its curves; taken over when they change.
 
-Read next: answers.py.
+A model that is still being trained changes on disk, or a glossary does. Requests that have begun are answered
+by the model that they began with. Read next: translation.py; predicting.py.
 """
 
 import copy
 import hashlib
-from collections.abc import Mapping, Sequence
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,8 +19,8 @@ from weft.errors import ConfigError, WeftError
 from weft.models import Generator
 from weft.run import LoadedRun, open_run
 from weft.run.loading import task_class
-from weft.serve.job import ClientLeft, Stopped
-from weft.serve.limits import Refusal
+from weft.serve.batcher import Batcher, ClientLeft, Stopped
+from weft.serve.limits import Refusal, ServerLimits
 from weft.store import jsonfile, weights
 from weft.tasks.abilities import Continues, Rewrites
 from weft.tasks.predictor import Reads
@@ -25,6 +28,7 @@ from weft.tasks.seq2seq.decoding import TextGenerationSettings
 from weft.tasks.seq2seq.glossary import reread
 
 MODEL = "model.safetensors"
+RELOAD_SECONDS = 2.0  # how often the files of runs are looked at
 POINTS = 400  # maximum per curve, approximately
 EXAMPLES = 3
 LONGEST = 300  # characters of an example
@@ -39,7 +43,7 @@ class Version(NamedTuple):
 
 
 class ServedRun:
-    """A run directory under a name, with the model that it had when it was opened (see reloading.py).
+    """A run directory under a name, with the model that it had when it was opened (see Reloader).
 
     Args:
         path: the run directory; a run in training has no model before its first validation.
@@ -60,7 +64,7 @@ class ServedRun:
         self.again = partial(ServedRun, path, name, device, plugins, glossary)
         """Opens the run again."""
         self.glossary = glossary
-        self._keeps = kept_by(path, plugins)
+        self._keeps = _kept_by(path, plugins)
         self.state = self.now()
         self._opened: LoadedRun | None = None
         self.version: Version | None = None
@@ -84,7 +88,13 @@ class ServedRun:
 
     def now(self) -> tuple[int, ...] | None:
         """What changes whenever a file that answers is written; None if one of them is missing."""
-        return state_of(self.path, self.glossary, self._keeps)
+        names = [self.path / MODEL, self.path / "recipe.yaml", *([self.glossary] if self.glossary else [])]
+        names += sorted(one for pattern in self._keeps for one in self.path.glob(pattern))
+        try:
+            found = [name.stat() for name in names]
+        except OSError:
+            return None
+        return tuple(number for one in found for number in (one.st_ino, one.st_mtime_ns, one.st_size))
 
     @property
     def opened(self) -> LoadedRun:
@@ -176,27 +186,7 @@ class ServedRun:
         return list(dict.fromkeys(found))[:EXAMPLES]
 
 
-def state_of(path: Path, glossary: Path | None = None, keeps: Sequence[str] = ()) -> tuple[int, ...] | None:
-    """What changes whenever a run's model, recipe or vocabularies are written, or a glossary.
-
-    Args:
-        path: the run directory.
-        glossary: another file.
-        keeps: patterns of the files that the task keeps.
-
-    Returns:
-        None if the model, the recipe or the glossary is missing.
-    """
-    names = [path / MODEL, path / "recipe.yaml", *([glossary] if glossary else [])]
-    names += sorted(one for pattern in keeps for one in path.glob(pattern))
-    try:
-        found = [name.stat() for name in names]
-    except OSError:
-        return None
-    return tuple(number for one in found for number in (one.st_ino, one.st_mtime_ns, one.st_size))
-
-
-def kept_by(path: Path, plugins: Sequence[str]) -> Sequence[str]:
+def _kept_by(path: Path, plugins: Sequence[str]) -> Sequence[str]:
     """Patterns of the files that the task of a run keeps; none if its recipe cannot be read."""
     try:
         return task_class(read_recipe(path / "recipe.yaml"), plugins).keeps
@@ -301,3 +291,53 @@ def find_run(runs: Mapping[str, ServedRun], name: Any, what: str = "run") -> Ser
         sentence = f"unknown {what}; available: {', '.join(runs) or 'none'}"
         raise Refusal(404, sentence, param="model", code="model_not_found")
     return runs[name]
+
+
+class Backend(NamedTuple):
+    """What answers requests: the runs by name, the queues of complete and of streamed answers, and limits."""
+
+    runs: dict[str, ServedRun]
+    batcher: Batcher
+    streams: Batcher
+    limits: ServerLimits
+
+
+class Reloader:
+    """Looks for runs that have changed.
+
+    Args:
+        runs: name to run.
+    """
+
+    def __init__(self, runs: dict[str, ServedRun]) -> None:
+        self.runs = runs
+        self._failed: dict[str, object] = {}
+
+    def changed(self) -> Iterator[ServedRun]:
+        """The runs that have another model now, opened. One that cannot be opened is reported once."""
+        for run in list(self.runs.values()):
+            state = run.now()
+            if state in (None, run.state, self._failed.get(run.name)):
+                continue
+            try:
+                fresh = run.again()
+            except Exception as error:  # noqa: BLE001  no file may end the server
+                self._failed[run.name] = state
+                print(f"{run.name}: the change on disk is not used: {error}", file=sys.stderr, flush=True)
+                continue
+            if fresh.ready:
+                yield fresh
+
+    def reject(self, runs: Iterable[ServedRun]) -> None:
+        """Leave these opened runs alone until they change again."""
+        self._failed |= {run.name: run.state for run in runs}
+
+    def watch(self) -> None:
+        """Replace changed runs in `runs`, in a thread, until the process ends."""
+
+        def look() -> None:
+            while not threading.Event().wait(RELOAD_SECONDS):
+                for fresh in self.changed():
+                    self.runs[fresh.name] = fresh
+
+        threading.Thread(target=look, name="reloading", daemon=True).start()

@@ -1,16 +1,20 @@
-"""LibreTranslate's interface for translators: /translate, /languages, /detect, /frontend/settings, /health.
+"""LibreTranslate's interface: /translate, /languages, /detect, /frontend/settings, /suggest, /health.
 
-A text is translated sentence by sentence. Source: libretranslate.com/docs. Read next: answers.py;
-documents.py and suggestions.py; ../documents/segments.py.
+A text is translated sentence by sentence. Source: libretranslate.com/docs. Read next: documents.py, whole
+files; ../documents/segments.py.
 """
 
 import asyncio
+import json
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from operator import itemgetter
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import Depends, Request, Response
@@ -21,46 +25,39 @@ from weft.documents.plain import Plain
 from weft.documents.plan import DocumentPlan
 from weft.documents.segments import Sentence, WrittenSentence
 from weft.documents.sentences import splitter
-from weft.serve.answers import SHOWN, translating
-from weft.serve.batcher import Batcher
+from weft.errors import DataError
+from weft.models import Generator
+from weft.serve.batcher import BatchJob, Stopped, Work
 from weft.serve.forms import Json, answered, fields_of, is_form
-from weft.serve.job import BatchJob
-from weft.serve.limits import Refusal, ServerLimits
-from weft.serve.schemas import Detect, Detected, Language, Settings, Spoken, Translate, Translated
-from weft.serve.served import ServedRun
+from weft.serve.limits import Refusal
+from weft.serve.schemas import Detect, Detected, Language, Settings, Spoken, Suggest, Translate, Translated
+from weft.serve.served import Backend, ServedRun, stoppable
 from weft.tasks.remarks import Remarks
-from weft.tasks.seq2seq.decoding import GenerationSettings
+from weft.tasks.seq2seq.decoding import Decoding, GenerationSettings
+from weft.tasks.seq2seq.documents import written
+from weft.tasks.seq2seq.translator import BestTexts, Translator
 from weft.text.language_names import NAMES
 
 AUTO = "auto"
-SETTLED_MILLISECONDS = 500  # how long its page waits for another key before it translates
+SETTLED_MILLISECONDS = 500  # how long LibreTranslate's page waits for another key before it translates
+SHOWN = 40  # characters of a sentence in an error
+SUGGESTIONS_BYTES = 100 * 2**20
+"""Size of the file of suggestions after which nothing is added."""
 
 
 class TranslationHandlers:
     """The handlers.
 
     Args:
-        runs: name to run.
-        batcher: computes translations.
-        limits: limits of requests.
+        backend: the runs and what answers for them.
         keyed: whether requests need an API key.
-        suggests: whether suggestions are kept.
+        suggestions: the file that keeps the translations that users suggest; None refuses them.
     """
 
-    def __init__(
-        self,
-        runs: dict[str, ServedRun],
-        batcher: Batcher,
-        limits: ServerLimits,
-        *,
-        keyed: bool,
-        suggests: bool,
-    ) -> None:
-        self.runs = runs
-        self.suggests = suggests
+    def __init__(self, backend: Backend, *, keyed: bool, suggestions: Path | None) -> None:
+        self.runs, self.batcher, self.streams, self.limits = backend
         self.keyed = keyed
-        self.batcher = batcher
-        self.limits = limits
+        self.suggestions = suggestions
         splitter()
 
     async def languages(self) -> Response:
@@ -93,7 +90,7 @@ class TranslationHandlers:
                 filesTranslation=True,
                 apiKeys=self.keyed,
                 keyRequired=self.keyed,
-                suggestions=self.suggests,
+                suggestions=self.suggestions is not None,
             )
         )
 
@@ -104,6 +101,16 @@ class TranslationHandlers:
     async def health(self) -> Response:
         """Answer that the process is alive."""
         return Json({"status": "ok"})
+
+    async def suggest(self, given: Annotated[Suggest, Depends(fields_of(Suggest))]) -> Response:
+        """Keep a suggestion."""
+        if self.suggestions is None:
+            raise Refusal(403, "suggestions are disabled on this server")
+        row = {"time": datetime.now(UTC).isoformat(timespec="seconds")}
+        row |= {"source": given.source, "target": given.target}
+        row |= {name: self.limits.text(getattr(given, name), name) for name in ("q", "s")}
+        await asyncio.to_thread(_append, self.suggestions, json.dumps(row, ensure_ascii=False) + "\n")
+        return Json({"success": True})
 
     async def translate(
         self, request: Request, given: Annotated[Translate, Depends(fields_of(Translate))]
@@ -133,22 +140,17 @@ class TranslationHandlers:
         self, request: Request, run: ServedRun, target: str, sentences: list[Sentence], more: int
     ) -> list[list[WrittenSentence]]:
         """The translation of each sentence and at most `more` alternatives, best first."""
-        self.limits.check_sentences(sentences, "q")
+        limits = self.limits
+        limits.check_sentences(sentences, "q")
         assert run.rewriter is not None
         decoding = run.rewriter.decoding
         if more:
             decoding = decoding.with_settings(GenerationSettings(nbest=more + 1))
-        decoding = replace(decoding, batch_rows=self.limits.batch_rows)
+        decoding = replace(decoding, batch_rows=limits.batch_rows)
         work = translating(run, target, decoding)
-        check = partial(
-            self.limits.check_tokens, run.rewriter.source.encode, [one.text for one in sentences], "q"
-        )
-        key = (run, target, decoding)
-        job = BatchJob(key, work, sentences, self.limits.deadline_seconds, check=check)
+        check = partial(limits.check_tokens, run.rewriter.source.encode, [one.text for one in sentences], "q")
+        job = BatchJob((run, target, decoding), work, sentences, limits.deadline_seconds, check=check)
         return await answered(request, self.batcher, job) if sentences else []
-
-    def _directions(self) -> list[tuple[ServedRun, str, str]]:
-        return [(run, *pair) for run in self.runs.values() if run.ready for pair in run.directions()]
 
     def direction(self, source: str, target: str) -> tuple[ServedRun, str, str]:
         """The run that translates so, and the languages as it names them; letter case is ignored."""
@@ -182,14 +184,57 @@ class TranslationHandlers:
             for code, share in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
         ]
 
+    def _directions(self) -> list[tuple[ServedRun, str, str]]:
+        return [(run, *pair) for run in self.runs.values() for pair in run.directions()]
+
+
+def translator(
+    run: ServedRun,
+    target: str,
+    decoding: Decoding,
+    stopped: Stopped | None = None,
+    model: Generator | None = None,
+) -> Translator:
+    """The translator of a run into one of its languages, or its summariser.
+
+    Args:
+        run: a run that rewrites texts.
+        target: one of its target languages; ignored by a summariser.
+        decoding: settings of the search.
+        stopped: tells whether to stop early; None never stops.
+        model: a changed model to use instead of the run's.
+    """
+    rewriter, used = run.rewriter, model or run.opened.model
+    assert rewriter is not None and isinstance(used, Generator)
+    return rewriter.translator(used if stopped is None else stoppable(used, stopped), decoding, target)
+
+
+def translating(run: ServedRun, target: str, decoding: Decoding) -> Work:
+    """The work that maps sentences to their n best translations, for the batcher."""
+
+    def best(used: Translator, sentence: Sentence, answer: object) -> list[WrittenSentence]:
+        if not isinstance(answer, BestTexts):
+            raise DataError(f"the sentence {_shown(sentence)}: {answer}")
+        return [written(used, sentence, one) for one in answer.found] or [WrittenSentence("")]
+
+    def work(sentences: list[Sentence], stopped: Stopped) -> list[list[WrittenSentence]]:
+        used = translator(run, target, decoding, stopped)
+        answers = used.attempts([one.text for one in sentences])
+        return [best(used, *pair) for pair in zip(sentences, answers, strict=True)]
+
+    return work
+
 
 def notes_on(sentences: Sequence[Sentence], found: Sequence[WrittenSentence]) -> list[str]:
     """What the translations of sentences lack of them."""
     remarks = Remarks()
     for sentence, one in zip(sentences, found, strict=True):
-        place = repr(sentence.text if len(sentence.text) <= SHOWN else f"{sentence.text[:SHOWN]}…")
-        remarks.see(place, lost=one.lost, lacking=one.lacking, lacked=one.lacked)
+        remarks.see(_shown(sentence), lost=one.lost, lacking=one.lacking, lacked=one.lacked)
     return remarks.lines()
+
+
+def _shown(sentence: Sentence) -> str:
+    return repr(sentence.text if len(sentence.text) <= SHOWN else f"{sentence.text[:SHOWN]}…")
 
 
 def _planned(
@@ -209,3 +254,18 @@ def _joined(
     """The documents of the translations of this rank, or of the last one of a sentence that has fewer."""
     rest = iter(plan.joined([row[min(rank, len(row) - 1)] for row in found]))
     return [one.written(list(islice(rest, len(one.segments)))) for one in documents]
+
+
+def _append(file: Path, line: str) -> None:
+    """Add a line to the suggestions, in one piece, since other workers may add theirs."""
+    try:
+        there = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            if os.fstat(there).st_size > SUGGESTIONS_BYTES:
+                raise Refusal(503, "no more suggestions are kept; ask the operator of this server")
+            os.write(there, line.encode())
+        finally:
+            os.close(there)
+    except OSError as error:
+        print(f"{file}: a suggestion was not kept: {error.strerror}", flush=True)
+        raise Refusal(503, "the suggestion cannot be kept; ask the operator of this server") from None

@@ -1,29 +1,37 @@
 """The events of the page: drafts of an answer during the search, then the answer with its details.
 
 Every event is an object with `event`: "draft" (the best answer so far, which may still change) or "done",
-which contains the words, the attention and the tree of the search. Read next: pages.py; page/page.js.
+which contains the words, the attention and the tree of the search. A visitor may change the model: set units
+to zero, or move attention to other words (../diagnose/ablate.py, ../diagnose/steer.py).
+Read next: pages.py; page/page.js.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from weft.diagnose.ablate import silenced
 from weft.diagnose.copying import copied
-from weft.errors import ConfigError
+from weft.diagnose.recorded import places, titles_of
+from weft.diagnose.steer import steered
+from weft.documents.plain import Plain
+from weft.documents.plan import DocumentPlan
+from weft.documents.segments import WrittenSentence
+from weft.errors import ConfigError, DataError, ShapeError
+from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
 from weft.search.trace import Candidate, Trace
-from weft.serve.answers import translator
+from weft.serve.batcher import ClientLeft, Emit, Stopped
 from weft.serve.continuing import Ask, How, go_on, spaced, writer_of
-from weft.serve.edits import moved, without
-from weft.serve.job import ClientLeft, Stopped
 from weft.serve.limits import Refusal
-from weft.serve.sentencewise import translate_each
+from weft.serve.schemas import Cell
 from weft.serve.served import ServedRun
+from weft.serve.translation import translator
 from weft.tasks.abilities import Weighs
 from weft.tasks.remarks import Remarks
 from weft.tasks.seq2seq.decoding import Decoding
@@ -32,9 +40,97 @@ from weft.tasks.seq2seq.searching import looked
 from weft.tasks.seq2seq.translator import SearchResult, Translator
 from weft.text.vocabulary import EOS, SOS, Word
 
-Emit = Callable[[dict[str, Any]], None]
+STEPS = 1000  # of a search, whose attention can be moved
 ALTERNATIVES = 8
 SHOWN = 1200  # maximum number of candidates in the tree
+
+
+class ModelEdits(NamedTuple):
+    """Changes in one request; none by default."""
+
+    drop: tuple[tuple[int, int], ...] = ()  # (number of a cell, unit), both from 0
+    looks: tuple[tuple[int, int], ...] = ()  # (step of the search from 1, source word from 0)
+
+
+NOTHING = ModelEdits()
+
+
+def cells_of(run: ServedRun) -> list[Cell]:
+    """The recurrent layers of a run, in the order that `drop` numbers them."""
+    found = places(run.opened.model)
+    titles = titles_of(found)
+    return [Cell(name=titles[place.name], size=place.cell.size) for place in found]
+
+
+def edits_of(
+    run: ServedRun, drop: list[list[int]] | None, looks: list[list[int]] | None = None
+) -> ModelEdits:
+    """The changes that a request contains, checked.
+
+    Raises:
+        Refusal: the run has no such cell, unit or step.
+    """
+    cells = cells_of(run) if drop else []
+    for number, unit in drop or ():
+        if number >= len(cells):
+            raise Refusal(404, f"drop: expected a layer from 0 to {len(cells) - 1}, got {number}")
+        name, size = cells[number]["name"], cells[number]["size"]
+        if unit >= size:
+            raise Refusal(404, f"drop: expected a unit of {name} from 0 to {size - 1}, got {unit}")
+    for step, _ in looks or ():
+        if not 1 <= step <= STEPS:
+            raise Refusal(404, f"looks: expected a step from 1 to {STEPS}, got {step}")
+    return ModelEdits(*(tuple((first, second) for first, second in pairs or ()) for pairs in (drop, looks)))
+
+
+def without(run: ServedRun, edits: ModelEdits) -> nn.Module:
+    """The run's model, or a copy with the dropped units set to zero."""
+    model = run.opened.model
+    if not edits.drop:
+        return model
+    names = [place.name for place in places(model)]
+    units: dict[str, list[int]] = {}
+    for number, unit in edits.drop:
+        units.setdefault(names[number], []).append(unit)
+    return silenced(model, units)
+
+
+def _moved(model: Generator, edits: ModelEdits, words: Sequence[Word], size: int) -> Generator:
+    """The model, or a copy whose attention over S source positions is moved to the requested words."""
+    looks: dict[int, Tensor] = {}
+    for step, number in edits.looks:
+        if number >= len(words):
+            raise Refusal(404, f"looks: expected a word from 0 to {len(words) - 1}, got {number}")
+        weights = looks.setdefault(step, torch.zeros(size))
+        weights[list(words[number].positions)] = 1.0
+    return steered(model, {step: one / one.sum() for step, one in looks.items()}) if looks else model
+
+
+class SentencewiseText:
+    """A text whose sentences are translated one by one, as by /translate."""
+
+    def __init__(self, text: str, source: str, target: str) -> None:
+        self._plain = Plain(text)
+        self._plan = DocumentPlan(self._plain.segments, source, target)
+        self.sentences = [one.text for one in self._plan.sentences]
+
+    def joined(self, translations: list[str]) -> str:
+        """The translation of the text; sentences without one are left out."""
+        missing = [""] * (len(self.sentences) - len(translations))
+        return self._plain.written(
+            self._plan.joined([WrittenSentence(one) for one in [*translations, *missing]])
+        )
+
+
+def several(
+    run: ServedRun, text: str, target: str, prefix: str, edits: ModelEdits
+) -> SentencewiseText | None:
+    """The sentences of a text for a translator; None for one sentence, and where a search is changed."""
+    source = next((reads for reads, writes in run.directions() if writes == target), None)
+    if source is None or prefix or edits.looks:
+        return None
+    found = SentencewiseText(text, source, target)
+    return found if len(found.sentences) > 1 else None
 
 
 class ProgressTrace(Trace):
@@ -73,10 +169,9 @@ def watch(run: ServedRun, given: dict[str, Any], emit: Emit, stopped: Stopped) -
         emit: called with each event.
         stopped: tells whether the client has left.
     """
-    if given["sentences"]:
-        translate_each(run, given["sentences"], given, emit, stopped)
-    elif run.rewriter:
-        _translate(run, run.rewriter.decoding, given, emit, stopped)
+    if run.rewriter:
+        translate = _translate_each if given["sentences"] else _translate
+        translate(run, run.rewriter.decoding, given, emit, stopped)
     elif run.continues:
         _continue(run, given, emit, stopped)
     else:
@@ -97,6 +192,31 @@ def _decided(predictor: Weighs, text: str) -> dict[str, Any]:
         "shown": seen.shown,
         "probs": dict(sorted(probs.items(), key=lambda pair: -pair[1])[:50]),
     }
+
+
+def _translate_each(
+    run: ServedRun, own: Decoding, given: dict[str, Any], emit: Emit, stopped: Stopped
+) -> None:
+    """Translate sentences and report the text so far after each of them."""
+    text, beam = given["sentences"], given["beam"]
+    decoding = replace(own, search="beam", beam=beam, nbest=1, diverse=1, require=())
+    model: Any = without(run, given["edits"])
+    used = translator(run, given["target"], decoding, stopped, model)
+    found: list[str] = []
+    remarks = Remarks()
+    for sentence in text.sentences:
+        try:
+            ((_, (best, *_)),) = used.pairs([sentence])
+        except (DataError, ShapeError) as error:
+            raise Refusal(400, f"the sentence {sentence[:40]!r}: {error}") from error
+        lacking = used.lacking(sentence)
+        lacked = used.lacked if lacking else ""
+        remarks.see(repr(sentence[:40]), lost=best.lost, lacking=lacking, lacked=lacked)
+        found.append(best.text)
+        emit({"event": "draft", "text": text.joined(found)})
+    pairs = [list(pair) for pair in zip(text.sentences, found, strict=True)]
+    done = {"event": "done", "kind": run.kind, "text": text.joined(found), "sentences": pairs}
+    emit({**done, "notes": remarks.lines()})
 
 
 def _translate(
@@ -123,7 +243,7 @@ def _translate(
         raise Refusal(400, "text: expected words that the model can read, got none")
     if edits.looks:
         words = found.source.words(source, text)
-        model = moved(model, edits, words, len(source))
+        model = _moved(model, edits, words, len(source))
         found = translator(run, given["target"], plain, stopped, model).copying(text)
 
     def tell(tokens: list[int]) -> None:

@@ -4,7 +4,7 @@ The parent loads the runs and forks, so the workers read the same memory; it ans
 another worker when one has died. It loads a run that has changed on disk; then new workers take over one
 after the other, and each old one ends after its last answer. Uvicorn's supervisor would give each worker a
 copy of the weights (it spawns, and does not fork), and start it again from files that do not fit together.
-Read next: server.py; reloading.py.
+Read next: server.py; served.py.
 """
 
 import contextlib
@@ -25,11 +25,10 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from weft.errors import ConfigError
 from weft.machine import LAUNCHED, end_with_parent
-from weft.serve.answers import translator
 from weft.serve.continuing import Ask, How, go_on, writer_of
 from weft.serve.counts import SEVERAL
-from weft.serve.reloading import SECONDS, Reloader
-from weft.serve.served import ServedRun
+from weft.serve.served import RELOAD_SECONDS, Reloader, ServedRun
+from weft.serve.translation import translator
 from weft.tasks.predictor import Place
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
@@ -106,7 +105,7 @@ class ServerProcesses:
             while not self._ending:
                 time.sleep(LOOK_SECONDS)
                 self._restart()
-                if time.monotonic() > looked + SECONDS:
+                if time.monotonic() > looked + RELOAD_SECONDS:
                     self._reload(reloading)
                     looked = time.monotonic()
         finally:
