@@ -79,6 +79,10 @@ def test_tags_are_written_back_into_their_column(tmp_path: Path) -> None:
             [["DT", "NN", "VBZ", "."], ["CD", "CC"]],
         ),
         ("The_DT dog_NN barks_VBZ\n\nA_DT cat_NN\n", ("_", 0), [["DT", "NN", "VBZ"], ["DT", "NN"]]),
+        ("中 B-LOC\n国 E-LOC\n很 O\n\n我 O\n", (" ", 2), [["B-LOC", "E-LOC", "O"], ["O"]]),
+        ('" O\nEU B-ORG\n" O\n', (" ", 2), [["O", "B-ORG", "O"]]),
+        ("10\u00a0000 B-NUM\nkg O\n. O\n", (" ", 2), [["B-NUM", "O", "O"]]),
+        ("# id 7\tdomain=en\nEU _ _ B-ORG\n# _ _ O\nis _ _ O\n", (" ", 4), [["B-ORG", "O", "O"]]),
         ("the/at jury/nn the/at jury/nn\n", ("/", 0), [["at", "nn", "at", "nn"]]),
     ],
 )
@@ -119,6 +123,9 @@ def test_a_word_with_a_slash_keeps_it(tmp_path: Path) -> None:
         ["you sing .", "he reads !", "they left ?", "", "we dance ."],
         ["он поёт .", "You sing .", "мы идём ."],
         ["me gusta »", "te gusta …", "nos gusta ?!"],
+        ["Peter lives in PARIS", "Mary works in LONDON", "John sits in ROME", "Anna was in BERLIN"],
+        ["buy MILK", "sell EGGS", "get BREAD"],
+        ["I like IBM", "you like NASA", "", "we like IBM", "they like NASA"],
         ["room number 12", "room number 14", "room number 15"],
     ],
 )
@@ -140,6 +147,40 @@ def test_a_wrong_line_is_named_and_reading_continues(tmp_path: Path, more: str, 
         read(path)
     report = weft("data", "check", path)
     assert report.code == 1 and f"{path}:3301: {what}" in report.out
+
+
+def test_comments_and_starts_of_documents_are_no_words(tmp_path: Path) -> None:
+    text = "-DOCSTART-\tO\n\n# id 1\nEU\tB-ORG\n#\tO\n\n# sent_id = 2\n#\tO\n"
+    path = write(tmp_path / "x.txt", text)
+    assert read(path) == ([["EU", "#"], ["#"]], [["B-ORG", "O"], ["O"]])
+    (_, first, second) = read_sentences(path)
+    assert first.tagged(["a", "b"], "ner") == ["# id 1", "EU\ta", "#\tb"] and second.first == 7
+    assert weft("data", "check", path).code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("EU\tB-ORG\nis\t\n", 2, "got an empty tag"),
+        ("EU\tx\tB-ORG\nis\ty\t\n", 2, "got an empty column"),
+        ("EU x B-ORG\nis y O\n" * 9 + "it O\n", 19, "expected 3 columns, got 2"),
+    ],
+)
+def test_a_word_without_its_tag_is_named(tmp_path: Path, text: str, line: int, what: str) -> None:
+    with pytest.raises(DataError, match=rf"x\.txt:{line}: .*{what}"):
+        read(write(tmp_path / "x.txt", text))
+
+
+def test_words_may_all_be_without_a_tag(tmp_path: Path) -> None:
+    for text in ("EU\t\nis\t\n", "EU\tx\t\nis\ty\t\n"):
+        assert read(write(tmp_path / "x.txt", text)) == ([["EU", "is"]], [None])
+
+
+def test_conllu_with_spaces_is_no_text(tmp_path: Path) -> None:
+    rows = ["# text = Hi all", "1 Hi hi INTJ UH _ 0 root _ _", "2 all all PRON DT _ 1 dep _ _", ""]
+    path = write(tmp_path / "x.conllu", "\n".join(rows))
+    with pytest.raises(DataError, match=r"x\.conllu: CoNLL-U with spaces .* sed -E"):
+        read(path)
 
 
 def test_a_joined_word_without_a_tag_is_named(tmp_path: Path) -> None:

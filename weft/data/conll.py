@@ -4,6 +4,8 @@ A file's first lines tell its form, as none of them says it. Read next: conllu.p
 """
 
 import re
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -19,11 +21,22 @@ SAMPLE = 2_000
 START = "-DOCSTART-"
 """Begins a document in files of CoNLL-2003, as a sentence of its own."""
 
+MOST = 0.9
+"""Share of lines with the same number of columns that tells the form of a file with wrong lines."""
+
 FEW = 3
 """Fewer words than this do not tell a form."""
 
-_TAG = re.compile(r"[^a-z\s]+|[BIESLUM]-\S+")
+_SPAN = re.compile(r"O|[BIESLUMW]-\S+", re.IGNORECASE)  # the tag of a name or of what is outside
+_TAG = re.compile(r"[^a-z\s]+|[BIESLUMW]-\S+")
+_PARTS = frozenset(
+    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X "  # Universal Dependencies
+    "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP TO UH "  # Penn
+    "VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB -LRB- -RRB- # $ , . : `` '' ( ) \" HYPH NFP".split()
+)
 _NUMBER = re.compile(r"\d+([-.]\d+)?")
+_COMMENT = re.compile(r"#\s*[a-z][\w-]*(\s|=|:|$)")
+_GAP = re.compile(r"[ \t]+")  # no-break spaces are part of a word
 _MARKS = re.compile(r"[^\w-]+")  # punctuation: the tag of a few words, but the end of most sentences
 
 
@@ -44,17 +57,39 @@ class TaggedForm(NamedTuple):
 
     def cells(self, line: str) -> list[str]:
         """The columns of a line."""
-        return line.split("\t") if self.separator == "\t" else line.split()
+        return line.split("\t") if self.separator == "\t" else _cells(line)
+
+    def words(self, lines: Sequence[str]) -> list[int]:
+        """The indices of the lines of a sentence that are words: not a document's start, nor a comment."""
+        return words_among(lines, [len(self.cells(line)) for line in lines], self.width)
+
+
+def words_among(lines: Sequence[str], widths: Sequence[int], width: int) -> list[int]:
+    """The indices of the lines of a sentence that are words, if words have a number of columns.
+
+    Lines before the first word that begin with # and a name are comments, such as "# id = 7".
+    """
+    found = list[int]()
+    for place, (line, count) in enumerate(zip(lines, widths, strict=True)):
+        comment = not found and _COMMENT.match(line) and (count != width or width > 2)
+        if not comment and not line.startswith(START):
+            found.append(place)
+    return found
 
 
 def form_of(file: str | Path | BinaryIO) -> TaggedForm | None:
     """The form of a file; None for CoNLL-U, word TAB tag, plain text and streams that cannot be rewound.
 
     Raises:
-        DataError: the file cannot be read.
+        DataError: the file cannot be read, or is CoNLL-U with spaces between its columns.
     """
     if isinstance(file, str | Path):
-        return form_of_lines(_first(each_line(file)))
+        lines = _first(each_line(file))
+        if _spaced(lines):
+            told = "CoNLL-U with spaces between its columns, expected tabs; convert it: "
+            told += f"sed -E '/^#/!s/ +/\\t/g' {shlex.quote(str(file))} > FILE.conllu"
+            raise DataError(told, path=file)
+        return form_of_lines(lines)
     if not file.seekable():
         return None
     start = file.tell()
@@ -81,7 +116,7 @@ def form_of_lines(lines: Sequence[str]) -> TaggedForm | None:
         >>> form_of_lines(["The/DT dog/NN barks/VBZ ./."]), form_of_lines(["and/or two", "more words"])
         (TaggedForm(separator='/', width=0), None)
     """
-    filled = [line for line in lines if line.strip() and not line.startswith(START)]
+    filled = _filled(lines)
     if not filled:
         return None
     if any("\t" in line for line in filled):
@@ -89,13 +124,17 @@ def form_of_lines(lines: Sequence[str]) -> TaggedForm | None:
         fits = len({len(row) for row in rows}) == 1 and 3 <= len(rows[0]) <= 9
         numbered = all(_NUMBER.fullmatch(row[0]) for row in rows)
         return TaggedForm("\t", len(rows[0])) if fits and not numbered else None
-    words = [line.split() for line in filled]
+    words = [_cells(line) for line in filled]
     for separator in "/_":
         if _joined(words, separator):
             return TaggedForm(separator)
-    width = len(words[0])
-    if width < 2 or any(len(row) != width for row in words):
+    width, usual = Counter(map(len, words)).most_common(1)[0]
+    if width < 2 or usual < MOST * len(words):
         return None
+    if usual < len(words):  # a wrong line, if all others have the tags of names
+        last = [row[-1] for row in words if len(row) == width]
+        named = all(map(_SPAN.fullmatch, last)) and any("-" in tag for tag in last)
+        return TaggedForm(" ", width) if named else None
     starts = any(line.startswith(START) for line in lines)
     return TaggedForm(" ", width) if starts or _in_columns(words, lines) else None
 
@@ -109,15 +148,39 @@ def _joined(lines: Iterable[Sequence[str]], separator: str) -> bool:
 
 
 def _in_columns(rows: Sequence[Sequence[str]], lines: Sequence[str]) -> bool:
-    """Whether the last words of the lines are tags: they look so, or are few and in blocks of lines."""
+    """Whether the last words of the lines are tags: known ones, or few and in blocks of lines."""
     last = [row[-1] for row in rows]
+    if len(rows) >= FEW and all(map(_SPAN.fullmatch, last)):
+        return True
     if sum(bool(_MARKS.fullmatch(tag)) for tag in last) > len(last) / 2:
         return False
-    shown = all(map(_TAG.fullmatch, last)) and not all(_TAG.fullmatch(row[0]) for row in rows)
-    shown = shown and any(tag != tag.lower() for tag in last)  # numbers also end sentences
+    known = all(tag in _PARTS for tag in last) and not all(row[0] in _PARTS for row in rows)
     blocks = sum(not line.strip() for line in lines)
     repeated = len(set(last)) <= len(last) / 3 and 0 < blocks <= len(rows) / 2
-    return len(rows) >= FEW and (shown or repeated)
+    return len(rows) >= FEW and (known or repeated)
+
+
+def _filled(lines: Sequence[str]) -> list[str]:
+    """The lines that are not blank, without starts of documents and comments before a sentence."""
+    found = list[str]()
+    begins = True
+    for line in lines:
+        comment = begins and _COMMENT.match(line)
+        begins = bool(comment) or not line.strip() or line.startswith(START)
+        if not begins:
+            found.append(line)
+    return found
+
+
+def _cells(line: str) -> list[str]:
+    return _GAP.split(line.strip(" \t"))
+
+
+def _spaced(lines: Sequence[str]) -> bool:
+    """Whether these are lines of CoNLL-U with spaces instead of tabs."""
+    rows = [_cells(line) for line in lines if line.strip() and not line.startswith("#")]
+    wide = len(rows) > 1 and all(len(row) == 10 and _NUMBER.fullmatch(row[0]) for row in rows)
+    return wide and rows[0][0][0] == "1" and not any("\t" in line for line in lines)
 
 
 def _first(lines: Iterable[str | DataError]) -> list[str]:

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
-from weft.data.conll import START, TaggedForm, form_of
+from weft.data.conll import TaggedForm, form_of, words_among
 from weft.data.lines import each_line
 from weft.errors import DataError
 from weft.wording import plural
@@ -54,7 +54,7 @@ class ConlluSentence(NamedTuple):
         for row, form, tag in zip(self.rows, self.forms, tags, strict=True):
             cells = lines[row].split("\t")
             if self.form is not None and self.form.width:
-                parts = re.split(r"(\t)" if self.form.separator == "\t" else r"(\s+)", lines[row].strip(" "))
+                parts = re.split(r"(\t)" if self.form.separator == "\t" else r"([ \t]+)", lines[row].strip(" "))
                 parts[2 * (self.form.place(column) or 0)] = tag
                 lines[row] = "".join(parts)
             elif self.form is None and len(cells) == WIDTH:
@@ -159,19 +159,26 @@ def _formed(
             yield _joined(line, number, form, name)
         elif line.strip():
             held.append(line)
-            if wrong is None and len(form.cells(line)) != form.width and not line.startswith(START):
-                told = f"expected {form.width} columns, got {len(form.cells(line))}; correct the line"
-                wrong = DataError(told, path=name, line=number)
         elif held or wrong:
-            first = number - len(held)
-            rows = [row for row, text in enumerate(held) if not text.startswith(START)]
-            cells = [form.cells(held[row]) for row in rows]
-            if wrong is not None:
-                yield wrong
-            else:
-                forms, tags = [one[0] for one in cells], [one[place or 0] for one in cells]
-                yield ConlluSentence(held, first, rows, forms, tags, form)
+            yield wrong or _columned(held, number - len(held), form, place or 0, name)
             held, wrong = [], None
+
+
+def _columned(
+    lines: list[str], first: int, form: TaggedForm, place: int, name: str
+) -> ConlluSentence | DataError:
+    """A sentence of lines with columns."""
+    rows = form.words(lines)
+    cells = [form.cells(lines[row]) for row in rows]
+    tagged = any(one[place].strip() for one in cells if len(one) == form.width)
+    for row, one in zip(rows, cells, strict=True):
+        told = f"expected {form.width} columns, got {len(one)}" if len(one) != form.width else ""
+        if not told and not (one[0].strip() and (one[place].strip() or not tagged)):
+            told = "expected a word and its tag, got an empty column"
+        if told:
+            return DataError(f"{told}; correct the line", path=name, line=first + row)
+    tags = [one[place] for one in cells] if tagged or not rows else None
+    return ConlluSentence(lines, first, rows, [one[0] for one in cells], tags, form)
 
 
 def _joined(line: str, number: int, form: TaggedForm, name: str) -> ConlluSentence | DataError:
@@ -279,15 +286,23 @@ def _sentence(
         tags = [line[COLUMNS[column]] for line in cells]
         return ConlluSentence(lines, first, rows, [line[1] for line in cells], tags), WIDTH
     width = width or seen
-    rows = list(range(len(lines)))  # here # may be a word
     split = [line.split("\t") for line in lines]
-    for row, each in enumerate(split):
+    rows = list(range(len(lines)))  # here # may be a word
+    if width == 2:
+        rows = words_among(lines, [len(each) for each in split], width)
+        split = [split[row] for row in rows]
+    for row, each in zip(rows, split, strict=True):
         if len(each) != width or not each[0].strip():
             need = "word TAB tag" if width == 2 else "a word"
             found = _columns(each) if each[0].strip() else "no word"
             raise DataError(f"expected {need}, got {found}; correct the line", path=name, line=first + row)
     forms = [each[0].strip() for each in split]
     tags_ = [each[1].strip() for each in split] if width == 2 else None
+    if tags_ and not any(tags_):
+        tags_ = None
+    elif tags_ and "" in tags_:
+        line = first + rows[tags_.index("")]
+        raise DataError("expected word TAB tag, got an empty tag; write one", path=name, line=line)
     return ConlluSentence(lines, first, rows, forms, tags_), width
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.data.conll import form_of
+from weft.data.conll import form_of, words_among
 from weft.data.conllu import (
     COLUMNS,
     WIDTH,
@@ -273,7 +273,8 @@ def _findings(
     seen: dict[str, dict[str, int]],
     sentences: dict[str, str],
 ) -> Iterator[Finding]:
-    rows = [(first + place, line) for place, line in enumerate(held)]
+    places = range(len(held)) if wide else words_among(held, [line.count("\t") + 1 for line in held], 2)
+    rows = [(first + place, held[place]) for place in places]
     words: list[str] = []
     if wide:
         for number, fault in faults(held, first):
@@ -287,8 +288,8 @@ def _findings(
             yield Finding(name, number, "unlabelled", f"expected word TAB tag, got {found}; correct the line")
             continue
         words.append(cells[1] if wide else cells[0])
-        places = COLUMNS.items() if wide else [("tag", 1)]
-        for column, place in places:
+        columns = COLUMNS.items() if wide else [("tag", 1)]
+        for column, place in columns:
             seen.setdefault(column, {}).setdefault(cells[place].strip(), number)
         if wide and cells[3] == "_":
             yield Finding(
