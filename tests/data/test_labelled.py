@@ -54,6 +54,15 @@ def test_several_labels_need_a_separator(tmp_path: Path, line: str) -> None:
     assert said(path, separator="|") == [("a|b", "x")]
 
 
+@pytest.mark.parametrize(
+    "line", ["__label__a one text", "one text __label__a", "one __label__a text", "one text\t__label__a,"]
+)
+def test_a_label_may_stand_anywhere(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text(f"{line}\n__label__b not__label__c , __label__\n")
+    assert said(path) == [("a", "one text"), ("b", "not__label__c , __label__")] and holds_texts(path)
+
+
 def test_classes_that_differ_in_letter_case_are_named(tmp_path: Path) -> None:
     path = tmp_path / "train.csv"
     names = ["Bill", "bill", "bill ", "BILL.", "caf\u00e9", "cafe\u0301", "c", "c++"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weft.data.dialect import plain_numbers
+from weft.data.labelled import MARKED
 from weft.data.language_guess import code_of
 from weft.data.lines import raw_lines
 from weft.data.tables import Row, TableFile, is_number, is_table, kind_of
@@ -164,7 +165,7 @@ def holds_texts(path: Path) -> bool:
     """Whether a file seems to hold labelled texts; a .tsv with two columns may hold pairs."""
     if not is_table(path):
         first = next(raw_lines(path), b"")
-        return isinstance(first, bytes) and first.lstrip().startswith(b"__label__")
+        return isinstance(first, bytes) and MARKED.search(first.decode("utf-8", "replace")) is not None
     found = _columns(path)
     if names_languages(found):
         return False

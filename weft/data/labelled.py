@@ -16,6 +16,9 @@ from weft.errors import ConfigError, DataError
 from weft.shapes import check_choice
 
 MARK = "__label__"
+MARKED = re.compile(rf"(?<!\S){MARK}(?!,*(?:\s|$))(\S+)(?:\s+|$)")
+"""The labels of a line, which fastText reads anywhere in it, and the white space behind."""
+
 Labels = Literal["marked", "first", "coarse"]
 """Where a line has its class: in __label__x, in its first word, or in its first word up to the colon."""
 
@@ -47,7 +50,7 @@ class LabelledText:
         text: the column of the text, or several that are joined by a space; by name, or by number from 1 in
             a table without a header. A .tsv with two columns and no header is label TAB text.
         label: the column of the class.
-        labels: format of lines: "marked" is `__label__x text`, "first" takes the first word as the class, as
+        labels: format of lines: "marked" is `__label__x text`, or with the label elsewhere, "first" takes the first word as the class, as
             in `0 a dull film`, and "coarse" takes that word up to its colon, NUM in `NUM:dist How far is it
             ?`.
         encoding: of the file, such as latin-1.
@@ -167,7 +170,7 @@ class LabelledText:
                 yield number, line.decode("utf-8")
 
     def _marked(self, number: int, line: str) -> LabelledExample | Finding:
-        """A line that begins with its class; white space of any kind ends the class."""
+        """A line that begins with its class, or has labels; white space of any kind ends a class."""
         first, *rest = line.split(maxsplit=1) or [""]
         text = rest[0].strip() if rest else ""
         if self.labels != "marked":
@@ -176,12 +179,7 @@ class LabelledText:
                 return LabelledExample(number, label, text, {})
             what = f"expected a class and a text with a space between, got {line[:30]!r}; remove the line"
             return self._wrong(number, "unlabelled", what)
-        found = []
-        while first.startswith(MARK) and first.strip(",") != MARK:
-            found += [one.strip(",") for one in first.removeprefix(MARK).split(f",{MARK}")]
-            first, *rest = text.split(maxsplit=1) or [""]
-            if first.startswith(MARK):
-                text = rest[0].strip() if rest else ""
+        found = [one.strip(",") for each in MARKED.findall(line) for one in each.split(f",{MARK}")]
         if not found:
             advice = (
                 "rename it .tsv if it is a table" if "\t" in line else "give a table such as .tsv or .csv"
@@ -190,6 +188,7 @@ class LabelledText:
             return self._wrong(
                 number, "unlabelled", f"{what}, or say that the first word is the class: {FIRST}"
             )
+        text = MARKED.sub("", line).strip()
         if len(found) > 1 and self.separator is None:
             what = f"expected one label, got two or more ({', '.join(found)[:60]}); keep one"
             return self._wrong(

@@ -8,7 +8,6 @@ Read next: ../../figures/coloured.py, which draws how much each word weighed.
 import csv
 import io
 import random
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -20,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.data.batching import length_groups
-from weft.data.labelled import MARK, LabelledExample, LabelledText, text_columns
+from weft.data.labelled import MARKED, LabelledExample, LabelledText, text_columns
 from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
 from weft.models import Labeller
@@ -235,9 +234,9 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         self._scores = scores
 
     def parse(self, raw: Raw, place: Place) -> ClassifyInput:
-        """A text; the `__label__x` that may begin a line of a file is left out."""
+        """A text; a `__label__x` in a line of a file is left out."""
         text = str(raw)
-        return ClassifyInput(_MARKED.sub("", text) if place.line else text)
+        return ClassifyInput(MARKED.sub("", text) if place.line else text)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[ClassifyInput]]:
         """The lines of a file, or the header (where there is one) and the rows of a table."""
@@ -539,4 +538,3 @@ def _of_tokens(
 
 
 PREDICTED = "predicted"
-_MARKED = re.compile(rf"({MARK}\S*(\s+|$))+")
