@@ -174,15 +174,15 @@ def lines(content: bytes) -> Callable[[Path], Pair]:
     return run
 
 
-def vectors(content: str) -> Callable[[Path], Pair]:
+def vectors(content: bytes, second: str = ". .") -> Callable[[Path], Pair]:
     """Vectors of two words."""
 
     def run(folder: Path) -> Pair:
-        (folder / "x.txt").write_text(content)
+        (folder / "x.txt").write_bytes(content)
         found, _ = read_vectors(folder / "x.txt")
         return {word: np.asarray(vector).tolist() for word, vector in found.items()}, {
             "a": [1, 2],
-            ". .": [3, 4],
+            second: [3, 4],
         }
 
     return run
@@ -307,6 +307,13 @@ FORMATS = [
     ),
     FileFormat(
         LABELS,
+        "`TEXT __label__a`",
+        "fastText",
+        "",
+        labelled("x.txt", "one text __label__a\nand another __label__b\n"),
+    ),
+    FileFormat(
+        LABELS,
         "`__label__a, TEXT`",
         "scripts for fastText",
         "the comma is no part of the label",
@@ -382,12 +389,23 @@ FORMATS = [
         "",
         lines("čaša\ntwo\n".encode("utf-16")),
     ),
-    FileFormat(TEXTS, "lines that end with CR", "old Macs", "", lines("čaša\rtwo\r".encode())),
     FileFormat(
-        VECTORS, "word2vec, text", "gensim, word2vec, fastText `.vec`", "", vectors("2 2\na 1 2\n. . 3 4\n")
+        TEXTS, "lines that end with CR", "old Macs", "also if some end with LF", lines("čaša\rtwo\r\n".encode())
     ),
     FileFormat(
-        VECTORS, "GloVe", "GloVe", "words may have spaces, lines may be blank", vectors("a 1 2\n. . 3 4\n\n")
+        VECTORS, "word2vec, text", "gensim, word2vec, fastText `.vec`", "", vectors(b"2 2\na 1 2\n. . 3 4\n")
+    ),
+    FileFormat(
+        VECTORS,
+        "word2vec, binary",
+        "gensim, word2vec",
+        "whatever the file is called",
+        vectors(
+            b"2 2\na " + np.array([1, 2], "<f4").tobytes() + b"\nb " + np.array([3, 4], "<f4").tobytes(), "b"
+        ),
+    ),
+    FileFormat(
+        VECTORS, "GloVe", "GloVe", "words may have spaces, lines may be blank", vectors(b"a 1 2\n. . 3 4\n\n")
     ),
     FileFormat(
         PICTURES,

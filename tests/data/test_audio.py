@@ -44,6 +44,18 @@ def test_channels_become_their_mean(tmp_path: Path) -> None:
     np.testing.assert_allclose(sound.samples * 2**15, [200, 0, 16383.5])
 
 
+def test_channels_that_cancel_each_other_are_not_read_as_silence(tmp_path: Path) -> None:
+    wave = np.sin(np.arange(800) / 9) / 2
+    soundfile.write(tmp_path / "x.wav", np.stack([wave, -wave], 1), 8000)
+    with pytest.raises(
+        DataError, match=r"x\.wav: its channels cancel each other.*ffmpeg -i .* 'pan=mono\|c0=c0'"
+    ):
+        read_sound(tmp_path / "x.wav")
+    soundfile.write(tmp_path / "y.wav", np.zeros((800, 2)), 8000)
+    with pytest.warns(DataWarning):
+        assert not read_sound(tmp_path / "y.wav").samples.any()
+
+
 @pytest.mark.parametrize(("rate", "wanted"), [(22050, 16000), (8000, 16000), (44100, 16000), (90, 100)])
 def test_a_tone_stays_the_tone(rate: int, wanted: int) -> None:
     cycles = 0.11 * min(rate, wanted)  # a second: well below half of both rates

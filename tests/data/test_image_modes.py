@@ -202,3 +202,33 @@ def test_a_picture_of_too_many_pixels_is_refused_before_it_is_decoded(
         monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", most)
         with pytest.raises(DataError, match=rf"a\.png: more than {most} pixels; scale it down"):
             images.read_picture(tmp_path / "a.png")
+
+
+def tiff(path: Path, rows: np.ndarray, *, white_is_0: bool = False, sample_format: int = 1) -> Path:
+    """A greyscale TIFF as scanners and microscopes write it, without Pillow."""
+    height, width = rows.shape
+    tags = [
+        (256, 4, width),
+        (257, 4, height),
+        (258, 3, 8 * rows.itemsize),
+        (259, 3, 1),
+        (262, 3, 1 - white_is_0),
+    ]
+    begin = 8 + 2 + 12 * 9 + 4
+    tags += [(273, 4, begin), (278, 4, height), (279, 4, rows.nbytes), (339, 3, sample_format)]
+    entries = b"".join(struct.pack("<HHII", tag, kind, 1, value) for tag, kind, value in tags)
+    path.write_bytes(b"II*\0" + struct.pack("<IH", 8, 9) + entries + bytes(4) + rows.tobytes())
+    return path
+
+
+@pytest.mark.parametrize("rows", [np.array([[0, 65535, 257]], "<u2"), np.array([[0, 255, 1]], "u1")])
+def test_a_tiff_that_has_0_for_white(tmp_path: Path, rows: np.ndarray) -> None:
+    assert images.read_picture(tiff(tmp_path / "x.tif", rows))[0, :, 0].tolist() == [0, 255, 1]
+    found = images.read_picture(tiff(tmp_path / "y.tif", rows, white_is_0=True))
+    assert found[0, :, 0].tolist() == [255, 0, 254]
+
+
+def test_a_tiff_of_8_bits_with_a_sign_is_refused(tmp_path: Path) -> None:
+    path = tiff(tmp_path / "x.tif", np.array([[-128, 127, 0]], "i1"), sample_format=2)
+    with pytest.raises(DataError, match=r"x\.tif: grey values of 8 bits with a sign"):
+        images.read_picture(path)

@@ -125,6 +125,15 @@ def test_lines_that_end_with_cr_are_lines(tmp_path: Path) -> None:
     assert list(read_lines(tmp_path / "file")) == ["one"]
 
 
+def test_one_line_feed_does_not_join_lines_that_end_with_cr(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"one\rtwo\rthree\r\nfour\n")
+    assert list(read_lines(tmp_path / "file")) == ["one", "two", "three", "four"]
+    many = b"a\r" * (2**19 - 1) + b"b\r\nc\r"  # the CRLF is half in the first part that is read
+    (tmp_path / "file").write_bytes(many)
+    assert many[2**20 - 1 : 2**20 + 1] == b"\r\n"
+    assert list(read_lines(tmp_path / "file"))[-2:] == ["b", "c"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "what"),
     [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from weft.data.vectors import coverage, read_vectors, write_vectors
-from weft.errors import DataError
+from weft.errors import DataError, DataWarning
 
 LINES = "cat 1 2.5 -3\ndog 0 0 1e-3\n"
 
@@ -51,6 +51,41 @@ def test_words_with_spaces_and_blank_lines_as_glove_has_them(tmp_path: Path, hea
         "\u3000": [1, 1, 1],
         "dog": [7, 8, 9],
     }
+
+
+@pytest.mark.parametrize("name", ["v.bin", "v.txt", "v.vec"])
+def test_the_bytes_of_a_file_tell_its_form(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("2 3\n" + LINES)
+    assert read_vectors(tmp_path / name)[0]["cat"].tolist() == [1, 2.5, -3]
+    numbers = np.array([[1, 2.5, -3], [0, 0, 1]], "<f4")
+    (tmp_path / name).write_bytes(
+        b"2 3\ncat " + numbers[0].tobytes() + b"\nd\xc3\xb6g " + numbers[1].tobytes()
+    )
+    found, _ = read_vectors(tmp_path / name)
+    assert list(found) == ["cat", "d\u00f6g"] and found["cat"].tolist() == [1, 2.5, -3]
+
+
+def test_a_model_of_fasttext_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "cc.en.bin").write_bytes(b"\xba\x16\x4f\x2f\x0c\0\0\0" + bytes(99))
+    with pytest.raises(
+        DataError, match=r"cc\.en\.bin: expected word vectors, got a model of fastText; .*\.vec"
+    ):
+        read_vectors(tmp_path / "cc.en.bin")
+
+
+def test_what_the_first_line_says_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "v.vec"
+    path.write_text("2 4\n" + LINES)
+    with pytest.raises(DataError, match=r"its first line says 4 numbers for each word, got 3"):
+        read_vectors(path)
+    path.write_text("3 3\n" + LINES)
+    with pytest.warns(DataWarning, match=r"v\.vec: its first line says 3 words, got 2"):
+        assert len(read_vectors(path)[0]) == 2
+
+
+def test_of_a_word_that_comes_again_the_first_counts_as_in_gensim(tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text("a 1 2\na 3 4\n")
+    assert read_vectors(tmp_path / "v.txt")[0]["a"].tolist() == [1, 2]
 
 
 def test_the_coverage_of_a_text_and_why_it_is_little(tmp_path: Path) -> None:

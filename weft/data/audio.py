@@ -6,6 +6,7 @@ Read next: ../nn/embed/audio.py, which turns samples into frames.
 import io
 import math
 import re
+import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,6 +41,9 @@ BLOCK = 2**16  # samples computed at a time
 
 LOWEST_RATE, HIGHEST_RATE = 1000, 768_000
 """Sample rates in Hz; a file at 1 Hz would become 16,000 times as long."""
+
+CANCELLED = 1e-3
+"""Share of the channels' power that their mean has at least, unless they cancel each other."""
 
 MOST_PHASES = 4096
 """Maximum number of resampling filters; pairs of rates with a tiny common divisor would need more."""
@@ -77,10 +81,11 @@ def read_sound(path: str | Path) -> Sound:
         DataError: the file is missing, damaged, cut off, empty or of another kind.
     """
     with _opened(Path(path)) as file:
-        blocks, count = list[np.ndarray](), 0
+        blocks, count, power = list[np.ndarray](), 0, 0.0
         while count < file.frames and len(block := file.read(BLOCK, "float32", always_2d=True)):
             blocks.append(block.mean(1, dtype=np.float32))
             count += len(block)
+            power += float(np.square(block, dtype=np.float64).sum()) / file.channels
         channels, rate, whole = file.channels, file.samplerate, file.frames
     if count < whole:
         raise _cut_off(path, f"{whole:,} samples", count)
@@ -88,6 +93,11 @@ def read_sound(path: str | Path) -> Sound:
     if not np.isfinite(samples).all():
         raise DataError("has samples that are not finite numbers; save it again, or remove it", path=path)
     if channels > 1:
+        if np.square(samples, dtype=np.float64).sum() < CANCELLED * power:
+            what = (
+                "its channels cancel each other, as with one microphone the wrong way round; save one of them"
+            )
+            raise DataError(f"{what}: {_one_channel(path)}", path=path)
         warnings.warn(
             f"{path}: has {channels} channels; of such files the mean is read", DataWarning, stacklevel=1
         )
@@ -134,6 +144,12 @@ def _check(file: Any, path: Path) -> None:
     if 4 * file.frames > max(FREE_BYTES, MOST_TIMES * path.stat().st_size):
         what = f"unpacks to more than {MOST_TIMES} times its size, which no recording does"
         raise DataError(f"{what}; write it as a wav file if you trust it", path=path)
+
+
+def _one_channel(path: str | Path) -> str:
+    """The command that saves the first channel."""
+    other = Path(path).with_suffix(".mono.wav")
+    return f"ffmpeg -i {shlex.quote(str(path))} -af 'pan=mono|c0=c0' {shlex.quote(str(other))}"
 
 
 def _cut_off(path: str | Path, stated: str, count: int) -> DataError:

@@ -54,7 +54,9 @@ class ConlluSentence(NamedTuple):
         for row, form, tag in zip(self.rows, self.forms, tags, strict=True):
             cells = lines[row].split("\t")
             if self.form is not None and self.form.width:
-                parts = re.split(r"(\t)" if self.form.separator == "\t" else r"([ \t]+)", lines[row].strip(" "))
+                parts = re.split(
+                    r"(\t)" if self.form.separator == "\t" else r"([ \t]+)", lines[row].strip(" ")
+                )
                 parts[2 * (self.form.place(column) or 0)] = tag
                 lines[row] = "".join(parts)
             elif self.form is None and len(cells) == WIDTH:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
+from PIL.TiffImagePlugin import PHOTOMETRIC_INTERPRETATION, SAMPLEFORMAT, TiffImageFile
 
 from weft.data import archive
 from weft.data.magic import START, kind_of_bytes, typed_for
@@ -31,6 +32,8 @@ PICTURES = (
 CLIPS = (".gif", ".npy")
 MOST_GREY = 65535
 """White of a greyscale image of 16 bits."""
+WHITE_IS_0, SIGNED = 0, 2
+"""Values of the TIFF tags PhotometricInterpretation and SampleFormat."""
 LARGEST_CLIP = 256 * 2**20
 """Maximum bytes of all frames of a .gif, three per pixel."""
 
@@ -202,13 +205,23 @@ _BROKEN_ARRAY = (*_DECODERS, zipfile.BadZipFile, tokenize.TokenError)
 
 def _pixels(picture: Image.Image, size: int | None, path: Path) -> np.ndarray:
     picture.load()
+    white_is_0 = isinstance(picture, TiffImageFile) and _white_is_0(picture, path)
     with suppress(*_BROKEN):  # damaged metadata of an intact image
         picture = ImageOps.exif_transpose(picture)
-    whole = _eight_bits(picture, path).convert("RGBA")
+    eight = _eight_bits(picture, path)
+    whole = (ImageOps.invert(eight) if white_is_0 else eight).convert("RGBA")
     on_white = Image.alpha_composite(Image.new("RGBA", whole.size, "white"), whole).convert("RGB")
     if size is not None and on_white.size != (size, size):
         on_white = on_white.resize((size, size), Image.Resampling.LANCZOS)
     return np.array(on_white)
+
+
+def _white_is_0(picture: TiffImageFile, path: Path) -> bool:
+    """Whether a greyscale TIFF has 0 for white, where Pillow does not invert it: with more than 8 bits."""
+    if picture.mode == "L" and picture.tag_v2.get(SAMPLEFORMAT) == (SIGNED,):
+        raise DataError("grey values of 8 bits with a sign, which are not read; save them without", path=path)
+    inverted = picture.tag_v2.get(PHOTOMETRIC_INTERPRETATION) == WHITE_IS_0
+    return inverted and (picture.mode == "F" or picture.mode.startswith("I"))
 
 
 def _eight_bits(picture: Image.Image, path: Path) -> Image.Image:

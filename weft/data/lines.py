@@ -1,7 +1,7 @@
 r"""Read the lines of a text file or stream, split only at LF.
 
-U+2028, NEL and form feed are part of a line; CRLF counts as LF, and so does CR in a file without any LF; a
-byte order mark is dropped, one of UTF-16 or UTF-32 says how the file is decoded; the last line needs no LF.
+U+2028, NEL and form feed are part of a line; CRLF counts as LF, and so does CR in a file where it ends most
+lines; a byte order mark is dropped, one of UTF-16 or UTF-32 says how the file is decoded; the last line needs no LF.
 Errors name file:line. Read next: files.py, which reads the bytes; tables.py, columns; parallel.py, two files
 side by side.
 """
@@ -164,11 +164,19 @@ def _unmarked(parts: Iterable[bytes], path: str | Path, encoding: str = "utf-8")
 
 
 def _lined(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """The parts with LF instead of CR, if the first one has no LF but lines that end with CR."""
+    """The parts with LF for each CR and CRLF, if most lines of the first part end with CR alone."""
     first = next(parts, b"")
-    alone = b"\n" not in first and b"\r" in first
+    crlf = first.count(b"\r\n")
+    if first.count(b"\r") - crlf <= first.count(b"\n") - crlf:
+        yield first
+        yield from parts
+        return
+    held = b""  # a CR at the end, which may be half of a CRLF
     for part in chain([first], parts):
-        yield part.replace(b"\r", b"\n") if alone else part
+        whole = held + part
+        held = b"\r" if whole.endswith(b"\r") else b""
+        yield whole.removesuffix(b"\r").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    yield held.replace(b"\r", b"\n")
 
 
 def _readable(line: str | DataError) -> str:

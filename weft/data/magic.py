@@ -75,6 +75,7 @@ _KINDS = tuple(
         (rb"Rar!\x1a\x07", FileKind("a RAR archive", ".rar", "archive", "unrar x FILE")),
         (rb".{257}ustar", FileKind("a tar archive", ".tar", "archive", "tar xf FILE")),
         (rb"\x93NUMPY", FileKind("an array of NumPy", ".npy", "numbers")),
+        (rb"\xba\x16\x4f\x2f", FileKind("a model of fastText", ".ftz", "numbers")),
         (rb"PAR1", FileKind("a Parquet table", ".parquet", "numbers")),
         (rb"SQLite format 3", FileKind("an SQLite database", ".sqlite", "other")),
         (rb"\x7fELF|MZ.{58}", FileKind("a program", "", "other")),

@@ -4,8 +4,10 @@ text     a word and its numbers on each line, separated by spaces; word2vec begi
 binary   "words size" LF, then each word, a space, its numbers as float32 (little-endian), LF
 """
 
+import codecs
 import math
 import re
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -16,7 +18,8 @@ import numpy as np
 
 from weft.data.files import file_bytes
 from weft.data.lines import read_lines
-from weft.errors import DataError
+from weft.data.magic import START, kind_of_bytes
+from weft.errors import DataError, DataWarning
 from weft.store import files
 from weft.wording import plural
 
@@ -41,7 +44,7 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
     """Read the vectors of the wanted words, and their size.
 
     Args:
-        path: the file, possibly compressed; .bin means word2vec's binary format.
+        path: the file, possibly compressed; text, or word2vec's binary format.
         wanted: words; None for all.
 
     Raises:
@@ -66,7 +69,7 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
                 path=path,
                 line=None if isinstance(numbers, np.ndarray) else line,
             )
-        found[word] = vector
+        found.setdefault(word, vector)  # of a word that comes again, the more frequent one, as in gensim
     return found, size
 
 
@@ -104,18 +107,49 @@ def coverage(path: Path, counts: Mapping[str, int], *, lowercase: str, kind: str
 
 
 def _entries(path: Path) -> Iterator[VectorEntry]:
-    return _read_binary(path) if ".bin" in path.suffixes else _read_text(path)
+    start = next(file_bytes(path))[:START]
+    kind = kind_of_bytes(start)
+    if kind is not None and kind.ending == ".ftz":
+        raise DataError(
+            f"expected word vectors, got {kind.name}; name the .vec file that fastText writes beside it",
+            path=path,
+        )
+    return _read_binary(path) if _is_binary(path, start) else _read_text(path)
+
+
+def _is_binary(path: Path, start: bytes) -> bool:
+    """Whether numbers follow the first line as bytes, whatever the file is called."""
+    head = _HEAD.match(start)
+    named = ".bin" in path.suffixes
+    if head is None:
+        return named
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start[head.end() :])
+    except UnicodeDecodeError:
+        return named or b"\0" in start
+    return b"\0" in start
 
 
 def _read_text(path: Path) -> Iterator[VectorEntry]:
     lines = ((number, line) for number, line in enumerate(read_lines(path), 1) if not line.isspace() and line)
     first = list(islice(lines, _FIRST))
-    head = first[0][1].split() if first else []
+    head = first[0][1].split() if len(first) > 1 else []
+    stated = 0
     if len(head) == 2 and all(cell.isdigit() for cell in head):
         first = first[1:]
+        stated = int(head[0])
     # Words may contain spaces, so the size is the most frequent number of spaces; of two, the smaller.
     counts = Counter(_spaced(line).count(" ") for _, line in first)
     size = max(sorted(counts), key=lambda count: counts[count], default=0)
+    if stated and int(head[1]) != size:
+        if int(head[1]) not in counts:
+            raise DataError(
+                f"its first line says {int(head[1]):,} numbers for each word, got {size:,}; correct it, or "
+                "fetch the file again",
+                path=path,
+            )
+        size = int(head[1])
+    given = 0
     for number, line in chain(first, lines):
         if line.count(" ") > _MOST:
             raise DataError(
@@ -132,7 +166,11 @@ def _read_text(path: Path) -> Iterator[VectorEntry]:
                 path=path,
                 line=number,
             )
+        given += 1
         yield VectorEntry(word, numbers, number)
+    if given < stated:
+        told = f"{path}: its first line says {stated:,} words, got {given:,}"
+        warnings.warn(f"{told}; fetch it again if you did not shorten it", DataWarning, stacklevel=1)
 
 
 def _spaced(line: str) -> str:
