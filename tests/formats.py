@@ -390,7 +390,11 @@ FORMATS = [
         lines("čaša\ntwo\n".encode("utf-16")),
     ),
     FileFormat(
-        TEXTS, "lines that end with CR", "old Macs", "also if some end with LF", lines("čaša\rtwo\r\n".encode())
+        TEXTS,
+        "lines that end with CR",
+        "old Macs",
+        "also if some end with LF",
+        lines("čaša\rtwo\r\n".encode()),
     ),
     FileFormat(
         VECTORS, "word2vec, text", "gensim, word2vec, fastText `.vec`", "", vectors(b"2 2\na 1 2\n. . 3 4\n")

@@ -58,8 +58,8 @@ def agrees(kind: str, run: Path, out: Path) -> None:
     assert answer.code == 0, answer.err
     nats, greedy, beam, *cut = report(answer.out)
     assert answer.out.startswith(kind) and greedy == 20
-    # Of all pieces, also of those whose log-probability is -40. Weft in float32 differs by 1e-5 from itself in
-    # float64 already on single rows, and the library's rotations and norms are float32 always.
+    # Of all pieces, also of those whose log-probability is -40. Weft in float32 differs by 1e-5 from itself
+    # in float64 already on single rows, and the library's rotations and norms are float32 always.
     assert nats < 5e-5
     assert beam + sum(cut) >= 19  # generate goes on for longer where no text has ended well
 

@@ -16,11 +16,10 @@ from statistics import median
 
 from weft.data.drift import first_skip
 from weft.data.lines import raw_lines, wrong_bytes
-from weft.data.report import COMMON, MOST, Finding, Report
+from weft.data.report import COMMON, MOST, Finding, Report, other_form
 from weft.data.sides import AlignedText, SideLines, texts
 from weft.data.swapped import SwappedPairs
 from weft.errors import ConfigError
-from weft.wording import plural
 
 OUT_OF_PROPORTION = 4.0
 """Maximum factor between a pair's length ratio and the text's median."""
@@ -28,7 +27,6 @@ OUT_OF_PROPORTION = 4.0
 LINES = COMMON | {
     "again": "duplicate lines in one file",
     "leak": "lines that also occur in an earlier file",
-    "form": "files with lines that are not in Unicode form NFC",
 }
 """Descriptions of findings for texts with one side."""
 
@@ -94,7 +92,7 @@ class _Checker:
         self._sources: dict[bytes, int] = {}  # text of each source's first occurrence
         self._places: list[AlignedText] = []
         self._sides: dict[tuple[str, str], SwappedPairs] = {}
-        self._forms: dict[str, list[int]] = {}  # of each file, lines that are not in NFC
+        self._forms: dict[str, list[tuple[int, str]]] = {}  # of each file, lines that are not in NFC
         self.notes: list[str] = []
         self.paired = False
 
@@ -122,7 +120,8 @@ class _Checker:
             if side:
                 self._swapped(text, side)
         for file in text.files:
-            self._other_form(file)
+            for finding in other_form(file, self._forms.pop(file, [])):
+                self.add(finding)
         if self.counts["count"] > unequal:
             self._drifted(text)
 
@@ -143,7 +142,7 @@ class _Checker:
         wrong = wrong_bytes(raw, file)
         found = _CONTROL.search(line)
         if not unicodedata.is_normalized("NFC", line):
-            self._forms.setdefault(file, []).append(number)
+            self._forms.setdefault(file, []).append((number, line))
         if wrong:
             self.add(Finding(file, number, "bytes", wrong))
         elif "\ufffd" in line:
@@ -155,15 +154,6 @@ class _Checker:
                 Finding(file, number, "control", f"{what}; remove it, or split the line there on every side")
             )
         return line.strip()
-
-    def _other_form(self, file: str) -> None:
-        """Add a finding if a file has lines in another Unicode form."""
-        if numbers := self._forms.pop(file, None):
-            more = f" and {plural(len(numbers) - 1, 'more line')}" if len(numbers) > 1 else ""
-            what = f"not in Unicode form NFC{more}, such as e and U+0301 for é; models read and write NFC"
-            self.add(
-                Finding(file, numbers[0], "form", f"{what}, so references count as wrong: convert the file")
-            )
 
     def _pair(
         self, text: AlignedText, side: int, number: int, source: str, target: str, ratios: tuple[array, array]

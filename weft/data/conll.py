@@ -29,10 +29,10 @@ FEW = 3
 
 _SPAN = re.compile(r"O|[BIESLUMW]-\S+", re.IGNORECASE)  # the tag of a name or of what is outside
 _TAG = re.compile(r"[^a-z\s]+|[BIESLUMW]-\S+")
-_PARTS = frozenset(
-    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X "  # Universal Dependencies
-    "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP TO UH "  # Penn
-    "VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB -LRB- -RRB- # $ , . : `` '' ( ) \" HYPH NFP".split()
+_PARTS = re.compile(
+    "ADJ|ADP|ADV|AUX|CCONJ|DET|INTJ|NOUN|NUM|PART|PRON|PROPN|PUNCT|SCONJ|SYM|VERB|X"  # UD
+    "|CC|CD|DT|EX|FW|IN|JJ[RS]?|LS|MD|NNP?S?|PDT|POS|PRP[$]?|RB[RS]?|RP|TO|UH|VB[DGNPZ]?|WDT|WP[$]?|WRB"
+    "|-[LR]RB-|[#$,.:()\"]|``|''|HYPH|NFP"  # Penn
 )
 _NUMBER = re.compile(r"\d+([-.]\d+)?")
 _COMMENT = re.compile(r"#\s*[a-z][\w-]*(\s|=|:|$)")
@@ -154,7 +154,7 @@ def _in_columns(rows: Sequence[Sequence[str]], lines: Sequence[str]) -> bool:
         return True
     if sum(bool(_MARKS.fullmatch(tag)) for tag in last) > len(last) / 2:
         return False
-    known = all(tag in _PARTS for tag in last) and not all(row[0] in _PARTS for row in rows)
+    known = all(map(_PARTS.fullmatch, last)) and not all(_PARTS.fullmatch(row[0]) for row in rows)
     blocks = sum(not line.strip() for line in lines)
     repeated = len(set(last)) <= len(last) / 3 and 0 < blocks <= len(rows) / 2
     return len(rows) >= FEW and (known or repeated)

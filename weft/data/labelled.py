@@ -50,9 +50,9 @@ class LabelledText:
         text: the column of the text, or several that are joined by a space; by name, or by number from 1 in
             a table without a header. A .tsv with two columns and no header is label TAB text.
         label: the column of the class.
-        labels: format of lines: "marked" is `__label__x text`, or with the label elsewhere, "first" takes the first word as the class, as
-            in `0 a dull film`, and "coarse" takes that word up to its colon, NUM in `NUM:dist How far is it
-            ?`.
+        labels: format of lines: "marked" is `__label__x text`, or `text __label__x`, "first" takes the first
+            word as the class, as in `0 a dull film`, and "coarse" takes that word up to its colon, NUM in
+            `NUM:dist How far is it ?`.
         encoding: of the file, such as latin-1.
         unlabelled: whether the label of a table's row may be empty.
         separator: joins the labels of a line that has several `__label__`; None if it may have only one.

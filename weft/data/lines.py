@@ -1,9 +1,9 @@
 r"""Read the lines of a text file or stream, split only at LF.
 
 U+2028, NEL and form feed are part of a line; CRLF counts as LF, and so does CR in a file where it ends most
-lines; a byte order mark is dropped, one of UTF-16 or UTF-32 says how the file is decoded; the last line needs no LF.
-Errors name file:line. Read next: files.py, which reads the bytes; tables.py, columns; parallel.py, two files
-side by side.
+lines; a byte order mark is dropped, one of UTF-16 or UTF-32 says how the file is decoded; the last line needs
+no LF. Errors name file:line. Read next: files.py, which reads the bytes; tables.py, columns; parallel.py, two
+files side by side.
 """
 
 import codecs

@@ -3,8 +3,9 @@
 Each task describes its kinds of findings in its own terms. Read next: check.py, which checks parallel text.
 """
 
+import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from weft.errors import DataError
@@ -19,6 +20,7 @@ COMMON = {
     "bytes": "lines that are not UTF-8 text",
     "damaged": "lines with U+FFFD, left by a failed conversion",
     "control": "lines with a control character or a line separator inside",
+    "form": "files with lines that are not in Unicode form NFC",
 }
 """Kinds of findings common to all tasks."""
 
@@ -49,6 +51,16 @@ def placed(file: str, error: DataError, kind: str = "file") -> Finding:
     if error.path != file:
         return Finding(file, 0, kind, str(error))
     return Finding(file, error.line or 0, kind, error.why)
+
+
+def other_form(file: str, texts: Iterable[tuple[int, str]]) -> list[Finding]:
+    """A finding if texts of a file are in another Unicode form; their lines, or 0 for none."""
+    lines = [number for number, text in texts if not unicodedata.is_normalized("NFC", text)]
+    if not lines:
+        return []
+    more = f" and {plural(len(lines) - 1, 'more line')}" if len(lines) > 1 else ""
+    what = f"not in Unicode form NFC{more}, such as e and U+0301 for é; models read and write NFC"
+    return [Finding(file, lines[0], "form", f"{what}, so references count as wrong: convert the file")]
 
 
 class Report(NamedTuple):

@@ -4,7 +4,7 @@ Read next: metric.py.
 """
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from weft.metrics.metric import Metric
@@ -20,7 +20,7 @@ class ScoresInForm(NamedTuple):
 
     def line(self) -> str:
         """One line of a report."""
-        shown = ", ".join(f"{name} {value:.1f}" for name, value in self.scores.items())
+        shown = ", ".join(f"{name} {_shown(value)}" for name, value in self.scores.items())
         return (
             f"  {self.lines:,} of {self.total:,} references are not in Unicode form {self.form}, as outputs "
             f"are; with all texts in {self.form}: {shown}"
@@ -47,13 +47,28 @@ def scores_in_form(
         >>> print(scores_in_form({"WER": Wer()}, ["\u00e9t\u00e9"], ["e\u0301te\u0301"]).line())
           1 of 1 references are not in Unicode form NFC, as outputs are; with all texts in NFC: WER 0.0
     """
-    name: Literal["NFC", "NFKC"] = "NFKC" if form == "nfkc" else "NFC"
-    lines = sum(not unicodedata.is_normalized(name, text) for text in references)
+    lines = not_in_form(references, form)
     if not lines:
         return None
-    shaped = [
-        None if texts is None else [unicodedata.normalize(name, text) for text in texts]
-        for texts in (outputs, references, sources)
-    ]
+    shaped = [None if texts is None else in_form(texts, form) for texts in (outputs, references, sources)]
     scores = {key: metric.score(*shaped).value for key, metric in metrics.items()}  # type: ignore[arg-type]
-    return ScoresInForm(name, lines, len(references), scores)
+    return ScoresInForm(form_name(form), lines, len(references), scores)
+
+
+def not_in_form(texts: Iterable[str], form: str) -> int:
+    """The number of texts that are in another form than the outputs of a vocabulary."""
+    return sum(not unicodedata.is_normalized(form_name(form), text) for text in texts)
+
+
+def in_form(texts: Iterable[str], form: str) -> list[str]:
+    """The texts in the form of the outputs of a vocabulary."""
+    return [unicodedata.normalize(form_name(form), text) for text in texts]
+
+
+def form_name(form: str) -> Literal["NFC", "NFKC"]:
+    """The Unicode form of a vocabulary's outputs."""
+    return "NFKC" if form == "nfkc" else "NFC"
+
+
+def _shown(value: float) -> str:
+    return f"{value:.1f}" if value == 0 or value > 1 else f"{value:.3f}"

@@ -12,6 +12,7 @@ from weft.metrics.bleu import bleu_n
 from weft.metrics.captions import SIGNATURE, words
 from weft.metrics.cider import cider_d
 from weft.metrics.compared import ComparedOutputs
+from weft.metrics.forms import ScoresInForm, form_name, in_form, not_in_form
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.rouge_n import rouge_l
 from weft.metrics.scored import ScoreWithBaselines, fingerprint
@@ -34,15 +35,18 @@ class CaptionEvaluation(Evaluation):
     results: list[dict[str, Any]]  # COCO's format: image_id and caption
     seconds: float
     compared: ComparedOutputs | None
+    forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
     shows: ClassVar[str] = "scores, intervals and baselines"
     compares: ClassVar[bool] = True
 
     def details(self) -> list[str]:
-        return [f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s"]
+        speed = f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s"
+        return [speed] if self.forms is None else [self.forms.line(), speed]
 
     def facts(self) -> dict[str, Any]:
-        """The speed, and `results` as COCO's evaluation server reads them."""
-        return {"results": self.results, "seconds": self.seconds}
+        """The speed, `results` as COCO's evaluation server reads them, and the scores in one Unicode form."""
+        forms = {} if self.forms is None else {"in_one_form": self.forms._asdict()}
+        return {"results": self.results, "seconds": self.seconds, **forms}
 
     def figure(self, name: str) -> "Figure":
         """The gain of each score over the baselines, a row for each."""
@@ -105,4 +109,16 @@ def evaluate(
         results=[coco(number, text) for number, text in zip(found.numbers, outputs, strict=True)],
         seconds=seconds,
         compared=ComparedOutputs(outputs, found.captions, baselines={name: answers}),
+        forms=_in_form(outputs, found.captions, captioner.vocabulary.form),
     )
+
+
+def _in_form(outputs: Sequence[str], references: Sequence[Sequence[str]], form: str) -> ScoresInForm | None:
+    """The scores in the form of the outputs; None if the references are in it already."""
+    texts = [text for answers in references for text in answers]
+    lines = not_in_form(texts, form)
+    if not lines:
+        return None
+    found = scored(in_form(outputs, form), [in_form(answers, form) for answers in references])
+    scores = {one.score.name: one.value for one in found}
+    return ScoresInForm(form_name(form), lines, len(texts), scores)

@@ -14,7 +14,7 @@ from weft.data.captions import CAPTIONED, ImageCaptions, folders, located, read_
 from weft.data.images import CLIPS, PICTURES, is_clip, read_array, read_clip, read_picture, stack
 from weft.data.lines import read_lines
 from weft.data.listed import listed
-from weft.data.report import COMMON, Finding, Report, placed
+from weft.data.report import COMMON, Finding, Report, other_form, placed
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError
 from weft.setting_types import Size
@@ -248,7 +248,9 @@ def check_captions(files: Sequence[Path]) -> Report:
     for path in files:
         try:
             if path.suffix.lower() in (".json", ".jsonl"):
-                found, wrong = [one.path for one in read_captions(path)], list[Finding]()
+                captioned = read_captions(path)
+                found = [one.path for one in captioned]
+                wrong = other_form(str(path), ((0, " ".join(one.captions)) for one in captioned))
                 count = len(list(read_lines(path)))
             else:
                 found, wrong, count = _table(path)
@@ -319,20 +321,22 @@ def _picture(path: Path, sizes: dict[tuple[int, ...], Path], clip: bool = False)
 
 def _table(path: Path) -> tuple[list[Path], list[Finding], int]:
     """The pictures of a table, what is wrong, and the number of rows; past any error."""
-    found, wrong, count = [], [], 0
+    found, wrong, texts, count = [], list[Finding](), list[tuple[int, str]](), 0
     where = folders(path)
     for row in listed(path, CAPTIONED):
         count += 1
         if isinstance(row, Finding):
             wrong.append(row)
-        elif not row.text:
+            continue
+        texts.append((row.number, row.text))
+        if not row.text:
             wrong.append(Finding(str(path), row.number, "unlabelled", "the caption is empty; write one"))
         elif (picture := located(row.file, where)) is None:
             what = f"no picture {path.parent / row.file}; correct the name or remove the line"
             wrong.append(Finding(str(path), row.number, "file", what))
         else:
             found.append(picture)
-    return found, wrong, count
+    return found, wrong + other_form(str(path), texts), count
 
 
 def _report(findings: list[Finding], lines: dict[str, int], words: Mapping[str, str], item: str) -> Report:

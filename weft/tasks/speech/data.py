@@ -16,7 +16,7 @@ from torch import Tensor
 
 from weft.data.audio import SOUNDS, SPOKEN, ListedRecording, Sound, read_sound, read_spoken, resample
 from weft.data.listed import ListedText, listed
-from weft.data.report import COMMON, Finding, Report, placed
+from weft.data.report import COMMON, Finding, Report, other_form, placed
 from weft.errors import ConfigError, DataError
 from weft.masks import to_device
 from weft.nn.embed.audio import log_mel, mel_filters, normalised
@@ -244,6 +244,8 @@ def check_recordings(files: Sequence[Path]) -> Report:
         lines[str(file)] = len(rows)
         for row in rows:
             findings += [row] if isinstance(row, Finding) else _row(file, row, seen)
+        said = [(row.number, row.text) for row in rows if isinstance(row, ListedText)]
+        findings += other_form(str(file), said)
         if not rows:
             findings.append(Finding(str(file), 0, "nothing", "expected recordings, got none"))
     return Report(findings, dict(Counter(one.kind for one in findings)), lines, WORDS, "recordings")

@@ -11,6 +11,7 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.bylength import LengthRow, by_length
 from weft.metrics.cer import Cer
 from weft.metrics.compared import ComparedOutputs, of_lines
+from weft.metrics.forms import ScoresInForm, scores_in_form
 from weft.metrics.scored import ScoreWithBaselines, scored
 from weft.metrics.wer import Wer
 from weft.models import Generator
@@ -39,6 +40,7 @@ class SpeechEvaluation(Evaluation):
     hours: float  # of sound
     seconds: float  # of the search
     compared: ComparedOutputs | None
+    forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
     shows: ClassVar[str] = "WER by words said"
     compares: ClassVar[bool] = True
     length: ClassVar[str] = "words said"
@@ -48,14 +50,16 @@ class SpeechEvaluation(Evaluation):
         changed, out, put, words = self.counts
         minutes, speed = 60 * self.hours, 3600 * self.hours / max(self.seconds, 1e-9)
         return [
+            *([] if self.forms is None else [self.forms.line()]),
             f"  {plural(changed, 'word')} substituted, {out:,} deleted, {put:,} inserted, of {words:,}",
             f"  {minutes:.1f} minutes of sound in {self.seconds:.1f} s, {speed:.0f} times as fast",
         ]
 
     def facts(self) -> dict[str, Any]:
-        """Errors by kind."""
+        """Errors by kind, and the scores in one Unicode form."""
         counts = dict(zip(("substitutions", "deletions", "insertions", "words"), self.counts, strict=True))
-        return {"counts": counts, "seconds": self.seconds}
+        forms = {} if self.forms is None else {"in_one_form": self.forms._asdict()}
+        return {"counts": counts, "seconds": self.seconds, **forms}
 
     def figure(self, name: str) -> "Figure":
         """WER by length as bars with intervals; empty bins at the long end are left out."""
@@ -96,6 +100,9 @@ def evaluate(
         hours=frames * transcriber.sound.hop / 3600,
         seconds=seconds,
         compared=of_lines(outputs, references, None, lowest),
+        forms=scores_in_form(
+            {"WER": Wer(), "CER": Cer()}, outputs, references, form=transcriber.vocabulary.form
+        ),
     )
 
 
