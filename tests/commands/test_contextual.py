@@ -52,6 +52,7 @@ def test_a_task_stands_on_it_and_keeps_it_when_it_is_gone(
     for key, value in kept.items():
         same = next(each for each in theirs if each.endswith(key))
         assert np.array_equal(value.cpu().numpy(), theirs[same].cpu().numpy()), key
+    belong_to_the_weights(tmp_path / "run")
     shutil.rmtree(tmp_path / "other")
     lines = b"this film was great\nwug\n" if task == "classify" else b"telo beding .\nwug\n"
     if task == "classify":
@@ -71,6 +72,28 @@ def test_a_task_stands_on_it_and_keeps_it_when_it_is_gone(
     after = package.load(tmp_path / "run").model.embed.model.state_dict()
     assert all(torch.equal(after[key], value) for key, value in kept.items())
     assert "weft train RECIPE --run" in refused(weft(*more, "--run", tmp_path / "new"))
+
+
+def belong_to_the_weights(run: Path) -> None:
+    """The vocabulary of the other run, changed, is noticed; this run is then as it was."""
+    for path in (*(run / "contextual").glob("tokenizer*"), run / "contextual" / "recipe.yaml"):
+        before = path.read_bytes()
+        path.write_bytes(before + b"\n")
+        assert f"was not trained with {path}" in refused(weft("predict", run, stdin=b"a film\n"))
+        path.write_bytes(before)
+
+
+def test_a_resumed_training_keeps_the_context_that_it_began_with(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "elmo", tmp_path / "other")
+    recipe = labelled.make_sentences(tmp_path / "toy")
+    train = ("train", recipe, f"model.embedding.contextual={tmp_path / 'other'}", "--run", tmp_path / "run")
+    assert weft(*train, "training.max_updates=1", "training.validate_every=1").code == 0
+    vocabulary = next((tmp_path / "other").glob("tokenizer*"))
+    before = vocabulary.read_bytes()
+    vocabulary.write_bytes(vocabulary.read_bytes() + b"\n")  # trained anew
+    answer = weft(*train, "training.max_updates=2", "training.validate_every=1")
+    assert answer.code == 0 and "resumes after update 1" in answer.err, answer.err
+    assert (tmp_path / "run" / "contextual" / vocabulary.name).read_bytes() == before
 
 
 def test_what_has_no_words_in_context_is_refused(runs: Path, tmp_path: Path) -> None:

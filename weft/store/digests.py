@@ -18,6 +18,11 @@ from weft.errors import CheckpointError
 from weft.store import jsonfile
 from weft.wording import plural
 
+CONTEXTUAL = "contextual/tokenizer*", "contextual/recipe.yaml"
+"""Files of another run that a run keeps, if its model reads words in context from there."""
+
+ANSWERING = "model.safetensors", "tokenizer*", "recipe.yaml"
+
 SETTLED_NANOSECONDS = 2 * 10**9
 
 _known: dict[tuple[object, ...], str] = {}
@@ -71,9 +76,10 @@ class Fits(jsonfile.Schema):
 
 
 def kept_files(run: Path, patterns: Sequence[str]) -> dict[str, str]:
-    """Digests of the files of a run that match the patterns, by name."""
-    paths = sorted(path for pattern in patterns for path in run.glob(pattern))
-    return {path.name: file_digest(path) for path in paths if stat.S_ISREG(path.stat().st_mode)}
+    """Digests of the files of a run that match the patterns or CONTEXTUAL, by their path in the run."""
+    paths = sorted(path for pattern in (*patterns, *CONTEXTUAL) for path in run.glob(pattern))
+    regular = [path for path in paths if stat.S_ISREG(path.stat().st_mode)]
+    return {path.relative_to(run).as_posix(): file_digest(path) for path in regular}
 
 
 def check_kept(run: Path, now: Mapping[str, str], then: Mapping[str, str], place: str) -> None:
@@ -107,6 +113,6 @@ def named_files(options: Mapping[str, Any]) -> dict[str, list[list[str]]]:
 
 
 def _content(path: Path) -> list[str]:
-    run = [*path.glob("model.safetensors"), *path.glob("tokenizer*"), *path.glob("recipe.yaml")]
+    run = [one for pattern in (*ANSWERING, *CONTEXTUAL) for one in path.glob(pattern)]
     found = [path] if path.is_file() else sorted(run or path.glob("*.safetensors"))
     return [file_digest(one) for one in found]

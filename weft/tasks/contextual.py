@@ -61,9 +61,11 @@ class PretrainedContext:
     def begin(cls, source: Path, runs: RunOpener, run: Path) -> "PretrainedContext":
         """Read the weights of the other run, and copy the files that rebuild its model into this one.
 
-        If the other run is gone, this one is resumed: it has these files, and its checkpoint the weights.
+        A run that is resumed has these files, and its checkpoint the weights; the other run may be gone, or
+        trained anew.
         """
-        if not (source / "recipe.yaml").is_file() and (run / FOLDER / "recipe.yaml").is_file():
+        resumed = any((run / "checkpoints").glob("step-*")) or not (source / "recipe.yaml").is_file()
+        if resumed and (run / FOLDER / "recipe.yaml").is_file():
             return cls.open(runs, run)
         other = runs.trained(source)
         weights = other.pipeline.contextual(other.model).model.state_dict()
