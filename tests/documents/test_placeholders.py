@@ -64,6 +64,19 @@ def test_a_lost_placeholder_is_named_with_its_place() -> None:
 FOUND = {
     "printf": ("%s %d %5.2f %1$s %%", ["%s", "%d", "%5.2f", "%1$s"]),
     "named": ("%(name)s {count} {0} {0!r:>5} ${x} %{y} {{ z }}", None),
+    "templates": (
+        "{{#each x}} {{ a|upper }} {% if x %} <%= x %> <?php x ?> $t(key)",
+        ["{{#each x}}", "{{ a|upper }}", "{% if x %}", "<%= x %>", "<?php x ?>", "$t(key)"],
+    ),
+    "variables": (
+        "#{name} { $var } $NAME$ %HOME% {1,10:C}",
+        ["#{name}", "{ $var }", "$NAME$", "%HOME%", "{1,10:C}"],
+    ),
+    "messages": (
+        "a {n, plural, one {# file of {x}} other {# files}} in {0,number,#.##}, {a, b}",
+        ["{n, plural, one {# file of {x}} other {# files}}", "{0,number,#.##}"],
+    ),
+    "numbers of Qt": ("%n files, 5%n, %name", ["%n"]),
     "qt": ("%1 of %L2, 5%1", ["%1", "%L2"]),
     "tags": (
         "<g id=\"1\">a</g> <x/> <br> <b class='c'>",

@@ -17,6 +17,7 @@ from weft.documents.segments import Mark, Segment, WrittenSentence
 
 _ATTRIBUTE = r"""\s+[\w:.-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*')"""
 _TAG = rf"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)(?:{_ATTRIBUTE})*\s*(?P<empty>/?)>"
+_INNER = r"\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}+\}"
 _FORMS = (
     _TAG,
     # addresses
@@ -26,11 +27,17 @@ _FORMS = (
     # entities and escapes
     r"&(?:\#\d+|\#[xX][0-9A-Fa-f]+|[A-Za-z][A-Za-z0-9]*);",
     r"\\[nrt]",
+    # templates: blocks, calls, variables of the environment and of browser extensions
+    r"<%[^<>%]{0,200}%>|<\?[^<>?]{0,200}\?>|\{%[^{}%]{0,200}%\}|\{\{[^{}]{0,200}\}\}|\$t\([^()]{0,200}\)",
+    r"%[A-Z][A-Z0-9_]+%|\$[A-Z][A-Z0-9_]+\$",
+    # ICU and Java: {count, plural, one {# file} other {# files}}
+    r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice|number|date|time)\b"
+    rf"(?:[^{{}}]|{_INNER}){{0,500}}+\}}",
     # printf, Python, gettext, Qt
-    r"(?<!\d)%(?:\d+\$|\([\w.-]+\))?[#0+-]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsaA@]",
+    r"(?<!\d)%n(?!\w)|(?<!\d)%(?:\d+\$|\([\w.-]+\))?[#0+-]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsaA@]",
     r"(?<!\d)%L?\d\d?(?![\w%])",
-    # templates
-    r"[$%]\{[\w.]+\}|\{\{\s*[\w.]+\s*\}\}|\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}",
+    # names in braces
+    r"[$%#]\{[\w.]+\}|\{\s*\$[\w.-]+\s*\}|\{\d+,\s*-?\d+(?::[^{}\s]*)?\}|\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}",
 )
 _FORM = regex.compile("|".join(f"(?:{form})" for form in _FORMS))
 _TAGS = regex.compile(_TAG)
