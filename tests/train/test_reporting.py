@@ -15,7 +15,8 @@ from tests.train.toy import Notes, Sample, Task, settings
 from weft.errors import CheckpointError
 from weft.train import reporting
 from weft.train.loop import train
-from weft.train.reporting import Line, MetricsFile, Reporter, Several, TensorBoard, open_report
+from weft.train.reporting import Line, MetricsFile, Reporter, Several, TensorBoard
+from weft.train.trackers import open_report
 
 LINE = Line(
     update=1200,
@@ -236,7 +237,7 @@ def test_every_report_hears_every_call() -> None:
 def test_a_pipe_gets_lines_and_the_run_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    report = open_report(tmp_path, tensorboard=False)
+    report = open_report(tmp_path)
     train(Task(), tmp_path, settings(max_epochs=1, log_every=2), report)
     text = stream.getvalue()
     assert "reading: 1 of 1" in text

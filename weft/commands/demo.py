@@ -77,7 +77,7 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
         + (f"in at most {minutes:g} minutes" if minutes else "in about 5 minutes on two free cores")
         + f".\nAll files go to {run}. Ctrl-C stops; the same command resumes."
     )
-    outcome = train(checked.task, run, checked.settings)
+    outcome = train(checked.task, run, checked.settings, recipe=checked.plain)
     if outcome.exit_code:
         again = ["demo", "--source", source, "--target", target, "--run", run]
         again += [] if minutes is None else ["--minutes", f"{minutes:g}"]

@@ -19,8 +19,8 @@ from weft.store import files
 PARTS = (
     *("recipe.yaml", "run.json", "*.safetensors", "checkpoints.json", "metrics.jsonl", "readme.md"),
     *("tokenizer*.json", "calibration.json", "shortlist*.json", "teacher.json", ".lock", "*.npy"),
-    *("pictures.json", "speech.json", "series.json", "sizes.json", "data.json"),
-    *("checkpoints", "cycles", "tensorboard", "contextual"),
+    *("pictures.json", "speech.json", "series.json", "sizes.json", "data.json", "trackers.json"),
+    *("checkpoints", "cycles", "tensorboard", "wandb", "mlflow", "contextual"),
 )
 """Names of what a run consists of, as patterns; a folder stands for everything in it."""
 

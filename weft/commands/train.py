@@ -85,7 +85,7 @@ def command(
     first = not int(os.environ.get("RANK", "0"))  # it creates the run directory
     checked = _begun(run, table, plugins, first=first)
     try:
-        outcome = train(checked.task, run, checked.settings)
+        outcome = train(checked.task, run, checked.settings, recipe=checked.plain)
     except Lost:
         if LAUNCHED in os.environ:  # the launcher reports the cause
             return LOST

@@ -117,7 +117,7 @@ def _train(one: Missing, run: Path, plugins: Collection[str]) -> int:
     from weft.train.loop import train
 
     checked = begin_run(run, read_recipe(one.recipe, one.changes), plugins=plugins)
-    outcome = train(checked.task, run, checked.settings)
+    outcome = train(checked.task, run, checked.settings, recipe=checked.plain)
     if not outcome.exit_code:
         write_card(run, checked, outcome)
     return outcome.exit_code

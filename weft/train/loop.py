@@ -4,7 +4,9 @@ Before each update it checks whether to save, validate or end. A save precedes i
 can be interrupted at any time and is simply repeated. Read next: session.py, ready.py, training_state.py.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from weft.tasks.task import Task
 from weft.train.interrupts import Interrupted
@@ -16,14 +18,22 @@ from weft.train.session import session
 from weft.train.settings import TrainingSettings
 
 
-def train(task: Task, run: Path, settings: TrainingSettings, report: Reporter | None = None) -> Outcome:
+def train(
+    task: Task,
+    run: Path,
+    settings: TrainingSettings,
+    report: Reporter | None = None,
+    *,
+    recipe: Mapping[str, Any] | None = None,
+) -> Outcome:
     """Train a task, or resume where the run stopped.
 
     Args:
         task: what to learn, from which data.
         run: run directory; if it has checkpoints, training resumes from the newest.
         settings: training settings.
-        report: receives progress; by default the screen, metrics.jsonl and TensorBoard.
+        report: receives progress; by default the screen, metrics.jsonl and the trackers of `settings`.
+        recipe: with every default, for the trackers; by default what the task knows of it.
 
     Raises:
         CheckpointError: the checkpoints cannot be loaded, do not fit the recipe, or cannot be written.
@@ -31,7 +41,7 @@ def train(task: Task, run: Path, settings: TrainingSettings, report: Reporter | 
         ConfigError: the task does not have the metric, or the machine does not have the device.
     """
     device, history = check_training(task, settings)
-    with session(run, settings, device, report) as s:
+    with session(run, settings, device, report, recipe or task.recipe) as s:
         try:
             with s.interrupts.at_once():
                 state = make_ready(s, task, history)

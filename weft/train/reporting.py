@@ -1,6 +1,6 @@
 """Report progress to the screen, metrics.jsonl and TensorBoard.
 
-On a terminal the screen shows a bar, in a pipe or a log plain lines. Read next: session.py, which opens the
+On a terminal the screen shows a bar, in a pipe or a log plain lines. Read next: trackers.py, which opens the
 reports; clock.py, which measures the times.
 """
 
@@ -220,17 +220,7 @@ class TensorBoard(Reporter):
 
     def logged(self, line: Line) -> None:
         """Write loss, learning rate, gradient norm and speed."""
-        self._points(
-            line.update,
-            {
-                "train/loss": line.loss,
-                "train/lr": line.lr,
-                "train/gradient_norm": line.gradient_norm,
-                "train/feeding": line.feeding,
-                "speed/tokens_per_second": line.tokens_per_second,
-                "speed/tokens_per_cpu_second": line.tokens_per_cpu_second,
-            },
-        )
+        self._points(line.update, line_points(line))
 
     def monitored(self, update: int, values: Mapping[str, float]) -> None:
         self._points(update, {f"monitors/{name}": value for name, value in values.items()})
@@ -249,9 +239,8 @@ class TensorBoard(Reporter):
         if self._writer is None:
             return
         try:
-            for name, value in points.items():
-                if math.isfinite(value):  # tensorboardX prints a warning for others
-                    self._writer.add_scalar(name, value, update)
+            for name, value in finite_points(points).items():  # tensorboardX prints a warning for others
+                self._writer.add_scalar(name, value, update)
         except Exception as error:  # noqa: BLE001
             self._stop(error)
 
@@ -260,6 +249,23 @@ class TensorBoard(Reporter):
         self._screen.warned(
             f"cannot write TensorBoard events to {self._directory} ({error}); training continues without them"
         )
+
+
+def line_points(line: Line) -> dict[str, float]:
+    """The values of a progress line by the names of their curves."""
+    return {
+        "train/loss": line.loss,
+        "train/lr": line.lr,
+        "train/gradient_norm": line.gradient_norm,
+        "train/feeding": line.feeding,
+        "speed/tokens_per_second": line.tokens_per_second,
+        "speed/tokens_per_cpu_second": line.tokens_per_cpu_second,
+    }
+
+
+def finite_points(points: Mapping[str, float]) -> dict[str, float]:
+    """The points that a curve can show: no NaN and no infinity."""
+    return {name: float(value) for name, value in points.items() if math.isfinite(value)}
 
 
 def _stands(line: bytes, update: int, validated: bool) -> bool:
@@ -403,18 +409,6 @@ class Bar(Reporter):
             self._tasks[what] = self._bar.add_task(visible(what), total=total, figures=visible(figures))
         self._bar.update(self._tasks[what], completed=done, total=total, figures=visible(figures))
         self._bar.refresh()
-
-
-def open_report(run: Path, *, tensorboard: bool = True) -> Reporter:
-    """The usual reports of a run: the screen, metrics.jsonl and TensorBoard.
-
-    Args:
-        run: run directory.
-        tensorboard: whether to write TensorBoard events.
-    """
-    screen: Reporter = Bar() if sys.stderr.isatty() else LineReporter(sys.stderr)
-    reports = [screen, MetricsFile(run / "metrics.jsonl")]
-    return Several(*reports, *([TensorBoard(run / "tensorboard", screen)] if tensorboard else []))
 
 
 def progress_text(what: str, done: float, total: float | None) -> str:

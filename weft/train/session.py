@@ -3,10 +3,12 @@
 Read next: training_state.py, what changes during training; loop.py.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import torch
 
@@ -16,9 +18,10 @@ from weft.train.checkpoints import Checkpoints
 from weft.train.interrupts import Interrupts
 from weft.train.parts import Shard
 from weft.train.processes import Processes
-from weft.train.reporting import Reporter, open_report
+from weft.train.reporting import Reporter
 from weft.train.saving import CheckpointWriter
 from weft.train.settings import TrainingSettings
+from weft.train.trackers import open_report
 from weft.train.workers import BatchWorkers
 
 
@@ -73,7 +76,11 @@ class Session:
 
 @contextmanager
 def session(
-    run: Path, settings: TrainingSettings, device: torch.device, report: Reporter | None
+    run: Path,
+    settings: TrainingSettings,
+    device: torch.device,
+    report: Reporter | None,
+    recipe: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Session]:
     """Open the resources of a training, and close them in reverse order.
 
@@ -81,7 +88,8 @@ def session(
         run: run directory; locked against other trainings.
         settings: training settings.
         device: device to train on.
-        report: receives progress; by default the screen, metrics.jsonl and TensorBoard.
+        report: receives progress; by default the screen, metrics.jsonl and the trackers of `settings`.
+        recipe: with every default, for the trackers.
     """
     at_a_time = (
         1 if settings.compile else settings.workers
@@ -92,7 +100,7 @@ def session(
         processes = enter(Processes(device))
         if processes.first:
             enter(locks.lock(run))
-            reporting = enter(report or open_report(run, tensorboard=settings.tensorboard))
+            reporting = enter(report or open_report(run, settings.trackers, recipe))
         else:
             reporting = enter(Reporter())
         interrupts = enter(Interrupts(together=processes.count > 1))

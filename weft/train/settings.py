@@ -13,6 +13,7 @@ from weft.train.objectives.likelihood import MaximumLikelihood
 from weft.train.objectives.objective import Objective
 from weft.train.optimisers import AdamW, Optimiser
 from weft.train.schedules import ConstantSchedule, Schedule, ScheduleState
+from weft.train.trackers import Tensorboard, Tracker
 
 START_UPDATES, START_SHARE = 100, 0.1
 """The warm-up after `start` ends at this update, or after this share of the training if that is earlier."""
@@ -84,7 +85,9 @@ class TrainingSettings:
         save_in_background: write checkpoints while training continues, from a copy in memory.
         deterministic: make repeated trainings bit-identical, also on a GPU: only deterministic algorithms are
             used, and no kernel is chosen by its speed.
-        tensorboard: write TensorBoard events to RUN/tensorboard.
+        track: trackers that receive curves, recipe and scores, parts of trackers.py; by default TensorBoard
+            alone, in RUN/tensorboard. Nothing is sent from this machine unless a tracker's settings say so.
+        tensorboard: false leaves TensorBoard out of `track`.
         monitors: measure gradient reach, spectra and gates of recurrent layers, and the gradient norm of each
             layer. true: at progress lines, in at most 3 % of the time. A number: every so many updates,
             whatever it costs. false: never.
@@ -134,6 +137,7 @@ class TrainingSettings:
     sharding: Literal["none", "full"] = "none"
     save_in_background: bool = True
     deterministic: bool = False
+    track: tuple[Tracker, ...] = field(default_factory=lambda: (Tensorboard(),))
     tensorboard: bool = True
     monitors: bool | Whole = True
 
@@ -185,6 +189,11 @@ class TrainingSettings:
                     f"training.part_rates.{part}: expected a number above 0, got {rate}; "
                     "to keep a part as it is, name it in training.freeze"
                 )
+
+    @property
+    def trackers(self) -> tuple[Tracker, ...]:
+        """The trackers to use."""
+        return tuple(one for one in self.track if self.tensorboard or not isinstance(one, Tensorboard))
 
     @property
     def starts_trained(self) -> bool:
