@@ -340,3 +340,11 @@ def test_a_run_that_did_not_keep_its_base_reads_several_offsets_as_utc(tmp_path:
     days = pd.date_range("2024-10-20", periods=20, freq="D", tz="Europe/Zagreb")
     assert read(tmp_path, isoformat(days), base=UNKNOWN).base == ""
     assert read(tmp_path, [str(day)[:10] for day in days], base=UNKNOWN).base == ""
+
+
+@pytest.mark.parametrize(
+    "long", ["1 " * 20_000, "jan" * 20_000, "2024-01-31" + " " * 200 + "x", "2024-01-31 " * 20]
+)
+def test_a_long_cell_is_no_time(tmp_path: Path, long: str) -> None:
+    with pytest.raises(DataError, match=r"x\.csv:5"):
+        read(tmp_path, ["2024-01-01", "2024-01-02", "2024-01-03", long])

@@ -136,3 +136,13 @@ def test_tags_go_around_what_their_words_became() -> None:
     text = tagged(bare, found)
     assert text == 'Pulse <g id="1"><b>Tabla</b> Insertar</g><x/>, y'
     assert differing(line, text) == "" and untagged("1 < 2") is None
+
+
+def test_an_address_may_follow_a_placeholder_at_once() -> None:
+    assert placeholders("%sme@a.org") == ["%s", "me@a.org"]
+    assert placeholders("%1$sa.b+c@d-e.f.g, x@y, %00d %-08.3f") == [
+        "%1$s",
+        "a.b+c@d-e.f.g",
+        "%00d",
+        "%-08.3f",
+    ]

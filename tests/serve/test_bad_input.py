@@ -1,13 +1,17 @@
 """Whatever comes, a clear answer goes out, never a 5xx, and the next request is answered."""
 
 import json
+import socket
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from tests.serve.client import ask, post
+from weft.serve import schemas
 from weft.serve.limits import Refusal, ServerLimits
 
 
@@ -52,6 +56,35 @@ def test_odd_texts_are_answered(address: str, text: str) -> None:
     assert reply.status == 200
     assert isinstance(reply.body["translatedText"], str)
     assert post(f"{address}/v1/completions", {"prompt": text, "max_tokens": 2}).status == 200
+
+
+LISTS = [
+    (form, name)
+    for form in vars(schemas).values()
+    if isinstance(form, type) and issubclass(form, schemas.Fields)
+    for name, field in form.model_fields.items()
+    if "list[" in str(field.annotation)
+]
+
+
+@pytest.mark.parametrize(("form", "name"), LISTS)
+@pytest.mark.parametrize("item", [None, [], {}, [[]], [None] * 99])
+def test_a_list_of_mistakes_is_read_up_to_the_first(form: type[schemas.Fields], name: str, item: Any) -> None:
+    with pytest.raises(ValidationError) as few:
+        form.model_validate({name: [item]}, strict=True)
+    with pytest.raises(ValidationError) as many:
+        form.model_validate({name: [item] * 1000}, strict=True)
+    assert many.value.error_count() <= few.value.error_count()
+
+
+def test_a_client_that_leaves_while_it_sends_leaves_no_traceback(
+    address: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for path in ("/translate", "/translate_file", "/v1/completions", "/predict", "/suggest"):
+        with socket.create_connection((urlsplit(address).hostname, urlsplit(address).port)) as line:
+            line.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{{".encode())
+    assert post(f"{address}/translate", {"q": "alpha", "source": "xx", "target": "yy"}).status == 200
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_forms_in_another_encoding_are_refused_not_changed(address: str) -> None:

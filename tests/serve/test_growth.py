@@ -52,6 +52,9 @@ READERS = {
     "digits": body("/translate", lambda size: b'{"alternatives": ' + b"1" * size + b"}"),
     "pairs": field("drop", lambda size: [[0, 1]] * (size // 8), "/api/watch"),
     "token numbers": field("prompt", lambda size: [[1]] * (size // 5), "/v1/completions"),
+    "lists without token numbers": field("prompt", lambda size: [[]] * (size // 4), "/v1/completions"),
+    "one word": field("q", lambda size: "a" * (size // 9)),
+    "zeros of a placeholder": field("q", lambda size: "%" + "0" * (size // 9)),
     "spaces in HTML": body(
         "/translate",
         lambda size: json.dumps({**ASKED, "format": "html", "q": "a" + " " * (size // 90) + "b"}).encode(),

@@ -50,7 +50,9 @@ MOST_PHASES = 4096
 
 _ZERO = b"data\0\0\0\0"
 _UNKNOWN = 0x7FFF0000  # who writes to a pipe does not know the length, and states one from here on, or 0
-_LENGTH = re.compile(r"^\s*(?:data|SSND|riff|Riff size|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
+_LENGTH = re.compile(
+    r"^[ \t]*(?:data|SSND|riff|Riff size|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE
+)
 
 
 class Sound(NamedTuple):

@@ -17,7 +17,8 @@ _UNIT = r"[A-Z]{0,3}\p{Sc}|EUR|USD|GBP|CHF|Fr\.|kr\.?|zł|Kč|Ft|lei|kn|%|‰"
 _NUMBER = regex.compile(
     rf"(\()?\s*([-+−]?)\s*({_UNIT})?\s*([-+−]?)([\d.,'’\s]*\d[.,]?)([eE][-+]?\d+)?\s*({_UNIT})?\s*(\))?(-)?"
 )
-_PLAIN = re.compile(r"\s*[-+]?\d*\.?\d*(?:[eE][-+]?\d+)?\s*")
+_LONGEST = 100  # characters of a number with a unit
+_PLAIN = re.compile(r"\s*+[-+]?\d*+\.?\d*+(?:[eE][-+]?\d+)?\s*")
 _SPACES = r"'’ \u00a0\u2009\u202f"
 _POINT = re.compile(
     rf"(?:[1-9]\d{{0,2}}(?:(?:,\d\d)*,\d{{3}}|(?:,\d{{3}})+|(?:[{_SPACES}]\d{{3}})+)|\d*)(?:\.\d*)?"
@@ -111,7 +112,7 @@ def _numbers(cells: Collection[str], mark: str) -> dict[str, _Number]:
 
 
 def _number(cell: str) -> _Number | None:
-    match = _NUMBER.fullmatch(cell.strip())
+    match = _NUMBER.fullmatch(cell.strip()) if len(cell) <= _LONGEST else None
     if match is None:
         return None
     opened, minus, before, after, body, power, behind, closed, last = match.groups(default="")

@@ -33,6 +33,9 @@ _ZONES = (
 )  # fmt: skip
 """Tried first where offsets fit several zones; what such zones have in common is all that matters."""
 
+LONGEST = 100
+"""Maximum characters of a time."""
+
 _OFFSET = re.compile(
     r"(?i)(.*\d[T ]\d.*?)\s*(?:(?:UTC|GMT)?([+-][01]\d(?::?[0-5]\d)?)|Z|UTC|GMT)(?:\[[\w/+-]+\]|\s\(.*\))?"
 )
@@ -251,6 +254,8 @@ def clock_of(times: Any) -> np.ndarray:
 def _text(cell: Any) -> str:
     """A cell with the signs that pandas reads: 0.5 seconds, 1 PM, and whole numbers without a point."""
     text = str(cell).strip().replace("\u2212", "-")
+    if len(text) > LONGEST:
+        return f"{text[:LONGEST]}\u2026"
     text = re.sub(r"(:\d\d),(\d+)", r"\1.\2", text)
     text = re.sub(r"(?i)(\d) ?([ap])\.?m\.?$", r"\1 \2m", text)
     return re.sub(r"^([+-]?\d+)\.0+$", r"\1", text)

@@ -16,13 +16,13 @@ from weft.documents.moving import Laid, laid
 from weft.documents.segments import Mark, Segment, WrittenSentence
 
 _ATTRIBUTE = r"""\s+[\w:.-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*')"""
-_TAG = rf"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)(?:{_ATTRIBUTE})*\s*(?P<empty>/?)>"
+_TAG = rf"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*+)(?:{_ATTRIBUTE})*\s*(?P<empty>/?)>"
 _INNER = r"\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}+\}"
 _FORMS = (
     _TAG,
     # addresses
     r"(?:(?:https?|ftps?|file)://|mailto:|www\.(?=\w))(?:(?!\p{Han}|\p{Kana})[^\s<>\"“”«»。、，])*[\w/#=&%~$+-]",
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    r"(?:\G|(?<![\w.+-]))[\w.+-]++@[\w-]++(?:\.[\w-]++)+",  # \G: where the last match ended
     r"\b[A-Za-z]:\\[^\s<>\"|?*]*[^\s<>\"|?*.,;:!)]",
     # entities and escapes
     r"&(?:\#\d+|\#[xX][0-9A-Fa-f]+|[A-Za-z][A-Za-z0-9]*);",
@@ -34,7 +34,7 @@ _FORMS = (
     r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice|number|date|time)\b"
     rf"(?:[^{{}}]|{_INNER}){{0,500}}+\}}",
     # printf, Python, gettext, Qt
-    r"(?<!\d)%n(?!\w)|(?<!\d)%(?:\d+\$|\([\w.-]+\))?[#0+-]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsaA@]",
+    r"(?<!\d)%n(?!\w)|(?<!\d)%(?:\d+\$|\([\w.-]+\))?[#0+-]*+(?:\d++|\*)?+(?:\.(?:\d++|\*))?+(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsaA@]",
     r"(?<!\d)%L?\d\d?(?![\w%])",
     # names in braces
     r"[$%#]\{[\w.]+\}|\{\s*\$[\w.-]+\s*\}|\{\d+,\s*-?\d+(?::[^{}\s]*)?\}|\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}",

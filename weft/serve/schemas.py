@@ -2,7 +2,8 @@
 
 FastAPI reads requests as the classes of the first part and describes both parts in /openapi.json. Unknown
 fields are ignored, so that clients may send those of newer servers, except where an ignored one would change
-what an evaluation measures (`extra="forbid"`). `title` completes the sentence "expected …" of a refusal.
+what an evaluation measures (`extra="forbid"`). A list is read up to its first mistake (`fail_fast`), as an
+error for each of a million would take gigabytes. `title` completes the sentence "expected …" of a refusal.
 Read next: forms.py; openapi.py.
 """
 
@@ -15,19 +16,24 @@ from typing_extensions import TypedDict
 from weft.serve.limits import BEAM, LOGPROBS, MAX_TOKENS, PROMPTS
 
 Text = Annotated[str, Field(min_length=1)]
-Texts = Annotated[str | Annotated[list[str], Field(min_length=1)], Field(title="text or a list of texts")]
+Texts = Annotated[
+    str | Annotated[list[str], Field(fail_fast=True, min_length=1)], Field(title="text or a list of texts")
+]
+Files = Annotated[list[str], Field(fail_fast=True)]
 Code = Annotated[str, Field(min_length=1, title="a language code; GET /languages lists them")]
 Beam = Annotated[int, Field(ge=1, le=BEAM)]
 Temperature = Annotated[float, Field(ge=0, le=2)]
-Pair = Annotated[list[Annotated[int, Field(ge=0, le=10**9)]], Field(min_length=2, max_length=2)]
-Pairs = Annotated[list[Pair], Field(max_length=64)]
+Pair = Annotated[
+    list[Annotated[int, Field(ge=0, le=10**9)]], Field(fail_fast=True, min_length=2, max_length=2)
+]
+Pairs = Annotated[list[Pair], Field(fail_fast=True, max_length=64)]
 PAIRS = "a list of pairs of whole numbers such as [[0, 17]], at most 64"
 DROP = "Units set to zero: [layer, unit], in the order of /api/runs."
 LOOKS = "Attention that is moved: [step from 1, source word from 0]."
 Drop = Annotated[Pairs | None, Field(title=PAIRS, description=DROP)]
 Looks = Annotated[Pairs | None, Field(title=PAIRS, description=LOOKS)]
 Stops = Annotated[
-    Text | Annotated[list[Text], Field(min_length=1, max_length=4)] | None,
+    Text | Annotated[list[Text], Field(fail_fast=True, min_length=1, max_length=4)] | None,
     Field(title="a text or at most 4, none of them empty"),
 ]
 UNSUPPORTED = "nothing, as it is not supported"
@@ -38,8 +44,8 @@ ApiKey = Annotated[
 Prompt = Annotated[
     str
     | Annotated[
-        list[str | int | Annotated[list[int], Field(min_length=1)]],
-        Field(min_length=1),
+        list[str | int | Annotated[list[int], Field(fail_fast=True, min_length=1)]],
+        Field(fail_fast=True, min_length=1),
     ],
     Field(title=PROMPTS, description="Token numbers are those of the run's tokenizer.json, read as given."),
 ]
@@ -204,7 +210,7 @@ class Inspect(Chosen):
 class InspectFile(Inspect):
     """A text or a file to look at."""
 
-    inputs: Annotated[str | list[str] | None, Field(title="a picture or a recording as base64")] = None
+    inputs: Annotated[str | Files | None, Field(title="a picture or a recording as base64")] = None
 
 
 class Refused(TypedDict):

@@ -84,7 +84,9 @@ def samples_of(given: str | Path | bytes) -> tuple[np.ndarray, int]:
     with soundfile.SoundFile(io.BytesIO(content)) as file:
         found = file.read(file.frames, "float32", always_2d=True)
         rate, whole = file.samplerate, file.frames
-        stated = re.findall(r"^\s*(?:data|SSND) *: (\d+) \(should be (\d+)\)", file.extra_info, re.MULTILINE)
+        stated = re.findall(
+            r"^[ \t]*(?:data|SSND) *: (\d+) \(should be (\d+)\)", file.extra_info, re.MULTILINE
+        )
     if rate < LOWEST_RATE:
         raise ValueError(f"expected at least {LOWEST_RATE} Hz, got {rate}")
     if not whole or len(found) < whole or any(int(b) < int(a) < UNKNOWN for a, b in stated):

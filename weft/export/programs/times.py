@@ -25,7 +25,7 @@ def parsed(texts: Sequence[str], base: str, *, days: bool) -> tuple[np.ndarray, 
             plain = f"{quarter[1]}-{3 * int(quarter[2]) - 2:02d}"
         plain += {4: "-01-01", 7: "-01"}.get(len(plain), "")
         try:
-            time = datetime.fromisoformat(re.sub(r"\s+(?=[+-]\d\d:?\d\d$|Z$)", "", plain))
+            time = datetime.fromisoformat(re.sub(r"(?<!\s)\s+(?=[+-]\d\d:?\d\d$|Z$)", "", plain))
         except ValueError:
             raise ValueError(f"{text[:40]!r} is not a time; write 2024-01-31 or 2024-01-31 13:00") from None
         if base and time.utcoffset() is None and (time.hour or time.minute):

@@ -16,7 +16,8 @@ from weft.importing.kits.vocabularies import RunVocabulary, Special
 from weft.text.sentencepiece import read_pieces
 
 END, UNKNOWN = "</s>", "<unk>"
-_LINE = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^"'\s].*?)\s*:\s*(\d{1,9})\s*""")
+_TOKEN = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^"'\s].*)""")
+_NUMBER = re.compile(r"\d{1,9}")
 _ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})|\\U([0-9a-fA-F]{8})")
 
 
@@ -106,12 +107,13 @@ def _tokens(file: Path) -> list[str]:
         bare = line.strip().removesuffix(",")
         if bare in ("", "{", "}", "---"):
             continue
-        match = _LINE.fullmatch(bare)
-        if match is None or int(match[2]) in numbers:
+        token, _, place = bare.rpartition(":")
+        token, place = token.rstrip(), place.lstrip()
+        if not _TOKEN.fullmatch(token) or not _NUMBER.fullmatch(place) or int(place) in numbers:
             raise CheckpointError(
                 f"{file}:{count}: expected a token, a colon and a unique number, got {line[:40]!r}"
             )
-        numbers[int(match[2])] = _unquoted(match[1], f"{file}:{count}")
+        numbers[int(place)] = _unquoted(token, f"{file}:{count}")
     if max(numbers, default=0) >= 4 * len(numbers) + 100:
         raise CheckpointError(
             f"{file}: expected numbers below {4 * len(numbers) + 100:,}, got {max(numbers):,}; fetch it again"
@@ -126,7 +128,7 @@ def _unquoted(token: str, place: str) -> str:
         return token
     try:
         return str(json.loads(_ESCAPE.sub(_as_json, token)))
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise CheckpointError(f"{place}: expected a quoted token, got {token[:40]}") from error
 
 
