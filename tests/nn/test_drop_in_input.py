@@ -91,6 +91,9 @@ def pack(lengths: list[int], x: Tensor = X) -> PackedSequence:
             r"state \[2, 5\]",
         ),
         (lambda: LSTMCell(READ, SIZE)(X[0], (h(7, 5),)), ShapeError, "state .*got 1"),
+        (lambda: RNNCell(READ, SIZE)(X[0], (h(7, 5), h(7, 5))), ShapeError, "1 tensors, got 2"),
+        (lambda: LSTMCell(READ, SIZE)(X[0], h(7, 5)), ShapeError, "2 tensors, got 1"),
+        (lambda: GRUCell(READ, SIZE)(h(5, READ), h(5)), ShapeError, r"input \[5, 3\] and a state \[5\]"),
     ],
 )
 def test_what_does_not_fit_is_refused(call: Callable[[], object], error: type, sentence: str) -> None:

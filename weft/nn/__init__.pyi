@@ -54,9 +54,9 @@ from weft.nn.distances import Rotary as Rotary
 from weft.nn.drop_in import GRU as GRU
 from weft.nn.drop_in import LSTM as LSTM
 from weft.nn.drop_in import RNN as RNN
-from weft.nn.drop_in_cells import GRUCell as GRUCell
-from weft.nn.drop_in_cells import LSTMCell as LSTMCell
-from weft.nn.drop_in_cells import RNNCell as RNNCell
+from weft.nn.drop_in import GRUCell as GRUCell
+from weft.nn.drop_in import LSTMCell as LSTMCell
+from weft.nn.drop_in import RNNCell as RNNCell
 from weft.nn.drop_in_torch import as_torch as as_torch
 from weft.nn.embed.audio import Frames as Frames
 from weft.nn.embed.beside import Beside as Beside

@@ -1,16 +1,18 @@
-"""Drop-in replacements for torch.nn's RNN, LSTM and GRU: same arguments, inputs, state_dict and numbers.
+"""Drop-in replacements for torch.nn's RNN, LSTM, GRU and their cells: same arguments, state_dict and numbers.
 
     from weft.nn import LSTM          # instead of: from torch.nn import LSTM
 
 They subclass torch's classes (isinstance, parametrizations and checkpoints work) with another `forward`:
 layer by layer on the kernels of this package, and with a shrinking batch for packed sequences. torch's
 operation is used where it is faster or the only one: on a GPU (cuDNN), with `proj_size`, for packed
-sequences without gradients, and while a graph is traced or exported.
-Read next: drop_in_step.py, single steps; drop_in_input.py, input checks; drop_in_cells.py; recurrent.py,
-whose stacks support a size per layer, a learned join and every cell of this package.
+sequences without gradients, and while a graph is traced or exported. A cell is torch's own step, with errors
+that say what to do; cells/ has the cells of this package, for stacks, encoders and decoders.
+Read next: drop_in_step.py, single steps; drop_in_input.py, input checks; recurrent.py, whose stacks support a
+size per layer, a learned join and every cell of this package.
 """
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -18,7 +20,16 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from weft import masks
-from weft.nn.drop_in_input import Nan, RecurrentInput, pack_output, read_input, refuse_nan
+from weft.errors import ConfigError
+from weft.nn.drop_in_input import (
+    InputShapeError,
+    Nan,
+    RecurrentInput,
+    pack_output,
+    read_input,
+    refuse_nan,
+    state_found,
+)
 from weft.nn.drop_in_step import one_step
 from weft.nn.drop_in_torch import DropInModule, left_eager
 from weft.nn.ops import dropout, elman, gru, lstm, mapped, skips_padding, torch_lstm
@@ -71,10 +82,6 @@ class DropIn(DropInModule, nn.RNNBase):
             self.reset_parameters()
 
     @abstractmethod
-    def cell(self) -> str:
-        """Its name in the kernels."""
-
-    @abstractmethod
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
     ) -> tuple[Tensor, State]:
@@ -93,7 +100,7 @@ class DropIn(DropInModule, nn.RNNBase):
             ConfigError: the dtype differs from the weights', or this machine does not support it.
         """
         if not self.residual:
-            quick = one_step(self, self.cell(), input, hx, self.nan)
+            quick = one_step(self, input, hx, self.nan)
             if quick is not None:
                 return quick
         own = self._torchs_own(input)
@@ -143,12 +150,7 @@ class DropIn(DropInModule, nn.RNNBase):
                 weights = [getattr(self, f"{name}_l{number}{end}") for name in names]
                 if self.proj_size:
                     weights.append(getattr(self, f"weight_hr_l{number}{end}"))
-
-                def run(
-                    x: Tensor, state: State, mask: Tensor | None, weights: list[Tensor] = weights
-                ) -> tuple[Tensor, State]:
-                    return self.layer(weights, x, state, mask)
-
+                run = partial(self.layer, weights)
                 before = tuple(each[len(finals)] for each in read.state)
                 inside = _reversed(x, mask) if end else x
                 if mask is None or cuts is None:
@@ -160,8 +162,6 @@ class DropIn(DropInModule, nn.RNNBase):
             y = self._joined(ys)
             y = x + y if self.residual and number else y
             x = dropout(y, self.dropout, training=self.training) if number < self.num_layers - 1 else y
-        if len(finals) == 1:
-            return x, tuple(each[None] for each in finals[0])
         return x, tuple(torch.stack(each) for each in zip(*finals, strict=True))
 
     def _joined(self, ys: list[Tensor]) -> Tensor:
@@ -190,9 +190,6 @@ class RNN(DropIn, nn.RNN):
         True
     """
 
-    def cell(self) -> str:
-        return {"tanh": "elman", "relu": "relu"}[self.nonlinearity]
-
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
     ) -> tuple[Tensor, State]:
@@ -216,9 +213,6 @@ class LSTM(DropIn, nn.LSTM):
         >>> y.data.shape, h.shape
         (torch.Size([9, 10]), torch.Size([2, 2, 5]))
     """
-
-    def cell(self) -> str:
-        return "lstm"
 
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
@@ -245,9 +239,6 @@ class GRU(DropIn, nn.GRU):
         (torch.Size([2, 7, 5]), torch.Size([2, 2, 5]))
     """
 
-    def cell(self) -> str:
-        return "gru"
-
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
     ) -> tuple[Tensor, State]:
@@ -260,6 +251,81 @@ class GRU(DropIn, nn.GRU):
             bias, inner = weight_h.new_zeros(3 * size), weight_h.new_zeros(size)
         y, h = gru(x, state[0], weight_x, weight_h, bias, inner, mask)
         return y, (h,)
+
+
+class DropInCell(DropInModule, nn.RNNCellBase):
+    """Base of the three cells: torch's step, whose errors also say what was expected and what was found."""
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        """The next state.
+
+        Args:
+            input: [B, D] or [D].
+            hx: h [B, H] or [H], of an LSTM (h, c); None for zeros.
+
+        Raises:
+            ShapeError: input and state do not fit the cell or each other.
+            ConfigError: the input's dtype differs from the weights'.
+        """
+        name, dtype, count = type(self).__name__, self.weight_ih.dtype, 1 + isinstance(self, nn.LSTMCell)
+        given = 1 if isinstance(hx, Tensor) else len(hx or ())
+        try:
+            if given not in (0, count):
+                raise ValueError(f"Expected a state of {count} tensors, got {given}")
+            return super().forward(input, hx)
+        except (RuntimeError, ValueError, IndexError) as refusal:
+            if type(refusal) not in (RuntimeError, ValueError, IndexError):  # such as too little memory
+                raise
+            if input.dtype != dtype and "dtype" in str(refusal):
+                raise ConfigError(
+                    f"{name}: input dtype ({input.dtype}) does not match weight dtype ({dtype}); "
+                    f"convert the input: input.to({dtype}), or the model: model.to({input.dtype})"
+                ) from None
+            raise InputShapeError(
+                f"{name}: {str(refusal).removeprefix(f'{name}: ')}: expected an input "
+                f"[rows, {self.input_size}] and a state [rows, {self.hidden_size}], got an input "
+                f"{list(input.shape)}{state_found(hx)}"
+            ) from None
+
+
+class RNNCell(DropInCell, nn.RNNCell):
+    """torch.nn.RNNCell: h' = g(W_ih x + b_ih + W_hh h + b_hh).
+
+    Args:
+        input_size, hidden_size, bias, nonlinearity, device, dtype: as torch.nn.RNNCell.
+
+    Example:
+        >>> import torch
+        >>> RNNCell(3, 5)(torch.zeros(2, 3)).shape
+        torch.Size([2, 5])
+    """
+
+
+class LSTMCell(DropInCell, nn.LSTMCell):
+    """torch.nn.LSTMCell.
+
+    Args:
+        input_size, hidden_size, bias, device, dtype: as torch.nn.LSTMCell.
+
+    Example:
+        >>> import torch
+        >>> h, c = LSTMCell(3, 5)(torch.zeros(2, 3))
+        >>> h.shape, c.shape
+        (torch.Size([2, 5]), torch.Size([2, 5]))
+    """
+
+
+class GRUCell(DropInCell, nn.GRUCell):
+    """torch.nn.GRUCell.
+
+    Args:
+        input_size, hidden_size, bias, device, dtype: as torch.nn.GRUCell.
+
+    Example:
+        >>> import torch
+        >>> GRUCell(3, 5)(torch.zeros(2, 3)).shape
+        torch.Size([2, 5])
+    """
 
 
 def _bias(biases: list[Tensor], weight_h: Tensor) -> Tensor:

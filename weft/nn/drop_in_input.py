@@ -1,7 +1,7 @@
 """The inputs of the drop-in modules: torch's own checks, and conversion to one form.
 
 A refusal keeps torch's words, so that code that catches or matches them still works, and adds what was
-expected and what was found. Read next: drop_in.py, drop_in_cells.py.
+expected and what was found. Read next: drop_in.py.
 """
 
 import functools

@@ -17,15 +17,15 @@ from weft.nn.ops import PLAIN_ROWS, forced, lstm, traced
 from weft.nn.ops import one_step as step_compiled
 
 PLAIN = (Tensor, nn.Parameter)
+CELLS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "elman", "RNN_RELU": "relu"}  # in the kernels
 OPERATIONS = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 
 
-def one_step(module: nn.RNNBase, cell: str, x: Any, hx: Any, nan: str) -> tuple[Tensor, Any] | None:
+def one_step(module: nn.RNNBase, x: Any, hx: Any, nan: str) -> tuple[Tensor, Any] | None:
     """Output and final state as `forward` gives them, or None where it has to compute them.
 
     Args:
         module: a drop-in.
-        cell: its name in the kernels.
         x, hx: the arguments of `forward`.
         nan: the drop-in's setting; with "refuse", None if the final state is not a number.
     """
@@ -52,7 +52,7 @@ def one_step(module: nn.RNNBase, cell: str, x: Any, hx: Any, nan: str) -> tuple[
         before = states
         if states is not None and len(weights) > 1:
             before = tuple(state[number : number + 1] for state in states)
-        y, *final = step_compiled(cell, y, before, layer)
+        y, *final = step_compiled(CELLS[module.mode], y, before, layer)
         finals.append(final)
     if nan == "refuse" and _is_nan(y):
         return None
