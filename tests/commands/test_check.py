@@ -55,3 +55,45 @@ def test_the_task_of_files_that_are_no_text_is_guessed_and_the_check_reports_the
     (tmp_path / "a.txt").write_bytes(b"%PDF-1.7\n")
     answer = weft("data", "check", tmp_path / "a.txt")
     assert answer.code == 1 and "a.txt: expected plain text, got a PDF" in answer.out
+
+
+LEDGER = "date,store_no,amount\n" + "".join(
+    f"2024-0{1 + n % 3}-{1 + n % 20:02d},{n % 2},{n * n % 11}\n" for n in range(120)
+)
+
+
+def test_a_ledger_is_checked_as_it_will_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.csv"
+    file.write_text(LEDGER)
+    without = weft("data", "check", file)
+    assert without.code == 1 and "data.resample: sum" in without.out
+    how = ("--target", "amount", "--frequency", "D", "--resample", "sum")
+    checked = weft("data", "check", file, *how)
+    assert checked.code == 0 and "1 error" not in checked.out, checked.out
+    assert "--frequency with it" in weft("data", "check", file, "--resample", "sum").out
+    began = weft("init", "forecast", file, "--horizon", 2, *how, "-o", tmp_path / "x.yaml")
+    assert (
+        began.code == 0
+        and f"weft data check {file} --target amount --frequency D --resample sum" in began.out
+    )
+
+
+def test_the_zone_and_the_order_of_dates_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("t,y\n" + "".join(f"{n}/2/2024,{n * n % 7}\n" for n in range(1, 13)))
+    assert "may begin with the day or the month" in weft("data", "check", file).out
+    assert weft("data", "check", file, "--dates", "day").code == 0
+    twice = [f"2024-10-27 {hour:02d}:00" for hour in (0, 1, 2, 2, 3, 4, 5)]
+    file.write_text("t,y\n" + "".join(f"{time},{n * n % 7}\n" for n, time in enumerate(twice)))
+    assert "clocks went back" in weft("data", "check", file).out
+    assert weft("data", "check", file, "--zone", "Europe/Zagreb").code == 0
+    assert "files for forecast" in weft("data", "check", file, "--zone", "Mars").out
+
+
+def test_a_number_in_place_of_missing_values_is_named(tmp_path: Path) -> None:
+    days = [f"2024-01-{n:02d}" for n in range(1, 29)]
+    for code, said in (("-999", "-999 in 2 rows, 10 to 16"), ("99.9", "99.9 in 2 rows"), ("9", "")):
+        rows = [f"{day},{code if n in (4, 9) else 10 + n * n % 7 + n % 3}\n" for n, day in enumerate(days)]
+        (tmp_path / "x.csv").write_text("".join(["day,y\n", *rows]))
+        answer = weft("data", "check", tmp_path / "x.csv")
+        assert answer.code == 0 and (said in answer.out if said else "leave the cells" not in answer.out)

@@ -89,6 +89,12 @@ def test_a_spreadsheet_is_checked_split_trained_on_scored_and_translated(
     assert trained.code == 0, trained.err
     scored = weft("evaluate", "run", "--data", name)
     assert scored.code == 0 and "60 pairs" in scored.out
+    other = WRITERS[name](Path(f"other-{name}"), [["Nr", "Was", "Sto", ""], *ROWS[1:]])
+    renamed = weft("evaluate", "run", "--data", other, "--source", "Was", "--target", "sto")
+    scores = [[line for line in one.lines[1:] if "sentences/s" not in line] for one in (renamed, scored)]
+    assert renamed.code == 0 and scores[0] == scores[1]
+    assert "expected a column 'Source text'" in refused(weft("evaluate", "run", "--data", other))
+    assert "give the table with --data" in refused(weft("evaluate", "run", "--source", "Was"))
     Path("in.txt").write_text("".join(f"{row[1]}\n" for row in ROWS[1:]))
     assert weft("predict", "run", name).lines == weft("predict", "run", "in.txt").lines
     said = refused(weft("predict", "run", name, "--output", "out.xlsx"))

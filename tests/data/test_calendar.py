@@ -111,8 +111,8 @@ def test_times_that_are_not_of_the_given_frequency_are_named(tmp_path: Path) -> 
         read_series(path, Columns(frequency="B"))
     with pytest.raises(ConfigError, match=r"frequency: .*'H'"):
         read_series(path, Columns(frequency="H"))
-    far = write(tmp_path / "far.csv", ["1024-02-01", "2024-02-02", "2024-02-03"])
-    with pytest.raises(DataError, match="3 rows from 1024-02-01"):
+    far = write(tmp_path / "far.csv", ["1724-02-01", "2024-02-02", "2024-02-03"])
+    with pytest.raises(DataError, match="3 rows from 1724-02-01"):
         read_series(far, Columns(frequency="min"))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.commands.shell import refused, weft
 from weft.data.guess import columns_of, has_header, holds_pairs, holds_texts, texts_of
-from weft.data.labelled import LabelledText
+from weft.data.labelled import LabelledExample, LabelledText
 from weft.errors import DataError
 from weft.tasks.classify.data import check_labels, columns
 
@@ -173,3 +173,14 @@ def test_columns_of_one_name_stay_apart_where_they_are_not_read(tmp_path: Path) 
     (tmp_path / "x.csv").write_text("a,text,a,label,\n1,x y,2,b,\n")
     (one,) = LabelledText(tmp_path / "x.csv")
     assert one.row == ["1", "x y", "2", "b", ""] and (one.label, one.text) == ("b", "x y")
+
+
+def test_a_list_of_labels_in_a_record_is_several_labels(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"text": "one", "label": ["a"]}\n{"text": "two", "label": ["a", "b"]}\n')
+    assert [one.label for one in LabelledText(path, separator="|")] == ["a", "a|b"]
+    first, second = LabelledText(path).rows()
+    assert isinstance(first, LabelledExample) and first.label == "a"
+    assert "x.jsonl:2: expected one label, got two or more (a, b); keep one, or pass a separator" in str(
+        second
+    )

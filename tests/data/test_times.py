@@ -14,6 +14,8 @@ from weft.data.times import STEPS, UNKNOWN, read_times
 from weft.errors import ConfigError, DataError
 from weft.tasks.forecast.data import guessed
 
+OLD = pd.__version__ < "3"
+
 ZAGREB = pd.date_range("2024-08-01", "2024-11-03", freq="h", tz="Europe/Zagreb", inclusive="left")
 
 
@@ -123,7 +125,9 @@ def test_a_zone_is_given_to_times_without_offsets(tmp_path: Path) -> None:
         ("2024-01-31 10:00:00,250", "2024-01-31 10:00:00.250"),
         ("2024-01-31T10:00:00.123456789Z", "2024-01-31 10:00:00.123456789"),
         ("2024-01-31T10:00:00+01:00[Europe/Zagreb]", "2024-01-31 10:00"),
-        ("2300-01-31", "2300-01-31"),
+        pytest.param(
+            "2300-01-31", "2300-01-31", marks=pytest.mark.skipif(OLD, reason="pandas 2 ends in 2262")
+        ),
         ("45322", "2024-01-31"),
         ("45322.5", "2024-01-31 12:00"),
         ("202401", "2024-01-01"),

@@ -53,3 +53,9 @@ def test_pinball_by_hand() -> None:
     # Level 0.9: under by 1 costs 2 * 0.9; level 0.1: over by 2 costs 2 * 0.9 * 2.
     got = pinball(np.array([[[5.0, 2.0]]]), np.array([[3.0]]), (0.1, 0.9)).item()
     assert got == pytest.approx((2 * 0.9 * 2 + 2 * 0.9 * 1) / 2)
+
+
+def test_ridge_without_a_whole_window_repeats_the_last_value() -> None:
+    past, future = np.arange(12.0).reshape(3, 4), np.array([[1, np.nan], [np.nan, 2], [np.nan, np.nan]])
+    ridge = Ridge(lambda: iter([(past, future)]), lambda: iter([(past, future)]))
+    np.testing.assert_array_equal(ridge.forecast(past), past[:, -1:].repeat(2, 1))

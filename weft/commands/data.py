@@ -33,7 +33,10 @@ def command() -> None:
     help="Tables of sentence pairs: column to translate.",
 )
 @click.option(
-    "--target", metavar="COLUMN", show_default="guessed", help="Tables of sentence pairs: its translation."
+    "--target",
+    metavar="COLUMN",
+    show_default="guessed",
+    help="Tables of sentence pairs: its translation. Series: columns to forecast, a,b.",
 )
 @click.option(
     "--text",
@@ -63,6 +66,34 @@ def command() -> None:
     show_default="utf-8",
     help="Classification: encoding of the files, such as latin-1.",
 )
+@click.option(
+    "--time",
+    metavar="COLUMN",
+    multiple=True,
+    show_default="guessed",
+    help="Series: columns of the times, such as date,hour.",
+)
+@click.option(
+    "--id",
+    metavar="COLUMN",
+    multiple=True,
+    show_default="guessed",
+    help="Series: columns that name them, a,b.",
+)
+@click.option("--known", metavar="COLUMN", multiple=True, help="Series: columns known in advance, a,b.")
+@click.option("--past", metavar="COLUMN", multiple=True, help="Series: columns known only for the past, a,b.")
+@click.option(
+    "--dates", type=click.Choice(["day", "month"]), help="Series: the first part of dates such as 1/2/2024."
+)
+@click.option("--zone", metavar="NAME", help="Series: time zone of times without offsets from UTC.")
+@click.option(
+    "--frequency", metavar="ALIAS", show_default="inferred", help="Series: time between rows, such as D."
+)
+@click.option(
+    "--resample",
+    type=click.Choice(["mean", "sum", "first", "last", "min", "max"]),
+    help="Series: aggregate rows into periods of --frequency.",
+)
 @click.option("--all", "everything", is_flag=True, help=f"Print all findings, not only the first {SHOWN}.")
 @plugin
 def check(
@@ -83,6 +114,7 @@ def check(
       weft data check train.en train.de valid.en valid.de
       weft data check reviews.csv --text review --label stars
       weft data check memory.xlsx --source English --target German
+      weft data check ledger.csv --time date --target amount --frequency D --resample sum
     """  # noqa: D301  click reads the \b
     import weft.tasks
     from weft import rooms
@@ -94,7 +126,8 @@ def check(
     kinds: dict[str, Any] = {} if task else rooms.parts(weft.tasks, Task)
     takers = [name for name, kind in kinds.items() if columns.keys() <= set(kind.check_options)]
     takers.sort(key=lambda name: "*" not in kinds[name].suffixes)
-    named = task or (takers[0] if columns and takers else _guess(files, kinds))
+    some = {name: kinds[name] for name in takers} if columns and takers else kinds
+    named = task or (takers[0] if len(some) == 1 else _guess(files, some))
     kind: Any = named_part("--task", named, Task, plugins)
     if unknown := [f"--{name}" for name in columns if name not in kind.check_options]:
         raise ConfigError(

@@ -16,7 +16,7 @@ COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "dev
 
 
 HEADINGS = {
-    "What to score": ("data", "split", "score", "metrics", "lowercase"),
+    "What to score": ("data", "source", "target", "split", "score", "metrics", "lowercase"),
     "Search": SEARCH,
     "Constraints": CONSTRAINTS,
     "Output": ("output", "json_path", "plot", "series", "calibrate"),
@@ -31,6 +31,18 @@ HEADINGS = {
     type=click.Path(path_type=Path),
     show_default="data of the recipe",
     help="Other data to score: a prefix of files, or a table such as .tsv.",
+)
+@click.option(
+    "--source",
+    metavar="COLUMN",
+    show_default="as in the recipe",
+    help="Column to read, if --data is a table of sentence pairs.",
+)
+@click.option(
+    "--target",
+    metavar="COLUMN",
+    show_default="as in the recipe",
+    help="Column to compare with, if --data is a table of sentence pairs.",
 )
 @click.option(
     "--split", type=click.Choice(["test", "valid"]), default="test", help="Split of the recipe's data."

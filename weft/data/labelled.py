@@ -4,6 +4,7 @@ published data sets, or the columns of a table.
 Read next: tables.py, which reads tables.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from weft.data.lines import raw_lines, wrong_bytes
 from weft.data.report import Finding
-from weft.data.tables import Row, TableFile, is_table
+from weft.data.tables import RECORDS, Row, TableFile, is_table
 from weft.errors import ConfigError, DataError
 from weft.shapes import check_choice
 
@@ -152,6 +153,11 @@ class LabelledText:
     def _example(self, row: Row) -> LabelledExample | Finding:
         number, cells = row
         label = cells[self._label].strip()
+        if label.startswith("[") and self.table is not None and self.table.kind in RECORDS:
+            names = json.loads(label)
+            if len(names) > 1 and self.separator is None:
+                return self._wrong(number, "unlabelled", _several(names))
+            label = (self.separator or "").join(map(str, names))
         if not label and not self.unlabelled:
             what = "the label is empty; give one or remove the line"
             return self._wrong(number, "unlabelled", what)
@@ -190,16 +196,16 @@ class LabelledText:
             )
         text = MARKED.sub("", line).strip()
         if len(found) > 1 and self.separator is None:
-            what = f"expected one label, got two or more ({', '.join(found)[:60]}); keep one"
-            return self._wrong(
-                number,
-                "unlabelled",
-                f'{what}, or pass a separator for several (data.separator: "|", --separator)',
-            )
+            return self._wrong(number, "unlabelled", _several(found))
         return LabelledExample(number, (self.separator or "|").join(found), text, {})
 
     def _wrong(self, number: int, kind: str, what: str) -> Finding:
         return Finding(str(self.path), number, kind, what)
+
+
+def _several(names: Sequence[object]) -> str:
+    what = f"expected one label, got two or more ({', '.join(map(str, names))[:60]}); keep one"
+    return f'{what}, or pass a separator for several (data.separator: "|", --separator)'
 
 
 def _option(wrong: str) -> str:

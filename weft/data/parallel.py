@@ -271,6 +271,8 @@ def find_side(prefix: str | Path, language: str) -> Path:
         if Path(prefix).is_file():
             other = not_text(next(file_bytes(prefix)), str(prefix))
             advice = "name the part before the language, or a table (.csv, .tsv, .xlsx)"
+            if "\t" in next(read_lines(prefix), ""):
+                advice += "; if it is one, rename it .tsv"
             raise DataError(other or f"one file of a pair was given; {advice}", path=prefix)
         raise DataError(
             f"no such file, with or without {', '.join(COMPRESSED)}; "

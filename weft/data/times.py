@@ -6,6 +6,7 @@ Read next: calendar.py, the frequency of a series.
 """
 
 import re
+import sys
 import warnings
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -201,7 +202,7 @@ def _local(path: Path, lines: Sequence[int], times: "pd.DatetimeIndex", zone: st
     back = -1 if times[0] > times[-1] else 1  # newest first
     try:
         found = times[::back].tz_localize(zone, ambiguous="infer")[::back]
-    except ValueError:
+    except _no_clock():
         skipped = times.tz_localize(zone, nonexistent="NaT", ambiguous=np.ones(len(times), bool)).isna()
         twice = times.tz_localize(zone, ambiguous="NaT", nonexistent="shift_forward").isna()
         at = int(np.flatnonzero(skipped if skipped.any() else twice)[0])
@@ -212,6 +213,12 @@ def _local(path: Path, lines: Sequence[int], times: "pd.DatetimeIndex", zone: st
             line=lines[at],
         ) from None
     return found
+
+
+def _no_clock() -> tuple[type[Exception], ...]:
+    """What pandas raises for a time that clocks skip or show twice; before version 3, errors of pytz."""
+    pytz = sys.modules.get("pytz.exceptions")
+    return (ValueError,) if pytz is None else (ValueError, pytz.Error)
 
 
 def zone_of(name: str) -> str:
@@ -384,7 +391,7 @@ def _with_offsets(clocks: _Clocks, base: str | None, zone: str | None) -> tuple[
 
 def _zone(instants: "pd.DatetimeIndex", away: "pd.TimedeltaIndex") -> str:
     """A fixed offset, or a zone whose clocks have these offsets; "" if there is none."""
-    from zoneinfo import available_timezones
+    from zoneinfo import ZoneInfo, available_timezones
 
     if len(away.unique()) == 1:
         minutes = round(away[0].total_seconds() / 60)
@@ -396,7 +403,7 @@ def _zone(instants: "pd.DatetimeIndex", away: "pd.TimedeltaIndex") -> str:
     edges = np.unique([0, *at, *(at + 1), len(away) - 1])  # enough to reject most zones
     for name in dict.fromkeys([*_ZONES, *sorted(available_timezones())]):
         for chosen in (edges, slice(None)):
-            clocks = instants[chosen].tz_convert(name).tz_localize(None)
+            clocks = instants[chosen].tz_convert(ZoneInfo(name)).tz_localize(None)
             if (clocks - instants[chosen].tz_localize(None) != away[chosen]).any():
                 break
         else:

@@ -3,6 +3,7 @@
 Read next: ../../data/windows.py.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -371,6 +372,32 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
     return kept, f"{path}: {'; '.join(shown)}; --time, --id and --target name others"
 
 
+ROLES = ("time", "id", "known", "past")
+FORMS = ("dates", "zone", "frequency", "resample")
+"""Options that name columns of a table, and that say how it is read."""
+
+
+def named(file: Path, given: Mapping[str, Any]) -> Columns:
+    """The columns that the user names, and how they are read.
+
+    Args:
+        file: the table.
+        given: values of the options ROLES, target and FORMS; those of columns may be several.
+
+    Raises:
+        ConfigError: `resample` without `frequency`.
+    """
+    if given.get("resample") and not given.get("frequency"):
+        raise ConfigError("--resample: expected --frequency with it, got none; add one, such as D")
+    values: dict[str, Any] = {name: given.get(name) or () for name in (*ROLES, "target")}
+    lists = {name: [some] if isinstance(some, str) else some for name, some in values.items()}
+    columns: dict[str, Any] = {
+        name: [part for one in some for part in parts(file, one)] for name, some in lists.items()
+    }
+    forms: dict[str, Any] = {name: given.get(name) for name in FORMS}
+    return Columns(targets=columns.pop("target"), **columns, **forms)
+
+
 def parts(file: Path, names: str) -> list[str]:
     """Column names from a comma-separated list, or a single name if a column is called that."""
     if names in read_rows(file)[0]:
@@ -389,21 +416,30 @@ WORDS = COMMON | {
     "same": "columns that never change",
     "period": "series with missing periods",
     "short": "series much shorter than the others",
+    "code": "columns with a number that may mean a missing value",
 }
 
+
+CODE = re.compile(r"-?99(9+|\.9+)?")
+"""Numbers that are written where nothing was measured."""
 
 SHORT = 4.0
 """A series is reported if the usual length is more than so many times its own."""
 
 
-def check(files: Sequence[Path]) -> Report:
-    """Find unreadable files and, in the others, missing values, constant columns and irregular times."""
+def check(files: Sequence[Path], given: Mapping[str, Any] = {}) -> Report:
+    """Find unreadable files and, in the others, missing values, constant columns and irregular times.
+
+    Args:
+        files: tables.
+        given: options that name columns, see `named`.
+    """
     findings: list[Finding] = []
     lines: dict[str, int] = {}
     notes: list[str] = []
     for file in files:
         try:
-            which, note = guessed(file, Columns(), check=True)
+            which, note = guessed(file, named(file, given), check=True)
             notes += [note] if note else []
             table = read_series(file, which)
             notes += table.assumed
@@ -432,9 +468,25 @@ def check(files: Sequence[Path]) -> Report:
                 elif holes:
                     what = f"column {name}: {holes:,} of {len(values):,} values are missing; they add no loss"
                     findings.append(Finding(str(file), 0, "empty", what))
+                elif said := _coded(values):
+                    findings.append(Finding(str(file), 0, "code", f"column {name}: {said}"))
                 elif constant[column]:
                     findings.append(Finding(str(file), 0, "same", f"column {name} never changes"))
         findings += [Finding(str(file), 0, "period", note.removeprefix(f"{file}: ")) for note in table.notes]
     return Report(
         findings, dict(Counter(one.kind for one in findings)), lines, WORDS, "rows", notes=tuple(notes)
     )
+
+
+def _coded(values: np.ndarray) -> str:
+    """What to say of a number such as -999 that is far from all others."""
+    for code in (values.min(), values.max()):
+        others = values[values != code]
+        if not CODE.fullmatch(f"{code:g}") or not len(others):
+            continue
+        low, high = float(others.min()), float(others.max())
+        if max(low - code, code - high) > high - low:
+            rows = plural(int((values == code).sum()), "row")
+            what = f"{code:g} in {rows}, {low:g} to {high:g} in the others"
+            return f"{what}; leave the cells empty if it means that there is no value"
+    return ""

@@ -10,8 +10,8 @@ import numpy as np
 
 from weft.data.calendar import week_of
 from weft.data.series import Columns, SeriesTable, read_series
-from weft.errors import ConfigError, DataError
-from weft.tasks.forecast.data import guessed, parts, short
+from weft.errors import DataError
+from weft.tasks.forecast.data import FORMS, ROLES, guessed, named, short
 from weft.tasks.init import Init, NewRecipe, Option, filled, planned
 from weft.wording import plural
 
@@ -75,24 +75,15 @@ class ForecastInit(Init):
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the forecaster; reports the guessed columns."""
-        if given["resample"] and not given["frequency"]:
-            raise ConfigError("--resample: expected --frequency with it, got none; add one, such as D")
         file: Path = given["file"]
-        lists: Mapping[str, Sequence[str]] = {
-            "id": given["id"],
-            "time": given["time"],
-            "targets": given["target"],
-            "known": given["known"],
-            "past": given["past"],
-        }
-        named = {name: [part for one in names for part in parts(file, one)] for name, names in lists.items()}
-        single: dict[str, Any] = {name: given[name] for name in ("dates", "zone", "frequency", "resample")}
-        which, note = guessed(file, Columns(**{**single, **named}))
+        which, note = guessed(file, named(file, given))
         if note:
             say(note)
-        unknown = ("dates", "zone", "frequency", "resample")  # to the check, which would refuse the table
-        steps = [] if any(given[name] for name in unknown) else [("data", "check", str(file))]
-        return NewRecipe(recipe(file, given["horizon"], which), steps)
+        words = ["data", "check", str(file)]
+        for name in (*ROLES, "target", *FORMS):
+            values = given[name] if isinstance(given[name], list | tuple) else [given[name]]
+            words += [word for one in values if one for word in (f"--{name}", one)]
+        return NewRecipe(recipe(file, given["horizon"], which), [words])
 
 
 def years(times: np.ndarray) -> float:

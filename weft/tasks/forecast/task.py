@@ -25,7 +25,7 @@ from weft.nn.heads.quantile import Quantile
 from weft.store import jsonfile
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
-from weft.tasks.forecast.data import SeriesData, check, read_facts, series_facts, short
+from weft.tasks.forecast.data import FORMS, ROLES, SeriesData, check, read_facts, series_facts, short
 from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate, mean_squared
 from weft.tasks.forecast.forecaster import CalibratedForecast, ForecastEnsemble, check_columns, check_joins
 from weft.tasks.forecast.model import Baseline, ForecastModel, ForecastNetwork, SeriesBatch, fit, tensors
@@ -303,6 +303,7 @@ class ForecastTask(Task):
     keeps: ClassVar[Sequence[str]] = (KEPT,)
     note: ClassVar[str] = "Errors are means over all windows of values scaled by the training part."
     suffixes: ClassVar[Sequence[str]] = (".csv", ".parquet")
+    check_options: ClassVar[Sequence[str]] = (*ROLES, "target", *FORMS)
 
     data: SeriesData
 
@@ -411,5 +412,5 @@ class ForecastTask(Task):
         )
 
     @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
-        return check(files)
+    def check(cls, files: Sequence[Path], **given: Any) -> Report:
+        return check(files, given)

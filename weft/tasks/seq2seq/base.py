@@ -19,7 +19,7 @@ from torch import nn
 from weft.data.batching import Batches
 from weft.data.joined import JoinedStores
 from weft.data.mixture import Mixture
-from weft.data.parallel import complete
+from weft.data.parallel import ParallelText, complete
 from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, DataError
 from weft.metrics.bleu import Bleu
@@ -152,6 +152,16 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
     def examples_of(self, split: Split, data: Path | None) -> Examples:
         """The examples to score: a split of the recipe, or the user's files."""
 
+    def examples_for(self, asked: EvaluationSettings, split: Split, data: Path | None) -> Examples:
+        """Those of `examples_of`; of a table, from the columns that the user names.
+
+        Raises:
+            ConfigError: columns are named, but no table.
+        """
+        if data is None and isinstance(asked, TextEvaluationSettings) and (asked.source or asked.target):
+            raise ConfigError("--source, --target: name columns of other data; give the table with --data")
+        return self.examples_of(split, data)
+
     @abstractmethod
     def score(
         self,
@@ -204,7 +214,7 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
         """
         assert isinstance(model, Generator)
         asked = self.task.evaluation_settings.of(settings)
-        examples = self.examples_of(split, data)
+        examples = self.examples_for(asked, split, data)
         if isinstance(asked, GenerationEvaluationSettings) and asked.score is not None:
             return self.given_scores(model, examples, asked)
         return self.score(model, examples, split, data, asked)
@@ -430,6 +440,13 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         references = [pairs.references[n] for n in full]
         sources = [pairs.sources[n] for n in full]
         return sources, lambda answers: ("BLEU", Bleu().score(answers, references).value)
+
+    def examples_for(self, asked: EvaluationSettings, split: Split, data: Path | None) -> Pairs:
+        source, target = (getattr(asked, name, None) for name in ("source", "target"))
+        if data is None or not (source or target):
+            return super().examples_for(asked, split, data)
+        own = self.task.data
+        return read_pairs(ParallelText(data, source or own.source, target or own.target))
 
     def examples_of(self, split: Split, data: Path | None) -> Pairs:
         """The pairs of a split, or of the user's files (a prefix or a .tsv)."""

@@ -226,9 +226,15 @@ class GenerationEvaluationSettings(DecodingSettings, EvaluationSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class TextEvaluationSettings(GenerationEvaluationSettings):
-    """What the user asks of the scores of texts that a model writes for a text."""
+    """What the user asks of the scores of texts that a model writes for a text.
+
+    Args:
+        source, target: columns of a table of other data; None for those of the recipe.
+    """
 
     glossary: Path | None = None
+    source: str | None = None
+    target: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

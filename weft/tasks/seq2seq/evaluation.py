@@ -420,7 +420,7 @@ def score_file(
     """
     path = settings.score
     assert path is not None
-    beside = sorted({*settings.given()} - {"score"})
+    beside = sorted({*settings.given()} - {"score", "source", "target"})
     if beside:
         raise ConfigError(
             f"--score: cannot be combined with {beside[0]}, because nothing is searched; leave it out"
