@@ -17,7 +17,7 @@ from weft.errors import DataError
 from weft.serve.batcher import BatchJob, Emit, Stopped, StreamWork, Work
 from weft.serve.continuing import Ask, ContinuationSoFar, How, Token, go_on, size_of, writer_of
 from weft.serve.forms import Json, answered, of_openai, streamed
-from weft.serve.limits import Refusal
+from weft.serve.limits import Refusal, check_most
 from weft.serve.schemas import Choice, Complete, Completion, Logprobs, Model, Models, Usage
 from weft.serve.served import Backend, ServedRun, find_run
 from weft.tasks.abilities import Continuer
@@ -83,12 +83,13 @@ class Completions:
         if given.best_of not in (None, count):
             sentence = f"best_of: expected {count}, the value of n, got {given.best_of}; none is left out"
             raise Refusal(400, sentence, param="best_of")
-        if count * len(prompts) > limits.items:
-            sentence = f"n: expected at most {limits.items} choices, got {count * len(prompts)}"
-            raise Refusal(400, sentence, param="n")
-        for prompt in prompts:
-            if not isinstance(prompt, str):
-                _check_numbers(writer, prompt)
+        check_most(count * len(prompts), limits.items, "choices", "n")
+        try:  # numbers of tokens, before they share a batch with other requests
+            for prompt in prompts:
+                if not isinstance(prompt, str):
+                    writer.reading.numbered(prompt)
+        except DataError as error:
+            raise Refusal(400, f"prompt: {error}", param="prompt") from error
         seed = (writer.decoding.seed if given.seed is None else given.seed) % 2**62
         how = How(
             max_tokens=given.max_tokens,
@@ -151,14 +152,6 @@ def _writing(writer: Continuer) -> Work:
         return rows
 
     return work
-
-
-def _check_numbers(writer: Continuer, numbers: list[int]) -> None:
-    """Check them before they share a batch with other requests."""
-    try:
-        writer.reading.numbered(numbers)
-    except DataError as error:
-        raise Refusal(400, f"prompt: {error}", param="prompt") from error
 
 
 def _usage(rows: list[ContinuationSoFar], count: int) -> Usage:

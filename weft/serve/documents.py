@@ -25,6 +25,14 @@ from weft.serve.limits import Refusal, kind_of
 from weft.serve.schemas import TranslatedFile, TranslateFile
 from weft.serve.translation import AUTO, TranslationHandlers, notes_on
 
+Found = TypeVar("Found")
+
+LENGTH = 10
+"""Characters of a sentence on average, at least; a file has no more sentences than fit its characters so."""
+
+AT_ONCE = 4
+"""Documents that are opened at the same time, each in a process of its own; one for each client."""
+
 KEPT_SECONDS = 15 * 60
 KEPT_BYTES = 100 * 2**20  # of one client, at most
 
@@ -102,15 +110,6 @@ class Shelf:
             except FileNotFoundError:  # another process removed it
                 continue
         return size
-
-
-Found = TypeVar("Found")
-
-LENGTH = 10
-"""Characters of a sentence on average, at least; a file has no more sentences than fit its characters so."""
-
-AT_ONCE = 4
-"""Documents that are opened at the same time, each in a process of its own; one for each client."""
 
 
 class Documents:

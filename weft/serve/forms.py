@@ -33,6 +33,15 @@ FORM_KINDS = ("application/x-www-form-urlencoded", "multipart/form-data")
 ADMIT = "weft.admit"
 """Name in the scope of a function that checks a request's `api_key`; guard.py sets it."""
 
+LINGER = 16
+"""A body that is too large is read up to this multiple of the limit: most clients read the answer only after
+they have sent everything."""
+
+FORM_BYTES = 10_000  # of a form besides its file
+KEY = "an API key is required to send more than {:,} bytes; send it in the header Authorization: Bearer KEY"
+NO_JSON = "the body is not valid JSON; send an object with the request's fields"
+OTHER_JSON = "expected a JSON object with the request's fields, got other JSON"
+
 
 class Upload(NamedTuple):
     """A file in a form."""
@@ -138,9 +147,9 @@ def _json(body: bytes) -> dict[str, Any]:
     try:
         found = jsonfile.parse(body)
     except ValueError:
-        raise Refusal(400, "the body is not valid JSON; send an object with the request's fields") from None
+        raise Refusal(400, NO_JSON) from None
     if not isinstance(found, dict):
-        raise Refusal(400, "expected a JSON object with the request's fields, got other JSON")
+        raise Refusal(400, OTHER_JSON)
     return found
 
 
@@ -221,7 +230,7 @@ def refusal_of(errors: Sequence[Mapping[str, Any]], given: Any, form: type[Field
         form: their type.
     """
     if not isinstance(given, Mapping) or form is None:
-        return Refusal(400, "expected a JSON object with the request's fields, got other JSON")
+        return Refusal(400, OTHER_JSON)
     unknown = next((one["loc"] for one in errors if one["type"] == "extra_forbidden"), None)
     if unknown and len(unknown) == 1:
         name = str(unknown[0])[:40].encode("ascii", "backslashreplace").decode()
@@ -275,7 +284,7 @@ async def invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     errors = [{**one, "loc": one["loc"][1:]} for one in error.errors()]
     if any(one["type"] == "json_invalid" for one in errors):
-        refusal = Refusal(400, "the body is not valid JSON; send an object with the request's fields")
+        refusal = Refusal(400, NO_JSON)
     else:
         errors = [one for one in errors if one["loc"] or one["type"].startswith("surrogate")]
         given = error.body if errors and error.body is not None else {}
@@ -309,6 +318,8 @@ def refusing(request: Request, refusal: Refusal) -> Json:
     headers = {"Retry-After": str(refusal.retry_after)} if refusal.retry_after else {}
     if refusal.closes:
         headers["Connection"] = "close"
+    if refusal.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
     below = f"{request.url.path}/".startswith("/v1/")
     content = of_openai(refusal) if below else Refused(error=refusal.sentence)
     return Json(content, refusal.status, headers)
@@ -321,24 +332,6 @@ def of_openai(refusal: Refusal) -> Failure:
     if refusal.status == 429:
         kind, code = "rate_limit_error", code or "rate_limit_exceeded"
     return {"error": {"message": refusal.sentence, "type": kind, "param": refusal.param, "code": code}}
-
-
-HANDLERS: dict[Any, Any] = {
-    RequestValidationError: invalid,
-    Refusal: refused,
-    WeftError: refused,
-    ClientDisconnect: gone,
-}
-
-
-LINGER = 16
-"""A body that is too large is read up to this multiple of the limit: most clients read the answer only after
-they have sent everything."""
-FIELDS = 10_000
-"""Bytes of a form besides its file."""
-
-
-KEY = "an API key is required to send more than {:,} bytes; send it in the header Authorization: Bearer KEY"
 
 
 class BodyLimits:
@@ -385,7 +378,7 @@ class BodyLimits:
             if whole:
                 return await receive()
             if document and ADMIT not in scope:
-                most = self.limits.document_bytes + FIELDS
+                most = self.limits.document_bytes + FORM_BYTES
             sentence = f"the body is larger than {most:,} bytes; send less at once"
             try:
                 if comes <= most:
@@ -405,3 +398,11 @@ class BodyLimits:
                 raise Refusal(408, late, closes=True) from None
 
         await self.app(scope, limited, send)
+
+
+HANDLERS: dict[Any, Any] = {
+    RequestValidationError: invalid,
+    Refusal: refused,
+    WeftError: refused,
+    ClientDisconnect: gone,
+}

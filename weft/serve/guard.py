@@ -147,7 +147,7 @@ class Guard:
             if "content-length" in headers and "transfer-encoding" in headers:  # RFC 9112, 6.3: smuggling
                 raise Refusal(400, "expected Content-Length or Transfer-Encoding, got both", closes=True)
         except Refusal as refusal:
-            await _refuse(refusal, scope, receive, safer)
+            await refusing(Request(scope), refusal)(scope, receive, safer)
             return
         await self.app(scope, receive, safer)
 
@@ -198,11 +198,6 @@ class KeyGuard:
             if scope["path"] not in FREE:
                 self.keys.spend(owner)
 
-        async def asking(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 401:
-                MutableHeaders(scope=message)["WWW-Authenticate"] = "Bearer"
-            await send(message)
-
         key = _sent(Request(scope))
         try:
             if key is None and scope["path"] in FIELDS:
@@ -210,9 +205,9 @@ class KeyGuard:
             else:
                 admit(key, 401)
         except Refusal as refusal:
-            await _refuse(refusal, scope, receive, asking)
+            await refusing(Request(scope), refusal)(scope, receive, send)
             return
-        await self.app(scope, receive, asking)
+        await self.app(scope, receive, send)
 
 
 def _sent(request: Request) -> str | None:
@@ -222,10 +217,6 @@ def _sent(request: Request) -> str | None:
         return request.cookies.get(COOKIE)
     scheme, _, key = header.partition(" ")
     return key.strip() if scheme.lower() == "bearer" else ""
-
-
-async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-    await refusing(Request(scope), refusal)(scope, receive, send)
 
 
 def _is_address(name: str) -> bool:

@@ -21,6 +21,7 @@ LINES = 16
 LOGPROBS = 20
 """Maximum number of alternatives per token."""
 
+LESS = "; send less at once"
 PROMPTS = "a text, a list of texts, a list of token numbers, or a list of such lists"
 """What a prompt may be."""
 
@@ -102,12 +103,7 @@ class ServerLimits:
         """
         if not isinstance(value, str):
             raise Refusal(400, f"{name}: expected text, got {kind_of(value)}", param=name)
-        if len(value) > self.characters:
-            raise Refusal(
-                400,
-                f"{name}: expected at most {self.characters:,} characters, got {len(value):,}",
-                param=name,
-            )
+        check_most(len(value), self.characters, "characters", name)
         return value
 
     def texts(self, value: Any, name: str) -> list[str]:
@@ -119,7 +115,7 @@ class ServerLimits:
         found = value if isinstance(value, list) else [value]
         self._count(found, name)
         texts = [self.text(one, name) for one in found]
-        self._length(sum(map(len, texts)), name)
+        check_most(sum(map(len, texts)), self.characters, "characters", name)
         return texts
 
     def check_tokens(self, encode: Callable[[Any], Sequence[int]], texts: Sequence[Any], name: str) -> None:
@@ -129,22 +125,10 @@ class ServerLimits:
             Refusal: a text has too many, or all together have.
         """
         counts = [len(encode(text)) for text in texts]
-        for place, count in enumerate(counts):
-            if count > self.tokens:
-                which = f" in text {place + 1}" if len(counts) > 1 else ""
-                raise Refusal(
-                    400,
-                    f"{name}: expected at most {self.tokens:,} tokens per text, got {count:,}{which}; "
-                    "shorten or split it",
-                    param=name,
-                )
-        if sum(counts) > LINES * self.tokens:
-            raise Refusal(
-                400,
-                f"{name}: expected at most {LINES * self.tokens:,} tokens per request, got {sum(counts):,}; "
-                "send less at once",
-                param=name,
-            )
+        for place, count in enumerate(counts, 1):
+            which = f" in text {place}" if len(counts) > 1 else ""
+            check_most(count, self.tokens, "tokens per text", name, f"{which}; shorten or split it")
+        check_most(sum(counts), LINES * self.tokens, "tokens per request", name, LESS)
 
     def check_sentences(self, sentences: Sequence[Any], name: str) -> None:
         """Check the number of sentences of a request: each has a place in the queue.
@@ -152,9 +136,7 @@ class ServerLimits:
         Raises:
             Refusal: there are too many.
         """
-        if len(sentences) > self.queue:
-            sentence = f"{name}: expected at most {self.queue} sentences, got {len(sentences)}"
-            raise Refusal(400, f"{sentence}; send less at once", param=name)
+        check_most(len(sentences), self.queue, "sentences", name, LESS)
 
     def prompts(self, value: Any, name: str) -> list[str | list[int]]:
         """Texts or lists of token numbers, one or several of either, checked; a number counts as a character.
@@ -170,20 +152,19 @@ class ServerLimits:
         for one in value:
             if not isinstance(one, list) or not one or not all(type(number) is int for number in one):
                 raise Refusal(400, f"{name}: expected {PROMPTS}, got {kind_of(one)} among them", param=name)
-        self._length(sum(map(len, value)), name)
+        check_most(sum(map(len, value)), self.characters, "characters", name)
         return [*value]
 
     def _count(self, found: list[Any], name: str) -> None:
         if not found:
             raise Refusal(400, f"{name}: expected at least one text, got an empty list", param=name)
-        if len(found) > self.items:
-            sentence = f"{name}: expected at most {self.items} texts, got {len(found):,}"
-            raise Refusal(400, sentence, param=name)
+        check_most(len(found), self.items, "texts", name)
 
-    def _length(self, count: int, name: str) -> None:
-        if count > self.characters:
-            sentence = f"{name}: expected at most {self.characters:,} characters, got {count:,}"
-            raise Refusal(400, sentence, param=name)
+
+def check_most(count: int, most: int, what: str, name: str, advice: str = "") -> None:
+    """Refuse a field with more than is allowed, as in "q: expected at most 70 texts, got 71"."""
+    if count > most:
+        raise Refusal(400, f"{name}: expected at most {most:,} {what}, got {count:,}{advice}", param=name)
 
 
 def kind_of(value: Any) -> str:

@@ -14,7 +14,7 @@ from weft.data.magic import kind_of_bytes
 from weft.errors import DataError
 from weft.models import Generator
 from weft.serve.batcher import ClientLeft, Stopped, Work
-from weft.serve.limits import Refusal, ServerLimits, kind_of
+from weft.serve.limits import Refusal, ServerLimits, check_most, kind_of
 from weft.serve.schemas import InspectFile
 from weft.serve.served import ServedRun, stoppable
 from weft.serve.watching import NOTHING, ModelEdits, without
@@ -71,9 +71,7 @@ def predicting(run: ServedRun, limits: ServerLimits, edits: ModelEdits = NOTHING
             for item in items:
                 _check_pixels(item)
         inputs = [predictor.parse(item, Place("inputs")) for item in items]
-        count = sum(map(predictor.count, inputs))
-        if count > limits.items:
-            raise Refusal(400, f"inputs: expected at most {limits.items} inputs or series, got {count}")
+        check_most(sum(map(predictor.count, inputs)), limits.items, "inputs or series", "inputs")
         answers = []
         for answer in predictor.answers(inputs):
             answers.append(answer.json())
@@ -126,8 +124,7 @@ def inside(run: ServedRun, given: InspectFile, limits: ServerLimits) -> Work:
 
 def _series(given: Any, limits: ServerLimits) -> list[list[float] | str]:
     rows = given if isinstance(given, list) and given and isinstance(given[0], list | str) else [given]
-    if len(rows) > limits.items:
-        raise Refusal(400, f"inputs: expected at most {limits.items} series, got {len(rows)}")
+    check_most(len(rows), limits.items, "series", "inputs")
     for row in rows:
         if isinstance(row, str) and row.strip():
             if len(row) > limits.body_bytes:
@@ -137,8 +134,7 @@ def _series(given: Any, limits: ServerLimits) -> list[list[float] | str]:
             raise Refusal(
                 400, f"inputs: expected a list of numbers or the text of a CSV table, got {kind_of(row)}"
             )
-        if len(row) > limits.characters:
-            raise Refusal(400, f"inputs: expected at most {limits.characters:,} numbers, got {len(row):,}")
+        check_most(len(row), limits.characters, "numbers", "inputs")
         if not all(
             isinstance(one, int | float) and not isinstance(one, bool) and abs(one) < LARGEST for one in row
         ):
