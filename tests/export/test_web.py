@@ -26,14 +26,24 @@ from tests.commands import labelled, test_export_series, test_images
 from tests.commands.prose import GPT, RECIPE, RECURRENT, write
 from tests.commands.shell import refused, weft
 from tests.export.runs import TEXTS, translator
+from weft.export import tokenizer
 from weft.export.formats.onnx import program
 from weft.importing.runs import import_run
+from weft.text.pieces import KINDS
+from weft.text.portable import portable
+from weft.text.vocabulary import Vocabulary
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+NODE = shutil.which("node")
 MODULES = os.environ.get("WEFT_NODE_MODULES", "")
+ROOT = Path(__file__).parents[2]
 OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 QUIET = ("--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
 ODD = ["", "  the cat sat", "zebra é\u0301 ﬁ № 5", "the <eos> sat on\u00a0a mat."]
+ODD += [
+    "<unk><unk> and <pad><sos>",
+    "日本語 👩\u200d👩\u200d👧 €5",
+]  # unknown characters of several words side by side
 
 browser = pytest.mark.skipif(
     not (CHROMIUM and MODULES), reason="the page is not tested: set WEFT_NODE_MODULES, and install chromium"
@@ -79,6 +89,27 @@ def both(run: Path, folder: Path, texts: list[str], **options: Any) -> tuple[lis
     model = program(folder / "onnx")
     report = answered(folder / "web", {"texts": texts, **options}, folder / "profile")
     return report["found"], [model(text, **options) for text in texts]
+
+
+@pytest.mark.skipif(not (NODE and MODULES), reason="set WEFT_NODE_MODULES, and install node")
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_gives_weft_s_numbers(kind: str, tmp_path: Path) -> None:
+    """The page's own Vocabulary, run by Node: symbols in a text are text, and unknown pieces end at words."""
+    size = 211 if kind in ("bpe", "unigram") else None
+    words = Vocabulary.train(TEXTS, kind=kind, size=size, form="nfkc", lowercase=True)
+    (tmp_path / "tokenizer.json").write_bytes(portable(words))
+    page = (ROOT / "weft/export/page/weft.js").read_text("utf-8")
+    begin, end = page.index("class Vocabulary"), page.index("// The rows of a tensor")
+    library = f"{MODULES}/@huggingface/tokenizers/dist/tokenizers.min.mjs"
+    constants = next(line for line in page.splitlines() if line.startswith("const UNK"))
+    head = f"import {{ Tokenizer }} from {json.dumps(library)};\nimport fs from 'fs';\n{constants}\n"
+    head += "async function fetched(name) { return JSON.parse(fs.readFileSync(name)); }\n"
+    texts = [*ODD, *tokenizer.ODD, *TEXTS[:20]]
+    tail = f"const words = await Vocabulary.load({json.dumps(f'{tmp_path}/')}, 'tokenizer.json');\n"
+    tail += f"console.log(JSON.stringify({json.dumps(texts)}.map((text) => words.encode(text))));\n"
+    (tmp_path / "x.mjs").write_text(head + page[begin:end] + tail, "utf-8")
+    found = subprocess.run([str(NODE), tmp_path / "x.mjs"], capture_output=True, text=True, check=True)
+    assert json.loads(found.stdout) == [words.encode(text) for text in texts]
 
 
 @browser

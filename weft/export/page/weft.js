@@ -28,6 +28,7 @@ class Vocabulary {
     if (!weft.opening) pairs.reverse(); // of a symbol with two roles, a language model predicts the last one
     const tokenizer = new Tokenizer(content, {});
     replaced(tokenizer.decoder);
+    fusedInWords(tokenizer.model);
     return Object.assign(new Vocabulary(), { tokenizer, numbers: new Map(pairs), ...weft });
   }
 
@@ -57,6 +58,16 @@ class Vocabulary {
     const there = numbers.filter((number) => number > EOS).map((number) => this.order[number]).filter((number) => number >= 0);
     return there.length ? this.tokenizer.decode(there, { skip_special_tokens: true, clean_up_tokenization_spaces: false }) : '';
   }
+}
+
+// Neighbouring unknown pieces are one within a word and not across words, as in the Python library.
+function fusedInWords(model) {
+  if (!model.fuse_unk) return;
+  const encode = model.encode.bind(model), unknown = model.unk_token_id;
+  const known = (piece) => (model.tokens_to_ids.get(piece) ?? unknown) !== unknown;
+  const fused = (pieces) => pieces.filter((piece, n) => !n || known(piece) || known(pieces[n - 1]));
+  model.fuse_unk = false;
+  model.encode = (words) => words.flatMap((word) => fused(encode([word])));
 }
 
 // Bytes that are no text become one mark each, as in the Python library.

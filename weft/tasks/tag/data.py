@@ -138,9 +138,7 @@ class TagData:
             if not sentence.forms:
                 continue
             if sentence.tags is None:
-                raise DataError(
-                    "expected word TAB tag, got words without tags", path=path, line=sentence.first
-                )
+                raise DataError(UNTAGGED, path=path, line=sentence.first)
             empty = False
             yield sentence
         if empty:
@@ -161,6 +159,10 @@ class TagData:
 
 MOST = 1000  # findings of a kind that are kept
 
+UNTAGGED = (
+    "expected a word, a tab and its tag on each line, got words without tags; write so, or as CoNLL-U or "
+    "WORD/TAG, with an empty line after each sentence"
+)
 WORDS = COMMON | {
     "unlabelled": "lines without one word and one tag",
     "tag": "words without a tag",
