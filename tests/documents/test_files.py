@@ -223,7 +223,9 @@ BOMB = (
         ("a.docx", zipped({"x": "y"}), "expected a Word document"),
         ("a.docx", zipped({"word/document.xml": "<a>\n<b>"}), r"a\.docx:2: word/document.xml: exp"),
         ("a.odt", zipped({"x": "y"}), "expected an OpenDocument text"),
-        ("a.pdf", b"%PDF", r"expected a file that ends in \.txt, .* got \.pdf"),
+        ("a.pdf", b"%PDF", r"expected a file that ends in \.txt, .* got \.pdf; .* pdftotext a\.pdf"),
+        ("a.vtt", b"WEBVTT\n", r"got \.vtt; convert it: ffmpeg -i a\.vtt subtitles\.srt"),
+        ("a.po", b'msgid "caf\xe9"\nmsgstr ""\n', r"a\.po:1: .* 0xe9; .* msgconv -t UTF-8 a\.po"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused_with_its_place(name: str, data: bytes, sentence: str) -> None:

@@ -8,8 +8,17 @@ import pytest
 from tests.documents.capitals import translated
 from weft.documents.files import opened
 from weft.documents.links import Links
-from weft.documents.placeholders import differing, missing, placeholders, restored, tagged, untagged
-from weft.documents.segments import WrittenSentence
+from weft.documents.moving import laid
+from weft.documents.placeholders import (
+    differing,
+    missing,
+    placeholders,
+    restored,
+    tagged,
+    unbroken,
+    untagged,
+)
+from weft.documents.segments import Mark, Segment, WrittenSentence
 from weft.words import spans as words
 
 for _name in ("lxml", "polib"):
@@ -146,3 +155,27 @@ def test_an_address_may_follow_a_placeholder_at_once() -> None:
         "%00d",
         "%-08.3f",
     ]
+
+
+def test_no_markup_begins_or_ends_inside_a_placeholder() -> None:
+    source = Segment("Open the file {{x}}", (Mark(5, 8, "b"), Mark(14, 14, "p")))
+    text = "Abra {{x}} ahora"
+    read, there = words(source.text), words(text)
+    inside = [number for number, (begin, end) in enumerate(there) if begin < 10 and end > 5]
+    assert len(inside) > 1  # its braces are words of their own
+    weights = np.full((len(there), len(read)), 1 / len(read))
+    weights[inside[0]] = np.eye(len(read))[1]  # "the" became the first brace
+    weights[inside[-1]] = np.eye(len(read))[3]
+    whole = unbroken(WrittenSentence(text, Links(weights, read, there)))
+    assert whole.links.target[1] == (5, 10) and whole.links.weights.sum(1) == pytest.approx(1)
+    assert whole.links.weights[1] == pytest.approx(weights[inside].mean(0))
+    shown = "".join(one if isinstance(one, str) else "|" for one in flat(laid(source, whole)))
+    assert "{{x}}" in shown
+
+
+def flat(parts: list) -> list:
+    """The texts of a translation, with a sign for each end of its markup."""
+    found: list = []
+    for one in parts:
+        found += [one] if isinstance(one, str) else ["|", *flat(one.inner), "|"]
+    return found

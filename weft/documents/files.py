@@ -5,6 +5,7 @@ Read next: html.py, a short one; archive.py and xml.py, what is refused.
 
 import codecs
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any, Protocol
@@ -76,6 +77,14 @@ _KINDS: dict[str, _Opening] = {
     ".tmx": lambda data, name, source, target, lost: Tmx(data, name, source, target),
 }
 _SAME = {".htm": ".html", ".xhtml": ".html", ".markdown": ".md", ".pot": ".po", ".xlf": ".xliff"}
+_CONVERTED = {
+    ".vtt": "ffmpeg -i FILE subtitles.srt",
+    ".doc": "soffice --headless --convert-to docx FILE",
+    ".rtf": "soffice --headless --convert-to docx FILE",
+    ".pdf": "pdftotext FILE text.txt",
+    ".epub": "pandoc FILE -o book.html",
+}
+"""Commands that make a document of another file."""
 ENDINGS = (*_KINDS, *_SAME)
 """The endings of names that `opened` reads."""
 
@@ -101,8 +110,10 @@ def opened(data: bytes, name: str, source: str, target: str, lost: list[str] | N
     ending = PurePath(name).suffix.lower()
     kind = _SAME.get(ending, ending)
     if kind not in _KINDS:
+        typed = _CONVERTED.get(ending, "").replace("FILE", shlex.quote(name))
         raise ConfigError(
             f"{name}: expected a file that ends in {', '.join(ENDINGS)}, got {ending or 'no ending'}"
+            + (f"; convert it: {typed}" if typed else "")
         )
     return _KINDS[kind](data, name, source, target, [] if lost is None else lost)
 
@@ -129,8 +140,7 @@ def decoded(data: bytes, name: str, encoding: str) -> str:
     except UnicodeError as error:
         place = error.start if isinstance(error, UnicodeDecodeError) else 0
         raise DataError(
-            f"expected text in {encoding}, got the byte 0x{data[place : place + 1].hex()}; "
-            "save the file as UTF-8",
+            f"expected text in {encoding}, got the byte 0x{data[place : place + 1].hex()}; {_as_utf8(name)}",
             path=name,
             line=data.count(b"\n", 0, place) + 1,
         ) from None
@@ -138,3 +148,11 @@ def decoded(data: bytes, name: str, encoding: str) -> str:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise DataError("expected text, got a NUL byte; save the file as UTF-8", path=name, line=line)
     return text
+
+
+def _as_utf8(name: str) -> str:
+    """How to have a file in UTF-8; a catalogue also says its encoding inside."""
+    if PurePath(name).suffix.lower() not in (".po", ".pot"):
+        return "save the file as UTF-8"
+    other = PurePath(name).with_suffix(".utf8.po")
+    return f"convert it: msgconv -t UTF-8 {shlex.quote(name)} -o {shlex.quote(str(other))}"

@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
 import regex
 
 from weft.documents.html import InlineText
@@ -162,6 +163,25 @@ def _became_words(links: Links, begin: int, end: int) -> bool:
     return bool(shares.size and shares.max() >= HALF)
 
 
+def unbroken(found: WrittenSentence) -> WrittenSentence:
+    """A translation in whose links each placeholder is one word, so that no markup begins or ends inside."""
+    places, links = spans(found.text), found.links
+    if links is None or not places:
+        return found
+    target, rows = list[Span](), list[list[np.ndarray]]()
+    for word, row in zip(links.target, links.weights, strict=True):
+        touched = [word, *(one for one in places if one[0] < word[1] and word[0] < one[1])]
+        begin, end = min(one[0] for one in touched), max(one[1] for one in touched)
+        if target and begin < target[-1][1]:
+            target[-1] = target[-1][0], max(end, target[-1][1])
+            rows[-1].append(row)
+        else:
+            target.append((begin, end))
+            rows.append([row])
+    weights = np.stack([np.mean(one, axis=0) for one in rows]) if rows else links.weights
+    return found._replace(links=links._replace(weights=weights, target=target))
+
+
 def untagged(text: str) -> Segment | None:
     """A text without its tags, which are marks; None if it has none."""
     run, at = InlineText(), 0
@@ -180,7 +200,7 @@ def untagged(text: str) -> Segment | None:
 
 def tagged(segment: Segment, found: WrittenSentence) -> str:
     """The translation of a segment from `untagged`, with the tags around the words that theirs became."""
-    return _joined(laid(segment, found))
+    return _joined(laid(segment, unbroken(found)))
 
 
 def _joined(parts: Sequence[str | Laid]) -> str:

@@ -6,6 +6,7 @@ Read next: sentences.py.
 from collections.abc import Iterator, Sequence
 
 from weft.documents.links import together
+from weft.documents.placeholders import unbroken
 from weft.documents.segments import Segment, Sentence, WrittenSentence
 from weft.documents.sentences import SplitText, split
 
@@ -56,4 +57,4 @@ class DocumentPlan:
                 parts.append((one.links, begin, len(text)))
             text += one.text + gaps[number + 1]
             begin += len(cut.texts[number]) + len(cut.between[number + 1])
-        return WrittenSentence(text, together(parts) if segment.marks else None)
+        return unbroken(WrittenSentence(text, together(parts) if segment.marks else None))
