@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.shell import weft
 from weft.data.corpora import SPLITS, corpus, languages
 from weft.data.parallel import ParallelText
 from weft.errors import ConfigError, DataError
@@ -163,3 +164,20 @@ def test_the_embedded_corpus_carries_its_licence() -> None:
 def test_an_unknown_corpus_language_or_split_is_refused(arguments: tuple, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         corpus(*arguments)
+
+
+def test_a_first_row_that_may_be_a_header_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("Englisch;Deutsch\none house;ein Haus\n")
+    text = ParallelText(path, "en", "de")
+    assert (
+        len(list(text)) == 2 and "the first row (Englisch, Deutsch) is a pair; if it names" in text.notes[0]
+    )
+    assert ParallelText(path, "Englisch", "Deutsch").notes == []
+    assert text.notes[0] in weft("data", "check", path, "--source", "en", "--target", "de").out
+    (tmp_path / "x.tsv").write_text("One house.\tEin Haus.\nTwo\tZwei\n")
+    assert ParallelText(tmp_path / "x.tsv", "en", "de").notes == []
+
+
+def test_a_corpus_of_weft_needs_no_notes_on_its_quotes() -> None:
+    assert corpus("libreoffice-help", "en", "es", "train").notes == []

@@ -92,14 +92,7 @@ class ParallelText:
         """How a table is read, where a user may have expected something else."""
         if self.table is None or self._included:
             return []
-        names = self.table.names()
-        words = all(name.isalpha() for name in names)
-        if self._pair.header or (self.table.kind == ".tsv" and not words):
-            return self.table.notes
-        said = (
-            f"no header, so the first row ({', '.join(names)[:60]}) is a pair; if it names columns, name them"
-        )
-        return [*self.table.notes, f"{self.files[0]}: {said} with --source and --target"]
+        return [*self.table.notes, *([] if self._pair.header else headless(self.table))]
 
     def _lines(self) -> Iterator[SentencePair]:
         first, second = self.files
@@ -168,6 +161,15 @@ def pair_columns(table: TableFile, source: str, target: str) -> PairColumns:
         "name the columns as the first line does (--source, --target; in a recipe data.source, data.target), "
         "or give two columns (source TAB target) without names",
     )
+
+
+def headless(table: TableFile) -> list[str]:
+    """A note that the first row of a table is read as a pair, unless it is plainly one."""
+    names = table.names()
+    if table.kind == ".tsv" and not all(name.isalpha() for name in names):
+        return []
+    what = f"no header, so the first row ({', '.join(names)[:60]}) is a pair"
+    return [f"{table.path}: {what}; if it names columns, name them with --source and --target"]
 
 
 def column_texts(path: str | Path, name: str) -> Iterator[tuple[int, str | DataError]]:

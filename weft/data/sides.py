@@ -12,7 +12,7 @@ from typing import NamedTuple
 from weft.data.files import COMPRESSED, file_bytes
 from weft.data.guess import columns_of, sides_of
 from weft.data.lines import raw_lines
-from weft.data.parallel import ParallelText, is_memory, names_side, one_line, pair_columns
+from weft.data.parallel import ParallelText, headless, is_memory, names_side, one_line, pair_columns
 from weft.data.report import Finding, placed
 from weft.data.tables import TableFile, is_table
 from weft.documents.pairs import languages
@@ -196,7 +196,9 @@ def _table(file: str, named: tuple[str, str] | None) -> AlignedText | Finding:
         if named is not None:
             left, right, header = pair_columns(table, *named)
             names, columns = list(named), [left, right] if header else [0, 1]
+            notes += [] if header else headless(table)
         elif not header and len(names) == 2:
+            notes += headless(table)
             names, columns = ["source", "target"], [0, 1]
         elif not header:
             found = sides_of(columns_of(Path(file)))
