@@ -211,8 +211,8 @@ X = torch.zeros(2, 5, 3)
             ConfigError,
             "layer 2 reads 8 features and gives 10",
         ),
-        (lambda: Stack(4, (5,))(X), ShapeError, r"shape \[2, 5, 3\]"),
-        (lambda: Stack(3, (5,))(X[:, :0]), ShapeError, r"got an input of shape \[2, 0, 3\]"),
+        (lambda: Stack(4, (5,))(X), ShapeError, r"Stack: expected x of .* got \[2, 5, 3\]"),
+        (lambda: Stack(3, (5,))(X[:, :0]), ShapeError, r"at least one step, got \[2, 0, 3\]"),
         (
             lambda: Stack(3, (5, 5))(X, Stack(3, (5,)).start(X)),
             ShapeError,

@@ -35,8 +35,16 @@ def slabs(rows: int) -> int:
 
 
 def pointer(tensor: Tensor | None) -> int | None:
-    """The address of a tensor's first element; None (NULL in C) for None."""
-    return None if tensor is None else tensor.data_ptr()
+    """The address of a tensor's first element; None (NULL in C) for None.
+
+    Raises:
+        RuntimeError: it is on another device, where compiled code would read memory that is not its own.
+    """
+    if tensor is None:
+        return None
+    if not tensor.is_cpu:
+        raise RuntimeError(f"compiled code takes tensors on the CPU, got one on {tensor.device}")
+    return tensor.data_ptr()
 
 
 def address(function: str, source: str) -> int:

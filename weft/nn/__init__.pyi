@@ -57,6 +57,8 @@ from weft.nn.drop_in import RNN as RNN
 from weft.nn.drop_in import GRUCell as GRUCell
 from weft.nn.drop_in import LSTMCell as LSTMCell
 from weft.nn.drop_in import RNNCell as RNNCell
+from weft.nn.drop_in_attention import MultiHeadAttention as MultiHeadAttention
+from weft.nn.drop_in_attention import MultiheadAttention as MultiheadAttention
 from weft.nn.drop_in_torch import as_torch as as_torch
 from weft.nn.embed.audio import Frames as Frames
 from weft.nn.embed.beside import Beside as Beside

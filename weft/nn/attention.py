@@ -6,14 +6,22 @@ Read next: scores.py, decoders/recurrent.py, transformer.py.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
+from weft.nn.border import (
+    called,
+    check_attention_mask,
+    check_like,
+    check_tensor,
+    explained,
+    weight_of,
+)
 from weft.nn.distances import NO_ORDER, Order, turned
-from weft.nn.encoders.encoder import Memory
+from weft.nn.encoders.encoder import Memory, check_memory
 from weft.nn.norms import norm_of
 from weft.nn.ops import Linear, attention, attention_weights, look
 from weft.nn.scores import Score
@@ -66,6 +74,7 @@ class Attention(nn.Module):
                 "shared: expected a key_size and no value_size for projected keys that serve as values, "
                 f"got {key_size} and {value_size}"
             )
+        self.memory_size = memory_size
         self.score = score
         self.weights: Weights = weights
         self.shared = shared
@@ -74,11 +83,18 @@ class Attention(nn.Module):
         self.size = (key_size if shared else value_size) or memory_size
 
     def prepare(self, memory: Memory) -> Source:
-        """Compute keys and values, once per source."""
+        """Compute keys and values, once per source.
+
+        Raises:
+            ShapeError: no memory, or one of a wrong shape, dtype or device.
+        """
+        check_memory("Attention", memory, self.memory_size, weight_of(self))
         keys = self.key(memory.states)
         values = keys if self.shared else self.value(memory.states)
-        return Source(self.score.prepare(keys), values, memory.mask)
+        mask = memory.mask if memory.mask.dtype == torch.bool else memory.mask != 0
+        return Source(self.score.prepare(keys), values, mask)
 
+    @explained("check_inputs")
     def forward(self, query: Tensor, source: Source) -> Tensor:
         """Queries [N, T, Q], N = W B, to contexts [N, T, D]; records the weights [N, T, S] for probes."""
         rows, steps, _ = query.shape
@@ -92,6 +108,24 @@ class Attention(nn.Module):
         if watching():
             record("attention", weights)
         return mixed(weights, source)
+
+    def check_inputs(self, query: Tensor, source: Source) -> None:
+        """Check the inputs of `forward`.
+
+        Raises:
+            ShapeError: a wrong shape, dtype or device, or no prepared source.
+        """
+        check_tensor("Attention", "query", query, ("rows", "steps", self.score.query_size), weight_of(self))
+        if not isinstance(source, Source):
+            raise ShapeError(
+                f"Attention: expected a source from prepare(memory), got {called(source)}; "
+                "MultiheadAttention takes query, key and value like torch's"
+            )
+        if not len(source.keys) or len(query) % len(source.keys):
+            raise ShapeError(
+                f"Attention: expected a query of the {len(source.keys)} rows of the source, got {len(query)}"
+            )
+        check_like("Attention", source.values, [("query", query)])
 
 
 def mixed(weights: Tensor, source: Source) -> Tensor:
@@ -241,6 +275,7 @@ class MultiHead(nn.Module):
             norm_of(width, "rms", epsilon=norm_epsilon) if heads.norm else nn.Identity() for _ in range(2)
         )
 
+    @explained("check_memory")
     def keys_values(self, x: Tensor, order: Order = NO_ORDER) -> tuple[Tensor, Tensor]:
         """Keys and values [B, H, S, K] of a memory [B, S, D]; keys are rotated as given by `order`.
 
@@ -250,6 +285,38 @@ class MultiHead(nn.Module):
         k = self.key_norm(split_heads(k, self.shared))
         return turned(k, order.turn), split_heads(v, self.shared)
 
+    def check_memory(self, x: Tensor, order: Order = NO_ORDER) -> None:
+        """Check the input of `keys_values`.
+
+        Raises:
+            ShapeError: a wrong shape, dtype or device.
+        """
+        weight = self.key_value.weight
+        check_tensor("MultiHead", "the memory x", x, ("rows", "steps", weight.shape[1]), weight)
+
+    def check_inputs(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, **more: Any) -> None:
+        """Check the inputs of `forward`.
+
+        Raises:
+            ShapeError: a wrong shape, dtype or device.
+        """
+        weight = self.query.weight
+        check_tensor("MultiHead", "x", x, ("rows", "steps", weight.shape[1]), weight)
+        for what, given in (("keys", keys), ("values", values)):
+            if not isinstance(given, Tensor) or given.dim() != 4:
+                raise ShapeError(
+                    f"MultiHead: expected {what} of shape [rows, heads, steps, features] from "
+                    f"keys_values(memory), got {called(given)}; MultiheadAttention takes query, key and "
+                    "value like torch's"
+                )
+            check_like("MultiHead", weight, [(what, given)])
+        if not len(keys) or len(x) % len(keys):
+            raise ShapeError(f"MultiHead: expected x of the {len(keys)} rows of the keys, got {len(x)}")
+        if mask is not None:
+            sizes = len(keys), self.num_heads, len(x) * x.shape[1] // len(keys), keys.shape[2]
+            check_attention_mask("MultiHead", mask, sizes, x.device)
+
+    @explained("check_inputs")
     def forward(
         self,
         x: Tensor,

@@ -21,10 +21,12 @@ from torch.nn.utils.rnn import PackedSequence
 
 from weft import masks
 from weft.errors import ConfigError
+from weft.nn.border import called
 from weft.nn.drop_in_input import (
     InputShapeError,
     Nan,
     RecurrentInput,
+    check_given,
     pack_output,
     read_input,
     refuse_nan,
@@ -99,6 +101,7 @@ class DropIn(DropInModule, nn.RNNBase):
             ShapeError: no steps, a wrong number of features, or a state with wrong layers, rows or size.
             ConfigError: the dtype differs from the weights', or this machine does not support it.
         """
+        check_given(self, input)
         if not self.residual:
             quick = one_step(self, input, hx, self.nan)
             if quick is not None:
@@ -267,11 +270,13 @@ class DropInCell(DropInModule, nn.RNNCellBase):
             ShapeError: input and state do not fit the cell or each other.
             ConfigError: the input's dtype differs from the weights'.
         """
+        check_given(self, input)
         name, dtype, count = type(self).__name__, self.weight_ih.dtype, 1 + isinstance(self, nn.LSTMCell)
-        given = 1 if isinstance(hx, Tensor) else len(hx or ())
+        states = () if hx is None else hx if isinstance(hx, tuple | list) else (hx,)
         try:
-            if given not in (0, count):
-                raise ValueError(f"Expected a state of {count} tensors, got {given}")
+            if len(states) not in (0, count) or not all(isinstance(one, Tensor) for one in states):
+                found = ", ".join(map(called, states))
+                raise ValueError(f"Expected a state of {count} tensors, got {found}")
             return super().forward(input, hx)
         except (RuntimeError, ValueError, IndexError) as refusal:
             if type(refusal) not in (RuntimeError, ValueError, IndexError):  # such as too little memory

@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from weft import masks
 from weft.errors import ConfigError, ShapeError
+from weft.nn.border import called, check_device, check_like
 from weft.nn.padding import inspectable
 from weft.wording import plural
 
@@ -22,6 +23,19 @@ Nan = Literal["refuse", "pass"]
 
 class InputShapeError(ShapeError, RuntimeError):
     """A ShapeError that is also a RuntimeError, as raised by torch.nn."""
+
+
+def check_given(module: nn.Module, given: Any) -> None:
+    """Check that an input is a tensor or packed.
+
+    Raises:
+        ShapeError: it is neither, such as a list or a NumPy array.
+    """
+    if not isinstance(given, Tensor | PackedSequence):
+        raise InputShapeError(
+            f"{type(module).__name__}: expected an input that is a tensor or a PackedSequence, got "
+            f"{called(given)}; torch.as_tensor makes a tensor of numbers"
+        )
 
 
 class RecurrentInput(NamedTuple):
@@ -47,6 +61,7 @@ def read_input(
     Raises:
         ShapeError, ConfigError: they do not match the module.
     """
+    check_device(type(module).__name__, "input", given.data, module.all_weights[0][0].device)
     packed = given if isinstance(given, PackedSequence) else None
     x: Tensor = given if packed is None else packed.data  # type: ignore[assignment]
     sizes = None if packed is None else packed.batch_sizes
@@ -151,14 +166,16 @@ def _read_state(
     widths = (size, module.hidden_size) if module.mode == "LSTM" else (size,)
     if hx is None:
         return tuple(x.new_zeros(count, rows, width) for width in widths)
-    parts = (hx,) if isinstance(hx, Tensor) else tuple(hx)
+    parts = (hx,) if isinstance(hx, Tensor) else tuple(hx) if isinstance(hx, tuple | list) else ()
     if len(parts) != len(widths) or isinstance(hx, Tensor) != (len(widths) == 1):
         form = "(h, c)" if len(widths) == 2 else "h"
-        raise RuntimeError(f"Expected a state {form}, got {len(parts)} tensors")
+        got = f"{len(parts)} tensors" if parts else called(hx)
+        raise RuntimeError(f"Expected a state {form}, got {got}")
     for index, (part, width) in enumerate(zip(parts, widths, strict=True)):
         name = f"hidden[{index}]" if len(widths) == 2 else "hidden"
         wanted: Any = (count, rows, width) if batched else (count, width)
         module.check_hidden_size(part, wanted, f"Expected {name} size {{}}, got {{}}")
+    check_like(type(module).__name__, x, zip(("h", "c"), parts, strict=False))
     return parts if batched else tuple(part[:, None] for part in parts)
 
 
@@ -180,7 +197,7 @@ def _sentence(module: nn.RNNBase, refusal: RuntimeError, given: Tensor | PackedS
 
 def state_found(hx: Any) -> str:
     """The shapes of a state, for the end of an error: " and a state [1, 7, 5]", or "" without one."""
-    parts = () if hx is None else (hx,) if isinstance(hx, Tensor) else tuple(hx)
+    parts = (hx,) if isinstance(hx, Tensor) else tuple(hx) if isinstance(hx, tuple | list) else ()
     return f" and a state {', '.join(str(list(part.shape)) for part in parts)}" if parts else ""
 
 

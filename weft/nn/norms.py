@@ -5,6 +5,7 @@ from typing import Literal
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from weft.nn.border import check_tensor, explained
 from weft.shapes import check_choice
 
 NormKind = Literal["layer", "rms"]
@@ -13,6 +14,15 @@ NormKind = Literal["layer", "rms"]
 class RMSNorm(nn.RMSNorm):
     """torch.nn.RMSNorm with half-precision inputs under autocast, using torch's fused operation."""
 
+    def check_inputs(self, x: Tensor) -> None:
+        """Check the input of `forward`.
+
+        Raises:
+            ShapeError: a wrong shape, dtype or device.
+        """
+        check_tensor("RMSNorm", "x", x, ("..", *self.normalized_shape), self.weight)
+
+    @explained("check_inputs")
     def forward(self, x: Tensor) -> Tensor:
         """[.., D] to [.., D]."""
         return F.rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)

@@ -9,8 +9,8 @@ Read next: cells/cell.py, which calls both around every kernel.
 import torch
 from torch import Tensor, nn
 
-from weft.errors import ShapeError
 from weft.masks import Arrangement, facts, known_facts
+from weft.nn.border import check_mask
 from weft.nn.kernels import choice
 from weft.shapes import exporting
 
@@ -34,16 +34,8 @@ def read_mask(mask: Tensor, x: Tensor, name: str) -> Tensor:
         >>> read_mask(torch.tensor([[1, 1, 0]]), torch.zeros(1, 3, 5), "Stack").tolist()
         [[True, True, False]]
     """
-    if mask.shape != x.shape[:2]:
-        raise ShapeError(f"{name}: expected a mask of shape {list(x.shape[:2])}, got {list(mask.shape)}")
-    if mask.dtype == torch.bool:
-        return mask
-    if mask.dtype.is_floating_point or mask.dtype.is_complex:
-        raise ShapeError(
-            f"{name}: expected a mask of bool (True = real) or integers (0 = padding), got {mask.dtype}; "
-            "give mask.bool() if 0 is padding in it"
-        )
-    return mask != 0
+    check_mask(name, mask, x)
+    return mask if mask.dtype == torch.bool else mask != 0
 
 
 def settle(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor | None]:

@@ -5,8 +5,8 @@ Read next: encoders/encoder.py for the Memory.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,14 +14,15 @@ from torch import Tensor, nn
 from weft import masks
 from weft.errors import ConfigError
 from weft.nn.attention import Attention, Weights
-from weft.nn.encoders.encoder import Memory
+from weft.nn.border import Explained, weight_of
+from weft.nn.encoders.encoder import Memory, check_memory
 from weft.nn.ops import Linear
 from weft.nn.scores import ScaledScore, Score
 from weft.setting_types import Count, Size
 from weft.shapes import check_choice
 
 
-class Pool(nn.Module, ABC):
+class Pool(Explained, nn.Module, ABC):
     """Turns a Memory into [B, size], ignoring padding.
 
     Args:
@@ -31,13 +32,24 @@ class Pool(nn.Module, ABC):
         size: features of the result; D by default.
     """
 
+    checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs"}
+
     def __init__(self, memory_size: int) -> None:
         super().__init__()
         self.size = memory_size
+        self.memory_size = memory_size
 
     @abstractmethod
     def forward(self, memory: Memory) -> Tensor:
         """A memory of B rows, each with at least one real position, to [B, size]."""
+
+    def check_inputs(self, memory: Memory) -> None:
+        """Check the input of `forward`.
+
+        Raises:
+            ShapeError: no memory, or one of a wrong shape, dtype or device.
+        """
+        check_memory(type(self).__name__, memory, self.memory_size, weight_of(self))
 
 
 class Mean(Pool):

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from weft import masks
 from weft.errors import ConfigError, ShapeError
+from weft.nn.border import check_mask, check_tensor, explained, weight_of
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.norms import norm_of
@@ -21,7 +22,7 @@ from weft.nn.padding import read_mask, restore, settle
 from weft.nn.ragged import Plan, plan, run_pieces
 from weft.nn.recompute import recomputed
 from weft.setting_types import DropoutRate
-from weft.shapes import check_choice, check_shape
+from weft.shapes import check_choice
 from weft.tree import State, leaves
 
 Join = Literal["concatenate", "mean", "sum", "learned"]
@@ -76,7 +77,7 @@ class Stack(nn.Module):
         last_norm: LastNorm = "none",
     ) -> None:
         super().__init__()
-        if not sizes or min(sizes) < 1:
+        if isinstance(sizes, int) or not sizes or min(sizes) < 1:
             raise ConfigError(
                 "a recurrent network needs a size for each layer, for example sizes: [256, 256]"
             )
@@ -98,6 +99,8 @@ class Stack(nn.Module):
                     "sizes can be added; give every layer the same size, or leave residual out"
                 )
             make = cells[layer % len(cells)]
+            if not callable(make):
+                raise ConfigError(f"cell: expected a class such as weft.nn.cells.GRU, got {make!r}")
             self.forwards.append(make(in_size, size))
             if bidirectional:
                 self.backwards.append(make(in_size, size))
@@ -131,6 +134,7 @@ class Stack(nn.Module):
             for layer, states in zip(cells, finals, strict=True)
         )
 
+    @explained("check_inputs")
     def forward(
         self, x: Tensor, states: tuple[State, ...] | None = None, mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[tuple[State, ...], ...]]:
@@ -147,9 +151,7 @@ class Stack(nn.Module):
         Raises:
             ShapeError: no steps, a wrong number of features, or states with wrong rows or layers.
         """
-        check_shape("the input of a recurrent network", x, None, None, self.forwards[0].in_size)
-        if x.shape[1] == 0:
-            raise ShapeError(f"expected at least one step, got an input of shape {list(x.shape)}")
+        check_tensor("Stack", "x", x, ("rows", "steps", self.forwards[0].in_size))
         states = self.start(x) if states is None else _checked(states, x, len(self.forwards))
         x, mask, places = settle(x, None if mask is None else read_mask(mask, x, "Stack"))
         cuts = plan(mask)
@@ -170,6 +172,18 @@ class Stack(nn.Module):
         if not isinstance(self.last_norm, nn.Identity):
             x = self.last_norm(x) if mask is None else self.last_norm(x) * mask[..., None]
         return restore(x, places), tuple(finals)
+
+    def check_inputs(
+        self, x: Tensor, states: tuple[State, ...] | None = None, mask: Tensor | None = None
+    ) -> None:
+        """Check the inputs of `forward`.
+
+        Raises:
+            ShapeError: a wrong shape, dtype or device.
+        """
+        check_tensor("Stack", "x", x, ("rows", "steps", self.forwards[0].in_size), weight_of(self))
+        if mask is not None:
+            check_mask("Stack", mask, x)
 
     def shown(self, finals: tuple[State, ...]) -> Tensor:
         """The output [B, size] of the top layer's states, one per direction."""
@@ -199,9 +213,17 @@ def _run(cell: Cell, x: Tensor, state: State, mask: Tensor | None, cuts: Plan | 
 
 
 def _checked(states: tuple[State, ...], x: Tensor, layers: int) -> tuple[State, ...]:
+    torchs = isinstance(states, Tensor) or any(isinstance(one, Tensor) for one in states)
+    if torchs:  # h [L, B, H], or (h, c)
+        form = f"a tensor {list(states.shape)}" if isinstance(states, Tensor) else "tensors of all layers"
+        zipped = "zip(h)" if isinstance(states, Tensor) else "zip(h, c)"
+        raise ShapeError(
+            f"Stack: expected a state for each of {layers} layers, each a tuple of tensors [rows, size], got "
+            f"{form}; torch's [layers, rows, size] become states by tuple({zipped})"
+        )
     if len(states) != layers:
         raise ShapeError(
-            f"expected a state for each of {layers} layers, or none to start anew, got {len(states)}"
+            f"Stack: expected a state for each of {layers} layers, or none to start anew, got {len(states)}"
         )
     for layer, state in enumerate(states):
         for leaf in leaves(state):

@@ -5,21 +5,26 @@ Read next: attention.py, which turns scores into a weighted sum.
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.errors import ShapeError
+from weft.nn.border import Explained, check_tensor, weight_of
 from weft.nn.ops import Comparison, Linear, additive
 
 
-class Score(nn.Module, ABC):
+class Score(Explained, nn.Module, ABC):
     """Compares queries with keys.
 
     Args:
         query_size: Q, features of a query.
         key_size: D, features of a key.
     """
+
+    checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs", "prepare": "check_keys"}
 
     def __init__(self, query_size: int, key_size: int) -> None:
         super().__init__()
@@ -33,6 +38,25 @@ class Score(nn.Module, ABC):
     def comparison(self) -> Comparison | None:
         """The formula with a prepared key, for compiled code in a search; None if it has another form."""
         return None
+
+    def check_keys(self, keys: Tensor) -> None:
+        """Check the input of `prepare`.
+
+        Raises:
+            ShapeError: a wrong shape, dtype or device.
+        """
+        check_tensor(type(self).__name__, "keys", keys, ("rows", "steps", self.key_size), weight_of(self))
+
+    def check_inputs(self, query: Tensor, keys: Tensor) -> None:
+        """Check the inputs of `forward`.
+
+        Raises:
+            ShapeError: a wrong shape, dtype or device.
+        """
+        name, weight = type(self).__name__, weight_of(self)
+        check_tensor(name, "query", query, ("rows", "steps", self.query_size), weight)
+        features = self.prepare(query.new_zeros(1, 1, self.key_size)).shape[2]
+        check_tensor(name, "keys", keys, (len(query), "steps", features), query if weight is None else weight)
 
     @abstractmethod
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:

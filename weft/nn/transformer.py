@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.nn.attention import USUAL, Heads, MultiHead
+from weft.nn.border import check_attention_mask, check_tensor, explained
 from weft.nn.cache import KeyValueCache
 from weft.nn.distances import NO_ORDER, Order
 from weft.nn.norms import NormKind, norm_of
@@ -54,6 +55,15 @@ class FeedForward(nn.Module):
         self.second = Linear(inner, size, bias=bias)
         self.dropout = Dropout(dropout)
 
+    def check_inputs(self, x: Tensor) -> None:
+        """Check the input of `forward`.
+
+        Raises:
+            ShapeError: a wrong shape, dtype or device.
+        """
+        check_tensor("FeedForward", "x", x, ("..", self.first.in_features), self.first.weight)
+
+    @explained("check_inputs")
     def forward(self, x: Tensor) -> Tensor:
         """[.., D] to [.., D]."""
         h = self.first(x)
@@ -157,6 +167,19 @@ class TransformerBlock(Residual):
         self.network_norm = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias)
         self.dropout = Dropout(dropout)
 
+    def check_inputs(self, x: Tensor, mask: Tensor | None, order: Order = NO_ORDER) -> None:
+        """Check the inputs of `encode`.
+
+        Raises:
+            ShapeError: a wrong shape, dtype or device.
+        """
+        weight = self.network.first.weight
+        check_tensor("TransformerBlock", "x", x, ("rows", "steps", weight.shape[1]), weight)
+        if mask is not None:
+            sizes = len(x), self.attention.num_heads, x.shape[1], x.shape[1]
+            check_attention_mask("TransformerBlock", mask, sizes, x.device)
+
+    @explained("check_inputs")
     def encode(self, x: Tensor, mask: Tensor | None, order: Order = NO_ORDER) -> Tensor:
         """Run an encoder layer: every position attends to all positions.
 

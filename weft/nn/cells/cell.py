@@ -4,20 +4,23 @@ Read next: elman.py, the simplest one; ../recurrent.py, which stacks cells and r
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cached_property
+from numbers import Integral
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
+from weft.nn.border import Explained, check_like, check_tensor
 from weft.nn.ops import Gates, stepped
 from weft.nn.padding import read_mask, restore, settle
 from weft.shapes import exporting
 from weft.tree import State, leaves, where
 
 
-class Cell(nn.Module, ABC):
+class Cell(Explained, nn.Module, ABC):
     """One recurrence: x_t and the previous state give y_t and the next state.
 
     Args:
@@ -38,13 +41,14 @@ class Cell(nn.Module, ABC):
     decoder, and the law tests cover it. Its state is a tuple of tensors [B, ..]; `shown` returns the last y.
     """
 
+    checks: ClassVar[Mapping[str, str]] = {"step": "check_step"}
     multiplies: bool = True
     bridges: bool = True
     layered: bool = False
 
     def __init__(self, in_size: int, size: int) -> None:
         super().__init__()
-        if in_size < 1 or size < 1:
+        if not all(isinstance(one, Integral) and one >= 1 for one in (in_size, size)):
             raise ConfigError(f"expected a cell with at least 1 input and size 1, got {in_size} and {size}")
         self.in_size = in_size
         self.size = size
@@ -133,29 +137,40 @@ class Cell(nn.Module, ABC):
             ShapeError: says what was expected, what was found and what to do.
         """
         name = type(self).__name__
-        if x.dim() != 3 or x.shape[2] != self.in_size:
-            raise ShapeError(
-                f"{name}: expected x of shape [rows, steps, {self.in_size}], got {list(x.shape)}; "
-                "one sequence is a batch of one: x[None]"
-            )
-        if x.shape[1] == 0:
-            raise ShapeError(f"{name}: expected x with at least one step, got {list(x.shape)}")
+        check_tensor(name, "x", x, ("rows", "steps", self.in_size))
         if not isinstance(state, tuple):
             raise ShapeError(
-                f"{name}: expected a state that is a tuple of tensors, got {type(state).__name__}"
+                f"{name}: expected a state that is a tuple of tensors, got {type(state).__name__}; "
+                "cell.start(x) makes one"
             )
-        rows, given = x.shape[0], list(leaves(self.carried(state)))
+        rows = x.shape[0]
+        try:
+            given = list(leaves(self.carried(state)))
+        except IndexError:  # fewer tensors
+            given = list(leaves(state))
         shapes = self._shapes() if torch.compiler.is_compiling() else self._kept_shapes
         if [leaf.shape for leaf in given] != [(rows, *shape) for shape in shapes]:
             need, found = [[rows, *shape] for shape in shapes], [list(leaf.shape) for leaf in given]
+            layers = all(leaf.dim() == 1 + len(need[0]) for leaf in given)
+            hint = "of torch's [layers, rows, size] give one layer, h[0]" if layers else ""
             raise ShapeError(
-                f"{name}: expected a state of shapes {need}, got {found}; cell.start(x) makes one of zeros"
+                f"{name}: expected a state of shapes {need}, got {found}; "
+                f"{hint or 'cell.start(x) makes one of zeros'}"
             )
         weight = next((one for one in self._parameters.values() if one is not None), None)
         weight = next(self.parameters(), None) if weight is None else weight
         if weight is not None:
-            check_dtypes(name, weight.dtype, x, given)
+            check_like(name, weight, [("x", x), *(("a state", leaf) for leaf in given)])
         return None if mask is None else read_mask(mask, x, name)
+
+    def check_step(self, x: Tensor, state: State) -> None:
+        """Check the inputs of `step`.
+
+        Raises:
+            ShapeError: sizes, dtypes or devices do not match the cell or each other.
+        """
+        check_tensor(type(self).__name__, "x of a step", x, ("rows", self.in_size))
+        self.check(x[:, None], state, None)
 
     def _shapes(self) -> tuple[tuple[int, ...], ...]:
         """The shapes of a row's carried tensors."""
@@ -163,24 +178,3 @@ class Cell(nn.Module, ABC):
         return tuple(tuple(leaf.shape[1:]) for leaf in leaves(self.carried(zeros)))
 
     _kept_shapes = cached_property(_shapes)  # making zeros to compare with took as long as a small step
-
-
-def check_dtypes(name: str, dtype: torch.dtype, x: Tensor, state: Iterable[Tensor] = ()) -> None:
-    """Check that input and state have the weights' dtype; autocast converts other floating-point types.
-
-    Args:
-        name: of the caller.
-        dtype: of the weights.
-        x: the input.
-        state: tensors of the previous state.
-
-    Raises:
-        ShapeError: names both dtypes and the conversion.
-    """
-    converts = torch._C._is_any_autocast_enabled()
-    for what, given in (("x", x), *(("a state", leaf) for leaf in state)):
-        if given.dtype != dtype and not (converts and given.dtype.is_floating_point):
-            raise ShapeError(
-                f"{name}: expected {what} of {dtype}, as the weights are, got {given.dtype}; "
-                f"give {what.split()[-1]}.to({dtype}), or convert the model"
-            )

@@ -5,7 +5,8 @@ from torch import Tensor, nn
 
 from weft.errors import ConfigError
 from weft.nn.activations import Activation, Output, activate, pieces
-from weft.nn.cells.cell import Cell, check_dtypes
+from weft.nn.border import check_like
+from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
 from weft.nn.cells.stepwise import last_shown
 from weft.nn.ops import linear
@@ -84,7 +85,7 @@ class Jordan(Cell):
             return super().forward(x, state, mask)
         mask = self.check(x, state, mask)
         check_shape("fed", fed, x.shape[0], x.shape[1], self.size)
-        check_dtypes("Jordan", self.bias.dtype, x, (fed,))
+        check_like("Jordan", self.bias, [("x", x), ("a state", fed)])
         both, mask, places = settle(torch.cat([x, fed], -1), mask)
         x, fed = both.split([self.in_size, self.size], -1)
         o, last = last_shown(self.step(x, (fed,))[0], state[0], mask)

@@ -66,9 +66,10 @@ class BagDecoder(Decoder):
         dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
+        self.in_size = in_size
+        self.memory_size = None if encoder is None else encoder.size
         check_choice("weights", weights, Weights)
         self.skips = 1
-        self.in_size = in_size
         self.weights = weights
         self.weighted = weights == "idf"
         size = in_size - self.weighted

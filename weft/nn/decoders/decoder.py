@@ -4,20 +4,25 @@ Read next: recurrent.py, transformer.py; ../../search/beam.py, which calls it.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from weft.errors import ShapeError
 from weft.native import WholeStep
-from weft.nn.encoders.encoder import Memory
+from weft.nn.border import Explained, check_mask, check_state, check_tensor, weight_of
+from weft.nn.encoders.encoder import Memory, check_memory
 from weft.nn.ops import Ends
 from weft.tree import State
 
 
-class Decoder(nn.Module, ABC):
+class Decoder(Explained, nn.Module, ABC):
     """Turns embedded tokens into features for the head, using the memory of a source if there is one.
 
     Attributes:
+        in_size: features of the embedded tokens.
+        memory_size: width of the memory that it reads; None without one.
         size: D, the width of its output.
         reach: number of inputs it uses, including the current one; None for all.
         skips: number of initial inputs, such as the line end before a text, used only as the current input.
@@ -25,6 +30,9 @@ class Decoder(nn.Module, ABC):
         copies: whether its output is for a head that copies from the source (pointer.py).
     """
 
+    checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs", "start": "check_start"}
+    in_size: int
+    memory_size: int | None = None
     size: int
     reach: int | None = None
     skips: int = 0
@@ -47,6 +55,31 @@ class Decoder(nn.Module, ABC):
         Returns:
             y: [B, T, D], or a tree of [B, T, ..] if it copies; and the state after the last real position.
         """
+
+    def check_inputs(self, x: Tensor, state: State, mask: Tensor | None = None) -> None:
+        """Check the inputs of `forward`.
+
+        Raises:
+            ShapeError: a wrong shape, dtype or device, or a state of another kind.
+        """
+        name = type(self).__name__
+        check_tensor(name, "x", x, ("rows", "steps", self.in_size), weight_of(self))
+        check_state(name, state, len(x), "start(memory, rows)")
+        if mask is not None:
+            check_mask(name, mask, x)
+
+    def check_start(self, memory: Memory | None, rows: int) -> None:
+        """Check the inputs of `start`.
+
+        Raises:
+            ShapeError: no memory of the encoder, or of other rows.
+        """
+        if memory is None and self.memory_size is None:
+            return
+        name = type(self).__name__
+        check_memory(name, memory, self.memory_size, weight_of(self))
+        if memory is not None and len(memory.states) != rows:
+            raise ShapeError(f"{name}: expected a memory of {rows} rows, got {len(memory.states)}")
 
     def whole_step(self, state: State, ends: Ends) -> WholeStep | None:
         """A search step from token to log-probabilities in compiled code; None if this decoder has none now.

@@ -91,6 +91,8 @@ class RecurrentDecoder(Decoder):
         last_norm: LastNorm = "none",
     ) -> None:
         super().__init__()
+        self.in_size = in_size
+        self.memory_size = None if encoder is None else encoder.size
         if bidirectional:
             raise ConfigError(
                 "bidirectional: expected false for a decoder or language model, got true; it must not "

@@ -81,6 +81,8 @@ class TransformerDecoder(Decoder):
         heads: Heads = USUAL,
     ) -> None:
         super().__init__()
+        self.in_size = in_size
+        self.memory_size = None if encoder is None else encoder.size
         self.size = size
         self.num_heads = num_heads
         self.before = norm == "before"

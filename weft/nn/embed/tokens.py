@@ -2,6 +2,7 @@
 
 from torch import Tensor, nn
 
+from weft.nn.border import check_classes, explained
 from weft.nn.ops import Dropout, Vectors
 from weft.setting_types import DropoutRate
 
@@ -44,6 +45,15 @@ class Tokens(nn.Module):
         nn.init.normal_(self.table.weight, std=size**-0.5)
         self.dropout = Dropout(dropout)
 
+    def check_inputs(self, tokens: Tensor) -> None:
+        """Check the input of `forward`.
+
+        Raises:
+            ShapeError: no whole numbers, or numbers beyond the table.
+        """
+        check_classes("Tokens", "tokens", tokens, self.table.num_embeddings, self.table.weight.device)
+
+    @explained("check_inputs")
     def forward(self, tokens: Tensor) -> Tensor:
         """[B, S] int64 to [B, S, D]."""
         if self.unknown is not None:

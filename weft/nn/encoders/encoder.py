@@ -4,11 +4,13 @@ Read next: recurrent.py, transformer.py; ../decoders/decoder.py, which reads the
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
 from weft.errors import ShapeError
+from weft.nn.border import Explained, called, check_mask, check_tensor, weight_of
 from weft.nn.padding import arrangement, harmless, read_mask
 from weft.tree import State
 
@@ -23,16 +25,40 @@ class Memory(NamedTuple):
     read: Any = None  # the source itself, [B, S] tokens for text, from which a pointer copies
 
 
-class Encoder(nn.Module, ABC):
+def check_memory(place: str, memory: Any, size: int | None, like: Tensor | None = None) -> None:
+    """Check that a layer is given an encoder's memory, of its width.
+
+    Args:
+        place: the layer, for the error.
+        memory: to check.
+        size: D; None for any.
+        like: a weight of the layer.
+
+    Raises:
+        ShapeError: another type, or wrong shapes, dtypes or devices.
+    """
+    if not isinstance(memory, Memory):
+        raise ShapeError(
+            f"{place}: expected a Memory, as encoder(x, mask) returns, got {called(memory)}; of states "
+            "[rows, steps, D] give Memory(states, mask, summary)"
+        )
+    check_tensor(place, "memory.states", memory.states, ("rows", "steps", size or "D"), like)
+    check_mask(place, memory.mask, memory.states)
+
+
+class Encoder(Explained, nn.Module, ABC):
     """Reads [B, S, D_in] into a Memory of width `size`.
 
     Attributes:
+        in_size: D_in, the features that it reads.
         size: D, the width of memory.states and memory.summary.
         carry_sizes: the sizes of the final state's tensors for each layer and direction, used to build a
             bridge; empty without recurrence.
         stride: input positions per state of the memory; S positions give ceil(S / stride) states.
     """
 
+    checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs"}
+    in_size: int
     size: int
     stride: int = 1
     carry_sizes: tuple[tuple[tuple[int, ...], ...], ...] = ()
@@ -40,6 +66,16 @@ class Encoder(nn.Module, ABC):
     @abstractmethod
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """Encode x [B, S, D_in] with mask [B, S] bool, real positions first."""
+
+    def check_inputs(self, x: Tensor, mask: Tensor) -> None:
+        """Check the inputs of `forward`.
+
+        Raises:
+            ShapeError: a wrong shape, dtype or device.
+        """
+        name = type(self).__name__
+        check_tensor(name, "x", x, ("rows", "steps", self.in_size), weight_of(self))
+        check_mask(name, mask, x)
 
     def check(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """The input of `forward` with harmless padding, and its mask as bool.

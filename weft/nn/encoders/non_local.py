@@ -32,6 +32,7 @@ class NonLocalEncoder(Encoder):
         scaled: bool = False,
     ) -> None:
         super().__init__()
+        self.in_size = in_size
         self.size = size
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.blocks = nn.ModuleList(

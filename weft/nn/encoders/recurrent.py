@@ -44,6 +44,7 @@ class RecurrentEncoder(Encoder):
         last_norm: LastNorm = "none",
     ) -> None:
         super().__init__()
+        self.in_size = in_size
         self.stack = Stack(
             in_size,
             sizes,

@@ -32,6 +32,7 @@ class SelfAttentionEncoder(Encoder):
         residual: bool = False,
     ) -> None:
         super().__init__()
+        self.in_size = in_size
         self.size = in_size
         self.residual = residual
         self.layers = nn.ModuleList(Attention(score(in_size, in_size), in_size) for _ in range(num_layers))

@@ -51,6 +51,7 @@ class StridedTransformer(Encoder):
         dropout: DropoutRate = 0.1,
     ) -> None:
         super().__init__()
+        self.in_size = in_size
         if num_convolutions < 0:
             raise ConfigError(f"num_convolutions: expected 0 or more, got {num_convolutions}")
         self.size = size

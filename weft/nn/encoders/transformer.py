@@ -62,6 +62,7 @@ class TransformerEncoder(Encoder):
         heads: Heads = USUAL,
     ) -> None:
         super().__init__()
+        self.in_size = in_size
         self.size = size
         self.num_heads = num_heads
         self.before = norm == "before"

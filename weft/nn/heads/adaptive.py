@@ -54,6 +54,7 @@ class Adaptive(Head):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        self.in_size = in_size
         ends = [0, *cutoffs, num_classes]
         if len(ends) < 3 or any(low >= high for low, high in pairwise(ends)):
             raise ConfigError(

@@ -6,6 +6,7 @@ Read next: categorical.py, which scores each position separately.
 import torch
 from torch import Tensor, nn
 
+from weft.nn.border import check_classes, check_tensor, weight_of
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import Linear
 
@@ -32,10 +33,18 @@ class Crf(Head):
 
     def __init__(self, in_size: int, num_classes: int) -> None:
         super().__init__()
+        self.in_size = in_size
         self.emit = Linear(in_size, num_classes)
         self.transitions = nn.Parameter(torch.zeros(num_classes, num_classes))  # [from, to]
         self.begin = nn.Parameter(torch.zeros(num_classes))
         self.end = nn.Parameter(torch.zeros(num_classes))
+
+    def check_features(self, h: Tensor) -> None:
+        check_tensor("Crf", "h", h, ("..", "steps", self.in_size), weight_of(self))
+
+    def check_targets(self, h: Tensor, target: Tensor, mask: Tensor) -> None:
+        super().check_targets(h, target, mask)
+        check_classes("Crf", "target", target[mask], len(self.begin), h.device)
 
     def forward(self, h: Tensor) -> Tensor:
         """Log-probabilities of each tag at each position, [.., T, C], without padding."""

@@ -4,11 +4,13 @@ Read next: categorical.py for classes; normal.py for numbers.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from weft.nn.border import Explained, check_device, check_mask, check_tensor, weight_of
 from weft.nn.ops import Linear, Output
 
 
@@ -24,7 +26,7 @@ class Loss(NamedTuple):
         return self.total / self.count.clamp(min=1)
 
 
-class Head(nn.Module, ABC):
+class Head(Explained, nn.Module, ABC):
     """The last layer of a model.
 
     Args:
@@ -34,7 +36,14 @@ class Head(nn.Module, ABC):
         copies: whether its input h is a copying decoder's tree of [B, T, ..] (pointer.py).
     """
 
+    checks: ClassVar[Mapping[str, str]] = {
+        "forward": "check_features",
+        "loss": "check_targets",
+        "best": "check_masked",
+        "marginals": "check_masked",
+    }
     copies: ClassVar[bool] = False
+    in_size: int
 
     @abstractmethod
     def forward(self, h: Any) -> Any:
@@ -51,6 +60,35 @@ class Head(nn.Module, ABC):
     def marginals(self, h: Tensor, mask: Tensor) -> Tensor:
         """Log-probabilities of each class at each position, [B, T, C], given the rows' real positions."""
         return self(h)  # type: ignore[no-any-return]
+
+    def check_features(self, h: Any) -> None:
+        """Check the input of `forward`.
+
+        Raises:
+            ShapeError: a wrong number of features, dtype or device.
+        """
+        if not self.copies:
+            check_tensor(type(self).__name__, "h", h, ("..", self.in_size), weight_of(self))
+
+    def check_masked(self, h: Any, mask: Tensor) -> None:
+        """Check the inputs of `best` and `marginals`.
+
+        Raises:
+            ShapeError: a wrong shape, dtype or device.
+        """
+        if not self.copies:
+            check_tensor(type(self).__name__, "h", h, ("rows", "steps", self.in_size), weight_of(self))
+            check_mask(type(self).__name__, mask, h)
+
+    def check_targets(self, h: Any, target: Tensor, mask: Tensor) -> None:
+        """Check the inputs of `loss`.
+
+        Raises:
+            ShapeError: a wrong shape, dtype or device, or a class that does not exist.
+        """
+        self.check_masked(h, mask)
+        check_tensor(type(self).__name__, "target", target, tuple(mask.shape), real=False)
+        check_device(type(self).__name__, "target", target, mask.device)
 
     def output(self) -> Output | None:
         """The weights of log softmax(W h + b), for compiled searches; None if it is another function."""

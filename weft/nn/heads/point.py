@@ -34,6 +34,7 @@ class Point(RealHead):
 
     def __init__(self, in_size: int, *, error: Error = "squared") -> None:
         super().__init__()
+        self.in_size = in_size
         check_choice("error", error, Error)
         self.error = error
         self.weight = Linear(in_size, 1)

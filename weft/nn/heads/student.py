@@ -34,6 +34,7 @@ class Student(RealHead):
 
     def __init__(self, in_size: int, *, least: float = 1e-3) -> None:
         super().__init__()
+        self.in_size = in_size
         self.least = least
         self.weight = Linear(in_size, 3)
 

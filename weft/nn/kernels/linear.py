@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft import native
+from weft.nn.border import check_tensor, explained
 from weft.nn.kernels import choice, rules, tiles
 from weft.nn.kernels.autocast import cast_weight
 from weft.nn.kernels.choice import Way, pick
@@ -62,6 +63,15 @@ def linear(
 class Linear(nn.Linear):
     """torch.nn.Linear whose product is `linear`; same parameters, same state_dict."""
 
+    def check_inputs(self, x: Tensor) -> None:
+        """Check the input of `forward`.
+
+        Raises:
+            ShapeError: a wrong number of features, dtype or device.
+        """
+        check_tensor("Linear", "x", x, ("..", self.in_features), self.weight)
+
+    @explained("check_inputs")
     def forward(self, x: Tensor) -> Tensor:
         """x [..., in_features] to [..., out_features]."""
         return linear(x, self.weight, self.bias)

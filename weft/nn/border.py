@@ -1,0 +1,247 @@
+"""What is wrong with a layer's inputs, in one sentence: shapes, dtypes and devices.
+
+A layer computes first: checking every input would cost time at each step of a search. If torch then raises
+an error, `explained` compares the inputs with the contract and raises a ShapeError that says what was
+expected and what was found; if they fit, torch's own error stands. What torch would accept silently is
+checked before.
+Read next: encoders/encoder.py, a contract with its check.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ShapeError, WeftError
+from weft.tree import leaves
+
+RAW = (RuntimeError, AttributeError, IndexError, TypeError, ValueError)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def explained(check: str) -> Callable[[F], F]:
+    """A decorator of a method; if it fails, the method named `check` looks for the mistake in its inputs.
+
+    Args:
+        check: raises a ShapeError if the inputs do not fit, and returns otherwise.
+    """
+
+    def around(method: F) -> F:
+        @functools.wraps(method)
+        def run(self: Any, *given: Any, **named: Any) -> Any:
+            if torch.compiler.is_compiling():
+                return method(self, *given, **named)
+            try:
+                return method(self, *given, **named)
+            except RAW as error:
+                if not isinstance(error, WeftError):
+                    _find(getattr(self, check), given, named, error)
+                raise
+
+        return run  # type: ignore[return-value]
+
+    return around
+
+
+def _find(check: Callable[..., Any], given: Any, named: Any, cause: Exception) -> None:
+    try:
+        check(*given, **named)
+    except ShapeError as mistake:
+        raise mistake from cause
+    except RAW:  # arguments of another form, about which Python's own error says enough
+        return
+
+
+class Explained:
+    """A base whose subclasses explain mistakes: `checks` names methods, and for each the one that checks."""
+
+    checks: ClassVar[Mapping[str, str]] = {}
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        for name, check in cls.checks.items():
+            if name in cls.__dict__:
+                setattr(cls, name, explained(check)(cls.__dict__[name]))
+
+
+def check_tensor(
+    place: str,
+    what: str,
+    x: Any,
+    axes: tuple[str | int, ...],
+    like: Tensor | None = None,
+    *,
+    real: bool = True,
+) -> None:
+    """Check type, shape, dtype and device of an input.
+
+    Args:
+        place: the layer, for the error.
+        what: the input.
+        x: to check.
+        axes: names of free axes and sizes of others; ".." first for any number of axes before.
+        like: a weight, whose dtype and device it must have; autocast converts other floating-point types.
+        real: without a weight, whether it must be floating point.
+
+    Raises:
+        ShapeError: one sentence.
+    """
+    form = f"[{', '.join(map(str, axes))}]"
+    if not isinstance(x, Tensor):
+        raise ShapeError(
+            f"{place}: expected {what} as a tensor {form}, got {called(x)}; torch.as_tensor makes one of "
+            "numbers"
+        )
+    more = axes[0] == ".."
+    sizes = axes[1:] if more else axes
+    same = x.dim() >= len(sizes) if more else x.dim() == len(sizes)
+    ends = x.shape[x.dim() - len(sizes) :]
+    if not same or any(need != got for need, got in zip(sizes, ends, strict=False) if isinstance(need, int)):
+        alone = axes[0] == "rows" and x.dim() == len(sizes) - 1
+        hint = f"; one sequence is a batch of one: {what}[None]" if alone else ""
+        raise ShapeError(f"{place}: expected {what} of shape {form}, got {list(x.shape)}{hint}")
+    if "steps" in axes and x.shape[axes.index("steps") - len(axes)] == 0:
+        raise ShapeError(f"{place}: expected {what} with at least one step, got {list(x.shape)}")
+    if like is not None:
+        check_like(place, like, [(what, x)])
+    elif real and not (x.is_floating_point() or x.is_complex()):
+        raise ShapeError(f"{place}: expected {what} of floating-point numbers, got {x.dtype}; give x.float()")
+
+
+def check_like(place: str, weight: Tensor, given: Iterable[tuple[str, Tensor]]) -> None:
+    """Check that inputs have a weight's dtype and device; autocast converts other floating-point types.
+
+    Args:
+        place: the layer, for the error.
+        weight: of the layer.
+        given: inputs, each with its name.
+
+    Raises:
+        ShapeError: names both, and the conversion.
+    """
+    converts = torch._C._is_any_autocast_enabled()
+    for what, one in given:
+        name = what.split()[-1]
+        check_device(place, what, one, weight.device)
+        if one.dtype != weight.dtype and not (converts and one.dtype.is_floating_point):
+            raise ShapeError(
+                f"{place}: expected {what} of {weight.dtype}, as the weights are, got {one.dtype}; "
+                f"give {name}.to({weight.dtype}), or convert the model"
+            )
+
+
+def check_device(place: str, what: str, x: Tensor, device: torch.device) -> None:
+    """Check that an input is on the layer's device.
+
+    Raises:
+        ShapeError: names both, and the call that moves it.
+    """
+    if x.device != device:
+        raise ShapeError(
+            f"{place}: expected {what} on {device}, as the layer and its other inputs are, got {x.device}; "
+            f'give {what.split()[-1]}.to("{device}"), or move the model'
+        )
+
+
+def check_classes(place: str, what: str, x: Any, count: int, device: torch.device) -> None:
+    """Check numbers of classes or tokens: whole, from 0 to `count` - 1, on the layer's device.
+
+    Raises:
+        ShapeError: names the first number out of range.
+    """
+    if not isinstance(x, Tensor):
+        raise ShapeError(f"{place}: expected {what} as a tensor of int64, got {called(x)}")
+    if x.dtype not in (torch.int64, torch.int32):
+        raise ShapeError(f"{place}: expected {what} of torch.int64, got {x.dtype}; give {what}.long()")
+    check_device(place, what, x, device)
+    bad = x[(x < 0) | (x >= count)] if x.device.type != "meta" else x[:0]
+    if bad.numel():
+        raise ShapeError(f"{place}: expected {what} from 0 to {count - 1}, got {int(bad[0])}")
+
+
+def check_mask(place: str, mask: Any, x: Tensor) -> None:
+    """Check a mask [B, T] of an input [B, T, ..]: True or 1 = real.
+
+    Raises:
+        ShapeError: no tensor, another shape or device, or floating point, where 0 could mean "real".
+    """
+    if not isinstance(mask, Tensor):
+        raise ShapeError(
+            f"{place}: expected a mask as a tensor [rows, steps] of bool, True = real, got {called(mask)}"
+        )
+    if mask.shape != x.shape[:2]:
+        raise ShapeError(f"{place}: expected a mask of shape {list(x.shape[:2])}, got {list(mask.shape)}")
+    if mask.dtype.is_floating_point or mask.dtype.is_complex:
+        raise ShapeError(
+            f"{place}: expected a mask of bool (True = real) or integers (0 = padding), got {mask.dtype}; "
+            "give mask.bool() if 0 is padding in it"
+        )
+    check_device(place, "mask", mask, x.device)
+
+
+def check_attention_mask(place: str, mask: Any, sizes: tuple[int, ...], device: torch.device) -> None:
+    """Check a mask that is broadcast to energies.
+
+    Args:
+        place: the layer, for the error.
+        mask: to check.
+        sizes: of the energies [B, H, T, S].
+        device: of the inputs.
+
+    Raises:
+        ShapeError: no tensor, of another shape or device, or not of bool.
+    """
+    form = list(sizes)
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        found = mask.dtype if isinstance(mask, Tensor) else called(mask)
+        raise ShapeError(f"{place}: expected a mask of bool that broadcasts to {form}, got {found}")
+    ends = sizes[len(sizes) - mask.dim() :]
+    fits = 2 <= mask.dim() <= len(sizes)
+    if not fits or any(got not in (1, need) for need, got in zip(ends, mask.shape, strict=True)):
+        raise ShapeError(
+            f"{place}: expected a mask that broadcasts to {form}, got {list(mask.shape)}; a mask of rows "
+            "and keys is mask[:, None, None]"
+        )
+    check_device(place, "mask", mask, device)
+
+
+def check_state(place: str, state: Any, rows: int, maker: str) -> None:
+    """Check that a state is a tuple with tensors of these rows.
+
+    Args:
+        place: the layer, for the error.
+        state: to check.
+        rows: of the input.
+        maker: the call that makes a state, for the error.
+
+    Raises:
+        ShapeError: another type, or other rows.
+    """
+    if not isinstance(state, tuple):
+        raise ShapeError(f"{place}: expected a state from {maker}, got {called(state)}")
+    for leaf in leaves(state):
+        if isinstance(leaf, Tensor) and leaf.dim() and (leaf.shape[0] == 0 or rows % leaf.shape[0]):
+            raise ShapeError(
+                f"{place}: expected x and a state of the same rows, got {rows} rows and a state of "
+                f"{leaf.shape[0]}; {maker} makes one"
+            )
+
+
+def weight_of(module: nn.Module) -> Tensor | None:
+    """A floating-point weight of a layer, to compare inputs with; None if it has none."""
+    return next((one for one in module.parameters() if one.is_floating_point()), None)
+
+
+def called(x: Any) -> str:
+    """What was given, for an error.
+
+    Example:
+        >>> called([1.0]), called(3), called(torch.zeros(2, 3))
+        ('a list', 'an int', 'a tensor [2, 3]')
+    """
+    if isinstance(x, Tensor):
+        return f"a tensor {list(x.shape)}"
+    name = type(x).__name__
+    return "None" if x is None else f"an {name}" if name[0] in "aeiou" else f"a {name}"
