@@ -237,4 +237,5 @@ def load(
             f"{path}: expected a run that gives a {kind.__name__}, got one of the task {opened.name}, which "
             f"gives a {type(found).__name__}; give that class, or none"
         )
+    found.scorer = lambda data, split: opened.pipeline.evaluate(opened.model, split=split, data=data)
     return found

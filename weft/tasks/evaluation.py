@@ -23,6 +23,7 @@ from weft.nn.heads.head import Loss
 from weft.wording import plural
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -100,6 +101,23 @@ class Evaluation(ABC):
         """The report as JSON: title, scores, facts."""
         whole = {"title": self.title, "scores": as_json(self.scores), **self.facts()}
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+    def frame(self) -> "pd.DataFrame":
+        """The scores as a DataFrame, a row for each by name.
+
+        Columns: value, low and high (the interval), size (items), higher_is_better, one for each baseline,
+        and signature.
+        """
+        import pandas as pd
+
+        rows = {}
+        for one in self.scores:
+            name, *numbers = one.score
+            rows[name] = {**dict(zip(one.score._fields[1:], numbers, strict=True)), **one.baselines}
+        table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("score")
+        first = [name for name in ("value", "low", "high", "size", "higher_is_better") if name in table]
+        rest = [name for name in table if name not in (*first, "signature")]
+        return table[[*first, *rest, "signature"]]
 
     def details(self) -> Sequence[str]:
         """Further lines of this task, below the scores."""

@@ -8,13 +8,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from weft.errors import ConfigError, DataError, ShapeError
+from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.remarks import Remarks
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
+
+    from weft.tasks.evaluation import Evaluation
 
 Failure = DataError | ShapeError
 """Errors caused by one input: its content or its length. Errors of settings end the whole command."""
@@ -132,6 +137,8 @@ class Predictor(ABC, Generic[In]):
     lacked: str = "the model reads them as unknown"
     """What becomes of characters that the vocabulary lacks, for a message."""
     column: str | None = None
+    scorer: "Callable[[Path | None, Literal['test', 'valid']], Evaluation] | None" = None
+    """Scores the model on a split or on other data; set by `weft.load`."""
 
     @abstractmethod
     def parse(self, raw: Raw, place: Place) -> In:
@@ -230,6 +237,40 @@ class Predictor(ABC, Generic[In]):
         """The answer to one input, for Python."""
         return next(iter(self.answers([self.parse(raw, Place("input"))]))).json()
 
+    def predict_all(self, raws: Iterable[Any]) -> AnswerList[Any]:
+        """What `predict` gives for each input, in order, also as a column of a DataFrame.
+
+        Tasks whose model answers many inputs faster together have a method of their own for it, such as
+        `classify`, `tag` or `translate`.
+
+        Args:
+            raws: a list, or a column of a DataFrame; None for one that is missing.
+        """
+        return answer_list(raws, lambda some: map(self.predict, some), lambda one: one, kinds=(object,))
+
+    def evaluate(
+        self, data: "str | Path | pd.DataFrame | None" = None, *, split: Literal["test", "valid"] = "test"
+    ) -> "pd.DataFrame":
+        """Scores as `weft evaluate` prints them: a row for each, with its interval and its baselines.
+
+        Args:
+            data: other data to score: a prefix of files, a table, or a DataFrame with the columns of one;
+                None for the recipe's own data.
+            split: of the recipe's data.
+
+        Raises:
+            ConfigError: `weft.load` did not make this predictor.
+            DataError: the data is missing or cannot be read.
+        """
+        if self.scorer is None:
+            raise ConfigError("evaluate: expected a model from weft.load(run), got a predictor without a run")
+        if data is None or isinstance(data, str | Path):
+            return self.scorer(None if data is None else Path(data), split).frame()
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "data.csv")
+            data.to_csv(path, index=has_times(data))
+            return self.scorer(path, split).frame()
+
 
 def answered(
     predictor: Predictor[In],
@@ -287,6 +328,11 @@ def separated(found: Iterable[In | Failure], places: Iterable[Place]) -> Outcome
     if failures and len(failures) == len(answers):
         raise failures[0]
     return Outcomes(answers, wrong)
+
+
+def has_times(table: "pd.DataFrame") -> bool:
+    """Whether the index of a DataFrame is a column of its table: times, or a name."""
+    return table.index.name is not None or type(table.index).__name__ == "DatetimeIndex"
 
 
 def name_of(source: Path | BinaryIO) -> str:

@@ -26,6 +26,7 @@ from weft.probe import probe
 from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
 from weft.tasks import predictor
+from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection, asked, pictured, places
 from weft.tasks.pictures.data import CaptionData, read
@@ -34,7 +35,6 @@ from weft.tasks.pictures.pictures import (
     content,
     encoded,
     noise,
-    parts,
     pictures_in,
     readable,
     source,
@@ -45,7 +45,7 @@ from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
 from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded, plain_beam
 from weft.tasks.seq2seq.searching import BatchSearch
-from weft.tasks.seq2seq.translator import BestTexts, SearchResult
+from weft.tasks.seq2seq.translator import BestTexts, SearchResult, texts_of
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 if TYPE_CHECKING:
@@ -209,12 +209,26 @@ class Captioner(predictor.Predictor[Picture]):
         check_shape(found.shape, self.shape, path)
         return found
 
-    def captions(self, pixels: np.ndarray) -> Iterator[list[SearchResult]]:
-        """The n best captions for each of the pictures [N, ..]."""
+    def captions(
+        self, pictures: np.ndarray | Iterable[np.ndarray | str | Path]
+    ) -> AnswerList[list[SearchResult]]:
+        """The n best captions of each picture, in order; in a DataFrame the best text, or a list of n texts.
+
+        Args:
+            pictures: [N, ..], or arrays or files in a list or a column of a DataFrame. None for one that is
+                missing.
+
+        Example:
+            df.assign(caption=model.captions(df.path))
+        """
+        return answer_list(pictures, self._captioned, texts_of, what="picture", kinds=(np.ndarray, str, Path))
+
+    def _captioned(self, given: Iterator[np.ndarray | str | Path]) -> Iterator[list[SearchResult]]:
         device = next(self.model.parameters()).device
         chance = torch.Generator(device).manual_seed(self.decoding.seed)
-        for part in parts(len(pixels), self.decoding.batch_rows):
-            x, mask = source(pixels[part], self.front.places)
+        while part := list(islice(given, self.decoding.batch_rows)):
+            pixels = [one if isinstance(one, np.ndarray) else self.read(Path(one)) for one in part]
+            x, mask = source(np.stack(pixels), self.front.places)
             found = self.search(x.to(device), mask.to(device), None, chance)
             for row, texts in enumerate(to_lists(found, EOS)):
                 yield [

@@ -28,6 +28,7 @@ from weft.nn.embed.grams import Grams
 from weft.probe import probe
 from weft.store import files
 from weft.tasks import predictor
+from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.model import BagItems, LabelDecision, LabelReader
 from weft.tasks.contextual import not_in_a_graph
@@ -290,14 +291,19 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
             raise TypeError(f"expected one text, got {type(raw).__name__}; for many use classify(texts)")
         return next(self.classify([raw])).label
 
-    def classify(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[LabelDecision]:
-        """The class of each text, in order.
+    def classify(self, texts: Iterable[str], *, window: int = WINDOW) -> AnswerList[LabelDecision]:
+        """The class of each text, in order; in a DataFrame its label.
 
         Args:
-            texts: read `window` at a time.
+            texts: a list, or a column of a DataFrame, read `window` at a time; None for one that is missing.
             window: 1 answers each at once.
+
+        Example:
+            df.assign(label=model.classify(df.text))
         """
-        texts = iter(texts)
+        return answer_list(texts, lambda some: self._decided(some, window), lambda one: one.label)
+
+    def _decided(self, texts: Iterator[str], window: int) -> Iterator[LabelDecision]:
         while read := list(islice(texts, window)):
             own = self._window(read)
             if not self._others:

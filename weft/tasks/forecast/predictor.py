@@ -7,12 +7,13 @@ Read next: forecaster.py, one series.
 import csv
 import io
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, overload
 
 import numpy as np
 import regex
@@ -42,6 +43,7 @@ from weft.tasks.task import Progress, silent
 from weft.words import LETTERS
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -248,6 +250,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         if alignments:
             super().check_figures(alignments=True)
 
+    @overload
     def predict(
         self,
         raw: Sequence[float],
@@ -255,21 +258,72 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         *,
         known: Mapping[str, Sequence[float]] = {},
         past: Mapping[str, Sequence[float]] = {},
-    ) -> list[float]:
-        """The next `horizon` values of one series.
+    ) -> list[float]: ...
+
+    @overload
+    def predict(self, raw: "pd.DataFrame | pd.Series | str | Path") -> "pd.DataFrame": ...
+
+    def predict(
+        self,
+        raw: "Sequence[float] | pd.DataFrame | pd.Series | str | Path",
+        name: str | None = None,
+        *,
+        known: Mapping[str, Sequence[float]] = {},
+        past: Mapping[str, Sequence[float]] = {},
+    ) -> "list[float] | pd.DataFrame":
+        """The next `horizon` rows of every series of a table, or the next values of one series.
 
         Args:
-            raw: at least `lookback` values, oldest first.
-            name: of the series, as in training; None uses the scale of the first series.
-            known: covariates that are known in advance, by name, with `horizon` values more than `raw`.
-            past: covariates whose future is unknown, with as many values as `raw`.
+            raw: a DataFrame, a Series or a file, as `weft predict` reads them: columns of series, or
+                `unique_id`, time and value; or the values of one series, at least `lookback`, oldest first.
+            name: of a series of values, as in training; None uses the scale of the first series.
+            known: covariates of values that are known in advance, by name, with `horizon` values more than
+                `raw`.
+            past: covariates of values whose future is unknown, with as many values as `raw`.
+
+        Returns:
+            Of a table a DataFrame with the columns unique_id, ds and y, and q0.1 and so on if the model has
+            quantiles; of plain values a list of numbers.
 
         Raises:
             DataError: too few values, or covariates that are missing, too few or too many.
             ConfigError: the model requires dates or other series; give it a table.
         """
+        if isinstance(raw, str | Path) or hasattr(raw, "to_frame") or hasattr(raw, "columns"):
+            return self._table(raw)
         found = self.forecaster.forecast(self.forecaster.of_values(raw, name, known, past), quantiles=False)
         return [float(value) for value in found.best]
+
+    def _table(self, raw: Any) -> "pd.DataFrame":
+        import pandas as pd
+
+        if isinstance(raw, str | Path):
+            given = list(self.inputs(Path(raw)))
+            values = [one.value for one in given if isinstance(one.value, SeriesInput)]
+            for one in given:
+                if not isinstance(one.value, SeriesInput):
+                    warnings.warn(one.place.why(one.value), stacklevel=3)
+        else:
+            table = raw.to_frame(raw.name or "y") if isinstance(raw, pd.Series) else raw
+            if type(table.index).__name__ == "PeriodIndex":
+                table = table.set_axis(table.index.to_timestamp())
+            if predictor.has_times(table) and table.index.name is None:
+                table = table.rename_axis("ds")
+            values = [self.parse(table.to_csv(index=predictor.has_times(table)), Place("DataFrame"))]
+        series = [one for value in values for one in value.series]
+        quantiles = self.forecaster.model.has_quantiles
+        found = [self.forecaster.forecast(one, quantiles=quantiles) for one in series]
+        return pd.concat([_frame(one) for one in found], ignore_index=True)
+
+
+def _frame(one: ForecastRecord) -> "pd.DataFrame":
+    """A forecast as a DataFrame."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {"unique_id": one.name, "ds": one.times, "y": one.best}
+    if one.quantiles is not None:
+        columns |= {f"q{level:g}": one.quantiles[:, n] for n, level in enumerate(one.levels)}
+    return pd.DataFrame(columns)
 
 
 def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str | None) -> Inspection:

@@ -3,8 +3,9 @@
 `inspect_picture` is what `weft inspect` shows, `export_pictures` what `weft export` writes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -18,6 +19,7 @@ from weft.models import Labeller
 from weft.nn.pictures.front import Front
 from weft.probe import probe
 from weft.tasks import predictor
+from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.export import Graph, ModelExport
 from weft.tasks.images.data import ClassData
 from weft.tasks.inspection import Inspection, PictureWeights, TokenChoice, asked, places
@@ -113,6 +115,26 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         """The class of one picture or clip: a file, or an array of the shape the model was trained on."""
         picture = raw if isinstance(raw, np.ndarray) else self.read(Path(raw))
         return next(self.answers([picture])).label
+
+    def classify(self, pictures: Iterable[np.ndarray | str | Path]) -> AnswerList[PictureAnswer]:
+        """The class of each picture or clip, in order; in a DataFrame its label.
+
+        Args:
+            pictures: files, or arrays of the shape the model was trained on; a list, or a column of a
+                DataFrame. None for one that is missing.
+
+        Example:
+            df.assign(label=model.classify(df.path))
+        """
+        return answer_list(
+            pictures, self._classified, lambda one: one.label, what="picture", kinds=(np.ndarray, str, Path)
+        )
+
+    def _classified(self, given: Iterator[np.ndarray | str | Path]) -> Iterator[PictureAnswer]:
+        while part := list(islice(given, ROWS)):
+            pixels = [one if isinstance(one, np.ndarray) else self.read(Path(one)) for one in part]
+            for probs in self.probs(np.stack(pixels)):
+                yield PictureAnswer(self.names, probs, scores=self._scores)
 
     @property
     def front(self) -> Front:

@@ -23,6 +23,7 @@ from weft.search.budget import most_rows, most_tokens
 from weft.search.hypotheses import Hypotheses
 from weft.search.settings import search
 from weft.search.trace import Trace
+from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.export import ModelExport, some_of
 from weft.tasks.inspection import (
     Inspection,
@@ -185,14 +186,25 @@ class TextWriter(Predictor[str]):
             raise TypeError(f"expected one text, got {type(raw).__name__}; for many use write(lines)")
         return next(self.write([raw]))[0].text
 
-    def write(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[list[GeneratedText]]:
-        """For each text, in order, its continuations.
+    def write(self, texts: Iterable[str], *, window: int = WINDOW) -> AnswerList[list[GeneratedText]]:
+        """For each text, in order, its continuations; in a DataFrame the best text, or a list of n texts.
 
         Args:
-            texts: read `window` at a time; those with the same number of tokens are continued together.
+            texts: a list, or a column of a DataFrame, read `window` at a time; those with the same number of
+                tokens are continued together. None for one that is missing.
             window: 1 answers each at once.
+
+        Example:
+            df.assign(text=model.write(df.beginning))
         """
-        texts, generator = iter(texts), self._seeded()
+
+        def cell(found: list[GeneratedText]) -> str | list[str]:
+            return found[0].text if len(found) == 1 else [one.text for one in found]
+
+        return answer_list(texts, lambda some: self._continued(some, window), cell)
+
+    def _continued(self, texts: Iterator[str], window: int) -> Iterator[list[GeneratedText]]:
+        generator = self._seeded()
         while some := list(islice(texts, window)):
             for found in self._window(some, generator):
                 if isinstance(found, DataError | ShapeError):

@@ -29,6 +29,7 @@ from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
+from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
@@ -164,6 +165,12 @@ NOTHING = SearchResult("", -math.inf, -math.inf, [])
 """Fills up the answers if there are fewer hypotheses than `nbest`."""
 
 
+def texts_of(found: Sequence[SearchResult]) -> str | list[str]:
+    """The best text, or a list of the n best: the cell of a DataFrame."""
+    texts = [one.text for one in found]
+    return texts[0] if len(texts) == 1 else texts
+
+
 class Translator(Predictor[str]):
     """Searches translations with a model and its vocabularies.
 
@@ -258,9 +265,18 @@ class Translator(Predictor[str]):
                 return "the answers copy them"
         return super().lacked
 
-    def translate(self, lines: Iterable[str]) -> Iterator[list[SearchResult]]:
-        """The n best translations of each line, in order; an empty line has n empty ones."""
-        return (found for _, found in self.pairs(lines))
+    def translate(self, lines: Iterable[str]) -> AnswerList[list[SearchResult]]:
+        """The n best translations of each line, in order; an empty line has n empty ones.
+
+        In a DataFrame the best text, or a list of n texts. `pairs` reads a stream of any length.
+
+        Args:
+            lines: a list, or a column of a DataFrame; None for one that is missing.
+
+        Example:
+            df.assign(spanish=model.translate(df.english))
+        """
+        return answer_list(lines, lambda some: (found for _, found in self.pairs(some)), texts_of)
 
     def pairs(
         self, lines: Iterable[str], *, window: int = WINDOW

@@ -27,6 +27,7 @@ from weft.probe import probe
 from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
 from weft.tasks import predictor
+from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, name_of, read_each
@@ -34,7 +35,7 @@ from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded
 from weft.tasks.seq2seq.searching import BatchSearch
-from weft.tasks.seq2seq.translator import BestTexts, SearchResult
+from weft.tasks.seq2seq.translator import BestTexts, SearchResult, texts_of
 from weft.tasks.speech.data import FrameSettings, RecordingBatch, SpeechData, collate_recordings, pad_frames
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
@@ -148,9 +149,22 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         """
         return self.sound.of(read_sound(path))
 
-    def transcribe(self, recordings: Iterable[np.ndarray]) -> Iterator[list[SearchResult]]:
-        """The n best transcripts of each recording, from its frames [S, F], in order."""
-        recordings = iter(recordings)
+    def transcribe(self, recordings: Iterable[np.ndarray | str | Path]) -> AnswerList[list[SearchResult]]:
+        """The n best transcripts of each recording, in order; in a DataFrame the best text, or n texts.
+
+        Args:
+            recordings: files, or frames [S, F]; a list, or a column of a DataFrame. None for one that is
+                missing.
+
+        Example:
+            df.assign(text=model.transcribe(df.path))
+        """
+        return answer_list(
+            recordings, self._transcribed, texts_of, what="recording", kinds=(np.ndarray, str, Path)
+        )
+
+    def _transcribed(self, given: Iterator[np.ndarray | str | Path]) -> Iterator[list[SearchResult]]:
+        recordings = (one if isinstance(one, np.ndarray) else self.read(Path(one)) for one in given)
         chance = torch.Generator(self.device).manual_seed(self.decoding.seed)
         while window := list(islice(recordings, WINDOW)):
             results: list[list[SearchResult]] = [[] for _ in window]

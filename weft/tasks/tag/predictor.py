@@ -25,6 +25,7 @@ from weft.nn.embed.words import Spelled, Words
 from weft.nn.heads.crf import Crf
 from weft.store import files
 from weft.tasks import predictor
+from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.contextual import not_in_a_graph
 from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import (
@@ -153,14 +154,27 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         words = raw.split() if isinstance(raw, str) else list(raw)
         return list(zip(words, next(self.tag([words])).tags, strict=True))
 
-    def tag(self, sentences: Iterable[Sequence[str]], *, probs: bool = False) -> Iterator[SentenceTags]:
-        """The tags of each sentence, in order; one without words has none.
+    def tag(self, sentences: Iterable[Sequence[str]], *, probs: bool = False) -> AnswerList[SentenceTags]:
+        """The tags of each sentence, in order; one without words has none. In a DataFrame a list of tags.
 
         Args:
-            sentences: of words; read WINDOW at a time.
+            sentences: of words, or texts with spaces between the words; a list, or a column of a DataFrame,
+                read WINDOW at a time. None for one that is missing.
             probs: also the probabilities of the tags of each word, given the whole sentence.
+
+        Example:
+            df.assign(tags=model.tag(df.text))
         """
-        sentences = iter(sentences)
+        return answer_list(
+            sentences,
+            lambda some: self._tagged(some, probs),
+            lambda one: one.tags,
+            what="sentence",
+            kinds=(str, list, tuple, np.ndarray),
+        )
+
+    def _tagged(self, given: Iterator[str | Sequence[str]], probs: bool) -> Iterator[SentenceTags]:
+        sentences = (one.split() if isinstance(one, str) else one for one in given)
         while window := list(islice(sentences, WINDOW)):
             yield from self._window(window, probs)
 
