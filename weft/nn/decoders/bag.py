@@ -65,9 +65,7 @@ class BagDecoder(Decoder):
         max_length: int = 64,
         dropout: DropoutRate = 0.0,
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
-        self.memory_size = None if encoder is None else encoder.size
+        super().__init__(in_size, encoder)
         check_choice("weights", weights, Weights)
         self.skips = 1
         self.weights = weights

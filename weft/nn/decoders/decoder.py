@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from weft.errors import ShapeError
 from weft.native import WholeStep
 from weft.nn.border import Explained, check_mask, check_state, check_tensor, weight_of
-from weft.nn.encoders.encoder import Memory, check_memory
+from weft.nn.encoders.encoder import Encoder, Memory, check_memory
 from weft.nn.ops import Ends
 from weft.tree import State
 
@@ -32,12 +32,18 @@ class Decoder(Explained, nn.Module, ABC):
 
     checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs", "start": "check_start"}
     in_size: int
-    memory_size: int | None = None
+    memory_size: int | None
     size: int
     reach: int | None = None
     skips: int = 0
     weighted: bool = False
     copies: bool = False
+
+    def __init__(self, in_size: int = 0, encoder: Encoder | None = None) -> None:
+        super().__init__()
+        if in_size:
+            self.in_size = in_size
+        self.memory_size = None if encoder is None else encoder.size
 
     @abstractmethod
     def start(self, memory: Memory | None, rows: int) -> State:

@@ -157,9 +157,7 @@ class HybridDecoder(Decoder):
         dropout: DropoutRate = 0.1,
         attention_dropout: DropoutRate = 0.0,
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
-        self.memory_size = None if encoder is None else encoder.size
+        super().__init__(in_size, encoder)
         check_choice("norm", norm, Literal["before", "after"])
         check_choice("positions", positions, Literal["sinusoidal", "learned", "none"])
         self.size = size

@@ -81,9 +81,7 @@ class PointerDecoder(Decoder):
         readout: int | None = None,
         dropout: DropoutRate = 0.0,
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
-        self.memory_size = None if encoder is None else encoder.size
+        super().__init__(in_size, encoder)
         if encoder is None:
             raise ConfigError("pointer: copies from a source, so the model needs an encoder")
         if encoder.stride != 1:

@@ -90,9 +90,7 @@ class RecurrentDecoder(Decoder):
         dropout: DropoutRate = 0.0,
         last_norm: LastNorm = "none",
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
-        self.memory_size = None if encoder is None else encoder.size
+        super().__init__(in_size, encoder)
         if bidirectional:
             raise ConfigError(
                 "bidirectional: expected false for a decoder or language model, got true; it must not "

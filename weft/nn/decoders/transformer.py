@@ -80,9 +80,7 @@ class TransformerDecoder(Decoder):
         attention_dropout: DropoutRate = 0.0,
         heads: Heads = USUAL,
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
-        self.memory_size = None if encoder is None else encoder.size
+        super().__init__(in_size, encoder)
         self.size = size
         self.num_heads = num_heads
         self.before = norm == "before"

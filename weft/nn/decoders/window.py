@@ -63,9 +63,7 @@ class WindowDecoder(Decoder):
         direct: bool = False,
         dropout: DropoutRate = 0.0,
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
-        self.memory_size = None if encoder is None else encoder.size
+        super().__init__(in_size, encoder)
         check_choice("enters", enters, LooksBack)
         if length < 1:
             raise ConfigError(f"length: expected a window of at least 1 position, got {length}")
