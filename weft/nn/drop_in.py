@@ -276,7 +276,7 @@ class DropInCell(DropInModule, nn.RNNCellBase):
         try:
             if len(states) not in (0, count) or not all(isinstance(one, Tensor) for one in states):
                 found = ", ".join(map(called, states))
-                raise ValueError(f"Expected a state of {count} tensors, got {found}")
+                raise ValueError(f"Expected a state of {count} tensors, got {len(states)}: {found}")
             return super().forward(input, hx)
         except (RuntimeError, ValueError, IndexError) as refusal:
             if type(refusal) not in (RuntimeError, ValueError, IndexError):  # such as too little memory
