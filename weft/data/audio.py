@@ -18,7 +18,7 @@ import numpy as np
 
 from weft.data.files import FREE_BYTES, MOST_TIMES, unreadable
 from weft.data.lines import read_lines
-from weft.data.listed import columns, listed
+from weft.data.listed import columns, is_ljspeech, listed
 from weft.data.magic import UNLISTED, kind_of_bytes, kind_of_file, typed_for
 from weft.data.report import Finding
 from weft.data.tables import TableFile, is_table
@@ -244,6 +244,9 @@ def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
         kind = kind_of_file(path)
         if path.suffix.lower() in SOUNDS or (kind is not None and kind.holds in UNLISTED):
             yield 1, path
+            return
+        if is_ljspeech(path):
+            yield from ((row.line, row.file) for row in read_spoken(path))
             return
         if is_table(path):
             table = TableFile(path)

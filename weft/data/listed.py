@@ -41,6 +41,15 @@ def listed(path: Path, form: str) -> Iterator[ListedText | Finding]:
         DataError: the list cannot be read, or its columns are others.
     """
     wrong = f"expected 2 columns ({form})"
+    if is_ljspeech(path):
+        for number, line in enumerate(each_line(path), 1):
+            if isinstance(line, DataError):
+                yield placed(str(path), line, "bytes")
+            elif line.strip():
+                name, *texts = line.split("|")
+                cells = [f"wavs/{name}.wav", *texts[-1:]]
+                yield _row(number, cells, 0, 1) if texts else _wrong(path, number, "expected ID|TEXT", cells)
+        return
     if not is_table(path):
         for number, line in enumerate(each_line(path), 1):
             if isinstance(line, DataError):
@@ -61,6 +70,15 @@ def listed(path: Path, form: str) -> Iterator[ListedText | Finding]:
             yield row
         else:
             yield _row(row.number, row.cells, file, text)
+
+
+def is_ljspeech(path: Path) -> bool:
+    """Whether this is the metadata.csv of LJSpeech: ID|TEXT|TEXT IN WORDS, with wavs/ID.wav, unquoted."""
+    if path.name != "metadata.csv":
+        return False
+    first = next(each_line(path))
+    name, mark, _ = str(first).partition("|")
+    return bool(mark) and len(name) < 256 and (path.parent / "wavs" / f"{name}.wav").is_file()
 
 
 def columns(table: TableFile, form: str) -> tuple[int, int | None, bool]:
