@@ -24,7 +24,9 @@ def send(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 138)]
+)
 def test_a_signal_in_training_saves_and_says_how_to_go_on(tmp_path: Path, number: int, code: int) -> None:
     notes = Notes()
     task = Task(on_batch=lambda at: send(number) if at == 4 else None)

@@ -30,12 +30,15 @@ import click
 
 from weft.machine import LAUNCHED, cores
 
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1") if hasattr(signal, name))
+"""Signals that are passed on to the processes."""
+
 LOST = 75
 """Exit code of a launched process that lost its connection to the others; it prints nothing."""
 
 CAUSE_SECONDS = 3.0  # how long to wait for the cause after a process has lost contact with the others
 GRACE_SECONDS = 20.0  # how long the others may run after one has ended
-EXPECTED = (0, 130, 143)  # exit codes of success, Ctrl-C and SIGTERM
+EXPECTED = (0, *(128 + number for number in SIGNALS))  # success, or stopped by a signal
 
 
 def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> int:
@@ -78,7 +81,7 @@ def started(
             if child.poll() is None:
                 child.send_signal(number)
 
-    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, forward) for number in SIGNALS}
     try:
         for each, file in zip_longest(own, errors):
             children.append(

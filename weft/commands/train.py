@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     metavar="N",
     type=click.IntRange(1),
     show_default="1",
-    help="Number of training processes on this machine, such as one per GPU.",
+    help="Number of training processes on this machine, such as one per GPU; under srun, of its processes.",
 )
 @click.option(
     "--deterministic",
@@ -60,10 +60,11 @@ def command(
       weft train help-demo
       weft train my.yaml --run runs/wide 'model.encoder.sizes=[512,512]' training.seed=2
       weft train my.yaml --plugin mine model.encoder.cell=mine.leaky.Leaky
-      weft train my.yaml --processes 2
+      srun --ntasks=8 weft train my.yaml --run runs/my --processes 8
       torchrun --nproc-per-node 8 --no-python -- weft train my.yaml --run runs/my
     """  # noqa: D301  click reads the \b
     from weft.commands.launch import LOST, launch
+    from weft.commands.slurm import join
     from weft.config import read_recipe
     from weft.errors import ConfigError
     from weft.machine import LAUNCHED
@@ -76,9 +77,9 @@ def command(
         resume = typed("train", recipe / "recipe.yaml", "--run", recipe)
         raise ConfigError(f"{recipe}: expected a recipe, got a run; to resume it: {resume}")
     run = run or Path("runs") / recipe.stem
-    if deterministic:
-        overrides = (*overrides, "training.deterministic=true")
+    overrides = (*overrides, *(["training.deterministic=true"] if deterministic else []))
     table = read_recipe(recipe, overrides)
+    join(processes)
     if processes and processes > 1 and "WORLD_SIZE" not in os.environ:
         check_recipe(table, plugins=plugins)  # reports a mistake once, not once per process
         return launch(["train", str(recipe), *overrides, "--run", str(run), *_packages(plugins)], processes)
@@ -93,9 +94,8 @@ def command(
     if not first:
         return outcome.exit_code
     if outcome.exit_code:
-        again = ["train", recipe, *overrides, "--run", run, *_packages(plugins)]
-        again += ["--processes", os.environ["WORLD_SIZE"]] if "WORLD_SIZE" in os.environ else []
-        click.echo(f"resume with: {typed(*again)}", err=True)
+        words = ["train", recipe, *overrides, "--run", run, *_packages(plugins), *_processes()]
+        click.echo(f"resume with: {typed(*words)}", err=True)
         return outcome.exit_code
     write_card(run, checked, outcome)
     click.echo(_closing(run, checked, outcome, plugins))
@@ -111,6 +111,10 @@ def _begun(run: Path, recipe: "Table", plugins: tuple[str, ...], *, first: bool)
     if checked.note:
         click.echo(checked.note, err=True)
     return checked
+
+
+def _processes() -> list[str]:
+    return ["--processes", os.environ["WORLD_SIZE"]] if "WORLD_SIZE" in os.environ else []
 
 
 def _packages(plugins: tuple[str, ...]) -> list[str]:

@@ -1,8 +1,9 @@
-"""SIGTERM and Ctrl-C: finish the update, save, and say how to resume. A second signal exits at once.
+"""SIGTERM, SIGUSR1 and Ctrl-C: finish the update, save, and say how to resume. A second signal exits at once.
 
 During an update a signal is only recorded, and training stops at the next `at_once` block. Long phases that
 can be cut without loss (reading data; validation, which follows a save) run inside `at_once`, where a signal
-raises an exception. Exit codes: 130 for Ctrl-C, 143 for SIGTERM. Read next: loop.py, training_state.py.
+raises an exception. Exit codes: 130 for Ctrl-C, 143 for SIGTERM, 138 for SIGUSR1, by which a scheduler
+announces the end of a job (deploy/slurm.sh). Read next: loop.py, training_state.py.
 """
 
 import os
@@ -14,7 +15,8 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+NOTICE = getattr(signal, "SIGUSR1", None)  # not on Windows
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *([NOTICE] if NOTICE else []))
 
 
 class Interrupted(Exception):
@@ -89,6 +91,8 @@ class Interrupts:
         self._asked = self._asked or number
 
     def _note(self, number: int, frame: FrameType | None) -> None:
+        if self._asked and number == NOTICE:
+            return  # Slurm and a launcher may both pass it on
         if self._asked:
             _leave(number)
         self._asked = number

@@ -14,7 +14,7 @@ class Outcome(NamedTuple):
     best: update of the best checkpoint; 0 if there was no validation.
     scores: scores of the model in model.safetensors.
     mean_of: updates averaged into that model; empty if it is the best checkpoint.
-    exit_code: 0; 130 after Ctrl-C, 143 after SIGTERM.
+    exit_code: 0; 130 after Ctrl-C, 143 after SIGTERM, 138 after SIGUSR1.
     samples: samples of the last validation; empty if this call did not validate.
     """
 
