@@ -19,6 +19,7 @@ from tests.importing.kits.marian.drawn import BEFORE, FORMS, HERE, SETTINGS, dra
 from tests.importing.kits.marian.formulas import Marian
 from weft import cli
 from weft.errors import CheckpointError, ConfigError
+from weft.importing.kits.marian_text import _tokens
 from weft.run import LoadedRun, open_run
 from weft.tasks.seq2seq.encoding import collate_pairs
 from weft.text.vocabulary import EOS
@@ -107,6 +108,13 @@ def test_words_of_a_yml_are_read_as_marian_vocab_writes_them(tmp_path: Path) -> 
         1,
         0,
     ]
+
+
+@pytest.mark.parametrize("line", ['"\\UFFFFFFFF": 1', '"\\ud800": 1', '"a: 1', "a: -1", "a: 0", "a b"])
+def test_a_line_that_is_no_token_is_refused_by_its_number(tmp_path: Path, line: str) -> None:
+    (tmp_path / "vocab.yml").write_text(f"a: 0\n{line}\n", encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"vocab\.yml:2: expected a"):
+        _tokens(tmp_path / "vocab.yml")
 
 
 def test_the_decoders_settings_name_vocabularies_and_search(tmp_path: Path) -> None:

@@ -127,7 +127,9 @@ def _unquoted(token: str, place: str) -> str:
     if token[0] != '"':
         return token
     try:
-        return str(json.loads(_ESCAPE.sub(_as_json, token)))
+        found = str(json.loads(_ESCAPE.sub(_as_json, token)))
+        found.encode()  # not half of a surrogate pair
+        return found
     except (ValueError, OverflowError) as error:
         raise CheckpointError(f"{place}: expected a quoted token, got {token[:40]}") from error
 
