@@ -340,7 +340,7 @@ def test_titles_above_a_header_are_left_out_and_it_is_said(tmp_path: Path, name:
     assert [row.number for row in table] == [lines + 1, lines + 2, lines + 3]
     assert (
         "above the header" in table.notes[0]
-        and (f"1 to {lines} " if lines > 1 else "line 1 ") in table.notes[0]
+        and (f"1 to {lines}," if lines > 1 else "line 1,") in table.notes[0]
     )
 
 

@@ -136,12 +136,9 @@ class TableFile:
         if index or any(map(is_number, filled[place])):
             return 0  # such as pandas' name of one column, and then the numbers of rows
         self._begin = rows[place].number - 1
-        what = (
-            f"{'rows' if self._held else 'lines'} 1 to {self._begin} stand"
-            if self._begin > 1
-            else "line 1 stands"
-        )
-        self.notes.append(f"{self.path}: {what} above the header, and left out")
+        unit = "rows" if self._held else "lines"
+        what = f"left out {unit} 1 to {self._begin}" if self._begin > 1 else "left out line 1"
+        self.notes.append(f"{self.path}: {what}, above the header")
         return place
 
     def __iter__(self) -> Iterator[Row]:
