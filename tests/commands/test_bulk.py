@@ -86,14 +86,27 @@ def test_a_wrong_line_is_named_by_its_place_in_the_whole_file(trained: Path, tmp
     assert (tmp_path / "out.txt").read_text() == "uno\n" * 600 + "\n"
 
 
+def test_a_file_of_answers_may_have_pictures_and_alignments(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("alpha\nbeta gamma\n")
+    plain = weft("predict", trained, tmp_path / "in.txt").out
+    drawn = "--plot", tmp_path / "pictures", "--alignments", tmp_path / "out.pharaoh"
+    answer = weft("predict", trained, tmp_path / "in.txt", "--output", tmp_path / "out.txt", *drawn)
+    assert answer.code == 0, answer.err
+    assert (tmp_path / "out.txt").read_text() == plain
+    assert "2 pictures" in answer.err and (tmp_path / "pictures" / "2.png").is_file()
+    assert len((tmp_path / "out.pharaoh").read_text().splitlines()) == 2
+
+
 def test_what_cannot_go_together_is_refused(trained: Path, large: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.txt"
     assert "need a FILE and an --output" in refused(
         weft("predict", trained, "--output", out, "--ray", "local")
     )
     assert "need a FILE and an --output" in refused(weft("predict", trained, large, "--processes", 2))
-    said = refused(weft("predict", trained, large, "--output", out, "--plot", tmp_path / "p"))
-    assert "cannot be combined with --plot or --alignments" in said
+    said = refused(
+        weft("predict", trained, large, "--output", out, "--plot", tmp_path / "p", "--processes", 2)
+    )
+    assert "leave out --processes" in said
     large.rename(tmp_path / "x.tsv")
     said = refused(weft("predict", trained, tmp_path / "x.tsv", "--output", out, "--processes", 1))
     assert "line by line" in said and [path.name for path in tmp_path.iterdir()] == ["x.tsv"]

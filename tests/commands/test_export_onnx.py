@@ -12,12 +12,11 @@ import pytest
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
-from tests import toys
 from tests.commands.exporting import exported, run_program
 from tests.commands.prose import GPT, RECIPE, RECURRENT, write
 from tests.commands.shell import refused, weft
 from tests.export.runs import TEXTS, translator
-from tests.shared import quick_first
+from tests.shared import quick_first, shared_run
 from weft.export.format import Format
 from weft.export.formats.huggingface import HuggingFace
 from weft.export.formats.onnx import Onnx
@@ -130,11 +129,15 @@ def test_a_run_that_is_being_trained_is_refused(trained: Path, tmp_path: Path) -
     assert "is still being trained" in said and [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-def test_a_pointer_is_refused(tmp_path: Path) -> None:
-    recipe = toys.names(tmp_path / "toy")
-    assert weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=1").code == 0
-    said = refused(weft("export", tmp_path / "run", "--to", "onnx", "--output", tmp_path / "out"))
-    assert "pointer" in said and "weft serve" in said
+@pytest.mark.slow
+def test_a_pointer_copies_words_that_the_vocabulary_lacks(tmp_path: Path) -> None:
+    run = shared_run("summarise")
+    exported(run, tmp_path / "out")
+    data = sorted((run.parent / "toy").glob("valid*"))[0].read_text("utf-8")
+    rows = [line.partition("\t")[0] for line in data.splitlines()[:11]]
+    text = "".join(f"{row}\n" for row in [*rows, f"{rows[0]} zyxwv qwe", ""])
+    ours = weft("predict", run, stdin=text.encode()).lines
+    assert run_program(tmp_path / "out", text) == ours and len(set(ours)) > 3
 
 
 def searched(trained: Path, run: Path, old: str, new: str) -> Path:
@@ -149,7 +152,7 @@ def searched(trained: Path, run: Path, old: str, new: str) -> Path:
 @pytest.mark.parametrize(
     ("old", "new", "word"),
     [
-        ("no_repeat_ngram: 0", "no_repeat_ngram: 2", "no_repeat_ngram"),
+        ("diverse: 1", "diverse: 2", "diverse"),
         ("nbest: 1", "nbest: 2", "nbest"),
         ("search: beam", "search: sample", "does not sample"),
     ],
@@ -172,8 +175,19 @@ def test_a_penalty_for_what_was_not_covered(trained: Path, tmp_path: Path) -> No
         assert run_program(tmp_path / "out", text, "--beam", beam) == ours, beam
         plain = weft("predict", trained, *OWN, "--beam", beam, stdin=text.encode()).lines
         assert (ours == plain) == (beam == "1")
-    web = ("export", run, "--to", "web", "--output", tmp_path / "web")
-    assert "coverage: the page has no such search" in refused(weft(*web))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("old", "new"), [("no_repeat_ngram: 0", "no_repeat_ngram: 1"), ("min_length: 0", "min_length: 7")]
+)
+def test_rules_of_a_search(trained: Path, tmp_path: Path, old: str, new: str) -> None:
+    run = searched(trained, tmp_path / "run", old, new)
+    exported(run, tmp_path / "out")
+    text = "".join(f"{line}\n" for line in inputs(trained))
+    ours = weft("predict", run, *OWN, "--beam", "3", stdin=text.encode()).lines
+    assert run_program(tmp_path / "out", text, "--beam", "3") == ours
+    assert ours != weft("predict", trained, *OWN, "--beam", "3", stdin=text.encode()).lines
 
 
 def test_missing_libraries_are_listed(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 from tests.commands.exporting import answers, exported
 from tests.commands.shell import refused, weft
+from tests.export import pages
 from tests.shared import quick_first
 
 pytestmark = pytest.mark.slow  # each export takes seconds; test_export_series.py has the leading one
@@ -59,6 +60,16 @@ def table(
             ]
             lines.append(",".join([*([at[n]] if frequency else []), *([shop] if ids else []), *cells]))
     return "\n".join(lines) + "\n"
+
+
+def in_page(run: Path, text: str, folder: Path) -> str:
+    """What a page answers to a table; what Weft does where Node is missing."""
+    if pages.NODE is None:
+        return weft("predict", run, stdin=text.encode()).out
+    if not (folder / "page").exists():
+        pages.export(run, folder / "page", "--float32")
+    (found,) = pages.answers(folder / "page", [text], folder)
+    return f"{found['text']}\n"
 
 
 def run_of(folder: Path, text: str, more: str, forecaster: str = "{use: linear}") -> Path:
@@ -113,6 +124,7 @@ def test_a_table(name: str, tmp_path: Path) -> None:
         theirs = answers(tmp_path / "out", text, without=("tokenizers",))
         assert theirs.returncode == 0, theirs.stderr
         same(ours.out, theirs.stdout)
+        same(ours.out, in_page(run, text, tmp_path))
 
 
 def test_times_with_an_offset_keep_it(tmp_path: Path) -> None:
@@ -121,6 +133,7 @@ def test_times_with_an_offset_keep_it(tmp_path: Path) -> None:
     text = table("h", "a", 17, seed=2).replace(":00,", ":00+05:30,")
     theirs = answers(tmp_path / "out", text)
     same(weft("predict", run, stdin=text.encode()).out, theirs.stdout)
+    same(theirs.stdout, in_page(run, text, tmp_path))
     assert "+05:30," in theirs.stdout
 
 
@@ -137,6 +150,7 @@ def test_times_are_converted_to_the_zone_of_the_training(frequency: str, tmp_pat
     new = zoned({"h": "2024-10-26 12:00", "D": "2024-10-20"}[frequency], 17, "UTC")
     theirs = answers(tmp_path / "out", new)
     same(weft("predict", run, stdin=new.encode()).out, theirs.stdout)
+    same(theirs.stdout, in_page(run, new, tmp_path))
     assert "+01:00," in theirs.stdout
 
 

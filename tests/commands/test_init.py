@@ -48,6 +48,34 @@ def test_its_recipe_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert weft("predict", "runs/xx-yy", stdin=b"alpha\n").code == 0
 
 
+def test_the_recipe_says_which_model_other_programs_run(tmp_path: Path) -> None:
+    """Before any training: they take the model of the two lines in its comment, and refuse its own."""
+    from tests.export.runs import made
+    from weft.export.network import network
+    from weft.run import open_run
+
+    for seed, (name, rows) in enumerate({"train": 97, "dev": 7}.items()):
+        write(tmp_path, name, rows, seed)
+    answer = weft(*pairs(tmp_path / "train"), "--output", tmp_path / "x.yaml")
+    assert answer.code == 0 and "Argos Translate\n" in answer.out
+    lines = (tmp_path / "x.yaml").read_text().splitlines()
+    other = [line.replace("#   ", "") for line in lines if line.startswith("  #   ")]
+    kept = [line for line in lines if not line.startswith(("  encoder:", "  decoder:"))]
+    place = next(n for n, line in enumerate(kept) if line.startswith("model:"))
+    texts = {"own": lines, "other": [*kept[: place + 1], *other, *kept[place + 1 :]]}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.yaml").write_text("\n".join(text) + "\n")
+        plain = read_recipe(tmp_path / f"{name}.yaml")
+        plain["data"]["vocabulary"]["size"] = 211
+        opened = open_run(made(tmp_path / name, plain, 0.0), device="cpu")
+        for program in ("argos", "ctranslate2", "huggingface"):
+            if name == "other":
+                assert network(opened, program).encoder is not None
+            else:
+                with pytest.raises(ConfigError, match=f"--to {program} expects a Transformer"):
+                    network(opened, program)
+
+
 def test_pairs_are_held_out_where_there_are_no_validation_files(tmp_path: Path) -> None:
     write(tmp_path, "train", 60, 1)
     recipe = tmp_path / "my.yaml"

@@ -1,5 +1,6 @@
 """Runs with random weights, as small as they can be; their outputs have words, and end."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def translator(
     **both: Any,
 ) -> Path:
     """A translator; `both` are settings of encoder and decoder."""
-    return _made(
+    return made(
         folder,
         {
             "task": "translate",
@@ -65,7 +66,7 @@ def language(
     end: float = 2.0,
 ) -> Path:
     """A language model."""
-    return _made(
+    return made(
         folder,
         {
             "task": "language",
@@ -89,7 +90,7 @@ def language(
 
 def masked(folder: Path, *, encoder: dict[str, Any] | None = None) -> Path:
     """A masked language model."""
-    return _made(
+    return made(
         folder,
         {
             "task": "masked",
@@ -105,10 +106,10 @@ def masked(folder: Path, *, encoder: dict[str, Any] | None = None) -> Path:
     )
 
 
-def _made(folder: Path, plain: dict[str, Any], end: float) -> Path:
+def made(folder: Path, plain: Mapping[str, Any], end: float) -> Path:
     """Write a run: recipe, vocabularies, and weights that are far from where training begins."""
     folder.mkdir(parents=True)
-    (folder / "recipe.yaml").write_bytes(dump(plain | {"training": {"max_epochs": 1}}).encode())
+    (folder / "recipe.yaml").write_bytes(dump({**plain, "training": {"max_epochs": 1}}).encode())
     checked = check_recipe(read_recipe(folder / "recipe.yaml"))
     data: Any = checked.task.data  # type: ignore[attr-defined]
     how = {name: getattr(data.vocabulary, name) for name in ("kind", "size", "form", "lowercase")}

@@ -32,14 +32,12 @@ class _Listing(click.Command):
     "-o",
     metavar="PATH",
     type=OutputPath(),
-    help="Directory (argos: file) to create; it must not exist.",
+    help="Directory to create (argos: a file; web: a file if it ends in .html); it must not exist.",
 )
-@click.option("--int8", is_flag=True, help="Store weights as 8-bit integers: smaller, mostly faster.")
 @click.option(
-    "--library",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="With --to web: a node_modules directory with onnxruntime-web and @huggingface/tokenizers.",
+    "--int8/--float32",
+    default=None,
+    help="Store weights as 8-bit integers (smaller) or in full. Default: in full; web: 8-bit integers.",
 )
 @click.option(
     "--vectors",
@@ -54,8 +52,7 @@ def command(
     run: Path,
     to: str | None,
     output: Path | None,
-    int8: bool,
-    library: Path | None,
+    int8: bool | None,
     vectors: Path | None,
     device: str,
     plugins: tuple[str, ...],
@@ -64,6 +61,7 @@ def command(
 
     \b
     Examples:
+      weft export runs/demo-en-es --to web --output demo.html
       weft export runs/demo-en-es --to onnx --output demo-onnx
       weft export runs/demo-en-es --to onnx --int8 --output demo-int8
       weft export runs/words --vectors words.txt
@@ -73,7 +71,7 @@ def command(
     from weft.export.format import Options
 
     if vectors is not None:
-        if to or output or int8 or library:
+        if to or output or int8 is not None:
             raise ConfigError("--vectors: writes one file of word vectors; leave out the other options")
         _vectors(run, vectors, device)
         return
@@ -81,7 +79,7 @@ def command(
         raise ConfigError(
             "expected --to FORMAT and --output PATH, or --vectors FILE; weft export --help lists the formats"
         )
-    for line in export_run(run, to, output, Options(int8, library), plugins=plugins):
+    for line in export_run(run, to, output, Options(int8), plugins=plugins):
         click.echo(line)
 
 

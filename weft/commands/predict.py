@@ -4,7 +4,7 @@ import io
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -191,9 +191,10 @@ def _filed(opened: "LoadedRun", given: Mapping[str, Any], settings: "PredictionS
     from weft.commands import bulk
 
     file = given["file"]
-    if not _several(given) and not bulk.linewise(opened, file):
+    drawn = given["plot"] or given["alignments"]
+    if drawn or (not _several(given) and not bulk.linewise(opened, file)):
         source = sys.stdin.buffer if file is None else file
-        return _kept(opened.pipeline.predictor(opened.model, settings), source, given["output"])
+        return _kept(opened.pipeline.predictor(opened.model, settings), source, given)
     if given["ray"]:
         from weft.commands import ray_job
 
@@ -214,8 +215,7 @@ def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapp
     remarks = Remarks()
     answers = answered(predictor, predictor.inputs(source), window, remarks)
     code = 0
-    drawing = given["plot"] or given["alignments"]
-    with _pictures(predictor, given) if drawing else nullcontext() as pictures:
+    with _pictures(predictor, given) as pictures:
         for answer, text in predictor.formatted(answers):
             if text is not None:
                 click.echo(text)
@@ -224,29 +224,43 @@ def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapp
             if pictures is not None:
                 pictures.see(answer)
     outputs.remarked(remarks.lines())
-    if pictures is not None and pictures.drawn:
-        click.echo(f"{plural(pictures.drawn, 'picture')}: {given['plot']}", err=True)
+    _drawn(pictures, given)
     return code
 
 
-def _pictures(predictor: "Predictor[Any]", given: Mapping[str, Any]) -> "AnswerPictures":
+def _drawn(pictures: "AnswerPictures | None", given: Mapping[str, Any]) -> None:
+    if pictures is not None and pictures.drawn:
+        click.echo(f"{plural(pictures.drawn, 'picture')}: {given['plot']}", err=True)
+
+
+def _pictures(
+    predictor: "Predictor[Any]", given: Mapping[str, Any]
+) -> "AbstractContextManager[AnswerPictures | None]":
+    if not (given["plot"] or given["alignments"]):
+        return nullcontext()
     from weft.figures.answers import AnswerPictures  # imports matplotlib
 
     return AnswerPictures(predictor, given["plot"], given["alignments"], given["plot_limit"])
 
 
-def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", output: Path) -> int:
-    """Write all answers to a file at once."""
+def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapping[str, Any]) -> int:
+    """Write all answers to a file at once, and their pictures if there shall be any."""
     from weft.commands import outputs
     from weft.tasks.predictor import answered
     from weft.tasks.remarks import Remarks
 
+    output, answers = given["output"], []
     predictor.file([], output)  # a format that it cannot write is refused before the work
     remarks = Remarks()
-    answers = list(predictor.formatted(answered(predictor, predictor.inputs(source), remarks=remarks)))
+    with _pictures(predictor, given) as pictures:
+        for each in predictor.formatted(answered(predictor, predictor.inputs(source), remarks=remarks)):
+            answers.append(each)
+            if pictures is not None:
+                pictures.see(each[0])
     outputs.write_bytes(output, predictor.file([text for _, text in answers if text is not None], output))
     click.echo(f"written to {output}", err=True)
     outputs.remarked(remarks.lines())
+    _drawn(pictures, given)
     return outputs.reported([answer.wrong for answer, _ in answers if answer.wrong])
 
 
@@ -270,8 +284,8 @@ def _check_bulk(given: Mapping[str, Any]) -> None:
 
     if _several(given) and (given["file"] is None or given["output"] is None):
         raise ConfigError("--processes and --ray need a FILE and an --output; standard input is read once")
-    if given["plot"] or given["alignments"]:
-        raise ConfigError("--output: cannot be combined with --plot or --alignments; leave them out")
+    if _several(given) and (given["plot"] or given["alignments"]):
+        raise ConfigError("--plot and --alignments: one process draws; leave out --processes and --ray")
 
 
 def _side_by_side(given: Mapping[str, Any]) -> int:

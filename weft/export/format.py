@@ -11,8 +11,9 @@ from weft.run import LoadedRun
 class Options(NamedTuple):
     """The user's options of an export."""
 
-    int8: bool = False  # also (or only) quantise the weights to 8 bits
-    library: Path | None = None  # directory of the npm packages that a web page needs
+    int8: bool | None = (
+        None  # whether to store the weights as 8-bit integers; None for the format's usual way
+    )
 
 
 class Format(ABC):

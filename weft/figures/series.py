@@ -14,6 +14,15 @@ from weft.figures.records import ForecastRecord
 DAYS = np.timedelta64(3, "D")
 """Figures of longer spans have ticks at days instead of hours."""
 
+BESIDE: dict[str, Any] = {
+    "loc": "upper left",
+    "bbox_to_anchor": (1, 1),
+    "frameon": False,
+    "fontsize": 8,
+    "labelcolor": INK,
+}
+"""Of a legend outside the axes, where it hides no curve."""
+
 
 def forecast_figure(one: ForecastRecord) -> Figure:
     """The past in black, the forecast in colour; bands are darker towards the middle."""
@@ -42,7 +51,7 @@ def forecast_figure(one: ForecastRecord) -> Figure:
     axes.grid(color=GRID, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=FAINT, labelsize=8)
-    axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="upper left")
+    axes.legend(**BESIDE)
     mark_dates(axes, one.times[-1] - one.past_times[0])
     return figure
 
@@ -96,6 +105,5 @@ def errors_figure(by_step: Mapping[str, np.ndarray], one: ForecastRecord, *, tit
         axes.grid(color=GRID, linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(colors=FAINT, labelsize=8)
-        beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)}  # outside the axes, where it hides no curve
-        axes.legend(**beside, framealpha=0.9, edgecolor="none", fontsize=8, labelcolor=INK)
+        axes.legend(**BESIDE)
     return figure

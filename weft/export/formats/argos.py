@@ -60,7 +60,7 @@ class Argos(Format):
         count = check_numbers(found.target, content, texts)
         (inside / "sentencepiece.model").write_bytes(content)
         names = [piece for piece, _ in pieces(found.target, TO)]
-        lines = write_model(opened, found, inside / "model", (names, names), texts, int8=options.int8)
+        lines = write_model(opened, found, inside / "model", (names, names), texts, int8=bool(options.int8))
         about = {
             "package_version": "1.0",
             "argos_version": "1.11",

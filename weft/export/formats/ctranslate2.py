@@ -47,7 +47,7 @@ class CTranslate2(Format):
             count += check_numbers(vocabulary, content, texts)
             (folder / name).write_text(json.dumps(content, ensure_ascii=False), "utf-8")
         pieces = (names(found.source, "ctranslate2"), names(found.target, "ctranslate2"))
-        lines = write_model(opened, found, folder, pieces, texts, int8=options.int8)
+        lines = write_model(opened, found, folder, pieces, texts, int8=bool(options.int8))
         (folder / "README.md").write_text(_readme(opened, found, list(sides)) + measured(lines), "utf-8")
         return [f"tokenizer.json: {count} texts give Weft's tokens", *lines]
 

@@ -26,17 +26,10 @@ Model = Callable[..., Any]
 
 
 class Onnx(Format):
-    """Graphs for onnxruntime: `start` and `step` of a model that writes, one graph of any other.
-
-    Args:
-        shares: whether weights that several graphs use are stored once, in weights.bin.
-    """
+    """Graphs for onnxruntime: `start` and `step` of a model that writes, one graph of any other."""
 
     about = "graphs for onnxruntime, and a program that runs them without Weft"
     packages = ("onnx", "onnxscript", "onnxruntime")
-
-    def __init__(self, *, shares: bool = True) -> None:
-        self.shares = shares
 
     def check(self, opened: LoadedRun, options: Options) -> None:
         if opened.pipeline.model_export(opened.model) is None:
@@ -45,18 +38,13 @@ class Onnx(Format):
             )
 
     def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
-        from weft.export.graphs import write_graph
         from weft.export.quantise import quantise
         from weft.export.shared import share, stored
 
         form = opened.pipeline.model_export(opened.model)
         assert form is not None
         paths = [folder / f"{graph.name}.onnx" for graph in form.graphs]
-        worst = max(write_graph(graph, path) for graph, path in zip(form.graphs, paths, strict=True))
-        for name, content in form.files.items():
-            files.write(folder / name, content)
-        files.write(folder / "weft.json", files.to_json(dict(form.settings)))
-        files.write(folder / PROGRAM, assemble(form.program).encode())
+        worst = write_graphs(form, folder)
         lines = [f"outputs of the graphs: at most {worst:.1e} from Weft's"]
         if options.int8:
             lines.append(compared(opened, form, folder))
@@ -64,7 +52,7 @@ class Onnx(Format):
             for path in paths:
                 quantise(path)
         after = stored(paths)
-        if self.shares and len(paths) > 1:
+        if len(paths) > 1:
             share(paths, folder / "weights.bin")
         if options.int8:
             lines += beside(form, whole, program(folder), before, after)
@@ -72,11 +60,23 @@ class Onnx(Format):
             lines.append(compared(opened, form, folder))
         names = [*paths, *folder.glob("weights.bin")]
         lines.append("; ".join(f"{path.name} {path.stat().st_size:,} bytes" for path in names))
-        _card(opened, folder, lines)
+        _card(opened, folder, form.program, lines)
         return lines
 
     def hints(self, output: Path) -> Sequence[str]:
         return [f"next: python {shlex.quote(str(output / PROGRAM))} < FILE"]
+
+
+def write_graphs(form: ModelExport, folder: Path) -> float:
+    """Write the graphs, the files and the program; the largest difference of an output from Weft's."""
+    from weft.export.graphs import write_graph
+
+    worst = max(write_graph(graph, folder / f"{graph.name}.onnx") for graph in form.graphs)
+    for name, content in form.files.items():
+        files.write(folder / name, content)
+    files.write(folder / "weft.json", files.to_json(dict(form.settings)))
+    files.write(folder / PROGRAM, assemble(form.program).encode())
+    return worst
 
 
 def compared(opened: LoadedRun, form: ModelExport, folder: Path) -> str:
@@ -141,10 +141,64 @@ def program(folder: Path) -> Model:
     return loaded
 
 
-def _card(opened: LoadedRun, folder: Path, lines: Sequence[str]) -> None:
-    """The run's model card, with what was measured of the export."""
+USED = {
+    "pictures": ("one name of a picture per line", ["Pillow"]),
+    "captions": ("one name of a picture per line", ["Pillow"]),
+    "recordings": ("one name of a recording per line", ["tokenizers", "soundfile"]),
+    "series": ("the numbers of one series per line, oldest first", []),
+    "tables": ("a table (CSV), oldest row first", ["tzdata"]),
+    "gaps": ("one text per line, with [MASK] where a word is missing", ["tokenizers"]),
+}
+"""By part of the program: what its input file holds, and what it needs beside onnxruntime and NumPy."""
+
+README = """\
+# {name}, without Weft
+
+{about}. These files need Python 3.11 or newer, but neither Weft nor PyTorch. Open a terminal in this
+folder (Windows: right-click the folder, *Open in Terminal*; macOS: right-click, *Services*, *New Terminal at
+Folder*). Install a few packages once.
+
+On Windows:
+
+    py -m venv venv
+    venv\\Scripts\\python -m pip install {packages}
+
+On macOS and Linux:
+
+    python3 -m venv venv
+    venv/bin/python -m pip install {packages}
+
+Write a file `input.txt` (UTF-8) that holds {given}. Then, on Windows:
+
+    venv\\Scripts\\python {program} input.txt --output answers.txt
+
+On macOS and Linux:
+
+    venv/bin/python {program} input.txt --output answers.txt
+
+`--help` lists the options. In Python: `from weft_onnx import load; print(load(".")("a line of input"))`.
+`weft.json` and `{program}` show other languages how to use the graphs.
+
+## Measured at the export
+
+{measured}
+"""
+
+
+def _card(opened: LoadedRun, folder: Path, program: str, lines: Sequence[str]) -> None:
+    """How to use the files without Weft, what was measured, and the run's model card."""
+    given, more = USED.get(program, ("one text per line", ["tokenizers"]))
+    if (folder / "tokenizer.json").is_file() and "tokenizers" not in more:
+        more = ["tokenizers", *more]
+    text = README.format(
+        name=opened.path.name,
+        about=f"A model of the task {opened.name}",
+        packages=" ".join(["onnxruntime", "numpy", *more]),
+        given=given,
+        program=PROGRAM,
+        measured="\n".join(f"- {line}" for line in lines),
+    )
     card = opened.path / "README.md"
-    text = card.read_text("utf-8") if card.is_file() else f"# {opened.path.name}\n"
-    measured = "".join(f"- {line}\n" for line in lines)
-    text += f"\n## Exported to ONNX\n\n{measured}\nUse it: `python {PROGRAM} < FILE`\n"
+    if card.is_file():
+        text += f"\n---\n\n{card.read_text('utf-8')}"
     files.write(folder / "README.md", text.encode())

@@ -1,5 +1,12 @@
-"""A web page that runs the model in the browser, without a server of its own and without a network."""
+"""A web page that runs the model in the browser, without a server and without a network.
 
+One HTML file that holds the model and the program (page/), or a folder of both for a page of one's own.
+Read next: ../packed.py, the model as bytes; ../page/weft.js, which reads them.
+"""
+
+import base64
+import hashlib
+import html
 import json
 import re
 import shlex
@@ -11,95 +18,197 @@ from typing import Any
 from weft.errors import ConfigError
 from weft.export import page
 from weft.export.format import Format, Options
-from weft.export.formats.onnx import PROGRAM, Onnx
+from weft.export.formats.onnx import Onnx, compared, write_graphs
+from weft.export.packed import pack, rounded
 from weft.run import LoadedRun
 from weft.store import files
 from weft.text.imported import KEY
 
-LIBRARIES = {
-    "onnxruntime-web": (
-        "dist/ort.wasm.min.mjs",
-        "dist/ort-wasm-simd-threaded.mjs",
-        "dist/ort-wasm-simd-threaded.wasm",
-    ),
-    "@huggingface/tokenizers": ("dist/tokenizers.min.mjs", "LICENSE"),
-}
-"""Files of each npm package that the page needs."""
+PAGE = Path(page.__path__[0])
+MODEL = "model.weft"
+ENDINGS = (".html", ".htm")
+"""An output that ends so is one file; any other is a folder."""
 
 KINDS = ("model", "normalizer", "pre_tokenizer", "decoder")
 SEQUENCES = ("normalizers", "pretokenizers", "decoders")
 READ = (
     *("BPE", "WordPiece", "NFC", "Prepend", "Replace", "BertNormalizer", "ByteLevel", "Split", "Metaspace"),
-    *("BertPreTokenizer", "ByteFallback", "Fuse", "Strip"),
+    *("BertPreTokenizer", "ByteFallback", "Fuse", "Strip", "Unigram"),
 )
-"""Parts of a tokenizer.json that both libraries read in the same way, as tests/export/test_web.py shows."""
+"""Parts of another program's tokenizer.json that the page reads as Weft does: tests/export/test_web.py."""
+
+WAITING = "If this does not change: the page of a folder needs a web server, see README.txt."
+"""A browser does not load the modules of a folder from file://."""
 
 ABOUT = """\
-A model in a web page. Start a web server in this folder and open the address that it prints:
+A model for a web page. `index.html` is such a page. To try it, start a web server of static files in this
+folder, for example the one that comes with Python, and open the address that it prints:
 
     python -m http.server 8000
 
-Any server of static files will do. The page fetches nothing from elsewhere. It uses onnxruntime-web (MIT
-licence) and @huggingface/tokenizers (Apache licence 2.0, LICENSE.tokenizers), whose files are in this folder.
+To use the model in a page of your own, copy this folder beside it:
+
+    <script type="module">
+      import { load } from './weft.js';
+      const model = await load(await (await fetch('./model.weft')).arrayBuffer());
+      console.log((await model.answer('Click the button.')).text);
+    </script>
+
+`weft.js` says what an answer holds. Nothing is fetched from elsewhere, and nothing has to be built.
 """
 
 
 class Web(Format):
-    """The graphs of formats/onnx.py, the same steps as its program in JavaScript, and a page."""
+    """The graphs of formats/onnx.py in one file, the steps of its program in JavaScript, and a page."""
 
-    about = "a web page that runs the model in the browser, offline"
+    about = "a page for the browser, without a server: .html is one file, any other name a folder"
     packages = Onnx.packages
 
     def check(self, opened: LoadedRun, options: Options) -> None:
-        Onnx().check(opened, options)
         form = opened.pipeline.model_export(opened.model)
-        if form is not None and form.settings["kind"] not in _kinds():
-            raise ConfigError(f"--to web: the page cannot run a model of task {opened.name}; use --to onnx")
-        if form is not None and form.settings.get("frames"):
-            raise ConfigError("--to web: data: frames: the page reads pictures, not clips; use --to onnx")
-        if form is not None and form.settings.get("separator"):
+        if form is None:
             raise ConfigError(
-                "--to web: expected one class per text, got several labels (data.separator); use --to onnx"
+                f"--to web: a model of the task {opened.name} runs in no page; serve it with weft serve"
             )
-        how = {} if form is None else form.settings.get("decoding", {})
-        if isinstance(how, dict) and how.get("coverage"):
-            raise ConfigError(
-                "--to web: decoding: coverage: the page has no such search; remove it from the run's "
-                "recipe.yaml, or use --to onnx"
-            )
-        for part in () if form is None else filter(None, map(_unread, form.files.items())):
+        for part in filter(None, map(_unread, form.files.items())):
             raise ConfigError(
                 f"--to web: the page may read {part} of the model's tokenizer.json in another way than Weft; "
                 "use --to onnx"
             )
-        _libraries(options)
 
     def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
-        lines = Onnx(shares=False).write(opened, folder, options)
-        (folder / PROGRAM).unlink()
-        card = folder / "README.md"
-        card.write_text(
-            card.read_text("utf-8").replace(f"Use it: `python {PROGRAM} < FILE`", "Use it: README.txt")
-        )
-        for path in sorted(Path(page.__path__[0]).glob("[!_]*.*")):
-            shutil.copyfile(path, folder / path.name)
-        for source in _libraries(options):
-            name = "LICENSE.tokenizers" if source.name == "LICENSE" else source.name
-            shutil.copyfile(source, folder / name)
-        files.write(folder / "README.txt", ABOUT.encode())
+        form = opened.pipeline.model_export(opened.model)
+        assert form is not None
+        int8 = options.int8 is not False
+        work = folder / "graphs"
+        work.mkdir()
+        worst = write_graphs(form, work)
+        lines = [f"outputs of the graphs: at most {worst:.1e} from Weft's", compared(opened, form, work)]
+        paths = {graph.name: work / f"{graph.name}.onnx" for graph in form.graphs}
+        content = pack(paths, form.settings, form.files, int8=int8)
+        if int8:
+            whole = len(pack(paths, form.settings, form.files, int8=False))
+            for path in paths.values():
+                rounded(path)
+            lines.append(f"with 8-bit weights: {compared(opened, form, work)}")
+            share = f"{len(content) / whole:.2f} of float32; --float32 keeps all digits"
+            lines.append(f"model: {len(content):,} bytes, {share}")
+        else:
+            lines.append(f"model: {len(content):,} bytes, in float32")
+        shutil.rmtree(work)
+        if folder.suffix.lower() in ENDINGS:
+            text = one_file(content, _about(opened))
+            files.write(folder / folder.name, text.encode())
+            return [*lines, f"page: {len(text.encode()):,} bytes, one file"]
+        _write_folder(folder, content, _about(opened))
         total = sum(path.stat().st_size for path in folder.iterdir())
-        return [*lines, f"{total:,} bytes in all"]
+        return [*lines, f"folder: {total:,} bytes in {len(list(folder.iterdir()))} files"]
+
+    def result(self, folder: Path) -> Path:
+        return folder / folder.name if folder.suffix.lower() in ENDINGS else folder
 
     def hints(self, output: Path) -> Sequence[str]:
-        return [f"next: python -m http.server --directory {shlex.quote(str(output))}"]
+        if output.suffix.lower() in ENDINGS:
+            return [f"next: open {output} in a browser; it needs no server and no network"]
+        return [
+            f"next: python -m http.server --directory {shlex.quote(str(output))}",
+            f"for one file that opens without a server: --output {output.name}.html",
+        ]
 
 
-def _kinds() -> list[str]:
-    """The kinds of models that the page can run: the keys of KINDS in weft.js."""
-    source = (Path(page.__path__[0]) / "weft.js").read_text("utf-8")
-    found = re.search(r"^const KINDS = \{([^}]*)\}", source, re.MULTILINE)
-    assert found is not None
-    return re.findall(r"(\w+):", found[1])
+def one_file(model: bytes, about: dict[str, str]) -> str:
+    """The page as one HTML text that holds its style, its script and the model.
+
+    Its content security policy allows only these, by their digests, and no connection at all.
+
+    Args:
+        model: made by `pack`.
+        about: name, task and languages of the run.
+    """
+    style, script = (PAGE / "page.css").read_text("utf-8"), joined("page.js")
+    policy = (
+        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data: blob:"
+    )
+    data = base64.b64encode(model).decode()
+    parts = {
+        '<link rel="stylesheet" href="page.css">': f"<style>{style}</style>",
+        '<script type="module" src="page.js"></script>': (
+            f'<script type="application/octet-stream" id="model">{data}</script>\n'
+            f'<script type="module">{script}</script>'
+        ),
+    }
+    return _page(policy, {**about, "WAITING": ""}, parts)
+
+
+def joined(name: str) -> str:
+    """A module of page/ and those that it imports as one script: each is a function that gives its exports.
+
+    Example:
+        >>> "import {" in joined("weft.js")
+        False
+    """
+    order: list[str] = []
+
+    def visit(one: str) -> None:
+        for found in _imports(one):
+            visit(found)
+        if one not in order:
+            order.append(one)
+
+    visit(name)
+    return "const modules = {};\n" + "".join(map(_as_function, order))
+
+
+def _imports(name: str) -> list[str]:
+    return re.findall(r"^import .* from '\./(.*)';$", (PAGE / name).read_text("utf-8"), re.MULTILINE)
+
+
+def _as_function(name: str) -> str:
+    source = (PAGE / name).read_text("utf-8")
+    source = re.sub(
+        r"^import (\{.*\}) from '\./(.*)';$", r"const \1 = modules['\2'];", source, flags=re.MULTILINE
+    )
+    exports = re.findall(r"^export (?:async )?(?:function|class|const) (\w+)", source, re.MULTILINE)
+    source = re.sub(r"^export ", "", source, flags=re.MULTILINE)
+    return f"modules['{name}'] = (() => {{\n{source}return {{ {', '.join(exports)} }};\n}})();\n"
+
+
+def _write_folder(folder: Path, model: bytes, about: dict[str, str]) -> None:
+    for path in sorted(PAGE.glob("[!_]*.*")):
+        if path.suffix in (".js", ".css"):
+            shutil.copyfile(path, folder / path.name)
+    policy = (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob:"
+    )
+    files.write(folder / "index.html", _page(policy, {**about, "WAITING": WAITING}, {}).encode())
+    files.write(folder / MODEL, model)
+    files.write(folder / "README.txt", ABOUT.encode())
+
+
+def _page(policy: str, about: dict[str, str], parts: dict[str, str]) -> str:
+    text = (PAGE / "index.html").read_text("utf-8")
+    shown = {"POLICY": policy, **{key: html.escape(value) for key, value in about.items()}}
+    for key, value in shown.items():
+        text = text.replace(f"{{{{{key}}}}}", value)
+    for before, after in parts.items():
+        assert before in text
+        text = text.replace(before, after)
+    return text
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _about(opened: LoadedRun) -> dict[str, str]:
+    """Name, task and languages of the run, for the page."""
+    data: Any = getattr(opened.task, "data", None)
+    languages = [str(getattr(data, side, None) or "") for side in ("source", "target")]
+    return {
+        "NAME": opened.path.resolve().name,
+        "TASK": opened.name,
+        "LANGUAGES": "-".join(languages) if all(languages) else "",
+    }
 
 
 def _unread(file: tuple[str, bytes]) -> str | None:
@@ -123,20 +232,3 @@ def _types(part: dict[str, Any] | None) -> list[str]:
         return []
     inner = next((part[name] for name in SEQUENCES if name in part), None)
     return [part["type"]] if inner is None else [kind for one in inner for kind in _types(one)]
-
-
-def _libraries(options: Options) -> list[Path]:
-    """The files of the npm packages.
-
-    Raises:
-        ConfigError: one is missing.
-    """
-    folder = options.library or Path("node_modules")
-    found = [folder / package / name for package, names in LIBRARIES.items() for name in names]
-    missing = [path for path in found if not path.is_file()]
-    if missing:
-        raise ConfigError(
-            f"--library {folder}: expected the packages {' and '.join(LIBRARIES)}, {missing[0]} is missing; "
-            "type npm install onnxruntime-web @huggingface/tokenizers and name its folder node_modules"
-        )
-    return found

@@ -1,90 +1,168 @@
-// The page around weft.js. #test answers the texts of test.json and sends the answers back, for tests.
+// The page around weft.js: loads the model, asks it, shows the answer. A link that ends in #text=… asks at once.
+import { SHOWN, make } from './draw.js';
+import { cellsOf } from './series.js';
 import { load } from './weft.js';
 
 const at = (id) => document.getElementById(id);
-const WORDS = {
-  rewrite: ['Translate', 'Your text', 'A translator in this page'],
-  continue: ['Continue', 'The beginning of a text', 'A language model in this page'],
-  tagger: ['Tag', 'Words, with spaces between them', 'A tagger in this page'],
-  classifier: ['Classify', 'Your text', 'A classifier in this page'],
-  pictures: ['Classify', 'A picture', 'A classifier of pictures in this page'],
-  filler: ['Fill', 'A text with [MASK] where a word is missing', 'A model in this page that fills gaps'],
-  forecaster: ['Forecast', 'Numbers, oldest first', 'A forecaster in this page'],
+const WORDS = { // verb, name of the input, name of the answer
+  rewrite: ['Translate', 'Your text', 'Translation'], continue: ['Continue', 'The beginning of a text', 'Continued'], tagger: ['Tag', 'Words, with spaces between them', 'Tags'],
+  classifier: ['Classify', 'Your text', 'Class'], pictures: ['Classify', 'A picture', 'Class'], captions: ['Describe', 'A picture', 'Caption'], recordings: ['Transcribe', 'A recording', 'Transcript'],
+  filler: ['Fill', 'A text with [MASK] where a word is missing', 'Filled'], contexts: ['Compare', 'A word, then two sentences with it, one per line; or one sentence', 'Similarity in each layer'],
+  forecaster: ['Forecast', 'Numbers, oldest first', 'Forecast'], tables: ['Forecast', 'A table (CSV), oldest row first', 'Forecast'],
 };
+const ACCEPTED = { picture: 'image/*', sound: 'audio/*', table: '.csv,.tsv,.txt,text/csv', text: '.txt,.md,.csv,text/plain' };
+let model, given = null, asking = null, answer = '';
 
-function draw(found) {
-  at('looked').hidden = !found.looks;
-  if (!found.looks) return;
-  const table = at('attention'), cell = (kind, text) => Object.assign(document.createElement(kind), { textContent: text });
-  const head = document.createElement('tr'), body = document.createElement('tbody');
-  head.append(cell('td', ''), ...found.source.map((piece) => cell('th', piece)));
-  found.looks.forEach((row, place) => {
-    const line = document.createElement('tr');
-    line.append(cell('th', found.target[place]));
-    row.forEach((weight, column) => {
-      const box = cell('td', '');
-      box.style.backgroundColor = `rgb(var(--hue), ${weight.toFixed(3)})`;
-      box.title = `${found.target[place]} – ${found.source[column]}: ${weight.toFixed(2)}`;
-      line.append(box);
-    });
-    body.append(line);
-  });
-  const top = document.createElement('thead');
-  top.append(head);
-  table.replaceChildren(top, body);
+async function bytes() {
+  const stored = at('model');
+  if (!stored) return (await fetch('./model.weft')).arrayBuffer();
+  const text = stored.textContent.trim();
+  stored.remove();
+  return Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
 }
 
-async function tested(model, loaded) {
-  const options = await (await fetch('./test.json')).json(), found = [], took = [];
-  for (const text of options.texts) {
-    const begun = performance.now();
-    const given = model.reads === 'picture' ? await (await fetch(text)).blob() : text;
-    found.push((await model.answer(given, options)).text);
-    took.push(performance.now() - begun);
-  }
-  await fetch('./report', { method: 'POST', body: JSON.stringify({ found, loaded, took }) });
-}
+const size = (bytes) => (bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`);
+const fail = (text) => { at('problem').textContent = text; at('problem').hidden = !text; };
+const language = (code) => { try { return new Intl.DisplayNames(['en'], { type: 'language' }).of(code); } catch { return code; } };
 
-try {
-  const begun = performance.now(), model = await load(), loaded = performance.now() - begun;
-  const kind = model.about.kind, [verb, asked, title] = WORDS[kind];
-  document.title = at('title').textContent = title;
+function prepare() {
+  const { kind, decoding } = model.about, [verb, asked, answered] = WORDS[kind], { task, languages } = document.body.dataset, reads = model.reads;
+  at('go').textContent = task === 'summarise' ? 'Summarise' : verb;
+  at('answered').textContent = task === 'summarise' ? 'Summary' : answered;
   at('asked').textContent = asked;
-  at('go').textContent = verb;
-  at('go').disabled = false;
-  at('text').hidden = !(at('file').hidden = model.reads !== 'picture');
-  at('asked').htmlFor = model.reads === 'picture' ? 'file' : 'text';
-  if (model.beams) { at('wide').hidden = false; at('beam').value = model.beams; }
+  if (languages && kind === 'rewrite' && task === 'translate') [at('asked').textContent, at('answered').textContent] = languages.split('-').map(language);
+  at('text').hidden = reads === 'picture' || reads === 'sound';
+  at('asked').htmlFor = at('text').hidden ? 'open' : 'text';
+  at('file').accept = ACCEPTED[reads];
+  if (model.beams && !model.samples) { at('wide').hidden = false; at('beam').value = model.beams; }
+  if (model.samples) { at('heated').hidden = false; at('heat').value = decoding.temperature; }
+  if (kind === 'continue') { at('long').hidden = false; at('tokens').value = decoding.max_tokens; }
   if (model.directions?.length) {
     at('directed').hidden = false;
-    at('direction').append(...model.directions.map((one) => new Option(one.replace('-', ' → '), one)));
+    at('direction').append(...model.directions.map((one) => new Option(one.split('-').map(language).join(' → '), one)));
+    at('swap').hidden = !model.directions.some((one) => model.directions.includes(back(one)));
   }
-  at('took').textContent = `Loaded in ${(loaded / 1000).toFixed(1)} seconds.`;
-  at('form').addEventListener('submit', async (event) => {
-    event.preventDefault();
-    at('go').disabled = true;
-    at('problem').hidden = true;
-    try {
-      const begun = performance.now();
-      const given = model.reads === 'picture' ? at('file').files[0] : at('text').value;
-      if (given === undefined) throw new Error('Choose a picture first.');
-      const found = await model.answer(given, { beam: Number(at('beam').value), direction: at('direction').value || undefined });
-      at('answer').textContent = found.text;
-      draw(found);
-      at('took').textContent = `Computed in ${Math.round(performance.now() - begun)} milliseconds, in this page.`;
-    } catch (error) {
-      at('problem').textContent = error.message;
-      at('problem').hidden = false;
-    }
-    at('go').disabled = false;
-  });
-  at('text').addEventListener('keydown', (event) => {
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) at('form').requestSubmit();
-  });
-  if (location.hash === '#test') await tested(model, loaded);
-} catch (error) {
-  if (location.hash === '#test') await fetch('./report', { method: 'POST', body: JSON.stringify({ error: String(error) }) });
-  at('go').textContent = 'Not available';
-  at('problem').textContent = `The model could not be loaded: ${error.message}. Open this page through a web server, for example python -m http.server.`;
-  at('problem').hidden = false;
+  at('settings').hidden = [...at('settings').children].every((one) => one.hidden);
+  at('go').disabled = false;
 }
+
+const back = (direction) => direction.split('-').reverse().join('-');
+
+function swap() {
+  const other = back(at('direction').value);
+  if (!model.directions.includes(other)) { fail(`The model does not translate ${other.split('-').map(language).join(' to ')}.`); return; }
+  at('direction').value = other;
+  if (answer) { at('text').value = answer; ask(); }
+}
+
+async function take(file) {
+  fail('');
+  at('named').textContent = file.name;
+  if (model.reads === 'picture' || model.reads === 'sound') {
+    given = file;
+    const url = URL.createObjectURL(file);
+    at('shown').replaceChildren(...(model.reads === 'picture' ? [make('img', { src: url, alt: file.name })] : []));
+    ask();
+    return;
+  }
+  const text = await file.text();
+  at('text').value = model.about.kind === 'forecaster' ? numbers(text) : text.trimEnd();
+  ask();
+}
+
+// The numbers of a plain list, or of the last column of a table.
+function numbers(text) {
+  if (!/[a-z]|\d{4}-\d\d/i.test(text)) return text.trim();
+  const [, rows] = cellsOf(text);
+  return rows.map((row) => row.at(-1).trim() || 'nan').join(' ');
+}
+
+function options() {
+  const number = (id) => (at(id).value === '' ? undefined : Number(at(id).value)), { kind } = model.about;
+  const found = { signal: asking.signal, direction: at('direction').value || undefined };
+  if (!at('wide').hidden) found.beam = number('beam');
+  if (model.samples) { found.temperature = number('heat'); found.seed = Math.floor(Math.random() * 2 ** 31); }
+  if (kind === 'continue') found.tokens = number('tokens');
+  return found;
+}
+
+async function ask() {
+  asking?.abort();
+  const own = asking = new AbortController(), { kind } = model.about, text = kind === 'contexts' ? at('text').value.trim().replace(/\n/g, '\t') : at('text').value;
+  fail('');
+  at('go').classList.add('wait');
+  at('stop').hidden = false;
+  await new Promise((done) => setTimeout(done)); // draws the page first
+  try {
+    const begun = performance.now(), source = at('text').hidden ? given : text;
+    if (source === null) throw new Error(`Choose ${model.reads === 'picture' ? 'a picture' : 'a recording'} first.`);
+    const found = await model.answer(source, options()), shown = SHOWN[kind](found, model, text);
+    if (own !== asking) return;
+    answer = found.text;
+    at('answer').replaceChildren(...shown.answer);
+    at('details').replaceChildren(...(shown.below ?? []));
+    at('copy').hidden = at('save').hidden = !answer;
+    at('took').textContent = `Computed in ${Math.round(performance.now() - begun)} milliseconds, on this device.`;
+  } catch (error) {
+    if (own !== asking) return;
+    if (error.name === 'AbortError') at('took').textContent = 'Stopped.'; else fail(error.message);
+  }
+  at('go').classList.remove('wait');
+  at('stop').hidden = true;
+}
+
+async function copy() {
+  try { await navigator.clipboard.writeText(answer); } catch { // a file:// page may have no clipboard
+    getSelection().selectAllChildren(at('answer'));
+    document.execCommand('copy');
+  }
+  at('copy').textContent = 'Copied';
+  setTimeout(() => { at('copy').textContent = 'Copy'; }, 1500);
+}
+
+function save() {
+  const link = make('a', { download: model.reads === 'table' ? 'forecast.csv' : 'answer.txt', href: URL.createObjectURL(new Blob([`${answer}\n`], { type: 'text/plain' })) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function listen() {
+  at('form').addEventListener('submit', (event) => { event.preventDefault(); ask(); });
+  at('text').addEventListener('keydown', (event) => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) ask(); });
+  document.addEventListener('keydown', (event) => { if (event.key === 'Escape') asking?.abort(); });
+  at('stop').addEventListener('click', () => asking?.abort());
+  at('swap').addEventListener('click', swap);
+  at('copy').addEventListener('click', copy);
+  at('save').addEventListener('click', save);
+  at('open').addEventListener('click', () => at('file').click());
+  at('file').addEventListener('change', () => { if (at('file').files[0]) take(at('file').files[0]); });
+  const pane = at('given');
+  document.addEventListener('dragover', (event) => { event.preventDefault(); pane.classList.add('over'); });
+  document.addEventListener('dragleave', (event) => { if (!event.relatedTarget) pane.classList.remove('over'); });
+  document.addEventListener('drop', (event) => {
+    event.preventDefault();
+    pane.classList.remove('over');
+    if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
+  });
+}
+
+async function main() {
+  try {
+    const begun = performance.now(), content = await bytes();
+    model = await load(content);
+    at('size').textContent = `A model of ${size(content.byteLength)}, in this page.`;
+    prepare();
+    listen();
+    at('took').textContent = `Ready after ${((performance.now() - begun) / 1000).toFixed(1)} seconds. Ctrl+Enter asks, Escape stops.`;
+    if (location.hash.startsWith('#text=')) {
+      at('text').value = decodeURIComponent(location.hash.slice(6));
+      await ask();
+    }
+  } catch (error) {
+    at('go').textContent = 'Not available';
+    at('took').textContent = '';
+    fail(`The model could not be loaded: ${error.message}`);
+  }
+}
+
+main();

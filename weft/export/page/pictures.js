@@ -31,8 +31,31 @@ function turned(pixels, rows, columns, size) {
 
 // The bytes [height, width, 3] of a file, and its height and width; scaled to a square if there is a size.
 export async function pixels(file, size) {
-  const image = await createImageBitmap(file, { colorSpaceConversion: 'none' }).catch(() => { throw new Error('This file is no picture that the browser can read.'); });
-  const { width, height } = image, context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
+  return scaled(await createImageBitmap(file, { colorSpaceConversion: 'none' }).catch(() => { throw new Error('This file is no picture that the browser can read.'); }), size);
+}
+
+// The same of `count` frames of an animated picture, evenly spaced: [count, height, width, 3].
+export async function clip(file, size, count) {
+  if (typeof ImageDecoder === 'undefined') throw new Error('This browser cannot read the frames of a clip; use a newer one.');
+  const decoder = new ImageDecoder({ data: await file.arrayBuffer(), type: file.type || 'image/gif', colorSpaceConversion: 'none' });
+  await decoder.tracks.ready;
+  await decoder.completed;
+  const all = decoder.tracks.selectedTrack?.frameCount ?? 0;
+  if (all < count) throw new Error(`Expected at least ${count} frames, got ${all}; use longer clips.`);
+  const found = [];
+  for (let n = 0; n < count; n++) {
+    const place = (n * (all - 1)) / Math.max(1, count - 1), low = Math.floor(place), frameIndex = place - low === 0.5 ? low + (low % 2) : Math.round(place);
+    const { image } = await decoder.decode({ frameIndex });
+    found.push(scaled(image, size));
+    image.close();
+  }
+  const plain = new Uint8Array(found.reduce((sum, one) => sum + one.plain.length, 0));
+  found.forEach((one, at) => plain.set(one.plain, at * one.plain.length));
+  return { plain, height: found[0].height, width: found[0].width };
+}
+
+function scaled(image, size) {
+  const width = image.displayWidth ?? image.width, height = image.displayHeight ?? image.height, context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
   context.fillStyle = 'white';
   context.fillRect(0, 0, width, height);
   context.drawImage(image, 0, 0);

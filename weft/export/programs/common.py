@@ -78,17 +78,35 @@ class Vocabulary:
         text = self.normalise(text)
         return self.tokenizer.encode(text, add_special_tokens=False).ids if text else []
 
+    def named(self, text: str, most: int | None) -> tuple[list[int], list[str]]:
+        """The numbers of a text, and its unknown pieces, which are numbered after those of the vocabulary."""
+        size, names = self.tokenizer.get_vocab_size(), dict[str, int]()
+        unknown, numbers = iter(self.lacking(text)), self.encode(text)[:most]
+        found = [one if one != 1 else size + names.setdefault(next(unknown), len(names)) for one in numbers]
+        return found, list(names)
+
+    def lacking(self, text: str) -> list[str]:
+        """The pieces of a text that the vocabulary lacks, one for each unknown number, in order."""
+        normal, found = self.tokenizer.normalizer.normalize_str(text), []
+        for part, _ in self.tokenizer.pre_tokenizer.pre_tokenize_str(normal):
+            for piece in self.tokenizer.model.tokenize(part):
+                begin, end = piece.offsets  # in bytes
+                found += [part.encode()[begin:end].decode()] if piece.id == 1 else []
+        return found
+
     def words(self, text: str) -> list[str]:
         """The words of a text."""
         parts = self.tokenizer.pre_tokenizer.pre_tokenize_str(self.normalise(text))
         return [part.strip() for part, _ in parts if part != " "]
 
-    def decode(self, numbers: Sequence[int]) -> str:
-        """The text of numbers."""
+    def decode(self, numbers: Sequence[int], names: Sequence[str] = ()) -> str:
+        """The text of numbers; `names` are the unknown pieces of a source, see `named`."""
         if self.order is not None:
             return self.exact(numbers).strip()
-        numbers = [number for number in numbers if number > 3]  # pad, unk, sos, eos
-        return " ".join("".join(str(self.tokenizer.id_to_token(number)) for number in numbers).split())
+        size = self.tokenizer.get_vocab_size()
+        kept = [number for number in numbers if number > 3]  # pad, unk, sos, eos
+        pieces = [names[one - size] if one >= size else str(self.tokenizer.id_to_token(one)) for one in kept]
+        return " ".join("".join(pieces).split())
 
     def exact(self, numbers: Sequence[int]) -> str:
         """The text of another program's pieces, with the white space at its ends."""

@@ -2,8 +2,8 @@
 
 It also needs tokenizers for text, Pillow for pictures and soundfile for recordings.
 
-On the command line, one answer per line of input:
-    python weft_onnx.py < input.txt
+On the command line, one answer per line of a file (UTF-8) or of standard input:
+    python weft_onnx.py input.txt --output answers.txt
     python weft_onnx.py --beam 1 < input.txt
 
 From Python:
@@ -16,10 +16,14 @@ import argparse
 import inspect
 import json
 import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from weft.export.programs.common import KINDS
+
+OWN = ("folder", "file", "output")
+"""Options of the program, which no model reads."""
 
 
 def load(folder: str | Path) -> Any:
@@ -30,9 +34,11 @@ def load(folder: str | Path) -> Any:
 
 
 def main() -> None:
-    """Answer each line of standard input; of a model that reads tables, all of it."""
+    """Answer each line of a file or of standard input; of a model that reads tables, all of it."""
     here = Path(__file__).resolve().parent
     parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("file", nargs="?", help="the input (default: standard input)")
+    parser.add_argument("--output", help="file to write (default: standard output)")
     parser.add_argument("--folder", default=here, help="the exported model (default: this file's folder)")
     parser.add_argument("--beam", type=int, help="beam width; 1 is greedy (default: the recipe's)")
     parser.add_argument("--scores", action="store_true", default=None, help="probabilities too")
@@ -41,19 +47,37 @@ def main() -> None:
     parser.add_argument("--target", help="target language, of a model of several")
     options = parser.parse_args()
     model = load(options.folder)
-    more = {name: value for name, value in vars(options).items() if name != "folder" and value is not None}
+    more = {name: value for name, value in vars(options).items() if name not in OWN and value is not None}
     wrong = [f"--{name}" for name in more if name not in inspect.signature(model.__call__).parameters]
     if wrong:
         parser.error(f"{', '.join(wrong)}: a model of this kind has no such option")
+    for stream in (sys.stdin, sys.stdout):  # Windows has other encodings
+        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     failed, whole = False, getattr(model, "whole", False)
-    for number, line in enumerate([sys.stdin.read()] if whole else sys.stdin, 1):
-        try:
-            answer = model(line if whole else line.rstrip("\n"), **more)
-        except ValueError as error:  # the next line may be right
-            print(error if whole else f"line {number}: {error}", file=sys.stderr)
-            answer, failed = "", True
-        print(answer, flush=True)
+    with ExitStack() as files:
+        given = files.enter_context(opened(parser, options.file, "r")) if options.file else sys.stdin
+        out = files.enter_context(opened(parser, options.output, "w")) if options.output else sys.stdout
+        for number, line in enumerate([given.read()] if whole else given, 1):
+            try:
+                answer = model(line if whole else line.rstrip("\n"), **more)
+            except ValueError as error:  # the next line may be right
+                print(error if whole else f"line {number}: {error}", file=sys.stderr)
+                answer, failed = "", True
+            print(answer, file=out, flush=True)
     sys.exit(3 if failed else 0)
+
+
+def opened(parser: argparse.ArgumentParser, name: str, mode: str) -> TextIO:
+    """A file of UTF-8, with or without a byte order mark; if it fails, the program ends with a sentence."""
+    try:
+        return open(
+            name,
+            mode,
+            encoding="utf-8-sig" if mode == "r" else "utf-8",
+            newline=None if mode == "r" else "\n",
+        )
+    except OSError as error:
+        parser.error(f"{name}: {error.strerror}")
 
 
 if __name__ == "__main__":

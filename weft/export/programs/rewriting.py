@@ -20,13 +20,15 @@ class Rewriter(SourceWriter):
         self, text: str, beam: int | None = None, target: str | None = None, source: str | None = None
     ) -> str:
         """The best text for a text; a model of many languages needs the target."""
-        tokens = self.read(text, source, target)
-        return self.target.decode(self.search(tokens, beam)[0]) if tokens else ""
+        tokens, names = self.read(text, source, target)
+        return self.target.decode(self.search(tokens, beam)[0], names) if tokens else ""
 
-    def read(self, text: str, language: str | None, target: str | None) -> list[int]:
-        """The tokens of a source."""
-        directions = self.about.get("directions")
-        if directions is None:
+    def read(self, text: str, language: str | None, target: str | None) -> tuple[list[int], list[str]]:
+        """The tokens of a source, and its unknown pieces where the model can copy them."""
+        directions, names = self.about.get("directions"), list[str]()
+        if directions is None and self.about["copies"]:
+            source, names = self.source.named(text, self.about["cut"])
+        elif directions is None:
             source = self.source.encode(text)[: self.about["cut"]]
         else:
             pairs = [pair for pair in directions if pair.split("-")[1] == target]
@@ -35,12 +37,12 @@ class Rewriter(SourceWriter):
                 raise SystemExit(f"--target: expected a language of {', '.join(directions)}, got {target}")
             way = directions[pairs[0]]
             if not text.strip():
-                return []
+                return [], []
             source = [*way["first"], *self.source.encode(way["prompt"].replace("{text}", text))]
         most = self.about["max_source"]
         if most is not None and len(source) > most:
             raise ValueError(f"expected at most {most} tokens, got {len(source)}; shorten the text")
-        return source
+        return source, names
 
     def search(self, source: list[int], beam: int | None = None) -> tuple[list[int], float]:
         """The best token sequence for source tokens, and its score."""

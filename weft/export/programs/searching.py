@@ -39,6 +39,8 @@ class Writer:
         alpha: float = 1.0,
         normalisation: str = "length",
         coverage: float = 0.0,
+        no_repeat: int = 0,
+        shortest: int = 0,
     ) -> tuple[list[int], float]:
         """Beam search as in Weft: see its search/beam.py for the three rules that end it.
 
@@ -52,6 +54,8 @@ class Writer:
             normalisation: "length" or "gnmt".
             coverage: what little attention to a place of the source costs at the end, as in Weft's
                 search/coverage.py; 0 for nothing.
+            no_repeat: size of the n-grams that no sequence has twice; 0 for none.
+            shortest: least tokens before the end.
 
         Returns:
             The best tokens without the end, and their score.
@@ -65,6 +69,9 @@ class Writer:
             out = self.advance(tokens, state, paths)
             logp = out["logp"].astype(np.float64)
             logp[:, self.about["banned"]] = -math.inf
+            logp[:, end] = -math.inf if time <= shortest else logp[:, end]
+            for row, path in enumerate(paths if no_repeat else []):
+                logp[row, repeated(path, no_repeat)] = -math.inf
             seen = seen + out["attention"] if coverage else seen
             extra = coverage * np.log(seen.clip(1e-6, 1), dtype=np.float64).sum(1) if coverage else 0 * sums
             parents, chosen, values = likeliest(sums[:, None] + logp, 2 * width)
@@ -113,9 +120,16 @@ class SourceWriter(Writer):
         if limit < 1:
             raise ValueError(f"{length} tokens leave no room for an answer; shorten the text")
         names = {"alpha": "length_penalty", "normalisation": "normalisation", "coverage": "coverage"}
+        names |= {"no_repeat": "no_repeat_ngram", "shortest": "min_length"}
         settings = {ours: how[name] for ours, name in names.items()}
         state = self.start(source)
         return self.beam(self.about["sos"], state, width, limit, end=self.about["eos"], **settings)
+
+
+def repeated(path: list[int], size: int) -> list[int]:
+    """The tokens that would complete an n-gram which a path has already."""
+    last = path[len(path) - size + 1 :]
+    return [path[at + size - 1] for at in range(len(path) - size + 1) if path[at : at + size - 1] == last]
 
 
 def norms(limit: int, alpha: float, kind: str) -> np.ndarray:

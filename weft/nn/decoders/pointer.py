@@ -21,6 +21,7 @@ from weft.nn.pointed import CopySource, PointerFeatures
 from weft.nn.scores import Additive, Score
 from weft.probe import edited, record, watching
 from weft.setting_types import DropoutRate, Size
+from weft.shapes import exporting
 from weft.tree import State, where
 
 WRITES = partial(RecurrentDecoder, enters="never")
@@ -166,7 +167,7 @@ class PointerDecoder(Decoder):
         """Attention a [N, T, S], coverage loss [N, T, 1] and the new coverage [N, S]."""
         covered, source = state.covered, state.source
         assert covered is not None and self.coverage is not None
-        times = s.shape[0] // source.keys.shape[0]
+        times = 1 if exporting() else s.shape[0] // source.keys.shape[0]
         keys, real = source.keys, source.mask
         if times > 1:
             keys, real = keys.repeat_interleave(times, 0), real.repeat_interleave(times, 0)

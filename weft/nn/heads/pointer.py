@@ -13,6 +13,7 @@ from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import linear
 from weft.nn.pointed import PointerFeatures
 from weft.probe import record, watching
+from weft.shapes import exporting
 
 
 class Pointer(Head):
@@ -83,6 +84,6 @@ class Pointer(Head):
         """The source symbols of each row, broadcastable to the weights: [N, S] or [N, 1, S]."""
         tokens = h.source.tokens
         assert tokens is not None, "a pointer that copies needs to know what was read"
-        times = len(h.weights) // len(tokens)
+        times = 1 if exporting() else len(h.weights) // len(tokens)
         rows = tokens.repeat_interleave(times, 0) if times > 1 else tokens
         return rows if h.weights.dim() == 2 else rows[:, None]

@@ -205,14 +205,9 @@ def export_generator(
         banned: symbols that are never written, beside the special ones.
 
     Raises:
-        ConfigError: the model copies words of the source, or the program lacks the recipe's kind of search.
+        ConfigError: the program lacks the recipe's kind of search.
     """
     assert isinstance(model, Generator)
-    if model.decoder.copies:
-        raise ConfigError(
-            "decoder: a pointer adds the source's words to its vocabulary, which a graph cannot; "
-            "serve the run with weft serve"
-        )
     how = _decoding(decoding)
     found, state = graphs(model, inputs, read)
     most = None if model.encoder is None else most_positions(model.encoder)
@@ -224,6 +219,7 @@ def export_generator(
         "max_source": None if model.encoder is None or most is None else most * model.encoder.stride,
         "max_output": model.max_output(0),
         "prompted": model.encoder is None,
+        "copies": model.decoder.copies,
         "decoding": how,
         "target": "tokenizer.json",
         **more,
@@ -243,8 +239,6 @@ def _decoding(decoding: Decoding) -> dict[str, Any]:
         "prefix": "",
         "require": (),
         "glossary": None,
-        "no_repeat_ngram": 0,
-        "min_length": 0,
         "shortlist": 0,
     }
     for name, without in unsupported.items():
@@ -253,7 +247,7 @@ def _decoding(decoding: Decoding) -> dict[str, Any]:
                 f"decoding: {name}: the exported program has no such search; remove it from the recipe"
             )
     names = ("search", "beam", "length_penalty", "max_ratio", "max_extra", "normalisation", "coverage")
-    return {name: getattr(decoding, name) for name in names}
+    return {name: getattr(decoding, name) for name in (*names, "no_repeat_ngram", "min_length")}
 
 
 def tokens(rows: int, length: int, vocabulary: int) -> Inputs:
