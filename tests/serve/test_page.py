@@ -175,24 +175,68 @@ def test_languages_have_names(page: Browser) -> None:
 
 def test_a_text_file_is_opened_and_answered(page: Browser, tmp_path: Path) -> None:
     choose(page, "toy")
-    assert page.run("document.getElementById('open').textContent") == "Open a text file"
+    assert page.run("document.getElementById('open').textContent") == "Open a text or a document"
+    assert page.run("document.getElementById('go').textContent") == "Translate"
     (tmp_path / "mine.txt").write_text("alpha beta\n")
     page.upload("#file", tmp_path / "mine.txt")
     settled(page)
     assert words(page) == ["uno", "due"]
 
 
-def test_a_text_is_gone_on_with_and_curves_are_drawn(page: Browser) -> None:
+def test_a_text_is_gone_on_with_and_curves_are_drawn_on_their_own_page(page: Browser, address: str) -> None:
     choose(page, "prose")
     enter(page, "the cat")
     assert page.run("document.querySelectorAll('.prose').length") == 1
     choose(page, "young")
+    assert "still training" in page.run("document.getElementById('prompt').textContent").lower()
+    page.open(f"{address}/training.html#young")
     page.wait("document.querySelectorAll('#curves svg path').length >= 3")
     axis = "[...document.querySelector('#curves svg').querySelectorAll('text')].map((one) => one.textContent)"
     *levels, first, last, across = page.run(axis)
     assert len(levels) >= 3 and (levels, across) == (sorted(levels, key=float), "updates")
     assert float(first) < float(last)
-    assert "still training" in page.run("document.getElementById('prompt').textContent").lower()
+    assert page.run("document.getElementById('first').value") == "young"
+    assert page.complaints() == []
+
+
+def test_terms_are_required_and_kept_for_the_language(page: Browser, address: str) -> None:
+    choose(page, "toy")
+    assert page.run("document.getElementById('source').textContent") == "xx"
+    page.run(
+        "document.getElementById('terms').value = 'beta = nove\\n';"
+        "document.getElementById('terms').dispatchEvent(new Event('input'))"
+    )
+    assert page.run("document.getElementById('terms-count').textContent") == " (1)"
+    page.run("document.getElementById('text').focus()")
+    enter(page, "alpha beta gamma")
+    assert "nove" in words(page)
+    page.open(f"{address}/")
+    page.wait("document.getElementById('terms').value === 'beta = nove\\n'")
+    page.run("document.getElementById('terms').value = ''; terms_changed()")
+    assert page.complaints() == []
+
+
+def test_a_document_is_translated_to_a_download(page: Browser, tmp_path: Path) -> None:
+    choose(page, "toy")
+    page.wait("endings.length")
+    (tmp_path / "mine.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nalpha beta\n")
+    page.upload("#file", tmp_path / "mine.srt")
+    page.wait("document.querySelector('.panel a')?.download === 'mine.yy.srt'")
+    text = page.run("fetch(document.querySelector('.panel a').href).then((came) => came.text())")
+    assert "00:00:01,000 --> 00:00:02,000\nuno due\n" in text
+
+
+def test_languages_are_swapped_where_a_run_translates_back(page: Browser) -> None:
+    choose(page, "toy")
+    enter(page, "alpha beta gamma")
+    assert page.run("document.getElementById('swap').disabled")
+    page.run("runs.push({ ...run('toy'), name: 'back', directions: [['yy', 'xx']], targets: ['xx'] })")
+    page.run("document.getElementById('first').append(new Option('back', 'back')); choose()")
+    page.run("window.ask = () => {}")
+    page.point("#swap", click=True)
+    assert page.run("document.getElementById('source').textContent") == "yy"
+    assert page.run("document.getElementById('text').value") == "uno due tre"
+    assert page.run("document.getElementById('first').value") == "back"
 
 
 def test_a_refusal_is_a_sentence_and_the_page_lives_on(page: Browser) -> None:

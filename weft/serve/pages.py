@@ -17,9 +17,11 @@ from weft.serve.predicting import inputs_of, inside, predicting
 from weft.serve.schemas import Chosen, Curves, InspectFile, Loaded, Predict, Predicted, Run, Watch
 from weft.serve.served import Backend, ServedRun, find_run
 from weft.serve.watching import cells_of, edits_of, several, watch
+from weft.tasks.seq2seq.glossary import Glossary
 
-FILES = {"index.html": "text/html", "page.css": "text/css"}
-FILES |= dict.fromkeys(("page.js", "key.js", "draw.js", "edits.js", "curves.js"), "text/javascript")
+FILES = {"index.html": "text/html", "training.html": "text/html", "page.css": "text/css"}
+SCRIPTS = ("common", "page", "key", "draw", "translators", "edits", "curves", "training")
+FILES |= dict.fromkeys((f"{name}.js" for name in SCRIPTS), "text/javascript")
 SAFE = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; media-src data:; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'",
@@ -101,6 +103,7 @@ class Pages:
             task=run.kind,
             ready=True,
             targets=sorted({target for _, target in run.directions()}),
+            directions=[list(pair) for pair in run.directions()],
             about=run.opened.task.about(),
             beam=getattr(getattr(run.opened.task, "decoding", None), "beam", 1),
             cells=cells_of(run),
@@ -142,7 +145,12 @@ class Pages:
             "temperature": given.temperature,
             "seed": given.seed,
             "edits": edits,
+            "terms": self._terms(given.terms or []),
         }
+
+    def _terms(self, given: list[list[str]]) -> Glossary:
+        sides = [[self.limits.text(one, "terms").strip() for one in pair] for pair in given]
+        return Glossary([(source, target) for source, target in sides if source and target])
 
 
 def _answering(run: ServedRun) -> None:

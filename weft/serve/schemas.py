@@ -32,6 +32,14 @@ DROP = "Units set to zero: [layer, unit], in the order of /api/runs."
 LOOKS = "Attention that is moved: [step from 1, source word from 0]."
 Drop = Annotated[Pairs | None, Field(title=PAIRS, description=DROP)]
 Looks = Annotated[Pairs | None, Field(title=PAIRS, description=LOOKS)]
+Term = Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=2, max_length=2)]
+Terms = Annotated[
+    Annotated[list[Term], Field(max_length=64)] | None,
+    Field(
+        title='a list of pairs of texts such as [["button", "botón"]], at most 64',
+        description="Terms of the text and their translations, which the answer must contain.",
+    ),
+]
 Stops = Annotated[
     Text | Annotated[list[Text], Field(fail_fast=True, min_length=1, max_length=4)] | None,
     Field(title="a text or at most 4, none of them empty"),
@@ -194,6 +202,7 @@ class Watch(Chosen):
     prefix: str = ""
     drop: Drop = None
     looks: Looks = None
+    terms: Terms = None
     beam: Annotated[Beam | None, Field(description="By default that of the run.")] = None
     max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] = 60
     temperature: Temperature = 0.0
@@ -395,6 +404,7 @@ class Run(TypedDict):
     task: str
     ready: bool
     targets: list[str]
+    directions: NotRequired[list[list[str]]]
     about: NotRequired[str]
     beam: NotRequired[int]
     cells: NotRequired[list[Cell]]

@@ -25,6 +25,7 @@ from weft.errors import ConfigError, DataError, ShapeError
 from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
+from weft.search.required import MOST_WORDS
 from weft.search.trace import Candidate, Trace
 from weft.serve.batcher import ClientLeft, Emit, Stopped
 from weft.serve.continuing import Ask, How, go_on, spaced, writer_of
@@ -165,7 +166,7 @@ def watch(run: ServedRun, given: dict[str, Any], emit: Emit, stopped: Stopped) -
     Args:
         run: a run with a model.
         given: the checked request: text, sentences, target, prefix, beam, max_tokens, temperature, seed,
-            edits.
+            edits, terms.
         emit: called with each event.
         stopped: tells whether the client has left.
     """
@@ -205,9 +206,12 @@ def _translate_each(
     found: list[str] = []
     remarks = Remarks()
     for sentence in text.sentences:
+        required = given["terms"].required(sentence)
         try:
-            ((_, (best, *_)),) = used.pairs([sentence])
-        except (DataError, ShapeError) as error:
+            asked = replace(decoding, require=required)
+            writer = translator(run, given["target"], asked, stopped, model) if required else used
+            ((_, (best, *_)),) = writer.pairs([sentence])
+        except (ConfigError, DataError, ShapeError) as error:
             raise Refusal(400, f"the sentence {sentence[:40]!r}: {error}") from error
         lacking = used.lacking(sentence)
         lacked = used.lacked if lacking else ""
@@ -249,8 +253,14 @@ def _translate(
     def tell(tokens: list[int]) -> None:
         emit({"event": "draft", "text": found.target.decode([one for one in tokens if one != EOS])})
 
-    trace, terms = ProgressTrace(tell, stopped), found.terms(given["text"])
-    hypotheses = found.search([source], None if terms else trace, terms=terms)  # a grid of beams has no tree
+    trace, terms = ProgressTrace(tell, stopped), _terms(found, given)
+    try:
+        kept = None if terms else trace  # a grid of beams has no tree
+        hypotheses = found.search([source], kept, terms=terms)
+    except ConfigError as error:
+        if not given["terms"].required(given["text"]):
+            raise
+        raise Refusal(400, f"terms: {error}") from error
     best = to_lists(hypotheses, EOS)[0]
     rows, notes = _finished(found, given, best, hypotheses.score[0].tolist())
     path = _path(trace, best[0])
@@ -267,6 +277,12 @@ def _translate(
             "tree": _tree(trace, path, found),
         }
     )
+
+
+def _terms(found: Translator, given: dict[str, Any]) -> tuple[str, ...]:
+    """The words that the answer must contain: by the page's own terms, then by the glossary."""
+    own = given["terms"].required(given["text"])
+    return tuple(dict.fromkeys([*own, *found.terms(given["text"])]))[:MOST_WORDS]
 
 
 def _finished(

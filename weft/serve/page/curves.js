@@ -1,8 +1,8 @@
 "use strict";
-// Charts with axes: training curves and forecasts. Read next: page.js.
+// Charts with axes: training curves and forecasts. Read next: training.js; draw.js.
 
 const SVG = "http://www.w3.org/2000/svg";
-const BOX = { width: 320, height: 180, left: 48, right: 10, top: 8, bottom: 24 };
+const BOX = { width: 320, height: 180, left: 48, right: 10, top: 20, bottom: 24 };
 
 const shape = (name, from, text) => {
   const node = document.createElementNS(SVG, name);
@@ -27,7 +27,7 @@ function ticks(values, count = 4) {
 const figure = (value) => value !== 0 && (Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3)
   ? value.toExponential(1).replace("e+", "e") : value.toLocaleString("en", { maximumSignificantDigits: 4 });
 
-// lines: [class, [[x, y], ...]] each.
+// lines: [class, [[x, y], ...], name in the legend] each.
 function chart(lines, caption, across = "") {
   const all = lines.flatMap(([, points]) => points);
   const xs = all.map((point) => point[0]), ys = ticks(all.map((point) => point[1]));
@@ -43,14 +43,10 @@ function chart(lines, caption, across = "") {
     shape("text", { x: (BOX.left + BOX.width - BOX.right) / 2, y: BOX.height - 8, "text-anchor": "middle" }, across));
   for (const [name, points] of lines)
     svg.append(shape("path", { class: name, d: points.map((point, n) => `${n ? "L" : "M"}${x(point[0]).toFixed(2)} ${y(point[1]).toFixed(2)}`).join("") }));
+  let place = BOX.left;
+  for (const [name, , said] of lines.filter((one) => one[2])) {
+    svg.append(shape("path", { class: name, d: `M${place} 9h16` }), shape("text", { x: place + 20, y: 12.5 }, said));
+    place += 36 + 5.5 * said.length;
+  }
   return make("figure", {}, svg, make("figcaption", { textContent: caption }));
-}
-
-async function draw_curves() {
-  const some = chosen();
-  const found = await Promise.all(some.map(async (one) => (await request(`/api/curves?run=${encodeURIComponent(one.name)}`)).json()));
-  const charts = found.flatMap((each) => Object.entries(each.curves).filter(([, points]) => points.length > 1)
-    .map(([name, points]) => chart([["", points]], `${each.run}, ${name}: ${figure(points.at(-1)[1])} at update ${points.at(-1)[0].toLocaleString("en")}`, "updates")));
-  at("training").hidden = !charts.length;
-  at("curves").replaceChildren(...charts);
 }

@@ -47,7 +47,7 @@ const DRAW = {
     panel.append(make("details", {}, make("summary", { textContent: `The ${done.others.length} best answers` }), others));
     if (done.text !== done.words.join(" ")) panel.append(make("p", { dir: "auto", textContent: `With what is kept of the text: ${done.text}` }));
     for (const note of done.notes) panel.append(make("p", { className: "hint", textContent: note }));
-    if (done.terms.length) panel.append(make("p", { className: "hint", textContent: `The glossary requires: ${done.terms.join(", ")}.` }));
+    if (done.terms.length) panel.append(make("p", { className: "hint", textContent: `Required terms: ${done.terms.join(", ")}.` }));
     if (done.tree.length) panel.append(tree(done));
   },
   language(panel, shown, done, one) {
@@ -85,7 +85,9 @@ const DRAW = {
     shown.textContent = found.length > 24 ? "" : numbers.textContent;
     shown.hidden = !shown.textContent;
     const before = past.slice(-4 * found.length);
-    panel.append(chart([["past", before.map((y, x) => [x, y])], ["", found.map((y, x) => [x + before.length, y])]], "grey: the last of the given numbers, blue: the forecast", "steps"));
+    const last = before.length ? [[before.length - 1, before.at(-1)]] : [];
+    panel.append(chart([["past", before.map((y, x) => [x, y]), "past"], ["", [...last, ...found.map((y, x) => [x + before.length, y])], "forecast"]],
+      `the last ${before.length} of the given numbers, and the forecast of ${found.length}`, "steps"));
     if (shown.hidden) panel.append(make("details", {}, make("summary", { textContent: `The ${found.length} numbers` }), numbers));
   },
   masked(panel, shown, found, one) {

@@ -1,24 +1,15 @@
 "use strict";
 // The page of `weft serve`: sends requests to /api/watch and /predict and shows the answers. No library, no other
-// server. Read next: draw.js, which draws an answer; edits.js, changes to a model; curves.js.
+// server. Read next: draw.js, which draws an answer; translators.js; edits.js, changes to a model; curves.js.
 
-const at = (id) => document.getElementById(id);
-const make = (name, from = {}, ...inside) => {
-  const { data, ...plain } = from;
-  const node = Object.assign(document.createElement(name), plain);
-  Object.assign(node.dataset, data || {});
-  node.append(...inside);
-  return node;
-};
 let runs = [];
 let asking = null; // AbortController of the current request
+let dropped = null; // the file that was chosen or dropped
 const WATCHED = ["translate", "multilingual", "summarise", "language", "classify"];
+const VERBS = { translate: "Translate", multilingual: "Translate", summarise: "Summarise", classify: "Classify", tag: "Tag", language: "Continue",
+  forecast: "Forecast", masked: "Fill", embeddings: "Find", draw: "Draw", elmo: "Compare", images: "Classify", caption: "Describe", speech: "Transcribe" };
 const READS_FILES = { images: "image/*", caption: "image/*", speech: "audio/*" };
 
-const say = (text, bad = false) => {
-  at("status").textContent = text;
-  at("status").classList.toggle("error", bad);
-};
 const run = (name) => runs.find((one) => one.name === name);
 const chosen = () => [...new Set([at("first").value, at("second").value])].filter(Boolean).map(run);
 
@@ -40,36 +31,29 @@ function choose() {
   const kept = at("target").value;
   at("target").replaceChildren(...targets.map((code) => new Option(language(code), code)));
   if (targets.includes(kept)) at("target").value = kept;
-  at("target-label").hidden = targets.length < 2;
+  at("target").disabled = targets.length < 2;
   at("beam-label").hidden = !targets.length;
   at("heat-label").hidden = !some.some((one) => one.task === "language");
   const task = some.length ? some[0].task : "";
+  at("go").textContent = VERBS[task] || "Answer";
   at("prompt").textContent = {
     translate: "A text to translate", multilingual: "A text to translate", classify: "A text to classify",
     tag: "A sentence to tag, spaces between its words", language: "A text to continue",
-    forecast: "Numbers, oldest first", training: "Still training: see its curves below",
+    forecast: "Numbers, oldest first", training: "Still training: see its curves on the page Training",
     memory: "A line of input", summarise: "A text to summarise", masked: "A text with [MASK] in place of missing words",
     embeddings: "One word, or three: man king woman", draw: "What to draw",
     elmo: "A word, then two sentences with it, one per line; or one sentence",
   }[task] || "Your text";
-  if (targets.length === 1 && ["translate", "multilingual"].includes(task)) at("prompt").textContent += ` into ${language(targets[0])}`;
   const files = some.map((one) => READS_FILES[one.task]).find(Boolean);
-  at("open").textContent = files ? "Choose a file" : "Open a text file";
+  at("open").textContent = files ? "Choose a file" : translates(some[0]) ? "Open a text or a document" : "Open a text file";
   at("open").hidden = !some.length || task === "forecast";
-  at("file").accept = files || "text/*,.txt,.md,.csv,.tsv";
+  at("file").accept = files || (translates(some[0]) ? "" : "text/*,.txt,.md,.csv,.tsv");
   const examples = (some[0] && some[0].examples) || [];
   at("examples").replaceChildren(...examples.map(example));
   at("examples-row").hidden = !examples.length;
   at("text-label").hidden = Boolean(files) && some.every((one) => READS_FILES[one.task]);
-  draw_curves();
-}
-
-// The name of a language with its code; only the code if the browser does not know it.
-function language(code) {
-  try {
-    const name = new Intl.DisplayNames(["en"], { type: "language" }).of(code);
-    return name && name !== code ? `${name} (${code})` : code;
-  } catch { return code; }
+  show_languages(some);
+  terms_of_language();
 }
 
 function example(text) {
@@ -97,14 +81,9 @@ function copier(text) {
   return button;
 }
 
-async function opened() {
-  const file = at("file").files[0];
-  if (!file) return;
-  at("filename").textContent = file.name;
-  if (chosen().some((one) => READS_FILES[one.task])) { ask(); return; }
-  at("text").value = (await file.text()).trim();
+function opened() {
+  take(at("file").files[0], at("text"));
   at("file").value = "";
-  ask();
 }
 
 // ---------------------------------------------------------------- asking
@@ -115,6 +94,7 @@ async function ask(prefix = "", only = null) {
   at("stop").disabled = false;
   const some = only ? [only] : chosen();
   if (!only) at("panels").replaceChildren();
+  at("nothing").hidden = true;
   say("answering …");
   try {
     const told = await Promise.all(some.map((one) => answer(one, panel_of(one), prefix, mine.signal)));
@@ -149,6 +129,7 @@ async function answer(one, panel, prefix, signal) {
     shown.className = "answer";
     (DRAW[one.task] || DRAW.other)(panel, shown, found, one, asked.inputs);
     const plain = found.text ?? shown.textContent;
+    one.answered = plain;
     if (plain) panel.append(copier(plain));
     panel.append(inside(one, asked));
     if (before) compare(panel, one, before, found);
@@ -170,13 +151,13 @@ async function question(one) {
   if (WATCHED.includes(one.task)) {
     const body = { run: one.name, text, beam: Number(at("beam").value) || 5, temperature: Number(at("heat").value) || 0 };
     if (one.targets.includes(at("target").value)) body.target = at("target").value;
-    return body;
+    return { ...body, ...terms_asked(one) };
   }
   if (one.task === "forecast") return { run: one.name, inputs: text.split(/[\s,;]+/).filter(Boolean).map(Number) };
   const lines = text.split("\n").filter((line) => line.trim());
   if (one.task === "elmo" && lines.length === 3) return { run: one.name, inputs: lines.join("\t") };
   if (!READS_FILES[one.task]) return { run: one.name, inputs: text };
-  const file = at("file").files[0];
+  const file = dropped;
   if (!file) throw new Refused("choose a file first");
   return { run: one.name, inputs: await new Promise((done, failed) => {
     const reader = new FileReader();
@@ -224,5 +205,6 @@ at("first").addEventListener("change", choose);
 at("second").addEventListener("change", choose);
 at("open").addEventListener("click", () => at("file").click());
 at("file").addEventListener("change", opened);
-setInterval(() => { if (chosen().some((one) => !one.ready)) list(); else if (!document.hidden) draw_curves(); }, 5000);
+setInterval(() => { if (chosen().some((one) => !one.ready)) list(); }, 5000);
+listen_for_files();
 list().then(() => say(`${runs.length} run${runs.length === 1 ? "" : "s"}`), () => say("the server does not answer", true));
