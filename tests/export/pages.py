@@ -7,14 +7,18 @@ import re
 import shutil
 import subprocess
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from torch import Tensor
 
 from tests.commands.shell import weft
 from weft.export import page
+from weft.export.packed import pack
 
 NODE = shutil.which("node") or shutil.which("nodejs")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -95,6 +99,43 @@ def answers(
     assert done.returncode == 0, done.stderr
     found: list[Any] = json.loads(given.read_text("utf-8"))
     return found
+
+
+RUN = """
+import fs from 'node:fs';
+const [folder, model, given] = process.argv.slice(2);
+const { unpack } = await import(`${folder}/graph.js`), { tensor } = await import(`${folder}/operators.js`);
+const graph = (await unpack(fs.readFileSync(model))).graph('graph');
+const found = JSON.parse(fs.readFileSync(given, 'utf8')).map((inputs) => {
+  const read = ([type, dims, data]) => { const one = tensor(type, dims); one.data.set(data); return one; };
+  const out = graph.run(Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, read(value)])));
+  return graph.outputs.map((name) => [out[name].dims, Array.from(out[name].data, String)]);
+});
+fs.writeFileSync(given, JSON.stringify(found));
+"""
+
+
+def outputs(path: Path, examples: Sequence[Mapping[str, Tensor]], folder: Path) -> list[list[np.ndarray]]:
+    """What the page computes with a graph: for each example its outputs in order."""
+    runner, given, model = folder / "run.mjs", folder / "inputs.json", folder / "graph.weft"
+    runner.write_text(RUN)
+    model.write_bytes(pack({"graph": path}, {}, {}, int8=False))
+    kinds = {torch.float32: "float32", torch.int64: "int32", torch.bool: "bool", torch.uint8: "uint8"}
+
+    def plain(value: Tensor) -> list[Any]:
+        return [kinds[value.dtype], list(value.shape), value.flatten().tolist()]
+
+    rows = [{name: plain(value) for name, value in each.items()} for each in examples]
+    given.write_text(json.dumps(rows))
+    line = [str(NODE), str(runner), page.__path__[0], str(model), str(given)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(given.read_text("utf-8"))
+    special = {"Infinity": "inf", "-Infinity": "-inf", "NaN": "nan", "true": "1", "false": "0"}
+    return [
+        [np.array([float(special.get(one, one)) for one in data]).reshape(dims) for dims, data in each]
+        for each in found
+    ]
 
 
 def shown(output: Path, text: str, profile: Path) -> str:

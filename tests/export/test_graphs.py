@@ -1,4 +1,7 @@
-"""Law 12: a part in an exported graph equals the part, for other numbers of rows and steps, with padding."""
+"""Law 12: a part in an exported graph equals the part, for other numbers of rows and steps, with padding.
+
+The program of the page (export/page) computes the same as onnxruntime.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -10,9 +13,10 @@ from torch import Tensor, nn
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 
+from tests.export import pages
 from tests.laws.members import CELLS, DECODERS, ENCODERS, READ, SIZE, Make
 from weft.errors import ConfigError
-from weft.export.graphs import TOLERANCE, largest_difference, write_graph
+from weft.export.graphs import TOLERANCE, largest_difference, open_session, write_graph
 from weft.models import Generator
 from weft.nn.cells.cell import Cell
 from weft.nn.embed.tokens import Tokens
@@ -46,7 +50,17 @@ def written(graph: Graph, tmp_path: Path, part: object = "") -> None:
         with pytest.raises(ConfigError, match="weft serve"):
             write_graph(graph, tmp_path / f"{graph.name}.onnx")
         return
-    assert write_graph(graph, tmp_path / f"{graph.name}.onnx") < NEAR
+    path = tmp_path / f"{graph.name}.onnx"
+    assert write_graph(graph, path) < NEAR
+    if pages.NODE is None:
+        return
+    session = open_session(path)
+    known = {each.name for each in session.get_inputs()}
+    for example, found in zip(graph.examples, pages.outputs(path, graph.examples, tmp_path), strict=True):
+        given = {name: value.numpy() for name, value in example.items() if name in known}
+        for ours, theirs in zip(session.run(None, given), found, strict=True):
+            assert ours.shape == theirs.shape
+            assert largest_difference(torch.as_tensor(ours), theirs, None) < NEAR
 
 
 class Failing(nn.Module):
