@@ -107,9 +107,10 @@ const [folder, model, given] = process.argv.slice(2);
 const { unpack } = await import(`${folder}/graph.js`), { tensor } = await import(`${folder}/operators.js`);
 const graph = (await unpack(fs.readFileSync(model))).graph('graph');
 const found = JSON.parse(fs.readFileSync(given, 'utf8')).map((inputs) => {
-  const read = ([type, dims, data]) => { const one = tensor(type, dims); one.data.set(data); return one; };
-  const out = graph.run(Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, read(value)])));
-  return graph.outputs.map((name) => [out[name].dims, Array.from(out[name].data, String)]);
+  const filled = (one, data) => { one.data.set(data); return one; };
+  const read = ([name, [type, dims, data]]) => [name, filled(tensor(type, dims), data)];
+  const out = graph.run(Object.fromEntries(Object.entries(inputs).map(read)));
+  return graph.outputs.map((name) => out[name]).map(({ dims, data }) => [dims, Array.from(data, String)]);
 });
 fs.writeFileSync(given, JSON.stringify(found));
 """
