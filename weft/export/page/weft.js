@@ -29,7 +29,9 @@ const KINDS = {
 };
 
 export async function load(bytes) {
-  const content = await unpack(bytes), model = new KINDS[content.settings.kind](content);
+  const content = await unpack(bytes), { kind } = content.settings;
+  if (!KINDS[kind]) throw new Error(`This program cannot run models of the kind ${kind}.`);
+  const model = new KINDS[kind](content);
   model.reads ??= 'text';
   return model;
 }

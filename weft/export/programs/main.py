@@ -18,7 +18,7 @@ import json
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from weft.export.programs.common import KINDS
 
@@ -67,7 +67,7 @@ def main() -> None:
     sys.exit(3 if failed else 0)
 
 
-def opened(parser: argparse.ArgumentParser, name: str, mode: str) -> TextIO:
+def opened(parser: argparse.ArgumentParser, name: str, mode: Literal["r", "w"]) -> TextIO:
     """A file of UTF-8, with or without a byte order mark; if it fails, the program ends with a sentence."""
     try:
         return open(
