@@ -1,0 +1,215 @@
+"""What the page makes of tables and recordings, without a model: the same as the exported Python program."""
+
+import csv
+import io
+import json
+import subprocess
+import wave
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnxruntime", reason="pip install -e .[export]")
+
+from tests.export.pages import NODE, node
+from weft.export import page
+from weft.export.programs.recordings import Transcriber, samples_of
+from weft.export.programs.tables import TableForecaster
+
+HORIZON = 5
+USUAL: dict[str, Any] = {
+    "lookback": 12,
+    "horizon": HORIZON,
+    "names": ["a", "y"],
+    "mean": [2.0, 3.0],
+    "std": [1.0, 2.0],
+    "times": ["when", "time", "date", "ds"],
+    "time": None,
+    "id": [],
+    "base": None,
+    "targets": [],
+    "known": [],
+    "past": [],
+    "columns": [],
+    "calendar": False,
+    "step": None,
+}
+BEST = np.arange(HORIZON, dtype=np.float32) * np.float32(1.2345678)
+
+TABLES = """
+import fs from 'node:fs';
+const { TableForecaster } = await import(`${process.argv[2]}/series.js`);
+const found = [];
+for (const { about, text, best } of JSON.parse(fs.readFileSync(process.argv[3], 'utf8'))) {
+  const model = Object.create(TableForecaster.prototype), seen = [];
+  const run = (given) => {
+    seen.push(Object.entries(given).map(([name, { dims, data }]) => [name, [dims, Array.from(data)]]));
+    return { best: { data: Float32Array.from(best) } };
+  };
+  Object.assign(model, { about, graph: { run } });
+  found.push([(await model.answer(text)).text, seen]);
+}
+fs.writeFileSync(process.argv[3], JSON.stringify(found));
+"""
+
+SOUND = """
+import fs from 'node:fs';
+const { sound } = await import(`${process.argv[2]}/sound.js`);
+const { settings, filters, files } = JSON.parse(fs.readFileSync(process.argv[3], 'utf8')), found = [];
+const frames = sound(settings, new Uint8Array(fs.readFileSync(filters)));
+for (const name of files) {
+  const { data, count, bands } = await frames(new Uint8Array(fs.readFileSync(name)));
+  found.push([[count, bands], Array.from(data)]);
+}
+fs.writeFileSync(process.argv[3], JSON.stringify(found));
+"""
+
+
+def in_node(script: str, given: Any, folder: Path) -> Any:
+    (folder / "run.mjs").write_text(script)
+    (folder / "given.json").write_text(json.dumps(given))
+    line = [str(NODE), str(folder / "run.mjs"), page.__path__[0], str(folder / "given.json")]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads((folder / "given.json").read_text())
+
+
+class Fake:
+    """A graph that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.seen: list[dict[str, np.ndarray]] = []
+
+    def __call__(self, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        self.seen.append(given)
+        return {"best": BEST[None]}
+
+
+def table(times: list[str], columns: str, ids: str = "-", rows: int = 19) -> str:
+    """A table of noise; only columns that begin with k have values in the last rows; two rows are missing."""
+    draw, lines = np.random.default_rng(1), [f"when,shop,{columns.replace(' ', ',')}"]
+    for shop in ids:
+        for n, time in enumerate(times):
+            cells = [
+                f"{value:.3f}" if n < rows or name.startswith("k") else ""
+                for value, name in zip(draw.uniform(1, 9, 9), columns.split(), strict=False)
+            ]
+            if n == 9:
+                cells[0] = "nan"
+            if n not in (4, 5):
+                lines.append(",".join([time, shop, *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def every(begin: str, kind: str, rows: int = 24) -> list[str]:
+    at = np.arange(rows)
+    if kind == "business":
+        return [str(day) for day in np.busday_offset(begin, at)]
+    first = np.datetime64(begin)
+    if kind == "month ends":
+        return [str((first + n + 1).astype("datetime64[D]") - 1) for n in at]
+    return [str(time).replace("T", " ") + (":00" if kind == "hours" else "") for time in first + at]
+
+
+def zoned(begin: str, hours: int) -> str:
+    first = np.datetime64(begin)
+    return "when,shop,a\n" + "".join(f"{first + n * hours}:00Z,-,{n}\n" for n in range(17))
+
+
+HOUR, DAY, SHOP = {"seconds": 3600}, {"seconds": 86400}, {"id": ["shop"]}
+CASES: dict[str, tuple[dict[str, Any], str]] = {
+    "hours with a calendar": (
+        SHOP | {"step": HOUR, "calendar": True},
+        table(every("2024-02-28T22", "hours"), "a b"),
+    ),
+    "days and what is known": (
+        SHOP | {"step": DAY, "known": ["k1", "k2"], "targets": ["y"]},
+        table(every("2024-02-20", "days"), "y k1 k2"),
+    ),
+    "workdays and other columns": (
+        SHOP
+        | {"step": {"business": 1}, "calendar": True, "known": ["k1"], "past": ["p1"], "columns": ["a", "b"]},
+        table(every("2024-02-20", "business"), "a b k1 p1"),
+    ),
+    "ends of months of shops": (
+        SHOP | {"step": {"months": 1}, "calendar": True, "past": ["p1"], "targets": ["y"]},
+        table(every("2021-01", "month ends"), "y p1", ids="zx"),
+    ),
+    "semicolons": (SHOP | {"step": DAY}, table(every("2024-02-20", "days"), "a").replace(",", ";")),
+    "slashes": (SHOP | {"step": DAY}, table(every("2024-02-20", "days"), "a").replace("-0", "/0")),
+    "an offset": (
+        SHOP | {"step": HOUR, "calendar": True},
+        table(every("2024-02-28T22", "hours"), "a").replace(":00,", ":00+05:30,"),
+    ),
+    "the end of summer time": (
+        SHOP | {"step": HOUR, "base": "Europe/Zagreb", "calendar": True},
+        zoned("2024-10-26T12", 1),
+    ),
+    "the beginning of summer time": (
+        SHOP | {"step": HOUR, "base": "Europe/Zagreb", "calendar": True},
+        zoned("2024-03-30T12", 1),
+    ),
+    "another zone": (SHOP | {"step": HOUR, "base": "+02:00"}, zoned("2024-10-26T12", 1)),
+    "quarters": (
+        {"step": {"months": 3}},
+        "q,a\n" + "".join(f"{2019 + n // 4}Q{n % 4 + 1},{n}\n" for n in range(17)),
+    ),
+    "the names of other programs": (
+        {"step": DAY},
+        "unique_id,ds,y\n" + "".join(f'"s, 1",2024-01-{n + 1:02},{n * 1e7}\n' for n in range(20)),
+    ),
+    "rows without times": ({}, "a,b\n" + "".join(f"{n},{n * n}\n" for n in range(20))),
+}
+
+
+@node
+def test_tables(tmp_path: Path) -> None:
+    asked, ours = [], []
+    for more, text in CASES.values():
+        about = USUAL | more
+        known, beside = len(about["known"]), len(about["past"]) + len(about["columns"])
+        about["covariates"] = {"mean": [1.0, 2.0][:known], "std": [2.0, 3.0][:known]}
+        about["channels"] = {"mean": [1.0, 2.0, 3.0][:beside], "std": [1.0, 2.0, 3.0][:beside]}
+        asked.append({"about": about, "text": text, "best": BEST.tolist()})
+        model, graph = TableForecaster.__new__(TableForecaster), Fake()
+        model.about, model.known, model.past, model.graph = about, about["known"], about["past"], graph  # type: ignore[assignment]
+        ours.append((model(text), graph.seen))
+    for name, (text, seen), (said, given) in zip(CASES, ours, in_node(TABLES, asked, tmp_path), strict=True):
+        assert len(given) == len(seen) > 0, name
+        rows = [list(csv.reader(io.StringIO(one))) for one in (text, said)]
+        assert [row[:2] for row in rows[0]] == [row[:2] for row in rows[1]] and len(rows[0]) > HORIZON, name
+        numbers = [np.array([row[2] for row in each[1:]], np.float64) for each in rows]
+        assert np.allclose(*numbers, rtol=1e-5), name
+        for one, other in zip(seen, map(dict, given), strict=True):
+            assert one.keys() == other.keys(), name
+            for key, value in one.items():
+                dims, data = other[key]
+                assert list(value.shape) == dims, (name, key)
+                assert np.allclose(value.ravel(), data, rtol=1e-5, atol=1e-6), (name, key)
+
+
+@node
+@pytest.mark.parametrize("normalise", [True, False])
+def test_recordings(normalise: bool, tmp_path: Path) -> None:
+    draw, files = np.random.default_rng(2), []
+    for number, (rate, rows, channels) in enumerate(
+        [(8000, 3001, 1), (16000, 4999, 2), (11025, 2000, 1), (8000, 7, 1)]
+    ):
+        files.append(tmp_path / f"{number}.wav")
+        with wave.open(str(files[-1]), "wb") as file:
+            file.setnchannels(channels)
+            file.setsampwidth(2)
+            file.setframerate(rate)
+            file.writeframes((draw.normal(0, 3000, (rows, channels))).astype("<i2").tobytes())
+    settings = {"rate": 8000, "window": 200, "hop": 80, "least": 1e-10, "normalise": normalise}
+    filters = draw.uniform(0, 1, (13, 129))
+    np.save(tmp_path / "filters.npy", filters)
+    model = Transcriber.__new__(Transcriber)
+    model.sound, model.filters = settings, filters
+    given = {"settings": settings, "filters": str(tmp_path / "filters.npy"), "files": list(map(str, files))}
+    for path, (dims, data) in zip(files, in_node(SOUND, given, tmp_path), strict=True):
+        ours = model.frames(*samples_of(path))
+        assert list(ours.shape) == dims
+        assert np.allclose(ours.ravel(), data, atol=1e-3), path

@@ -1,0 +1,63 @@
+"""The program of an exported folder, as someone without Weft types it: files in and out, on any system."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("onnx", reason="pip install -e .[export]")
+
+import onnx
+
+from weft.export.programs import assemble
+from weft.export.programs.searching import repeated
+
+ABOUT = {"kind": "forecaster", "lookback": 3, "horizon": 3, "names": ["é"], "mean": [0.0], "std": [1.0]}
+
+
+def exported(folder: Path) -> Path:
+    """A forecaster that says the last three numbers again."""
+    make = onnx.helper
+    given = make.make_tensor_value_info("values", onnx.TensorProto.FLOAT, [1, 3])
+    found = make.make_tensor_value_info("best", onnx.TensorProto.FLOAT, [1, 3])
+    graph = make.make_graph([make.make_node("Identity", ["values"], ["best"])], "again", [given], [found])
+    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 18)], ir_version=10)
+    onnx.save(model, folder / "forecast_values.onnx")
+    (folder / "weft.json").write_text(json.dumps(ABOUT))
+    (folder / "weft_onnx.py").write_text(assemble("series"), "utf-8")
+    return folder / "weft_onnx.py"
+
+
+def run(program: Path, *words: object, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    """In a system whose encoding is not UTF-8."""
+    system = {**os.environ, "PYTHONUTF8": "0", "PYTHONIOENCODING": "cp1252", "LC_ALL": "C"}
+    line = [sys.executable, str(program), *map(str, words)]
+    return subprocess.run(line, input=stdin, env=system, capture_output=True, check=False)
+
+
+def test_a_file_is_read_and_another_written(tmp_path: Path) -> None:
+    program, given, out = exported(tmp_path), tmp_path / "input.txt", tmp_path / "answers.txt"
+    given.write_bytes(b"\xef\xbb\xbf1 2 3 4\r\n\r\n5,6,7\r\n")
+    done = run(program, given, "--output", out)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert out.read_bytes() == b"2 3 4\n\n5 6 7\n"
+    assert run(program, stdin=b"1 2 3\n").stdout.splitlines() == [b"1 2 3"]
+
+
+def test_what_is_wrong_is_a_sentence(tmp_path: Path) -> None:
+    program = exported(tmp_path)
+    missing = run(program, tmp_path / "none.txt")
+    assert missing.returncode == 2 and b"none.txt: No such file or directory" in missing.stderr
+    short = run(program, stdin=b"1 2\n1 2 3\n")
+    assert short.returncode == 3 and short.stdout.splitlines() == [b"", b"1 2 3"]
+    assert b"line 1: expected at least 3 values" in short.stderr
+
+
+def test_tokens_that_would_repeat_an_n_gram() -> None:
+    assert repeated([1, 2, 3, 1, 2], 3) == [3]
+    assert repeated([1, 2, 1, 3, 1], 2) == [2, 3]
+    assert repeated([4, 5], 1) == [4, 5]
+    assert repeated([1, 2], 3) == []
