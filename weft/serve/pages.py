@@ -20,8 +20,8 @@ from weft.serve.watching import cells_of, edits_of, several, watch
 from weft.tasks.seq2seq.glossary import Glossary
 
 FILES = {"index.html": "text/html", "training.html": "text/html", "page.css": "text/css"}
-SCRIPTS = ("common", "page", "key", "draw", "translators", "edits", "curves", "training")
-FILES |= dict.fromkeys((f"{name}.js" for name in SCRIPTS), "text/javascript")
+SCRIPTS = "common.js page.js key.js draw.js translators.js edits.js curves.js training.js"
+FILES |= dict.fromkeys(SCRIPTS.split(), "text/javascript")
 SAFE = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; media-src data:; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'",

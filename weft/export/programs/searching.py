@@ -28,6 +28,15 @@ class Writer:
         """
         return self.step({"token": tokens, **state})
 
+    def forbid(self, logp: np.ndarray, paths: list[list[int]], end: int) -> None:
+        """Exclude, in log-probabilities [N, V], what may not follow paths of one length."""
+        how = self.about["decoding"]
+        short = len(paths[0]) < how.get("min_length", 0)
+        logp[:, [*self.about["banned"], *([end] if short else [])]] = -math.inf
+        size = how.get("no_repeat_ngram", 0)
+        for row, path in enumerate(paths if size else []):
+            logp[row, repeated(path, size)] = -math.inf
+
     def beam(
         self,
         first: int,
@@ -39,8 +48,6 @@ class Writer:
         alpha: float = 1.0,
         normalisation: str = "length",
         coverage: float = 0.0,
-        no_repeat: int = 0,
-        shortest: int = 0,
     ) -> tuple[list[int], float]:
         """Beam search as in Weft: see its search/beam.py for the three rules that end it.
 
@@ -54,8 +61,6 @@ class Writer:
             normalisation: "length" or "gnmt".
             coverage: what little attention to a place of the source costs at the end, as in Weft's
                 search/coverage.py; 0 for nothing.
-            no_repeat: size of the n-grams that no sequence has twice; 0 for none.
-            shortest: least tokens before the end.
 
         Returns:
             The best tokens without the end, and their score.
@@ -68,10 +73,7 @@ class Writer:
         for time in range(1, limit + 1):
             out = self.advance(tokens, state, paths)
             logp = out["logp"].astype(np.float64)
-            logp[:, self.about["banned"]] = -math.inf
-            logp[:, end] = -math.inf if time <= shortest else logp[:, end]
-            for row, path in enumerate(paths if no_repeat else []):
-                logp[row, repeated(path, no_repeat)] = -math.inf
+            self.forbid(logp, paths, end)
             seen = seen + out["attention"] if coverage else seen
             extra = coverage * np.log(seen.clip(1e-6, 1), dtype=np.float64).sum(1) if coverage else 0 * sums
             parents, chosen, values = likeliest(sums[:, None] + logp, 2 * width)
@@ -120,7 +122,6 @@ class SourceWriter(Writer):
         if limit < 1:
             raise ValueError(f"{length} tokens leave no room for an answer; shorten the text")
         names = {"alpha": "length_penalty", "normalisation": "normalisation", "coverage": "coverage"}
-        names |= {"no_repeat": "no_repeat_ngram", "shortest": "min_length"}
         settings = {ours: how[name] for ours, name in names.items()}
         state = self.start(source)
         return self.beam(self.about["sos"], state, width, limit, end=self.about["eos"], **settings)
