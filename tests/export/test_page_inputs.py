@@ -1,4 +1,4 @@
-"""What the page makes of tables and recordings, without a model: the same as the exported Python program."""
+"""What the page makes of texts, tables and recordings, without a model: the same as Weft."""
 
 import csv
 import io
@@ -14,9 +14,13 @@ import pytest
 pytest.importorskip("onnxruntime", reason="pip install -e .[export]")
 
 from tests.export.pages import NODE, node
-from weft.export import page
+from tests.export.runs import TEXTS
+from weft.export import page, tokenizer
 from weft.export.programs.recordings import Transcriber, samples_of
 from weft.export.programs.tables import TableForecaster
+from weft.text.pieces import KINDS
+from weft.text.portable import portable
+from weft.text.vocabulary import Vocabulary
 
 HORIZON = 5
 USUAL: dict[str, Any] = {
@@ -63,6 +67,17 @@ for (const name of files) {
   const { data, count, bands } = await frames(new Uint8Array(fs.readFileSync(name)));
   found.push([[count, bands], Array.from(data)]);
 }
+fs.writeFileSync(process.argv[3], JSON.stringify(found));
+"""
+
+
+TEXT = """
+import fs from 'node:fs';
+const { Vocabulary } = await import(`${process.argv[2]}/vocabulary.js`);
+const { file, texts } = JSON.parse(fs.readFileSync(process.argv[3], 'utf8'));
+const words = new Vocabulary(new Uint8Array(fs.readFileSync(file)));
+const read = (text) => [words.encode(text), words.decode(words.encode(text)), words.tokenizer.lacking(text)];
+const found = texts.map(read);
 fs.writeFileSync(process.argv[3], JSON.stringify(found));
 """
 
@@ -162,6 +177,22 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "rows without times": ({}, "a,b\n" + "".join(f"{n},{n * n}\n" for n in range(20))),
 }
+
+
+@node
+@pytest.mark.parametrize("lowercase", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts(kind: str, lowercase: bool, tmp_path: Path) -> None:
+    """Symbols in a text are text, and unknown pieces end at words."""
+    size = 211 if kind in ("bpe", "unigram") else None
+    words = Vocabulary.train(TEXTS, kind=kind, size=size, form="nfkc", lowercase=lowercase)
+    (tmp_path / "tokenizer.json").write_bytes(portable(words))
+    texts = ["<unk><unk> and <pad><sos>", "日本語 👩\u200d👩\u200d👧 €5", *tokenizer.ODD, *TEXTS[:20]]
+    found = in_node(TEXT, {"file": str(tmp_path / "tokenizer.json"), "texts": texts}, tmp_path)
+    for text, (numbers, decoded, lacking) in zip(texts, found, strict=True):
+        assert numbers == words.encode(text), text
+        assert decoded == words.decode(numbers), text
+        assert lacking == words.unknown(text), text
 
 
 @node
