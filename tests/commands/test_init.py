@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,7 @@ def test_the_recipe_says_which_model_other_programs_run(tmp_path: Path) -> None:
     texts = {"own": lines, "other": [*kept[: place + 1], *other, *kept[place + 1 :]]}
     for name, text in texts.items():
         (tmp_path / f"{name}.yaml").write_text("\n".join(text) + "\n")
-        plain = read_recipe(tmp_path / f"{name}.yaml")
+        plain: Any = check_recipe(read_recipe(tmp_path / f"{name}.yaml")).plain
         plain["data"]["vocabulary"]["size"] = 211
         opened = open_run(made(tmp_path / name, plain, 0.0), device="cpu")
         for program in ("argos", "ctranslate2", "huggingface"):
