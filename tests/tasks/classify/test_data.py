@@ -37,7 +37,8 @@ def test_every_line_of_a_table_is_looked_at(tmp_path: Path, ending: str, cell: b
     shown = [
         str(one).removeprefix(f"{file}:").partition(", probably")[0] for one in report.findings if one.line
     ]
-    quotes = ["7: ',' expected after '\"'; quote the cell or correct the line"] if ending == "csv" else []
+    twice = 'write a quote inside a quoted cell twice (not \\"), or correct the line'
+    quotes = [f"7: ',' expected after '\"'; {twice}"] if ending == "csv" else []
     assert sorted(shown) == sorted([*WANT, *quotes])
     counts = {"columns": 2 + len(quotes), "nothing": 1, "unlabelled": 1, "bytes": 1}
     assert {kind: count for kind, count in report.counts.items() if kind != "label"} == counts
