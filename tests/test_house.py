@@ -56,6 +56,7 @@ ALLOWED["serve"] = ALLOWED["serve"] | {"inspect"}  # its page opens the page of 
 ALLOWED["serve"] = ALLOWED["serve"] | {"machine"}  # its workers end with their parent
 ALLOWED["commands"] = GROUND | SIDE | {"figures", "documents"} | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
+ALLOWED["testing"] = GROUND | {"nn", "metrics"}
 ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
 ALLOWED |= {"machine": set(), "version": set()}
 ALLOWED["commands"] = ALLOWED["commands"] | {"machine"}
@@ -98,7 +99,7 @@ HOMES = {
     "pyarrow": {"data"},
     "PIL": {"data", "tasks", "export"},
     "ruamel": {"config"},
-    "safetensors": {"store", "train", "run", "export", "importing"},
+    "safetensors": {"store", "train", "run", "export", "importing", "testing"},
     "tensorboardX": {"train"},
     "matplotlib": {"figures", "inspect"},
     "rich": {"train", "inspect", "commands"},

@@ -8,7 +8,6 @@ import torch
 from safetensors.torch import load_model, save_model
 from torch import Tensor, nn
 
-from tests.laws.gradients import gradients_reach_every_parameter
 from tests.laws.members import close, ready
 from weft import masks
 from weft.errors import ShapeError
@@ -18,6 +17,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.pools import Queries, Summary
+from weft.testing.values import gradients_reach_every_parameter
 
 V, C, ROWS, SOURCE = 17, 3, 5, 7
 LENGTHS = (7, 4, 1, 6, 2)

@@ -13,7 +13,16 @@ import weft
 from weft import lazy
 from weft.nn import cells
 
-PACKAGES = ["weft", "weft.nn", "weft.nn.cells", "weft.search", "weft.metrics", "weft.data", "weft.tasks"]
+PACKAGES = [
+    "weft",
+    "weft.nn",
+    "weft.nn.cells",
+    "weft.search",
+    "weft.metrics",
+    "weft.data",
+    "weft.tasks",
+    "weft.testing",
+]
 INSIDE = {
     # bases of the drop-ins, and parts that only one other class uses
     *("DropIn", "DropInCell", "DropInModule", "GateNorm", "Headwise", "HybridBlock", "Residual"),

@@ -8,7 +8,6 @@ import torch
 from safetensors.torch import load_model, save_model
 from torch import Tensor, nn
 
-from tests.laws.gradients import gradients_reach_every_parameter
 from tests.laws.members import close, ready
 from weft import masks
 from weft.errors import ShapeError
@@ -19,6 +18,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
+from weft.testing.values import gradients_reach_every_parameter
 
 V, ROWS, SOURCE, TARGET = 17, 5, 7, 11
 SOS = 2

@@ -7,8 +7,8 @@ one step at a time; each step takes a state and returns the next. Start with `we
     translator = weft.load("runs/en-es")
     translator.predict("Click the button.")
 
-`weft.nn` has the layers, `weft.search` beam search and others, `weft.metrics` the scores, and `weft.data` the
-readers of files.
+`weft.nn` has the layers, `weft.search` beam search and others, `weft.metrics` the scores, `weft.data` the
+readers of files, and `weft.testing` the checks of a part of your own.
 """
 
 from weft import lazy

@@ -4,5 +4,6 @@ from weft import data as data
 from weft import metrics as metrics
 from weft import nn as nn
 from weft import search as search
+from weft import testing as testing
 from weft.run import load as load
 from weft.version import __version__ as __version__

@@ -7,7 +7,6 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
-from tests.laws.gradients import every_parameter_reached, more_than_noise
 from tests.laws.members import (
     DECODERS,
     ENCODERS,
@@ -37,6 +36,7 @@ from tests.laws.pairs import (
 from weft import probe, tree
 from weft.nn.cells.stepwise import Stepwise
 from weft.nn.decoders.decoder import Decoder
+from weft.testing.values import every_parameter_reached, more_than_noise
 
 READER = ENCODERS["recurrent((13,5),True)"]  # two directions, two layers of different sizes
 

@@ -6,7 +6,6 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
-from tests.laws.gradients import every_parameter_reached, more_than_noise
 from tests.laws.members import (
     ENCODERS,
     READ,
@@ -27,6 +26,7 @@ from tests.laws.members import (
 from weft import probe, tree
 from weft.nn.cells.stepwise import Stepwise
 from weft.nn.encoders.encoder import Encoder, Memory
+from weft.testing.values import every_parameter_reached, more_than_noise
 
 every_encoder = cases(ENCODERS)
 

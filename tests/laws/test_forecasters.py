@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from tests.laws.gradients import more_than_noise
 from tests.laws.members import close, found, gradcheck, normal, ready
 from weft.nn import forecasters
 from weft.nn.cells.gru import GRU
@@ -11,6 +10,7 @@ from weft.nn.cells.jordan import Jordan
 from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.forecasters.forecaster import Forecaster, Past
+from weft.testing.values import more_than_noise
 
 LOOKBACK, HORIZON, KNOWN, ROWS, SERIES, SEEN = 15, 6, 2, 5, 3, 4
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.laws.gradients import gradients_reach_every_parameter
+from weft.testing.values import gradients_reach_every_parameter
 
 
 class Noisy(nn.Module):

@@ -9,7 +9,6 @@ from itertools import product
 import pytest
 import torch
 
-from tests.laws.gradients import more_than_noise
 from tests.laws.members import (
     CELLS,
     DECODERS,
@@ -32,6 +31,7 @@ from tests.laws.pairs import (
     pair,
 )
 from weft import tree
+from weft.testing.values import more_than_noise
 
 
 def kinds(members: dict[str, Make]) -> list[str]:

@@ -9,7 +9,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from tests.laws.gradients import every_parameter_reached
 from tests.laws.members import (
     CLASSES,
     HEADS,
@@ -27,6 +26,7 @@ from tests.laws.members import (
 from weft import masks
 from weft.nn.heads.head import Head
 from weft.nn.pointed import CopySource, PointerFeatures
+from weft.testing.values import every_parameter_reached
 
 every_head = pytest.mark.parametrize("make", HEADS.values(), ids=HEADS)
 training_or_not = pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])

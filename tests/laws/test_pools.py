@@ -9,7 +9,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from tests.laws.gradients import every_parameter_reached
 from tests.laws.members import (
     ENCODERS,
     POOLS,
@@ -31,6 +30,7 @@ from weft import masks, probe
 from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Memory
 from weft.nn.pools import Pool, Queries
+from weft.testing.values import every_parameter_reached
 
 every_pool = pytest.mark.parametrize("make", POOLS.values(), ids=POOLS)
 

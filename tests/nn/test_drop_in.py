@@ -4,6 +4,7 @@ The reference is torch.nn, also with torch's own list of module cases; row by ro
 """
 
 import copy
+import inspect
 from typing import Any
 
 import pytest
@@ -232,3 +233,13 @@ def test_torchs_own_error_cases(name: str, dtype: torch.dtype) -> None:
             getattr(weft.nn, name)(*made.args, **made.kwargs)(*given.args, **given.kwargs)
         if case.error_type is not TypeError:  # a wrong Python type is torch's own error
             assert isinstance(caught.value, WeftError)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_help_explains_every_argument_itself_on_two_screens(kind: str) -> None:
+    text = inspect.getdoc(getattr(weft.nn, kind)) or ""
+    assert len(text.splitlines()) <= 48
+    named = ["input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional"]
+    more = ["device", "dtype", "join:", "residual:", "nan:", "Returns:", "Raises:"]
+    assert [name for name in [*named, *more] if name not in text] == []
+    assert "see `" not in text

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from tests.laws.gradients import more_than_noise
 from weft.errors import ConfigError, ShapeError
 from weft.nn import pictures
 from weft.nn.pictures.convolution import ConvolutionFront
 from weft.nn.pictures.front import Front
 from weft.nn.pictures.patches import PatchFront
 from weft.rooms import parts
+from weft.testing.values import more_than_noise
 
 SHAPES = {"picture": (12, 8, 3), "clip": (5, 8, 12, 3), "regions": (7, 11)}
 SETTINGS = {"convolution": {"sizes": (5, 7)}, "patches": {"size": 11, "patch": 4}, "regions": {"size": 13}}

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from tests.laws.gradients import every_parameter_reached
 from tests.laws.members import close, ready
 from weft.errors import ConfigError
 from weft.nn.embed.characters import Characters
 from weft.nn.embed.words import Spelled, Words
+from weft.testing.values import every_parameter_reached
 
 GIVEN = Spelled(
     torch.tensor([[4, 5, 4], [6, 0, 0]]),

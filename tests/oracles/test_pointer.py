@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from tests.laws.gradients import gradients_reach_every_parameter
 from tests.laws.members import ready
 from weft import masks, tree
 from weft.diagnose.copying import copied
@@ -18,6 +17,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.pointer import Pointer
 from weft.nn.scores import Dot, Score
+from weft.testing.values import gradients_reach_every_parameter
 
 V, WIDTH, READ, WRITE, T = 13, 3, 5, 7, 6
 UNK, SOS, EOS = 1, 2, 3

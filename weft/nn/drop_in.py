@@ -175,12 +175,30 @@ class DropIn(DropInModule, nn.RNNBase):
 
 
 class RNN(DropIn, nn.RNN):
-    """torch.nn.RNN: h_t = g(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh).
+    """torch.nn.RNN, h_t = g(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh): the same arguments and state_dict.
+
+    An input is [T, B, D], [B, T, D] with batch_first, [T, D] for one sequence, or a PackedSequence:
+    output, h = rnn(input, h), where the state may be left out for zeros.
 
     Args:
-        input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional,
-            device, dtype: as torch.nn.RNN.
-        join, residual, nan: see `DropIn`.
+        input_size, hidden_size: D, features of the input, and H, those of the state.
+        num_layers: L; each layer reads the output of the one below.
+        nonlinearity: g, "tanh" or "relu".
+        bias: whether there are b_ih and b_hh.
+        batch_first: whether rows come first in input and output; the state is [L, B, H] in any case.
+        dropout: dropout rate between layers, in training.
+        bidirectional: a second network reads each layer from the end; the state then is [2 L, B, H].
+        device, dtype: of the weights.
+        join: "concatenate" the two directions as torch does, or give their "mean" or "sum"; layers above the
+            first then read H features, not 2H.
+        residual: layers above the first add their input to their output.
+        nan: "refuse" raises an error that names the row and step of a NaN in the input; "pass" propagates it.
+
+    Returns:
+        The output of the top layer, in the form of the input, and the final state h.
+
+    Raises:
+        ShapeError, ConfigError: wrong shapes, dtypes or devices of the input or the state.
 
     Example:
         >>> import torch
@@ -202,12 +220,30 @@ class RNN(DropIn, nn.RNN):
 
 
 class LSTM(DropIn, nn.LSTM):
-    """torch.nn.LSTM, including projections.
+    """torch.nn.LSTM: the same arguments, inputs, state_dict and numbers; computed by Weft's kernels on a CPU.
+
+    An input is [T, B, D], [B, T, D] with batch_first, [T, D] for one sequence, or a PackedSequence:
+    output, (h, c) = lstm(input, (h, c)), where the state may be left out for zeros.
 
     Args:
-        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device,
-            dtype: as torch.nn.LSTM.
-        join, residual, nan: see `DropIn`.
+        input_size, hidden_size: D, features of the input, and H, those of the state.
+        num_layers: L; each layer reads the output of the one below.
+        bias: whether there are b_ih and b_hh.
+        batch_first: whether rows come first in input and output; the state is [L, B, H] in any case.
+        dropout: dropout rate between layers, in training.
+        bidirectional: a second network reads each layer from the end; the state then is [2 L, B, H].
+        proj_size: project h to this many features; 0 for no projection.
+        device, dtype: of the weights.
+        join: "concatenate" the two directions as torch does, or give their "mean" or "sum"; layers above the
+            first then read H features, not 2H.
+        residual: layers above the first add their input to their output.
+        nan: "refuse" raises an error that names the row and step of a NaN in the input; "pass" propagates it.
+
+    Returns:
+        The output of the top layer, in the form of the input, and the final state (h, c).
+
+    Raises:
+        ShapeError, ConfigError: wrong shapes, dtypes or devices of the input or the state.
 
     Example:
         >>> import torch
@@ -228,12 +264,29 @@ class LSTM(DropIn, nn.LSTM):
 
 
 class GRU(DropIn, nn.GRU):
-    """torch.nn.GRU, with the reset gate after the recurrent product.
+    """torch.nn.GRU, the reset gate after the recurrent product: the same arguments and state_dict.
+
+    An input is [T, B, D], [B, T, D] with batch_first, [T, D] for one sequence, or a PackedSequence:
+    output, h = gru(input, h), where the state may be left out for zeros.
 
     Args:
-        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype: as
-            torch.nn.GRU.
-        join, residual, nan: see `DropIn`.
+        input_size, hidden_size: D, features of the input, and H, those of the state.
+        num_layers: L; each layer reads the output of the one below.
+        bias: whether there are b_ih and b_hh.
+        batch_first: whether rows come first in input and output; the state is [L, B, H] in any case.
+        dropout: dropout rate between layers, in training.
+        bidirectional: a second network reads each layer from the end; the state then is [2 L, B, H].
+        device, dtype: of the weights.
+        join: "concatenate" the two directions as torch does, or give their "mean" or "sum"; layers above the
+            first then read H features, not 2H.
+        residual: layers above the first add their input to their output.
+        nan: "refuse" raises an error that names the row and step of a NaN in the input; "pass" propagates it.
+
+    Returns:
+        The output of the top layer, in the form of the input, and the final state h.
+
+    Raises:
+        ShapeError, ConfigError: wrong shapes, dtypes or devices of the input or the state.
 
     Example:
         >>> import torch
