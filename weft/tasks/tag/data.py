@@ -160,8 +160,8 @@ class TagData:
 MOST = 1000  # findings of a kind that are kept
 
 UNTAGGED = (
-    "expected a word, a tab and its tag on each line, got words without tags; write so, or as CoNLL-U or "
-    "WORD/TAG, with an empty line after each sentence"
+    "expected word TAB tag on each line, got words without tags; write so, or as CoNLL-U or WORD/TAG, with "
+    "an empty line after each sentence"
 )
 WORDS = COMMON | {
     "unlabelled": "lines without one word and one tag",
