@@ -15,7 +15,7 @@
 // tables                text: CSV, series: name, past, values and times of each
 //
 // With `inside: true` an answer has what the model computed: `inside.encoder`, the gates of each recurrent layer that read the
-// input, and `inside.steps`, for each step its log-probabilities, attention, state and gates (graph.js). The read() of a language
+// input, and `inside.steps`, for each step its log-probabilities, attention and state. The read() of a language
 // model gives the steps for a text without continuing it. `about` are the settings, `reads` the kind of input.
 // Several models may be loaded at once. Read next: writing.js, labels.js, series.js; graph.js.
 import { unpack } from './graph.js';

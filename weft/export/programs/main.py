@@ -55,8 +55,8 @@ def main() -> None:
         stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     failed, whole = False, getattr(model, "whole", False)
     with ExitStack() as files:
-        given = files.enter_context(opened(parser, options.file, "r")) if options.file else sys.stdin
-        out = files.enter_context(opened(parser, options.output, "w")) if options.output else sys.stdout
+        given = files.enter_context(text_file(parser, options.file, "r")) if options.file else sys.stdin
+        out = files.enter_context(text_file(parser, options.output, "w")) if options.output else sys.stdout
         for number, line in enumerate([given.read()] if whole else given, 1):
             try:
                 answer = model(line if whole else line.rstrip("\n"), **more)
@@ -67,7 +67,7 @@ def main() -> None:
     sys.exit(3 if failed else 0)
 
 
-def opened(parser: argparse.ArgumentParser, name: str, mode: Literal["r", "w"]) -> TextIO:
+def text_file(parser: argparse.ArgumentParser, name: str, mode: Literal["r", "w"]) -> TextIO:
     """A file of UTF-8, with or without a byte order mark; if it fails, the program ends with a sentence."""
     try:
         return open(
