@@ -154,7 +154,7 @@ def test_a_recurrent_model_is_left_as_it_is_and_that_is_said(tmp_path: Path) -> 
         "train", recipe, "--run", tmp_path / "run", "training.compile=true", "training.max_updates=2"
     )
     assert answer.code == 0
-    assert "this model has no Transformer block, so nothing of it is compiled" in answer.err
+    assert "this model has no Transformer block, so nothing is compiled" in answer.err
 
 
 @COMPILER

@@ -107,7 +107,7 @@ class S4D(Cell):
         y = 2 * (self.weight_o[0] * real - self.weight_o[1] * imaginary).sum(-1).to(u.dtype) + self.skip * u
         if watching():
             record("forget_gate", radius.amax(1).expand_as(y))  # the slowest state of each feature
-            record("transition", torch.complex(a, b).flatten().expand(len(y), -1))
+            record("transition", torch.complex(a, b).flatten().expand(y.shape[0], -1))
             record("hidden", y)
         return y, (y, real.to(state[1].dtype), imaginary.to(state[1].dtype))
 
