@@ -51,7 +51,7 @@ def test_a_document_is_read_and_written_as_in_this_process() -> None:
             400_000,
             "opening it takes more than 200 MiB of memory; send a part of it",
         ),
-        (DocumentBounds(cpu_seconds=1), 400_000, "opening it takes more than 1 seconds of computing"),
+        (DocumentBounds(cpu_seconds=1), 400_000, "opening it takes more than 1 second of computing"),
         (DocumentBounds(seconds=0.05), 1, "opening it takes more than 0.05 seconds"),
     ],
     ids=["tags", "memory", "cpu", "clock"],

@@ -26,6 +26,7 @@ from weft.documents.plan import DocumentPlan
 from weft.documents.segments import Segment, Sentence, WrittenSentence
 from weft.documents.sentences import base
 from weft.errors import ConfigError, DataError, WeftError
+from weft.wording import plural
 
 _MIB = 2**20
 _ARCHIVES = (".docx", ".odt")  # their bytes are not lines
@@ -115,7 +116,7 @@ def _child(step: str, bounds: DocumentBounds, *arguments: Any) -> Any:
     except subprocess.TimeoutExpired:
         raise _too_much(name, f"more than {bounds.seconds:g} seconds") from None
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        raise _too_much(name, f"more than {bounds.cpu_seconds} seconds of computing") from None
+        raise _too_much(name, f"more than {plural(bounds.cpu_seconds, 'second')} of computing") from None
     if done.returncode:
         print(done.stderr.decode("utf-8", "replace")[-2000:], file=sys.stderr, flush=True)
         raise DataError("cannot be read; save it again with another program, or as plain text", path=name)
