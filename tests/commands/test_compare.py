@@ -9,6 +9,7 @@ import pytest
 
 from tests.commands import corpus, labelled
 from tests.commands.shell import refused, weft
+from weft.commands.variants import asked, planned
 from weft.figures.picture import save
 from weft.inspect.comparing.evidence import Evidence
 from weft.inspect.comparing.grid import folder_name, split, variants
@@ -279,3 +280,16 @@ def test_recipes_and_runs_are_told_apart(trained: Path, tmp_path: Path) -> None:
     grid = weft("compare", trained, "--grid", "training.seed=1,2", "--output", tmp_path / "out")
     assert "--grid: changes recipes" in refused(grid)
     assert "before the settings" in refused(weft("compare", "training.seed=2"))
+
+
+def test_recipes_of_the_same_name_have_names_and_folders_of_their_own(tmp_path: Path) -> None:
+    paths = []
+    for folder in ("a", "b"):
+        paths.append(tmp_path / folder / "recipe.yaml")
+        paths[-1].parent.mkdir()
+        paths[-1].write_bytes(Path("recipes/memory/adding-elman.yaml").read_bytes())
+    wanted = asked([*map(str, paths), "training.seed=0"], [], 2, [])
+    runs = planned(wanted, tmp_path / "out", ())
+    assert [one.recipe for one in runs] == [paths[0], paths[0], paths[1], paths[1]]
+    assert len({folder_name(one.name) for one in runs}) == 4
+    assert [one.changes[-1] for one in runs] == ["training.seed=0", "training.seed=1"] * 2

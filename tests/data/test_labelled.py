@@ -184,3 +184,9 @@ def test_a_list_of_labels_in_a_record_is_several_labels(tmp_path: Path) -> None:
     assert "x.jsonl:2: expected one label, got two or more (a, b); keep one, or pass a separator" in str(
         second
     )
+
+
+def test_a_label_in_brackets_is_a_name_unless_it_is_a_list(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"text": "one", "label": "[neg]"}\n{"text": "two", "label": "[1"}\n')
+    assert [one.label for one in LabelledText(path)] == ["[neg]", "[1"]

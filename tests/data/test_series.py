@@ -81,6 +81,11 @@ def test_what_is_wrong_is_named_by_line(tmp_path: Path, rows: str, sentence: str
         read_series(write(tmp_path / "x.csv", "ds,y\n" + rows))
 
 
+def test_a_table_of_empty_cells_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="got rows without text"):
+        read_series(write(tmp_path / "x.csv", ",,\n,,\n"))
+
+
 def test_a_column_that_is_not_there(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", "ds,y\n2024-01-02,1\n")
     with pytest.raises(ConfigError, match="column 'z'"):

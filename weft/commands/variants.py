@@ -97,7 +97,7 @@ def train_missing(wanted: Asked, output: Path, plugins: Collection[str]) -> tupl
     from weft.commands.views import folder_for
     from weft.inspect.comparing.grid import folder_name
 
-    runs, plan = _repeated(wanted) if wanted.runs else ([], _variants(wanted, output, plugins))
+    runs, plan = _repeated(wanted) if wanted.runs else ([], planned(wanted, output, plugins))
     if plan:
         folder_for(output / "runs")
     for number, one in enumerate(plan, 1):
@@ -123,7 +123,7 @@ def _train(one: Missing, run: Path, plugins: Collection[str]) -> int:
     return outcome.exit_code
 
 
-def _variants(wanted: Asked, output: Path, plugins: Collection[str]) -> list[Missing]:
+def planned(wanted: Asked, output: Path, plugins: Collection[str]) -> list[Missing]:
     """Every recipe with every combination of the grid and every seed, with the budget."""
     from weft.commands.views import folder_for
     from weft.config import read_recipe
@@ -133,16 +133,18 @@ def _variants(wanted: Asked, output: Path, plugins: Collection[str]) -> list[Mis
     from weft.run.training import check_recipe
 
     found = []
-    for recipe in wanted.recipes:
+    recipes = list(dict.fromkeys(wanted.recipes))
+    stems = [recipe.stem for recipe in recipes]
+    names = stems if len(set(stems)) == len(stems) else [str(one.with_suffix("")) for one in recipes]
+    for recipe, own in zip(recipes, names, strict=True):
         if note := find_recipe(recipe).note:
             click.echo(note, err=True)
         base = [*wanted.overrides, *wanted.budget.changes]
         grids = [*wanted.grids, *_seed_axis(wanted, recipe, base)]
-        several = recipe.stem if len(wanted.recipes) > 1 else ""
-        for each in variants(grids) if grids else [GridVariant(recipe.stem, (), recipe.stem)]:
+        for each in variants(grids) if grids else [GridVariant(own, (), own)]:
             name, group = each.name, each.group
-            if several and grids:
-                name, group = f"{several},{name}", f"{several},{group}".removesuffix(",the recipe")
+            if grids and len(recipes) > 1:
+                name, group = f"{own},{name}", f"{own},{group}".removesuffix(",the recipe")
             found.append(Missing(name, group, recipe, [*base, *each.changes]))
     for one in found:
         check_recipe(read_recipe(one.recipe, one.changes), plugins=plugins)
@@ -167,7 +169,8 @@ def _seed_axis(wanted: Asked, recipe: Path, changes: Sequence[str]) -> list[str]
         return []
     if any(SEED in grid for grid in wanted.grids):
         raise ConfigError(f"--seeds: the grid has {SEED} already; leave one of them out")
-    first = at(read_recipe(recipe, changes).plain(), ("training", "seed")) or 1
+    own = at(read_recipe(recipe, changes).plain(), ("training", "seed"))
+    first = 1 if own is None else own
     return [f"{SEED}={','.join(str(first + number) for number in range(wanted.seeds))}"]
 
 

@@ -153,8 +153,7 @@ class LabelledText:
     def _example(self, row: Row) -> LabelledExample | Finding:
         number, cells = row
         label = cells[self._label].strip()
-        if label.startswith("[") and self.table is not None and self.table.kind in RECORDS:
-            names = json.loads(label)
+        if self.table is not None and self.table.kind in RECORDS and (names := _listed(label)) is not None:
             if len(names) > 1 and self.separator is None:
                 return self._wrong(number, "unlabelled", _several(names))
             label = (self.separator or "").join(map(str, names))
@@ -201,6 +200,15 @@ class LabelledText:
 
     def _wrong(self, number: int, kind: str, what: str) -> Finding:
         return Finding(str(self.path), number, kind, what)
+
+
+def _listed(label: str) -> list[object] | None:
+    """The labels of a record that has a list of them, which the table shows as JSON; None for other text."""
+    try:
+        found = json.loads(label) if label.startswith("[") else None
+    except (ValueError, RecursionError):  # a name such as [neg]
+        return None
+    return found if isinstance(found, list) else None
 
 
 def _several(names: Sequence[object]) -> str:

@@ -264,6 +264,8 @@ def _text_rows(path: Path) -> TableRows:
             path=path,
         )
     read = [(row.number, row.cells) for row in table if any(map(str.strip, row.cells))]
+    if not read:
+        raise DataError("expected a header and rows of numbers, got rows without text", path=path)
     names = table.names()
     kept = [n for n, name in enumerate(names[:count]) if name or any(row[n].strip() for _, row in read)]
     if len(kept) < count:  # columns without text, as between the tables of a spreadsheet
