@@ -29,7 +29,13 @@ option() { # the value of an option among the other words, else $2
     echo "$found"
 }
 
-words=("$@")
+words=()
+for word in "$@"; do
+    case $word in
+        --run=* | --name=* | --storage=* | --study=*) words+=("${word%%=*}" "${word#*=}") ;;
+        *) words+=("$word") ;;
+    esac
+done
 stem=$(basename "$recipe" .yaml)
 if [ "$name" = train ] && [ -n "$task" ]; then
     run=$(option --run "")

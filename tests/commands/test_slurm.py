@@ -98,6 +98,9 @@ def test_an_array_is_one_seed_or_one_searcher_each(tmp_path: Path) -> None:
     assert job(tmp_path, "train", "r/my.yaml", "--run", "runs/a", **third)[1] == [
         *("train", "r/my.yaml", "--run", "runs/a-seed-3", "training.seed=3")
     ]
+    assert job(tmp_path, "train", "r/my.yaml", "--run=runs/a=b", **third)[1] == [
+        *("train", "r/my.yaml", "--run", "runs/a=b-seed-3", "training.seed=3")
+    ]
     assert job(tmp_path, "train", "r/my.yaml", **third)[1] == [
         *("train", "r/my.yaml", "--run", "runs/my-seed-3", "training.seed=3")
     ]

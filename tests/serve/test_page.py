@@ -1,5 +1,6 @@
 """The page in a real browser: typed into, clicked, driven by keys, on a phone, in the dark."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -207,6 +208,8 @@ def test_terms_are_required_and_kept_for_the_language(page: Browser, address: st
         "document.getElementById('terms').dispatchEvent(new Event('input'))"
     )
     assert page.run("document.getElementById('terms-count').textContent") == " (1)"
+    pairs = page.run(r"""JSON.stringify(pairs_of('a, b = c, d\n"e";"f, g"\n\nh\nno =\ni\tj'))""")
+    assert json.loads(pairs) == [["a, b", "c, d"], ["e", "f, g"], ["i", "j"]]
     page.run("document.getElementById('text').focus()")
     enter(page, "alpha beta gamma")
     assert "nove" in words(page)

@@ -34,9 +34,14 @@ function swap() {
   if (text) { at("text").value = text; ask(); } else at("text").focus();
 }
 
-// Pairs of a term and its translation: lines with =, a tab, a comma or a semicolon between them.
+// Pairs of a term and its translation: lines with =, a tab, a semicolon or a comma between them, the first of these
+// that a line has.
 function pairs_of(text) {
-  return text.split("\n").map((line) => /^\s*"?(.+?)"?\s*(?:=|\t|;|,)\s*"?(.+?)"?\s*$/.exec(line)).filter(Boolean).map((found) => [found[1], found[2]]);
+  const plain = (side) => side.trim().replace(/^"|"$/g, "").trim();
+  return text.split("\n").map((line) => {
+    const mark = line.search(["=", "\t", ";", ","].find((one) => line.includes(one)) || /$/);
+    return [plain(line.slice(0, mark)), plain(line.slice(mark + 1))];
+  }).filter(([term, translation]) => term && translation);
 }
 
 function terms_changed() {
