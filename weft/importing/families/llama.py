@@ -1,7 +1,7 @@
 """Import Llama and its relatives: decoders with RMSNorm, gated networks, rotary positions, shared keys.
 
 Mistral, Qwen2, Qwen3 and Gemma differ in biases, in norms of queries and keys, and in the network's gate.
-Read next: names.py.
+Read next: ../names.py.
 """
 
 from typing import Any, NamedTuple

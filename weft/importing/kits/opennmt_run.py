@@ -1,6 +1,6 @@
 """What OpenNMT-py and Eole share: vocabularies, tables, and the run that is made of a model's parts.
 
-Read next: opennmt.py, eole.py; writing.py.
+Read next: opennmt.py, eole.py; ../writing.py.
 """
 
 from collections.abc import Mapping

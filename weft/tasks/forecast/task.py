@@ -1,6 +1,6 @@
 """Forecasting: predicts the future of a series from its past, as numbers or as distributions.
 
-Read next: data.py, model.py; ../nn/forecasters, the models; ../metrics/series.py, baselines.
+Read next: data.py, model.py; ../../nn/forecasters, the models; ../../metrics/series.py, baselines.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Images and video: predicts the class of a picture or a clip.
 
-Read next: data.py, ../pictures/model.py, predictor.py; ../nn/pictures/convolution.py.
+Read next: data.py, ../pictures/model.py, predictor.py; ../../nn/pictures/convolution.py.
 """
 
 from collections import Counter
