@@ -1,21 +1,25 @@
 """`weft export --to web` answers as `weft predict` does: its program in Node, its page in Chromium."""
 
 import json
+import re
+import subprocess
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 from tests import toys
 from tests.commands import labelled, test_export_series
 from tests.commands.shell import weft
-from tests.export.pages import answer_of, answers, browser, export, node, shown, shown_file
+from tests.export.pages import NODE, answer_of, answers, browser, export, node, shown, shown_file
 from tests.export.runs import TEXTS, translator
 from tests.shared import shared_run
+from weft.export.formats import web
 from weft.importing.runs import import_run
 
 ODD = ["", "  the cat sat", "zebra é\u0301 ﬁ № 5", "the <eos> sat on\u00a0a mat."]
@@ -207,9 +211,6 @@ def test_words_in_context(tmp_path: Path) -> None:
 
 @browser
 @pytest.mark.slow
-@pytest.mark.xfail(
-    reason="not yet seen to answer a picture: the page is written out before it has decoded one"
-)
 @pytest.mark.parametrize("name", ["images", "caption"])
 def test_pictures(name: str, tmp_path: Path) -> None:
     """Pictures of the model's own size; others may differ by 1 of 255, as Pillow scales rows first."""
@@ -218,6 +219,60 @@ def test_pictures(name: str, tmp_path: Path) -> None:
     for number, path in enumerate(sorted((run.parent / "toy").rglob("*.png"))[:3]):
         dom = shown_file(page, path, tmp_path / f"profile{number}")
         assert answer_of(dom).startswith(weft("predict", run, path).lines[0]), dom[-3000:]
+
+
+@browser
+@pytest.mark.slow
+@pytest.mark.parametrize("frames", [2, None])
+def test_clips(frames: int | None, tmp_path: Path) -> None:
+    """Animated pictures of the model's own size; without data.frames all have the same number of frames."""
+    recipe, run = toys.pictures(tmp_path / "toy", clips=True), tmp_path / "run"
+    changes = ["model.front={use: convolution, sizes: [3, 5]}", "training.max_updates=30"]
+    changes += ["data.size=12"] if frames is None else [f"data.frames={frames}"]
+    assert weft("train", recipe, f"data.folder={recipe.parent}", "--run", run, *changes).code == 0
+    page = tmp_path / "page.html"
+    export(run, page, "--float32")
+    for number, path in enumerate(sorted((recipe.parent / "train").glob("*/*.npy"))[::7]):
+        first, *others = map(Image.fromarray, np.load(path))
+        file = tmp_path / f"{number}.gif"
+        first.save(file, save_all=True, append_images=others)
+        assert shown_probs(shown_file(page, file, tmp_path / f"profile{number}")) == listed(run, file)
+    first.save(tmp_path / "short.gif")
+    dom = shown_file(page, tmp_path / "short.gif", tmp_path / "profile")
+    assert answer_of(dom) == "" and "frames" in dom.partition('id="problem"')[2].partition("</p>")[0]
+
+
+def listed(run: Path, file: Path) -> dict[str, float]:
+    """The classes of a picture with their probabilities in per cent, from `weft predict`."""
+    _, *found = weft("predict", run, "--scores", file).lines[0].split("\t")
+    return {
+        name: pytest.approx(100 * float(prob), abs=0.06) for name, prob in (one.split("=") for one in found)
+    }
+
+
+def shown_probs(dom: str) -> dict[str, float]:
+    """The same in a page."""
+    found = re.findall(r"<span[^>]*>([^<]*)</span><meter[^>]*></meter><span>([\d.]+) %</span>", dom)
+    return {name: float(prob) for name, prob in found}
+
+
+def test_an_operator_that_the_page_lacks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = web.operators()
+    monkeypatch.setattr(web, "operators", lambda: known - {"MatMul", "Gemm"})
+    answer = weft("export", shared_run("tag"), "--to", "web", "--output", tmp_path / "page.html")
+    assert answer.code == 2 and "the page cannot compute " in answer.err and "--to onnx" in answer.err
+    assert not (tmp_path / "page.html").exists()
+
+
+@node
+def test_the_operators_of_the_page_are_known(tmp_path: Path) -> None:
+    script = (
+        "const { OPERATORS } = await import(process.argv[2]); console.log(Object.keys(OPERATORS).join(' '));"
+    )
+    (tmp_path / "run.mjs").write_text(script)
+    line = [str(NODE), str(tmp_path / "run.mjs"), str(web.PAGE / "operators.js")]
+    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=60)
+    assert web.operators() == {*done.stdout.split(), "LSTM", "GRU", "RNN", "If", "Loop", "Scan"}
 
 
 @node

@@ -60,6 +60,16 @@ def rounded(path: Path) -> None:
     onnx.save(model, path)
 
 
+def operators_of(path: Path) -> set[str]:
+    """Names of the operators in a graph's file, also those in the bodies of its loops and branches."""
+
+    def used(graph: onnx.GraphProto) -> set[str]:
+        inner = [one.g for node in graph.node for one in node.attribute if one.HasField("g")]
+        return {node.op_type for node in graph.node}.union(*map(used, inner))
+
+    return used(onnx.load(path).graph)
+
+
 def _is_rounded(weights: np.ndarray) -> bool:
     return weights.dtype == np.float32 and weights.size >= SMALLEST and bool(np.isfinite(weights).all())
 

@@ -19,7 +19,7 @@ from weft.errors import ConfigError
 from weft.export import page
 from weft.export.format import Format, Options
 from weft.export.formats.onnx import Onnx, compared, write_graphs
-from weft.export.packed import pack, rounded
+from weft.export.packed import operators_of, pack, rounded
 from weft.run import LoadedRun
 from weft.store import files
 from weft.text.imported import KEY
@@ -83,6 +83,7 @@ class Web(Format):
         work = folder / "graphs"
         work.mkdir()
         worst = write_graphs(form, work)
+        _check_operators(work)
         lines = [f"outputs of the graphs: at most {worst:.1e} from Weft's", compared(opened, form, work)]
         paths = {graph.name: work / f"{graph.name}.onnx" for graph in form.graphs}
         content = pack(paths, form.settings, form.files, int8=int8)
@@ -157,6 +158,29 @@ def joined(name: str) -> str:
 
     visit(name)
     return "const modules = {};\n" + "".join(map(_as_function, order))
+
+
+def operators() -> set[str]:
+    """Names of the ONNX operators that the page computes, the keys of the tables in its program.
+
+    Example:
+        >>> sorted(operators() & {"Conv", "LSTM", "Loop", "StringConcat"})
+        ['Conv', 'LSTM', 'Loop']
+    """
+    tables = (PAGE / "operators.js").read_text("utf-8").partition("export const OPERATORS")[2]
+    graph = (PAGE / "graph.js").read_text("utf-8")
+    tables += "".join(re.findall(r"^const (?:RECURRENT|CONTROL) = .*?\};$", graph, re.MULTILINE | re.DOTALL))
+    return set(re.findall(r"(?<=[\s{])([A-Z]\w+): ", tables))
+
+
+def _check_operators(folder: Path) -> None:
+    for path in sorted(folder.glob("*.onnx")):
+        lacking = sorted(operators_of(path) - operators())
+        if lacking:
+            raise ConfigError(
+                f"--to web: the page cannot compute {', '.join(lacking)}, which this model's graph "
+                f"{path.stem} needs; use --to onnx"
+            )
 
 
 def _imports(name: str) -> list[str]:

@@ -126,7 +126,7 @@ export class PictureClassifier {
 
   async answer(file) {
     const { shape, size, frames, classes } = this.about, [rows, columns] = shape.slice(-3);
-    const { plain, height, width } = frames ? await clip(file, size, frames) : await pixels(file, size);
+    const { plain, height, width } = shape.length === 4 ? await clip(file, size, shape[0], frames === null) : await pixels(file, size);
     if (height !== rows || width !== columns) throw new Error(`Expected a picture of ${columns} x ${rows} pixels, as the model was trained on, got ${width} x ${height}; rescale it.`);
     const { logp } = this.graph.run({ pixels: tensor('uint8', [1, ...shape], plain) }), probs = listed(logp.data, classes);
     return { text: probs[0].label, labels: [probs[0].label], probs };

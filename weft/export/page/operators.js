@@ -511,6 +511,10 @@ export const OPERATORS = {
   MaxPool: pool(-Infinity, Math.max, (value) => value), AveragePool: pool(0, (a, b) => a + b, (sum, size) => sum / size),
   GlobalAveragePool: ([x]) => OPERATORS.ReduceMean([x, ints(x.dims.map((_, axis) => axis).slice(2))], {}),
   LayerNormalization: (values, about) => normalised(values, about), RMSNormalization: ([x, scale], about) => normalised([x, scale], about, false), SimplifiedLayerNormalization: ([x, scale], about) => normalised([x, scale], about, false),
+  InstanceNormalization: ([x, scale, bias], { epsilon }) => {
+    const own = (one) => view(one, [x.dims[1], ...x.dims.slice(2).map(() => 1)]);
+    return OPERATORS.Add([OPERATORS.Mul([normalised([x], { axis: 2, epsilon }), own(scale)]), own(bias)]);
+  },
   Transpose: transpose, Reshape: reshape, Unsqueeze: unsqueeze, Squeeze: squeeze, Expand: expand, Where: where, Concat: concat, Split: split, Slice: slice, Pad: pad,
   Flatten: ([x], { axis = 1 }) => view(x, [count(x.dims.slice(0, axis)), count(x.dims.slice(axis))]),
   Tile: ([x, repeats]) => [...repeats.data].reduce((one, times, axis) => concat(new Array(times).fill(one), { axis }), x),

@@ -34,13 +34,13 @@ export async function pixels(file, size) {
   return scaled(await createImageBitmap(file, { colorSpaceConversion: 'none' }).catch(() => { throw new Error('This file is no picture that the browser can read.'); }), size);
 }
 
-// The same of `count` frames of an animated picture, evenly spaced: [count, height, width, 3].
-export async function clip(file, size, count) {
+// The same of `count` frames of an animated picture, evenly spaced, or the `whole` of it: [count, height, width, 3].
+export async function clip(file, size, count, whole) {
   if (typeof ImageDecoder === 'undefined') throw new Error('This browser cannot read the frames of a clip; use a newer one.');
   const decoder = new ImageDecoder({ data: await file.arrayBuffer(), type: file.type || 'image/gif', colorSpaceConversion: 'none' });
-  await decoder.tracks.ready;
-  await decoder.completed;
+  await Promise.all([decoder.tracks.ready, decoder.completed]).catch(() => { throw new Error('This file is no clip that the browser can read; use a .gif.'); });
   const all = decoder.tracks.selectedTrack?.frameCount ?? 0;
+  if (whole && all !== count) throw new Error(`Expected a clip of ${count} frames, as the model was trained on, got ${all}.`);
   if (all < count) throw new Error(`Expected at least ${count} frames, got ${all}; use longer clips.`);
   const found = [];
   for (let n = 0; n < count; n++) {
