@@ -155,6 +155,25 @@ def test_times_as_other_programs_write_them(cell: str, time: str) -> None:
     assert found.tz_localize(None) == pd.Timestamp(time)
 
 
+@pytest.mark.parametrize("between", ["-", " - ", "–"])
+def test_of_hours_the_begin_counts_and_their_end_is_no_offset(between: str) -> None:
+    cells = [
+        f"{31 if hour else 30}.01.2024 {(hour - 1) % 24:02d}:00{between}{hour:02d}:00" for hour in range(24)
+    ]
+    found = read_times("x", list(enumerate(cells, 2)))
+    assert found.zone == "" and list(found.times[:3]) == list(
+        pd.to_datetime(["2024-01-30 23:00", "2024-01-31 00:00", "2024-01-31 01:00"])
+    )
+
+
+def test_offsets_stay_offsets_and_impossible_ones_are_refused() -> None:
+    winter = [(2, "2024-01-31 00:00-05:00"), (3, "2024-01-31 01:00-05:00")]
+    assert list(read_times("x", winter).times.tz_convert("UTC").hour) == [5, 6]
+    for far in ("2024-01-31 20:00-21:00", "31 Jan 2024 20:00-21:00"):
+        with pytest.raises(DataError, match=r"x:2: .*is not a time"):
+            read_times("x", [(2, far), (3, "2024-01-31 20:00-22:00")])
+
+
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
 def test_times_closer_than_a_second_are_different(tmp_path: Path, unit: str) -> None:
     times = pd.date_range("2024-01-01", periods=9, freq=f"100{unit}")

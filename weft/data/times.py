@@ -40,6 +40,8 @@ LONGEST = 100
 _OFFSET = re.compile(
     r"(?i)(.*\d[T ]\d.*?)\s*(?:(?:UTC|GMT)?([+-][01]\d(?::?[0-5]\d)?)|Z|UTC|GMT)(?:\[[\w/+-]+\]|\s\(.*\))?"
 )
+_HOURS = re.compile(r"(.*\d[T ])(\d\d?):(\d\d) ?[-–] ?(\d\d?):(\d\d)")
+_FAR = re.compile(r".*:\d\d(?:\.\d+)?\s*[+-]\d\d:?\d\d")  # no place is so far from UTC
 _MIDNIGHT = re.compile(r"(.*\d[T ])24:00((?::00)?(?:\.0+)?)")  # the end of a day
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _STEP = re.compile(r"[+-]?\d{1,18}")
@@ -301,7 +303,7 @@ def _of_texts(texts: Sequence[str], order: Order) -> _Clocks:
     """Clocks and their offsets; NaT for what is no time."""
     plain, offsets = [], list[timedelta | None]()
     late = []
-    for text in map(begin_of, texts):
+    for text in _begins(list(map(begin_of, texts))):
         match = _OFFSET.fullmatch(text)
         clock = match[1] if match else text
         late.append(midnight := _MIDNIGHT.fullmatch(clock))
@@ -312,6 +314,20 @@ def _of_texts(texts: Sequence[str], order: Order) -> _Clocks:
     if any(late):
         shown += np.where([one is not None for one in late], np.timedelta64(1, "D"), np.timedelta64(0, "D"))
     return _Clocks(shown, offsets)
+
+
+def _begins(texts: Sequence[str]) -> Sequence[str]:
+    """The begins of hours such as 01.01.2024 00:00-01:00; other texts as they are.
+
+    The end of an hour looks like an offset from UTC, but only ends move with their begins.
+    """
+    found = [match for text in texts if (match := _HOURS.fullmatch(text))]
+    if len(found) < len(texts):
+        return texts
+    begins, ends = ([60 * int(one[n]) + int(one[n + 1]) for one in found] for n in (2, 4))
+    lengths = {(end - begin) % 1440 for begin, end in zip(begins, ends, strict=True)}
+    moves = len(lengths) == 1 and 0 not in lengths and len(set(begins)) > 1
+    return [f"{one[1]}{one[2]}:{one[3]}" for one in found] if moves else texts
 
 
 def _plain(text: str, order: Order) -> str:
@@ -333,7 +349,8 @@ def _parsed(texts: Sequence[str]) -> "pd.DatetimeIndex":
 
     left = pd.Series(list(texts), dtype=object)
     named = left.map(lambda text: bool(_MONTHS.match(text))).astype(bool)
-    left = left[named | left.str[:1].str.isdigit()]
+    far = left.map(lambda text: bool(_FAR.fullmatch(text))).astype(bool)
+    left = left[(named | left.str[:1].str.isdigit()) & ~far]
     parts = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about guessed formats
