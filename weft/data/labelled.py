@@ -14,7 +14,6 @@ from weft.data.lines import raw_lines, wrong_bytes
 from weft.data.report import Finding
 from weft.data.tables import RECORDS, Row, TableFile, is_table
 from weft.errors import ConfigError, DataError
-from weft.shapes import check_choice
 
 MARK = "__label__"
 MARKED = re.compile(rf"(?<!\S){MARK}(?!,*(?:\s|$))(\S+)(?:\s+|$)")
@@ -90,6 +89,8 @@ class LabelledText:
         separator: str | None = None,
         named: str = RECIPE,
     ) -> None:
+        from weft.shapes import check_choice  # here, as it imports torch, which weft init does not need
+
         check_choice("labels", labels, Labels)
         check_encoding(encoding)
         self.labels, self.encoding, self.unlabelled = labels, encoding, unlabelled

@@ -11,7 +11,6 @@ import numpy as np
 from weft.data.calendar import week_of
 from weft.data.series import Columns, SeriesTable, read_series
 from weft.errors import DataError
-from weft.tasks.forecast.data import FORMS, ROLES, guessed, named, short
 from weft.tasks.init import Init, NewRecipe, Option, filled, planned
 from weft.wording import plural
 
@@ -27,7 +26,7 @@ YEARS = 3
 class ForecastInit(Init):
     """A recipe for a table of series; columns are named or guessed."""
 
-    about: ClassVar[str] = "A forecaster for series in CSV or Parquet."
+    about: ClassVar[str] = "A forecaster for series in tables."
     examples: ClassVar = (
         "sales.csv --horizon 28",
         "sales.csv --horizon 28 --known holiday,promotion --past temperature",
@@ -75,6 +74,8 @@ class ForecastInit(Init):
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the forecaster; reports the guessed columns."""
+        from weft.tasks.forecast.data import FORMS, ROLES, guessed, named  # here, as it imports torch
+
         file: Path = given["file"]
         which, note = guessed(file, named(file, given))
         if note:
@@ -111,13 +112,15 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
     """A recipe whose lookback, segment and season fit the file.
 
     Args:
-        file: .csv or .parquet.
+        file: a table.
         horizon: rows to forecast.
         which: columns, as the user named them.
 
     Raises:
         DataError: the file cannot be read, or is too short for the horizon.
     """
+    from weft.tasks.forecast.data import short
+
     table = read_series(file, which)
     found = _measured(table, file, horizon, which)
     often = f", at the frequency {found.frequency}" if found.frequency else ""

@@ -8,7 +8,6 @@ from weft.data.conllu import Column, read_sentences
 from weft.errors import DataError
 from weft.metrics.span_f1 import are_spans
 from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, files_of, only, planned, splits
-from weft.tasks.tag.data import UNTAGGED
 
 
 class TagInit(TemplateInit):
@@ -39,6 +38,8 @@ class TagInit(TemplateInit):
         tags: set[str] = set()
         for one in read_sentences(train, column=column):
             if one.forms and one.tags is None:
+                from weft.tasks.tag.data import UNTAGGED  # here, as it imports torch
+
                 raise DataError(UNTAGGED, path=train, line=one.first)
             sentences, words = sentences + bool(one.forms), words + len(one.forms)
             tags.update(one.tags or [])
