@@ -207,7 +207,7 @@ class Task(ABC):
         suffixes: extensions of files that belong to this task alone, such as .conllu; `weft data check`
             finds the task by them. "/" takes folders, "*" the files that no other task claims.
         samples_readable: whether `inspection` can read the source of a validation sample.
-        columns: column names in the first line of a .csv or .tsv table that identify this task.
+        columns: column names in the header of a table that identify this task.
         recipe: what of the recipe describes the model, kept with the weights; set by the recipe's reader.
     """
 

@@ -171,7 +171,7 @@ class LabelModel:
             contextual: a trained model of words in context.
             weights: of each class in the loss of training; empty for 1.
             several: whether a text may have several labels.
-            inside: the class of each subclass, if the classes have any; see nested.py.
+            inside: the class of each subclass, if the classes have any; see SubclassHead.
         """
 
         def head_of(size: int) -> Categorical | MultiLabelHead | SubclassHead:

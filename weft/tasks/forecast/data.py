@@ -33,8 +33,8 @@ class SeriesData:
     """The source of the series, the columns to forecast and the inputs.
 
     Args:
-        file: .csv or .parquet: wide (a column per series) or long (unique_id, ds, y, or other names
-            in `id` and `targets`).
+        file: a table (.csv, .tsv, .xlsx, .parquet): wide (a column per series) or long (unique_id, ds, y,
+            or other names in `id` and `targets`).
         generated: made-up series instead of a file: waves (two seasons, a trend and noise).
         folder: folder of the file; by default the current one.
         time: the column of times, or a list of columns that make a time together (a date and a time of day; a
