@@ -1,6 +1,6 @@
 """Updates that a GPU replays: recorded once per shape of batch as a CUDA graph, read when a log line is due.
 
-A small model's update launches a thousand kernels that the card works off faster than Python launches them.
+A small model's update launches a thousand kernels, which the GPU runs faster than Python can launch them.
 Here it is two launches: one graph for each batch, which adds its loss and gradients to fixed buffers, and one
 for the step, which divides, clips and lets the optimiser step. Batches are filled up to a few shapes with
 masked rows and columns, which by the laws of padding change nothing.
