@@ -9,6 +9,7 @@ from tests.commands.shell import refused, unanswered, weft
 from weft.data.conll import TaggedForm, form_of, form_of_lines
 from weft.data.conllu import read_sentences
 from weft.errors import DataError
+from weft.tasks.tag.data import check_tags
 
 # The first sentences of CoNLL-2003's development file, as its README shows the form.
 CONLL = """\
@@ -208,3 +209,10 @@ def test_a_tagger_of_names_from_init_to_predict(tmp_path: Path, monkeypatch: pyt
     assert "choose ner" in refused(weft("train", "tag.yaml", "--run", "other", "data.column=upos"))
     write(Path("bad.txt"), CONLL * 200 + "x\n\n" + CONLL)
     assert "bad.txt:2201: expected 4 columns, got 1" in unanswered(weft("predict", "run", "bad.txt"))[0]
+
+
+def test_a_sentence_without_tags_in_the_last_column_is_a_finding(tmp_path: Path) -> None:
+    path = tmp_path / "train.txt"
+    path.write_text("Rain\tNN\tO\nin\tIN\tO\nRome\tNNP\tB-LOC\n\nSun\tNN\t\nset\tVB\t\n")
+    (found,) = check_tags([path]).findings
+    assert (found.line, found.kind) == (5, "tag") and "the last column has no tag" in found.text

@@ -234,7 +234,10 @@ def _findings_of_form(
         return
     form = sentence.form
     assert form is not None
-    for row, tag in zip(sentence.rows, sentence.tags or (), strict=True):
+    if sentence.tags is None:
+        what = "the last column has no tag; tag the words, or leave the sentence out"
+        yield Finding(name, sentence.first, "tag", what)
+    for row, tag in zip(sentence.rows, sentence.tags or [], strict=sentence.tags is not None):
         number = sentence.first + (row if form.width else 0)
         if form.width <= 2:
             seen.setdefault("tag", {}).setdefault(tag, number)
