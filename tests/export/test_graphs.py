@@ -13,10 +13,13 @@ from torch import Tensor, nn
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 
+from onnx import TensorProto, helper, save
+
 from tests.export import pages
 from tests.laws.members import CELLS, DECODERS, ENCODERS, READ, SIZE, Make
 from weft.errors import ConfigError
 from weft.export.graphs import TOLERANCE, largest_difference, open_session, write_graph
+from weft.export.operators import OPSET
 from weft.models import Generator
 from weft.nn.cells.cell import Cell
 from weft.nn.embed.tokens import Tokens
@@ -138,3 +141,33 @@ def test_encoders(make: Make, tmp_path: Path) -> None:
 @pytest.mark.parametrize("make", members({k: v for k, v in DECODERS.items() if "pointer" not in k}))
 def test_decoders(make: Make, tmp_path: Path) -> None:
     check_decoder(make, tmp_path)
+
+
+OPERATORS: dict[str, tuple[str, list[tuple[int, ...]], dict[str, Any]]] = {
+    "blocks": ("Einsum", [(2, 3, 5, 7), (1, 5, 11, 7)], {"equation": "...hi,ghoi->...gho"}),
+    "rows": ("Einsum", [(2, 3, 7), (1, 3, 7)], {"equation": "...i,...i->..."}),
+    "pairs": ("Einsum", [(3, 5), (7, 5)], {"equation": "ab, cb -> ca"}),
+    "rows of one channel": ("InstanceNormalization", [(2, 1, 13), (1,), (1,)], {}),
+    "pictures": ("InstanceNormalization", [(2, 3, 5, 7), (3,), (3,)], {"epsilon": 0.01}),
+    "clips": ("InstanceNormalization", [(2, 3, 2, 5, 7), (3,), (3,)], {}),
+}
+
+
+@pages.node
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators(name: str, tmp_path: Path) -> None:
+    kind, shapes, settings = OPERATORS[name]
+    names = [f"x{n}" for n in range(len(shapes))]
+    given = [helper.make_tensor_value_info(each, TensorProto.FLOAT, None) for each in names]
+    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    node = helper.make_node(kind, names, ["y"], **settings)
+    opset = helper.make_opsetid("", OPSET)
+    model = helper.make_model(
+        helper.make_graph([node], "one", given, [out]), opset_imports=[opset], ir_version=9
+    )
+    save(model, str(tmp_path / "one.onnx"))
+    draw = torch.Generator().manual_seed(3)
+    inputs = {name: torch.randn(shape, generator=draw) for name, shape in zip(names, shapes, strict=True)}
+    (ours,) = open_session(tmp_path / "one.onnx").run(None, {name: x.numpy() for name, x in inputs.items()})
+    ((theirs,),) = pages.outputs(tmp_path / "one.onnx", [inputs], tmp_path)
+    assert ours.shape == theirs.shape and largest_difference(torch.as_tensor(ours), theirs, None) < NEAR

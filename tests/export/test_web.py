@@ -22,6 +22,7 @@ from tests.shared import shared_run
 from weft.export.formats import web
 from weft.importing.runs import import_run
 
+OWN = ("--set", "verbatim=false")  # what a translator itself writes, as a page does
 ODD = ["", "  the cat sat", "zebra é\u0301 ﬁ № 5", "the <eos> sat on\u00a0a mat."]
 
 
@@ -74,7 +75,8 @@ def test_a_transformer_with_subwords(beam: int, tmp_path: Path) -> None:
     run, texts = translator(tmp_path / "run"), [*ODD, *TEXTS[:20]]
     export(run, tmp_path / "page", "--float32")
     found = texts_of(answers(tmp_path / "page", texts, tmp_path, beam=beam))
-    assert found == predicted(run, texts, "--beam", str(beam)) and len(set(found)) > 10
+    assert found == predicted(run, texts, "--beam", str(beam), *OWN) and len(set(found)) > 10
+    check_hypotheses(run, tmp_path, beam)
 
 
 @node
@@ -85,6 +87,20 @@ def test_the_costs_of_little_attention(tmp_path: Path) -> None:
     export(run, tmp_path / "page", "--float32")
     texts = TEXTS[:20]
     assert texts_of(answers(tmp_path / "page", texts, tmp_path)) == predicted(run, texts)
+    check_hypotheses(run, tmp_path, 4)
+
+
+def check_hypotheses(run: Path, folder: Path, beam: int) -> None:
+    """The page finds the n-best lists of `weft predict`: texts, order and scores."""
+    texts, width = TEXTS[:6], str(beam)
+    lines = predicted(run, texts, "--beam", width, "--nbest", width, "--scores", *OWN)
+    for found, line in zip(answers(folder / "page", texts, folder, beam=beam), lines, strict=True):
+        wanted = [one.split("\t", 1) for one in line.split("\n")]
+        hypotheses = found["hypotheses"][:beam]
+        assert [one["text"] for one in hypotheses] == [text for _, text in wanted]
+        assert np.allclose(
+            [one["score"] for one in hypotheses], [float(score) for score, _ in wanted], atol=2e-4
+        )
 
 
 @node
@@ -147,7 +163,7 @@ def test_a_translator_of_another_toolkit(name: str, tmp_path: Path) -> None:
     texts = [row["source"] for row in rows] + ["", "zebra é ß 5", "the </s> file"]
     export(tmp_path / "run", tmp_path / "page", "--float32")
     found = texts_of(answers(tmp_path / "page", texts, tmp_path, beam=4))
-    assert found == predicted(tmp_path / "run", texts, "--beam", "4") and len(set(found)) > 5
+    assert found == predicted(tmp_path / "run", texts, "--beam", "4", *OWN) and len(set(found)) > 5
 
 
 @node

@@ -424,10 +424,12 @@ function topK([x, k], { axis = -1, largest = 1 }) {
 }
 
 function einsum(values, { equation }) {
-  const [given, result] = equation.replace(/\s/g, '').split('->'), terms = given.split(','), size = {};
-  terms.forEach((term, at) => [...term].forEach((letter, axis) => { size[letter] = values[at].dims[axis]; }));
+  const [given, written] = equation.replace(/\s/g, '').split('->'), size = {};
+  const more = given.split(',').map((term, at) => (term.includes('.') ? values[at].dims.length - term.length + 3 : 0)), digits = (rank) => '9876543210'.slice(10 - rank); // axes of an ellipsis
+  const terms = given.split(',').map((term, at) => term.replace('...', digits(more[at]))), result = written.replace('...', digits(Math.max(...more)));
+  terms.forEach((term, at) => [...term].forEach((letter, axis) => { size[letter] = Math.max(size[letter] ?? 0, values[at].dims[axis]); }));
   const inner = Object.keys(size).filter((letter) => !result.includes(letter)), letters = [...result, ...inner], dims = letters.map((letter) => size[letter]);
-  const from = terms.map((term, at) => { const own = strides(values[at].dims); return walked(dims, letters.map((letter) => [...term].reduce((sum, one, axis) => sum + (one === letter ? own[axis] : 0), 0))); });
+  const from = terms.map((term, at) => { const own = strides(values[at].dims); return walked(dims, letters.map((letter) => [...term].reduce((sum, one, axis) => sum + (one === letter && values[at].dims[axis] > 1 ? own[axis] : 0), 0))); });
   const found = tensor(values[0].type, [...result].map((letter) => size[letter])), block = count(inner.map((letter) => size[letter]));
   for (let at = 0; at < found.data.length; at++) {
     let sum = 0;
