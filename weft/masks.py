@@ -39,7 +39,7 @@ class MaskFacts(NamedTuple):
 
 
 def facts(mask: Tensor) -> MaskFacts:
-    """The facts that came with a mask, or read from it; a GPU is asked once, not at every layer.
+    """The facts noted on a mask, or read from it: a GPU is read once, not at every layer.
 
     Example:
         >>> found = facts(torch.tensor([[True, False], [True, True]]))
@@ -52,7 +52,7 @@ def facts(mask: Tensor) -> MaskFacts:
 
 
 def known_facts(mask: Tensor) -> MaskFacts | None:
-    """The facts that came with a mask; None if there are none, or the mask was changed since."""
+    """The facts noted on a mask; None without a note, or if the mask has changed since."""
     version, known = getattr(mask, "_facts", (None, None))
     return known if known is not None and version == _version(mask) else None
 

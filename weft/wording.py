@@ -94,7 +94,7 @@ def columns() -> int:
 def folded(text: str, width: int, *, indent: int = 4) -> str:
     """The text with lines of prose folded at blanks and after "|"; no word is cut.
 
-    Lines with two blanks in a row, but for a mark "  <- ...", are rows of a table and stay as they are.
+    Lines with two blanks in a row, except before a mark "  <- ...", are rows of a table and stay as they are.
 
     Args:
         text: one or more lines.

@@ -69,3 +69,29 @@ def test_a_search_with_coverage_has_no_trace() -> None:
             trace=Trace(),
             penalty=lambda state: torch.zeros(3),
         )
+
+
+def test_a_penalised_first_hypothesis_does_not_end_the_search_for_the_others() -> None:
+    """One end has score log 0.1; the most probable hypothesis is penalised below it, the second is not."""
+    eos, penalised = 3, 0
+    rows = (
+        torch.tensor([[0.5, 0.4, 1e-9, 0.1], [1e-9, 1e-9, 1.0, 1e-9], [1e-9, 1e-9, 1e-9, 1.0]]).double().log()
+    )
+
+    def step(token: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        time, bad = state[:, 0], state[:, 1] + (token == penalised) * (state[:, 0] > 0)
+        return rows[time.clamp(max=2)], torch.stack([time + 1, bad], 1)
+
+    found = beam(
+        step,
+        torch.zeros(1, 2, dtype=torch.long),
+        torch.zeros(1, dtype=torch.long),
+        eos=eos,
+        max_length=5,
+        width=3,
+        patience=1 / 3,
+        length_penalty=0.0,
+        penalty=lambda state: -3.0 * state[:, 1],
+    )
+    assert found.tokens[0, 0, :3].tolist() == [1, 2, eos]
+    assert found.score[0, 0].item() == pytest.approx(math.log(0.4), abs=1e-6)

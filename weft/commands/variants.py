@@ -36,7 +36,7 @@ class Missing(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What weft compare was asked for.
+    """The options of weft compare.
 
     runs: directories of runs; or
     recipes: files or names of recipes, and

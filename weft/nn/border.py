@@ -235,7 +235,7 @@ def weight_of(module: nn.Module) -> Tensor | None:
 
 
 def called(x: Any) -> str:
-    """What was given, for an error.
+    """The argument as an error message shows it.
 
     Example:
         >>> called([1.0]), called(3), called(torch.zeros(2, 3))

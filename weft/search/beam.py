@@ -259,9 +259,10 @@ def _done(
     """Which sources are done by rule 2 or 3, [B] bool."""
     score, finished = beams.finished.score, beams.num_finished >= settings.enough
     bound = beams.logp[:, 0] / norm[beams.limit]
-    alive = beams.logp[:, 0] / norm[time]
+    alive = beams.logp / norm[time]  # [B, W]
     if extra is not None:
-        alive = alive + extra.gather(1, beams.parent)[:, 0]
+        alive = alive + extra.gather(1, beams.parent)
+    alive = alive.amax(1)  # with a penalty the best is not always the first
     if stop in ("best", "worst"):
         finished = finished & (alive <= score[:, 0 if stop == "best" else -1])
     return (bound <= score[:, settings.nbest - 1]) | finished

@@ -99,7 +99,7 @@ class ServerLimits:
         """A text from a request, checked.
 
         Raises:
-            Refusal: it is no text, or too long.
+            Refusal: it is not text, or too long.
         """
         if not isinstance(value, str):
             raise Refusal(400, f"{name}: expected text, got {kind_of(value)}", param=name)

@@ -1,6 +1,6 @@
 """Tasks, a folder for each: what an example is and how it is read, batched, scored and shown.
 
-Start with task.py (the contract), then translate/task.py. What several tasks use stands beside them.
+Start with task.py (the contract), then translate/task.py. The other files are used by several tasks.
 """
 
 from weft import lazy

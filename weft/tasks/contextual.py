@@ -62,7 +62,7 @@ class PretrainedContext:
         """Read the weights of the other run, and copy the files that rebuild its model into this one.
 
         A run that is resumed has these files, and its checkpoint the weights; the other run may be gone, or
-        trained anew.
+        trained again.
         """
         resumed = any((run / "checkpoints").glob("step-*")) or not (source / "recipe.yaml").is_file()
         if resumed and (run / FOLDER / "recipe.yaml").is_file():

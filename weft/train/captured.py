@@ -151,7 +151,7 @@ class CapturedUpdates:
         return [StepResult(total, targets, norm, bool(stepped)) for total, targets, norm, stepped in rows]
 
     def forget_step(self) -> None:
-        """Record the step anew at the next launch."""
+        """Record the step again at the next launch."""
         self._step = None
 
     def _made(self, group: BatchGroup, offset: int) -> Any:

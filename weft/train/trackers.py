@@ -38,7 +38,7 @@ KEPT = "trackers.json"
 
 
 class TrackedTraining(NamedTuple):
-    """What a tracker is told of a training when it starts.
+    """What a tracker gets when a training starts.
 
     run: run directory, whose name the tracker shows.
     recipe: with every default.

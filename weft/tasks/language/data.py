@@ -80,7 +80,7 @@ def reading_of(vocabulary: Vocabulary) -> TextReading:
 
 
 class LineReading(TextReading):
-    """Text as a Stream has it: a line end is </s>, and one is read before the first line.
+    """Text as one Stream: a line end is </s>, and one is read before the first line.
 
     Args:
         vocabulary: of a run.
