@@ -1,11 +1,14 @@
 """A part of one's own gets the laws by one line, and a part that breaks one is told which."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from weft.metrics import Metric
+from weft.errors import DataError
+from weft.metrics import Accuracy, Metric
 from weft.nn import Cell, Linear, Score
 from weft.testing import check_cell, check_metric, check_score
 
@@ -77,3 +80,16 @@ def test_a_score_and_a_metric_that_break_a_law_are_told_which() -> None:
         AssertionError, match=r"broken: .*statistics_of_a_line_do_not_depend_on_its_neighbours"
     ):
         check_metric(WordsOfAll())
+
+
+def test_a_metric_without_a_row_for_each_line_is_refused() -> None:
+    class Summed(Accuracy):
+        def statistics(self, hypotheses: Any, references: Any, sources: Any = None) -> Any:
+            return super().statistics(hypotheses, references, sources).sum(0, keepdims=True)
+
+    with pytest.raises(DataError, match=r"Summed\.statistics: expected one row .* each of 2 lines"):
+        Summed().score(["a", "b"], ["a", "c"])
+
+
+def test_a_metric_is_checked_by_its_class_too() -> None:
+    check_metric(Accuracy)

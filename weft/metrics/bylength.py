@@ -56,7 +56,7 @@ def by_length(
     if not edges or list(edges) != sorted(set(edges)):
         raise ConfigError(f"by length: expected rising edges such as 10, 20, 30, got {list(edges)}")
     check_lines(hypotheses, references, sources)
-    statistics = metric.statistics(hypotheses, references, sources)
+    statistics = metric.rows(hypotheses, references, sources)
     bins = np.searchsorted(edges, [length(line) for line in sources])  # edges[k-1] < length <= edges[k]
     rows = []
     for number, label in enumerate(_labels(edges)):

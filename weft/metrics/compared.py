@@ -61,7 +61,7 @@ class ComparedOutputs(NamedTuple):
     def _statistics(self, metric: Metric, lines: Sequence[str]) -> np.ndarray:
         """[N, K] statistics of lines against the best of their references."""
         counts = [len(references) for references in self.references]
-        rows = metric.statistics(
+        rows = metric.rows(
             [line for line, count in zip(lines, counts, strict=True) for _ in range(count)],
             [reference for references in self.references for reference in references],
             None

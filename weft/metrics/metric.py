@@ -73,6 +73,22 @@ class Metric(ABC):
         A metric whose value is a mean over lines returns [N, 2]: the line's score, and 1.
         """
 
+    def rows(
+        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
+    ) -> np.ndarray:
+        """`statistics`, whose shape is checked.
+
+        Raises:
+            DataError: not one row for each line.
+        """
+        found = np.asarray(self.statistics(hypotheses, references, sources))
+        if found.ndim != 2 or len(found) != len(hypotheses):
+            raise DataError(
+                f"{type(self).__name__}.statistics: expected one row of numbers for each of "
+                f"{plural(len(hypotheses), 'line')}, got an array of shape {list(found.shape)}"
+            )
+        return found
+
     @abstractmethod
     def value(self, totals: np.ndarray) -> np.ndarray:
         """Turn sums of statistics [..., K] into values [...]."""
@@ -103,8 +119,7 @@ class Metric(ABC):
             0.5
         """
         check_lines(hypotheses, references, sources)
-        statistics = self.statistics(hypotheses, references, sources)
-        return self.summary(statistics)
+        return self.summary(self.rows(hypotheses, references, sources))
 
     def summary(self, statistics: np.ndarray) -> MetricScore:
         """The score of lines from their statistics [N, K]."""

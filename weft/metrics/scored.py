@@ -93,7 +93,7 @@ def scored(
     values = {
         name: metric.score(outputs, references, sources).value for name, outputs in (baselines or {}).items()
     }
-    rows = metric.statistics(hypotheses, references, sources)
+    rows = metric.rows(hypotheses, references, sources)
     return of_rows(metric, rows, baselines=values, items=fingerprint(references))
 
 

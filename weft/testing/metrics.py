@@ -17,7 +17,7 @@ HYPOTHESES = ["the cat sat on a mat .", "a dog", "Unicode überall, heute und ge
 SOURCES = ["s"] * len(REFERENCES)
 
 
-def check_metric(metric: Metric) -> None:
+def check_metric(metric: Metric | type[Metric]) -> None:
     """Check that a metric keeps the laws that every metric of Weft keeps.
 
     A perfect output scores better than another; the order of lines changes nothing; a line's statistics do
@@ -25,7 +25,7 @@ def check_metric(metric: Metric) -> None:
     scores.
 
     Args:
-        metric: with its settings.
+        metric: with its settings; or its class, if it has none.
 
     Raises:
         AssertionError: names the laws that are broken, and where the first one is.
@@ -34,7 +34,7 @@ def check_metric(metric: Metric) -> None:
         >>> from weft.metrics import Wer
         >>> check_metric(Wer())
     """
-    keeps(LAWS, metric)
+    keeps(LAWS, metric() if isinstance(metric, type) else metric)
 
 
 def a_perfect_output_is_better_than_an_imperfect_one(metric: Metric) -> None:
