@@ -112,8 +112,8 @@ def test_a_caption_of_a_bomb(jail: Jail, tmp_path: Path) -> None:
 
 
 VECTORS = {
-    "a head of 10^15 words": ("bin", b"%d 300\nword " % 10**15, r"ends in word 1 of"),
-    "a head of 10^15 numbers": ("bin", b"1 %d\nword " % 10**15, r"expected a first line"),
+    "a head of 10^15 words": ("bin", b"%d 300\nword " % 10**15, r"says 300 numbers for each word, got 0"),
+    "a head of 10^15 numbers": ("bin", b"1 %d\nword " % 10**15, r"says 1,000,000,000,000,000 numbers"),
     "a head of 5,000 digits": ("bin", b"1" * 5000 + b" 3\n", r"expected a first line"),
     "a line of 5 million numbers": ("txt", bombs.glove(5_000_000), r"more than 1,000,000 numbers"),
     "a text head that lies": (

@@ -133,7 +133,7 @@ def test_where_a_model_without_attention_looked(blind: Path, tmp_path: Path, ask
     [
         (("--output", "{}/no/out"), r"/no/out: no such directory .*/no"),
         (("--json", "{}"), r"expected a file, got a directory"),
-        (("--plot", "{}/x.bmp"), r"x\.bmp: expected a file .*\.png or \.svg"),
+        (("--plot", "{}/x.bmp"), r"x\.bmp: expected a file .*\.png, \.svg or \.pdf"),
         (("--data", "{}/nothing"), r"nothing\.xx: no such file.*give the part of the name before"),
         (("--beam", "-1"), r"beam: .*got -1"),
     ],

@@ -55,7 +55,7 @@ def test_the_loss_of_a_validation_is_that_of_the_pairs_that_fit(short: Path, tmp
 def test_an_evaluation_scores_an_empty_line_and_names_the_source(short: Path, tmp_path: Path) -> None:
     answer = weft("evaluate", short, "--output", tmp_path / "out", "--json", tmp_path / "scores.json")
     assert unanswered(answer) == [f"weft: test xx-yy:18: {REASON}"]
-    assert "1 without an answer (scored as empty)" in answer.out
+    assert "1 without an answer (scored as empty)" in answer.unfolded
     outputs = (tmp_path / "out").read_text().splitlines()
     assert len(outputs) == 19 and outputs[17] == "" and outputs[18] != ""
     assert json.loads((tmp_path / "scores.json").read_text())["unanswered"] == 1

@@ -98,7 +98,7 @@ def test_evaluate_takes_other_files_and_another_search(trained: Path, tmp_path: 
     write(tmp_path, "other", 5, 7)
     answer = weft("evaluate", trained, "--data", tmp_path / "other", "--beam", 1)
     assert answer.code == 0, answer.err
-    assert f"{tmp_path / 'other'} xx-yy, 5 pairs, greedy" in answer.out
+    assert f"{tmp_path / 'other'} xx-yy, 5 pairs, greedy" in answer.unfolded
     assert "13 pairs" in weft("evaluate", trained, "--split", "valid").out
 
 

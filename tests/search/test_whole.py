@@ -13,6 +13,7 @@ from tests.nn.ways import COMPILED
 from tests.search.models import EOS, LONGEST, RECURRENT, SOS, SOURCES, WORDS, found, generator, same, sources
 from tests.slow import leading
 from weft import native
+from weft.errors import ShapeError
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.nn.cells.elman import Elman
@@ -293,6 +294,6 @@ def test_a_text_is_continued_by_compiled_code_while_its_window_is_not_full(count
 def test_a_first_token_that_is_none_is_left_to_the_plain_loop_and_its_error(counted: list[bool]) -> None:
     model = generator()
     for token in (-1, WORDS, 10**12):
-        with pytest.raises(IndexError):
+        with pytest.raises(ShapeError):
             greedy(model.step, model.start(*sources()), torch.full((SOURCES,), token), eos=EOS, max_length=3)
     assert counted == []

@@ -78,6 +78,7 @@ def test_what_does_not_fit_is_refused_and_the_server_lives_on(
 
 def test_every_address_is_described(serving: Any) -> None:
     files = {"/", "/index.html", "/page.css", "/page.js", "/key.js", "/draw.js", "/edits.js", "/curves.js"}
+    files |= {"/common.js", "/translators.js", "/training.html", "/training.js"}
     files |= {"/openapi.json", "/spec"}
     methods: dict[str, set[str]] = {}
     for route in serving.app.routes:

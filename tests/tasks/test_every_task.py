@@ -102,7 +102,7 @@ def test_every_score_has_a_signature_an_interval_and_a_baseline(
     for label, score in scores.items():
         assert score["low"] <= score["value"] <= score["high"], label
         assert score["signature"] and score["size"] > 0, label
-        lines = answer.out.splitlines()
+        lines = answer.unfolded.splitlines()
         at = next(n for n, line in enumerate(lines) if line.startswith(f"  {label} "))
         assert f"({score['signature']}|n:{score['size']})" in lines[at] and "[" in lines[at]
         assert score["baselines"] or label == "coverage"  # which has an aim, not a better direction

@@ -2,7 +2,7 @@
 // What translators need: languages to swap, terms, documents. Read next: page.js.
 
 const TERMS = 64; // most terms that the server takes
-let endings = []; // of documents that the server translates
+let endings; // of documents that the server translates; known once a translator is shown
 
 const translates = (one) => one && (one.directions || []).length > 0;
 
@@ -11,6 +11,7 @@ function show_languages(some) {
   const one = some[0], pairs = (one && one.directions) || [], target = at("target").value;
   const sources = [...new Set(pairs.filter((pair) => pair[1] === target).map((pair) => pair[0]))];
   at("languages").hidden = at("terms-box").hidden = !pairs.length;
+  if (pairs.length && !endings) ask_for_endings();
   at("source").textContent = sources.map(language).join(", ");
   const back = sources.map((source) => backwards(one, target, source)).find(Boolean);
   at("swap").disabled = !back;
@@ -61,7 +62,7 @@ const terms_asked = (one) => {
 };
 
 const is_document = (file, one) => translates(one) && file.name.includes(".")
-  && endings.includes(file.name.slice(file.name.lastIndexOf(".")).toLowerCase()) && !/\.txt$/i.test(file.name);
+  && (endings || []).includes(file.name.slice(file.name.lastIndexOf(".")).toLowerCase()) && !/\.txt$/i.test(file.name);
 
 // Send a document and offer its translation as a download.
 async function translate_document(file, one) {
@@ -106,5 +107,9 @@ function listen_for_files() {
   at("swap").addEventListener("click", swap);
   at("terms").addEventListener("input", terms_changed);
   at("target").addEventListener("change", () => { show_languages(chosen()); terms_of_language(); });
+}
+
+function ask_for_endings() {
+  endings = [];
   request("/frontend/settings").then((came) => came.json()).then((found) => { endings = found.supportedFilesFormat || []; }).catch(() => {});
 }
