@@ -14,8 +14,8 @@ def test_a_cache_is_mixed_in(tmp_path: Path) -> None:
     assert answer.code == 0, answer.err
     assert "of a mixture (the model, a cache of 20 tokens and KN5, weights of the cache " in answer.unfolded
     answer = weft("evaluate", run, "--data", text, "--set", "cache=20")
-    assert "(the model and a cache of 20 tokens, weight of the cache " in answer.out, answer.err
-    assert "tuned on the validation text" in answer.out
+    assert "(the model and a cache of 20 tokens, weight of the cache " in answer.unfolded, answer.err
+    assert "tuned on the validation text" in answer.unfolded
     answer = weft("predict", run, "--set", "cache=20", "--set", "mixture=0.2", stdin=b"the cat\n")
     assert answer.code == 0 and answer.out.startswith("the cat"), answer.err
     assert weft("train", recipe, "--run", run, "decoding.cache=20").code == 0

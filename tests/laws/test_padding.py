@@ -190,7 +190,9 @@ def test_an_encoder_that_reads_from_the_left_refuses_left_padding(name: str) -> 
 def test_another_dtype_is_refused(make: Make, given: torch.dtype) -> None:
     cell = ready(lambda: make(READ, SIZE), torch.float32)
     x = normal(ROWS, SOURCE, READ, dtype=torch.float32)
-    with pytest.raises(ShapeError, match=rf"expected x of (torch.float32, .*|floating-point numbers), got {given}"):
+    with pytest.raises(
+        ShapeError, match=rf"expected x of (torch.float32, .*|floating-point numbers), got {given}"
+    ):
         cell(x.to(given), cell.start(x))
     if given.is_floating_point:
         with pytest.raises(ShapeError, match=rf"expected a state of torch.float32, .*, got {given}"):

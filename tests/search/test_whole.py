@@ -13,8 +13,7 @@ from tests.nn.ways import COMPILED
 from tests.search.models import EOS, LONGEST, RECURRENT, SOS, SOURCES, WORDS, found, generator, same, sources
 from tests.slow import leading
 from weft import native
-from weft.errors import ShapeError
-from weft.errors import ConfigError
+from weft.errors import ConfigError, ShapeError
 from weft.models import Generator
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.gru import GRU

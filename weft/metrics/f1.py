@@ -117,6 +117,12 @@ class _MacroF1(Metric):
             row[len(self.labels) + number[theirs]] += 1
         return rows
 
+    def rows(
+        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
+    ) -> np.ndarray:
+        """One row for each sequence, whose `lengths` say how many lines it has."""
+        return self.statistics(hypotheses, references, sources)
+
     def value(self, totals: np.ndarray) -> np.ndarray:
         right, counted = np.split(totals, 2, axis=-1)
         f1: np.ndarray = 2 * right / np.maximum(counted, 1)
