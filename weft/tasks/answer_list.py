@@ -28,8 +28,8 @@ class AnswerList(Sequence[T], Generic[T]):
         >>> found = AnswerList(iter([3, None, 5]), cell=str)
         >>> len(found), found[0], next(found), list(found)
         (3, 3, 3, [3, None, 5])
-        >>> np.asarray(found).tolist()
-        ['3', None, '5']
+        >>> np.asarray(found).tolist(), found == [3, None, 5]
+        (['3', None, '5'], True)
     """
 
     def __init__(self, found: Iterator[T], cell: Callable[[T], Any] | None = None) -> None:
@@ -64,6 +64,11 @@ class AnswerList(Sequence[T], Generic[T]):
             raise StopIteration
         self._given += 1
         return self._found[self._given - 1]
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, list | tuple | AnswerList) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as a list has none
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """[N] the cells; NumPy and pandas call it."""

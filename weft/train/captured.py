@@ -121,7 +121,7 @@ class CapturedUpdates:
         """Launch one update and return its number of target tokens.
 
         Raises:
-            CannotCapture: nothing was changed.
+            CannotCapture: the parameters and the state of the optimiser are unchanged.
         """
         batches = [self._made(group, offset) for offset in range(len(group.numbers))]
         shapes = [self._shape(batch, group, offset) for offset, batch in enumerate(batches)]
