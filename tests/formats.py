@@ -220,7 +220,7 @@ FORMATS = [
         TABLES,
         "`.csv`, `.xlsx` with titles above the header",
         "reports of Excel, Power BI",
-        "rows of one cell are left out, and it is said",
+        "rows of one cell are left out, with a note",
         table("x.csv", "Report 2024,,\n,,\n" + text(CELLS)),
     ),
     FileFormat(
