@@ -227,7 +227,7 @@ FORMATS = [
         TABLES,
         '`.csv`, `.tsv` with `\\"` inside quotes',
         "MySQL, PHP, R `write.table`",
-        "if no cell is read otherwise",
+        "if the file cannot be read with doubled quotes",
         table("x.csv", 'en,de\n"a \\"b\\", c","d"\n', [["en", "de"], ['a "b", c', "d"]]),
     ),
     FileFormat(
