@@ -137,7 +137,9 @@ class Cell(Explained, nn.Module, ABC):
             ShapeError: says what was expected, what was found and what to do.
         """
         name = type(self).__name__
-        check_tensor(name, "x", x, ("rows", "steps", self.in_size))
+        shape = x.shape if isinstance(x, Tensor) else ()
+        if len(shape) != 3 or shape[2] != self.in_size or not shape[1] or not x.is_floating_point():
+            check_tensor(name, "x", x, ("rows", "steps", self.in_size))
         if not isinstance(state, tuple):
             raise ShapeError(
                 f"{name}: expected a state that is a tuple of tensors, got {type(state).__name__}; "
@@ -159,7 +161,9 @@ class Cell(Explained, nn.Module, ABC):
             )
         weight = next((one for one in self._parameters.values() if one is not None), None)
         weight = next(self.parameters(), None) if weight is None else weight
-        if weight is not None:
+        if weight is not None and any(
+            one.dtype != weight.dtype or one.device != weight.device for one in (x, *given)
+        ):
             check_like(name, weight, [("x", x), *(("a state", leaf) for leaf in given)])
         return None if mask is None else read_mask(mask, x, name)
 
