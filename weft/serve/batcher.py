@@ -268,6 +268,10 @@ class Lane:
             self._draining = True
             self._ready.notify()
 
+    def join(self, seconds: float) -> None:
+        """Wait until the thread has ended: a process that exits while one computes is aborted."""
+        self._thread.join(seconds)
+
     def _begin(self) -> None:
         self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
         self._thread.start()
@@ -362,6 +366,10 @@ class Lane:
         for part in parts:
             part.job.found(part.numbers, found[: len(part.numbers)])
             del found[: len(part.numbers)]
+
+
+LAST_SECONDS = 5.0
+"""How long `Batcher.drain` waits for the threads to end."""
 
 
 class Batcher:
@@ -471,6 +479,9 @@ class Batcher:
         self._draining = True
         for lane in self._lanes:
             lane.drain()
+        end = time.monotonic() + LAST_SECONDS
+        for lane in self._lanes:
+            lane.join(max(0.0, end - time.monotonic()))
 
 
 async def _emitted(job: BatchJob, events: asyncio.Queue[Any]) -> AsyncGenerator[dict[str, Any], None]:
