@@ -80,6 +80,23 @@ def test_subtitles_keep_times_lines_and_speakers() -> None:
     )
 
 
+def test_webvtt_keeps_all_but_its_texts() -> None:
+    text = (
+        "WEBVTT - a film\nKind: captions\n\nSTYLE\n::cue { color: red }\n\nNOTE not this\nnor this\n\n"
+        "intro\n00:00.500 --> 00:02.000 align:start\n<v Ann>Open the <i>file</i> &amp; save it.\n\n"
+        "01:00:02.000 --> 01:00:04.000\n- Two <c.red>words</c> here.\n- Bye &lt; you.\n"
+    )
+    document = opened(text.encode(), "film.vtt", "en", "es")
+    said = ["Open the file & save it.", "Two words here.", "Bye < you."]
+    assert [one.text for one in document.segments] == said
+    changed = ["Open the", "file", " save it", "Two", "words", "here", "Bye", "you"]
+    for one in changed:
+        text = text.replace(one, one.upper())
+    assert shouted(document).decode() == text
+    timed = opened(b"WEBVTT\n\n00:01.0 --> 00:02.0\nOne <00:01.5>two.", "a.vtt", "en", "es")
+    assert [one.text for one in timed.segments] == ["One two."]
+
+
 def test_a_catalogue_gets_what_it_lacks_and_marks_it() -> None:
     head = 'msgid ""\nmsgstr ""\n"Language: es\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
     text = f'{head}#: a.c:1\nmsgid "Open"\nmsgstr ""\n\nmsgid "Done"\nmsgstr "Hecho"\n\n'
@@ -224,7 +241,8 @@ BOMB = (
         ("a.docx", zipped({"word/document.xml": "<a>\n<b>"}), r"a\.docx:2: word/document.xml: exp"),
         ("a.odt", zipped({"x": "y"}), "expected an OpenDocument text"),
         ("a.pdf", b"%PDF", r"expected a file that ends in \.txt, .* got \.pdf; .* pdftotext a\.pdf"),
-        ("a.vtt", b"WEBVTT\n", r"got \.vtt; convert it: ffmpeg -i a\.vtt subtitles\.srt"),
+        ("a.vtt", b"1\n00:00:01.000 --> 00:00:02.000\nx\n", r"a\.vtt:1: expected the line WEBVTT"),
+        ("a.vtt", b"WEBVTT\n\nintro\nx\n", r"a\.vtt:4: expected times"),
         ("a.po", b'msgid "caf\xe9"\nmsgstr ""\n', r"a\.po:1: .* 0xe9; .* msgconv -t UTF-8 a\.po"),
     ],
 )  # fmt: skip
@@ -252,4 +270,4 @@ def test_a_missing_library_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) ->
 def test_every_ending_is_read_by_name(tmp_path: Path) -> None:
     from weft.documents.files import ENDINGS
 
-    assert set(ENDINGS) >= {".txt", ".html", ".md", ".srt", ".docx", ".odt", ".po", ".xliff", ".tmx"}
+    assert set(ENDINGS) >= {".txt", ".html", ".md", ".srt", ".vtt", ".docx", ".odt", ".po", ".xliff", ".tmx"}

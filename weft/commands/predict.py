@@ -87,8 +87,8 @@ HEADINGS = {
     "--document",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Translate a document and keep its layout: .txt, .html, .md, .srt, .docx, .odt, .po, .xliff or "
-    ".tmx. Needs pip install 'weft[documents]'.",
+    help="Translate a document and keep its layout: .txt, .html, .md, .srt, .vtt, .docx, .odt, .po, .xliff "
+    "or .tmx. Needs pip install 'weft[documents]'.",
 )
 @click.option("--source", metavar="LANGUAGE", help="Language of the input, for models whose prompt names it.")
 @click.option("--target", metavar="LANGUAGE", help="Language of the output.")

@@ -76,9 +76,15 @@ _KINDS: dict[str, _Opening] = {
     ".xliff": Xliff,
     ".tmx": lambda data, name, source, target, lost: Tmx(data, name, source, target),
 }
-_SAME = {".htm": ".html", ".xhtml": ".html", ".markdown": ".md", ".pot": ".po", ".xlf": ".xliff"}
+_SAME = {
+    ".vtt": ".srt",
+    ".htm": ".html",
+    ".xhtml": ".html",
+    ".markdown": ".md",
+    ".pot": ".po",
+    ".xlf": ".xliff",
+}
 _CONVERTED = {
-    ".vtt": "ffmpeg -i FILE subtitles.srt",
     ".doc": "soffice --headless --convert-to docx FILE",
     ".rtf": "soffice --headless --convert-to docx FILE",
     ".pdf": "pdftotext FILE text.txt",

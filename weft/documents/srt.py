@@ -1,4 +1,4 @@
-"""Subtitles (.srt): the text of each subtitle is a segment, and is written on as many lines as it had.
+"""Subtitles (.srt, .vtt): the text of each subtitle is a segment, and is written on as many lines as it had.
 
 Read next: html.py.
 """
@@ -11,7 +11,12 @@ from weft.documents.html import Html
 from weft.documents.segments import Segment, WrittenSentence
 from weft.errors import DataError
 
-_TIME = re.compile(r"\s*-?\d+:\d\d?:\d\d?([,.]\d{1,3})?\s*-->\s*-?\d+:\d\d?:\d\d?([,.]\d{1,3})?(\s.*)?")
+_CLOCK = r"\s*-?(\d+:)?\d\d?:\d\d?([,.]\d{1,3})?"
+_TIME = re.compile(rf"{_CLOCK}\s*-->{_CLOCK}(\s.*)?")
+_WORD_TIME = re.compile(r"<[\d:.]+>")
+"""When a word of WebVTT is spoken, which says nothing of the words of a translation."""
+_BLOCKS = ("WEBVTT", "NOTE", "STYLE", "REGION")
+"""First words of the blocks of WebVTT that are no subtitles."""
 _HEAD = re.compile(r"\s*(\{\\[^}]*\})*\s*([-\u2013\u2014]\s*)?")
 """What a speaker's text begins with: places on the screen, and a dash."""
 
@@ -21,7 +26,7 @@ class Srt:
 
     Args:
         text: the file.
-        name: its name, for errors.
+        name: its name, for errors; one that ends in .vtt is WebVTT.
 
     Raises:
         DataError: a subtitle has no number or no times.
@@ -30,6 +35,9 @@ class Srt:
         >>> file = Srt("1\n00:00:01,000 --> 00:00:02,000\nOpen the\n<i>file</i>.\n", "film.srt")
         >>> [one.text for one in file.segments]
         ['Open the file.']
+        >>> text = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Open it."
+        >>> [one.text for one in Srt(text, "film.vtt").segments]
+        ['Open it.']
     """
 
     def __init__(self, text: str, name: str) -> None:
@@ -38,11 +46,18 @@ class Srt:
         """Lines that stay as they are; texts, with what they begin with and on how many lines they were."""
         self._end = "\r\n" if "\r\n" in text else "\n"
         lines = text.replace("\r\n", "\n").split("\n")
+        self._web = name.lower().endswith(".vtt")
+        if self._web and not lines[0].startswith("WEBVTT"):
+            raise DataError(f"expected the line WEBVTT, got {lines[0][:40]!r}", path=name, line=1)
         place = 0
         while place < len(lines):
             if not lines[place].strip():
                 self._parts.append(lines[place])
                 place += 1
+            elif self._web and lines[place].split()[0] in _BLOCKS:
+                end = next((n for n in range(place, len(lines)) if not lines[n].strip()), len(lines))
+                self._parts += lines[place:end]
+                place = end
             else:
                 place = self._subtitle(lines, place, name)
 
@@ -57,24 +72,26 @@ class Srt:
             head, page, count = part
             there = page.written(found[place : place + len(page.segments)])
             place += len(page.segments)
-            lines += _wrapped(head + there, count)
+            lines += _wrapped(head + (_cue(there) if self._web else _plain(there)), count)
         return self._end.join(lines)
 
     def _subtitle(self, lines: Sequence[str], place: int, name: str) -> int:
         """Take a number, times and a text; the place after them."""
-        number, times = lines[place].strip(), lines[place + 1] if place + 1 < len(lines) else ""
-        if not number.isdecimal():
+        number = lines[place].strip()
+        named = not (self._web and _TIME.fullmatch(number))  # WebVTT needs no number, or has a name
+        if named and not self._web and not number.isdecimal():
             raise DataError(
                 f"expected the number of a subtitle, got {number[:40]!r}", path=name, line=place + 1
             )
+        times = lines[place + named] if place + named < len(lines) else ""
         if not _TIME.fullmatch(times):
             raise DataError(
                 f"expected times such as 00:00:01,000 --> 00:00:02,500, got {times[:40]!r}",
                 path=name,
-                line=place + 2,
+                line=place + named + 1,
             )
-        self._parts += [lines[place], times]
-        begin = place = place + 2
+        self._parts += lines[place : place + named + 1]
+        begin = place = place + named + 1
         while place < len(lines) and lines[place].strip():
             place += 1
         spoken = _speakers(lines[begin:place])
@@ -82,7 +99,8 @@ class Srt:
             text = " ".join([one[0].rstrip(), *(line.strip() for line in one[1:])])
             found = _HEAD.match(text)
             assert found is not None
-            page = Html(text[found.end() :].replace("&", "&amp;"))
+            rest = text[found.end() :]
+            page = Html(_page(rest) if self._web else rest.replace("&", "&amp;"))
             self.segments += page.segments
             self._parts.append((found[0], page, len(one)))
         return place
@@ -99,9 +117,21 @@ def _speakers(lines: Sequence[str]) -> list[list[str]]:
     return found
 
 
+def _page(cue: str) -> str:
+    """The text of WebVTT as HTML, in which a class is an attribute of an element inside a sentence."""
+    return re.sub(r"<(/?)c(?=[.>])", r"<\1span ", _WORD_TIME.sub("", cue))
+
+
+def _cue(page: str) -> str:
+    return re.sub(r"<(/?)span ", r"<\1c", page)
+
+
+def _plain(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
 def _wrapped(text: str, count: int) -> list[str]:
     """A text on at most so many lines of about the same length."""
-    text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     if count <= 1:
         return [text]
     width = -(-len(text) // count)
