@@ -39,6 +39,7 @@ extensions = [
     "executed",
     "docstrings",
     "equations",
+    "figures",
     "modules",
     "settings",
     "sources",
