@@ -295,7 +295,7 @@ FORMATS = [
         TABLES,
         "`.parquet`",
         "pandas, Hugging Face datasets",
-        "needs `weft[parquet]`",
+        "needs `weft-seq[parquet]`",
         frame("x.parquet", lambda one, path: one.to_parquet(path)),
     ),
     FileFormat(

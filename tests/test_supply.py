@@ -51,9 +51,9 @@ def test_hashed_pins_have_every_package_of_the_extras_that_make_lock_names() -> 
     for extra in waiting:  # grows while it is read
         for one in map(requirements.Requirement, extras[extra]):
             named.add(re.sub(r"[-_.]+", "-", one.name).lower())
-            waiting += [more for more in one.extras if one.name == "weft" and more not in waiting]
+            waiting += [more for more in one.extras if one.name == "weft-seq" and more not in waiting]
     assert {"onnx", "optuna"} <= named
-    assert named - {"weft"} - set(pins("constraints-hashed.txt")) == set()
+    assert named - {"weft-seq"} - set(pins("constraints-hashed.txt")) == set()
 
 
 def test_the_bill_of_materials_has_every_package_that_weft_brings() -> None:
@@ -142,7 +142,7 @@ def test_a_wheel_with_kernels_is_for_a_platform_and_holds_every_library(
     if native_build.platform.machine() not in ("x86_64", "amd64"):
         pytest.skip("kernels are compiled for x86-64 only")
     wheel = built(tmp_path / "wheel", compiler, 0)
-    assert re.fullmatch(r"weft-[0-9.]+-py3-none-(linux|macosx\w*)_x86_64\.whl", wheel.name)
+    assert re.fullmatch(r"weft_seq-[0-9.]+-py3-none-(linux|macosx\w*)_x86_64\.whl", wheel.name)
     about = read(wheel, next(name for name in contents(wheel) if name.endswith(".dist-info/WHEEL"))).decode()
     assert "Root-Is-Purelib: false" in about
     libraries = {
@@ -156,7 +156,7 @@ def test_a_pure_wheel_has_no_library_and_fits_every_system(tmp_path: Path, compi
     pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
     left = {"weft/native/cells.avx2.so": b"left by an editable install"}
     wheel = built(tmp_path / "wheel", {**compiler, "WEFT_BUILD_PURE": "1"}, 0, left)
-    assert re.fullmatch(r"weft-[0-9.]+-py3-none-any\.whl", wheel.name)
+    assert re.fullmatch(r"weft_seq-[0-9.]+-py3-none-any\.whl", wheel.name)
     assert not [name for name in contents(wheel) if name.endswith((".so", ".part"))]
     assert_complete(wheel)
 

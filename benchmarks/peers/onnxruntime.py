@@ -27,7 +27,7 @@ class OnnxRuntime(Engine):
 
     def load(self, folder: Path) -> None:
         if not (folder / "weft.json").exists():
-            raise ValueError("onnxruntime: no graphs were exported; pip install weft[export]")
+            raise ValueError("onnxruntime: no graphs were exported; pip install weft-seq[export]")
         about = json.loads((folder / "weft.json").read_text())
         self.writer = Writer(folder, about | {"banned": [PAD, UNK, SOS]})
         threads = torch.get_num_threads()

@@ -110,7 +110,7 @@ def test_forecasts_become_a_csv_or_parquet_file(run: Path, past: Path, tmp_path:
     shown = weft("predict", run, past, "--scores")
     assert weft("predict", run, past, "--scores", "--output", tmp_path / "out.csv").code == 0
     assert (tmp_path / "out.csv").read_text("utf-8") == shown.out
-    parquet = pytest.importorskip("pyarrow.parquet", reason="NO PYARROW: pip install weft[parquet]")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="NO PYARROW: pip install weft-seq[parquet]")
     assert weft("predict", run, past, "--scores", "--output", tmp_path / "out.parquet").code == 0
     table = parquet.read_table(tmp_path / "out.parquet").to_pydict()
     rows = list(csv.DictReader(shown.out.splitlines()))
@@ -126,7 +126,7 @@ def test_without_pyarrow_a_parquet_file_is_refused_in_a_sentence(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     said = refused(weft("predict", run, past, "--output", tmp_path / "out.parquet"))
-    assert "pip install 'weft[parquet]'" in said and not (tmp_path / "out.parquet").exists()
+    assert "pip install 'weft-seq[parquet]'" in said and not (tmp_path / "out.parquet").exists()
 
 
 def test_a_model_without_covariates_takes_no_future(run: Path, past: Path) -> None:

@@ -20,7 +20,7 @@ __all__ = ["large"]
 ENV = dict(os.environ) | {"RAY_worker_niceness": "0"}
 ROOT = Path(__file__).resolve().parents[2]
 HERE = importlib.util.find_spec("ray") is not None
-needs_ray = pytest.mark.skipif(not HERE, reason="RAY IS NOT INSTALLED: pip install 'weft[ray]'")
+needs_ray = pytest.mark.skipif(not HERE, reason="RAY IS NOT INSTALLED: pip install 'weft-seq[ray]'")
 
 
 @needs_ray
@@ -71,7 +71,7 @@ def test_a_wrong_line_is_told_as_without_ray(trained: Path, tmp_path: Path) -> N
 @pytest.mark.skipif(HERE, reason="Ray is installed")
 def test_without_ray_it_says_what_to_install(trained: Path, large: Path, tmp_path: Path) -> None:
     said = refused(weft("predict", trained, large, "--output", tmp_path / "out.txt", "--ray", "local"))
-    assert "--ray: ray is not installed; pip install 'weft[ray]'" in said
+    assert "--ray: ray is not installed; pip install 'weft-seq[ray]'" in said
 
 
 def test_a_cluster_that_does_not_start_is_told_in_one_sentence(

@@ -40,7 +40,7 @@ def test_a_long_table_is_a_series_an_id(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("long", [False, True])
 def test_parquet_is_read_as_the_csv_is(tmp_path: Path, long: bool) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet", reason="NO PYARROW: pip install weft[parquet]")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="NO PYARROW: pip install weft-seq[parquet]")
     wide = "ds,a,b\n2024-01-01 00:00:00,1,\n2024-01-01 01:00:00,2,-4\n"
     rows = "unique_id,ds,y\nx,2024-01-01,1\nx,2024-01-02,\ny,2024-01-01,3\n7,2024-02-01,1e3\n"
     text = (rows if long else wide).encode()

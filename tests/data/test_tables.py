@@ -288,7 +288,7 @@ def test_a_workbook_without_its_library_says_what_to_install(
 ) -> None:
     path = workbook(tmp_path / "x.xlsx", Sheet=[["a"]])
     monkeypatch.setitem(sys.modules, "python_calamine", None)
-    with pytest.raises(ConfigError, match=r"pip install 'weft\[tables\]'"):
+    with pytest.raises(ConfigError, match=r"pip install 'weft-seq\[tables\]'"):
         TableFile(path)
 
 

@@ -106,4 +106,4 @@ def test_without_the_libraries_it_says_what_to_install(runs: Path, monkeypatch: 
     for name in [name for name in sys.modules if name.startswith(("weft.serve", "uvicorn"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    assert "pip install 'weft[serve]'" in refused(weft("serve", runs / "toy"))
+    assert "pip install 'weft-seq[serve]'" in refused(weft("serve", runs / "toy"))

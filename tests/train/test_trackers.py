@@ -176,7 +176,7 @@ def test_a_package_that_is_missing_is_named_before_anything_starts(
 ) -> None:
     assert "did you mean 'wandb'" in refused(weft("train", "help-demo", "training.track=[wandbb]"))
     monkeypatch.setattr(importlib, "import_module", _missing)
-    with pytest.raises(ConfigError, match=r"wandb is not installed; pip install 'weft\[wandb\]'"):
+    with pytest.raises(ConfigError, match=r"wandb is not installed; pip install 'weft-seq\[wandb\]'"):
         Wandb().report(tmp_path, RECIPE, Reporter())
 
 

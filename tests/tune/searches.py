@@ -11,7 +11,7 @@ from weft.tune.plan import keep, plan
 from weft.tune.study import Study
 
 HERE = importlib.util.find_spec("optuna") is not None
-needs_optuna = pytest.mark.skipif(not HERE, reason="OPTUNA IS NOT INSTALLED: pip install 'weft[tune]'")
+needs_optuna = pytest.mark.skipif(not HERE, reason="OPTUNA IS NOT INSTALLED: pip install 'weft-seq[tune]'")
 SPACE = "training.optimiser.lr: {low: 0.001, high: 0.1, log: true}\nmodel.pool: [mean, max]\n"
 SHORT = "training.max_updates=6", "training.validate_every=2"
 

@@ -14,7 +14,7 @@ from weft.tune.decoding import DecodingTrials, best_of, key, tried_of
 from weft.tune.plan import plan
 
 HERE = importlib.util.find_spec("optuna") is not None
-needs_optuna = pytest.mark.skipif(not HERE, reason="OPTUNA IS NOT INSTALLED: pip install 'weft[tune]'")
+needs_optuna = pytest.mark.skipif(not HERE, reason="OPTUNA IS NOT INSTALLED: pip install 'weft-seq[tune]'")
 SPACE = "training.optimiser.lr: [0.01, 0.02]\ndecoding.beam: [1, 2]\ndecoding.length_penalty: [0.0, 1.0]\n"
 
 

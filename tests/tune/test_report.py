@@ -13,7 +13,7 @@ from weft.tune.report import best_recipe
 from weft.tune.study import Study
 
 HERE = importlib.util.find_spec("optuna") is not None
-needs_optuna = pytest.mark.skipif(not HERE, reason="OPTUNA IS NOT INSTALLED: pip install 'weft[tune]'")
+needs_optuna = pytest.mark.skipif(not HERE, reason="OPTUNA IS NOT INSTALLED: pip install 'weft-seq[tune]'")
 
 
 @needs_optuna

@@ -208,4 +208,6 @@ def test_without_an_end_it_is_refused(recipe: Path) -> None:
 
 def test_without_optuna_it_says_what_to_install(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    assert "optuna is not installed; pip install 'weft[tune]'" in refused(weft("tune", recipe, "--trials", 2))
+    assert "optuna is not installed; pip install 'weft-seq[tune]'" in refused(
+        weft("tune", recipe, "--trials", 2)
+    )

@@ -81,14 +81,14 @@ HEADINGS = {
     "--split-sentences",
     is_flag=True,
     help="Split each line into sentences, translate each of them, and keep the white space between and "
-    "around them. Needs pip install 'weft[documents]'.",
+    "around them. Needs pip install 'weft-seq[documents]'.",
 )
 @click.option(
     "--document",
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Translate a document and keep its layout: .txt, .html, .md, .srt, .vtt, .docx, .odt, .po, .xliff "
-    "or .tmx. Needs pip install 'weft[documents]'.",
+    "or .tmx. Needs pip install 'weft-seq[documents]'.",
 )
 @click.option("--source", metavar="LANGUAGE", help="Language of the input, for models whose prompt names it.")
 @click.option("--target", metavar="LANGUAGE", help="Language of the output.")
@@ -124,7 +124,7 @@ HEADINGS = {
     "--ray",
     metavar="ADDRESS",
     help="Run as a Ray Data job with --processes workers: the address of a cluster, auto to find one, local "
-    "to start one. Needs FILE, --output, and pip install 'weft[ray]'.",
+    "to start one. Needs FILE, --output, and pip install 'weft-seq[ray]'.",
 )
 @device
 @plugin

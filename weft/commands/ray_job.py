@@ -84,7 +84,7 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
         import ray
         import ray.data
     except ImportError as error:
-        raise ConfigError(f"--ray: {error.name} is not installed; pip install 'weft[ray]'") from None
+        raise ConfigError(f"--ray: {error.name} is not installed; pip install 'weft-seq[ray]'") from None
     parts = bulk.begin(opened, file, output, given)
     workers = given["processes"] or 1
     with tempfile.TemporaryDirectory(prefix="weft-") as empty:

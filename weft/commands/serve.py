@@ -211,7 +211,7 @@ def _check_installed() -> None:
         if error.name and error.name.startswith("weft"):
             raise
         raise ConfigError(
-            f"weft serve needs {error.name}; install Weft with its extra: pip install 'weft[serve]'"
+            f"weft serve needs {error.name}; install Weft with its extra: pip install 'weft-seq[serve]'"
         ) from error
 
 

@@ -36,7 +36,7 @@ def as_parquet(table: bytes, path: Path) -> bytes:
 
 
 def _without_pyarrow(path: Path) -> ConfigError:
-    return ConfigError(f"{path}: Parquet needs pyarrow (pip install 'weft[parquet]'); or take CSV")
+    return ConfigError(f"{path}: Parquet needs pyarrow (pip install 'weft-seq[parquet]'); or take CSV")
 
 
 def parquet_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:

@@ -310,7 +310,7 @@ class TableFile:
             from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
         except ImportError:
             raise ConfigError(
-                f"{self.path}: needs python-calamine (pip install 'weft[tables]'); or save it as .csv (UTF-8)"
+                f"{self.path}: needs python-calamine (pip install 'weft-seq[tables]'); or save it as .csv"
             ) from None
         next(file_bytes(self.path), b"")
         self._check_size()

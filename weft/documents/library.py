@@ -21,12 +21,12 @@ def library(name: str, what: str = "this kind of document") -> Any:
         Traceback (most recent call last):
         ...
         weft.errors.ConfigError: this kind of document needs weft_lacks_it; install Weft with its extra: pip \
-install 'weft[documents]'
+install 'weft-seq[documents]'
     """
     try:
         return importlib.import_module(name)
     except ImportError as error:
         raise ConfigError(
             f"{what} needs {name.partition('.')[0]}; install Weft with its extra: "
-            "pip install 'weft[documents]'"
+            "pip install 'weft-seq[documents]'"
         ) from error

@@ -278,7 +278,7 @@ class TrackerReport(Reporter):
                 if error.name != package:
                     raise
                 raise ConfigError(
-                    f"training.track: {package} is not installed; pip install 'weft[{package}]'"
+                    f"training.track: {package} is not installed; pip install 'weft-seq[{package}]'"
                 ) from None
 
     def started(self, update: int, validated: bool) -> None:

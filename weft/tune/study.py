@@ -218,6 +218,6 @@ def imported() -> Any:
     try:
         import optuna
     except ImportError as error:
-        raise ConfigError(f"weft tune: {error.name} is not installed; pip install 'weft[tune]'") from None
+        raise ConfigError(f"weft tune: {error.name} is not installed; pip install 'weft-seq[tune]'") from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
