@@ -6,18 +6,20 @@ import re
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.serve.client import ask
+from tests.serve.client import ask, post
 from tests.serve.conftest import listening
+from tests.serve.test_reloading import until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GET = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -123,6 +125,76 @@ def test_a_large_body_is_not_waited_for_and_its_line_closed(
         assert b"\r\nconnection: close\r\n" in answer.lower()
 
 
+def asking(stack: contextlib.ExitStack, address: str, client: str, *head: str) -> socket.socket:
+    """A connection of a client at 127.0.0.x with the header of a request of 60,000 bytes."""
+    host, port = address.removeprefix("http://").split(":")
+    line = socket.create_connection((host, int(port)), timeout=20, source_address=(client, 0))
+    lines = ["POST /translate HTTP/1.1", "Host: localhost", "Content-Length: 60000", *head, "", ""]
+    stack.enter_context(line).sendall("\r\n".join(lines).encode())
+    return line
+
+
+def begun(stack: contextlib.ExitStack, address: str, client: str) -> socket.socket:
+    """The same with most of its body, once the server is ready to read it."""
+    line = asking(stack, address, client, "Expect: 100-continue")
+    assert line.recv(10_000).startswith(b"HTTP/1.1 100 ")
+    line.sendall(b" " * 50_000)
+    return line
+
+
+def ended(line: socket.socket, rest: int = 60_000) -> bytes:
+    """The answer after the rest of the body."""
+    line.sendall(b" " * rest)
+    answer = b""
+    while not answer.endswith(b"}"):
+        answer += line.recv(10_000)
+    return answer
+
+
+def test_the_bodies_of_one_client_and_of_all_are_limited_and_short_requests_go_on(
+    library: None, runs: Path
+) -> None:
+    most = {"body_bytes": 60_000, "document_bytes": 50_000, "bodies_bytes": 240_000}
+    with limited(runs, body_seconds=20, **most) as address, contextlib.ExitStack() as stack:
+        asked = {"q": "alpha", "source": "xx", "target": "yy"}
+        lines = [begun(stack, address, "127.0.0.2")]  # 43,616 of its bytes count
+        answer = ended(asking(stack, address, "127.0.0.2"))
+        assert b"HTTP/1.1 429 " in answer and b"\r\nretry-after: 5\r\n" in answer
+        assert b"your requests in progress have more than 60,000 bytes; wait for" in answer
+        assert b"connection: close" not in answer.lower()  # all of it was read
+        lines += [begun(stack, address, f"127.0.0.{number}") for number in range(3, 7)]
+        answer = ended(asking(stack, address, "127.0.0.8"))
+        assert b"HTTP/1.1 503 " in answer and b"\r\nretry-after: 5\r\n" in answer
+        assert b"all requests in progress have more than 240,000 bytes; try again later" in answer
+        beginning = time.monotonic()
+        assert post(f"{address}/translate", asked).status == 200
+        assert time.monotonic() - beginning < 5
+        for line in lines[1:]:  # whether a client sends the rest or leaves, its bytes are free then
+            assert ended(line, 10_000).startswith(b"HTTP/1.1 400 ")
+        lines[0].close()
+        until(lambda: ended(asking(stack, address, "127.0.0.2")).startswith(b"HTTP/1.1 400 "))
+        for number in range(3, 9):
+            assert ended(asking(stack, address, f"127.0.0.{number}")).startswith(b"HTTP/1.1 400 ")
+
+
+def test_files_count_and_so_do_chunks_as_they_arrive(library: None, runs: Path) -> None:
+    most = {"body_bytes": 60_000, "document_bytes": 50_000, "bodies_bytes": 60_000}
+    with limited(runs, body_seconds=20, **most) as address, contextlib.ExitStack() as stack:
+        head = "POST {} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n{}\r\n"
+        form = "Content-Type: multipart/form-data; boundary=e\r\nExpect: 100-continue\r\n"
+        file = b'--e\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n' + b"a" * 49_000
+        lines = [stack.enter_context(connected(address)) for _ in range(2)]
+        for line, path in zip(lines, ("/translate_file", "/translate"), strict=True):
+            line.sendall(head.format(path, form).encode())
+            assert line.recv(10_000).startswith(b"HTTP/1.1 100 ")
+        lines[0].sendall(b"%x\r\n%s\r\n" % (len(file), file))
+        until(lambda: ended(asking(stack, address, "127.0.0.1")).startswith(b"HTTP/1.1 429 "))
+        lines[1].sendall(b"%x\r\n%s\r\n" % (len(file), file))
+        assert ended(lines[1], 0).startswith(b"HTTP/1.1 429 ")
+        lines[0].close()
+        until(lambda: ended(asking(stack, address, "127.0.0.1")).startswith(b"HTTP/1.1 400 "))
+
+
 def test_a_request_of_two_lengths_is_refused_and_its_line_closed(hurried: str) -> None:
     with connected(hurried) as line:
         head = "Content-Length: 5\r\nTransfer-Encoding: chunked"
@@ -142,6 +214,37 @@ def test_a_client_that_does_not_read_its_answers_is_left(hurried: str) -> None:
         line.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 600)
         time.sleep(2)
         assert 0 < rest(line).count(b"HTTP/1.1 200") < 600
+
+
+def test_clients_that_leave_a_stream_fill_no_log(
+    library: None, runs: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from fastapi.responses import StreamingResponse
+
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
+
+    left, ended = threading.Event(), threading.Event()
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"begun"
+        left.wait(20)  # the loop too, which so learns of it by writing
+        for _ in range(20):
+            yield b"more"
+        ended.set()
+
+    serving = Application({}, ServerLimits())
+    serving.app.add_api_route("/parts", lambda: StreamingResponse(parts()))
+    with listening(serving) as where:
+        line = connected(where)
+        line.sendall(GET.replace(b"/health", b"/parts") + b"\r\n")
+        while b"begun" not in line.recv(1000):
+            pass
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closed by a reset
+        line.close()
+        left.set()
+        assert ask(f"{where}/health").status == 200 and ended.wait(20)
+    assert caplog.text == ""
 
 
 def test_silent_connections_make_room_the_oldest_first(library: None, runs: Path) -> None:

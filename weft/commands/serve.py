@@ -24,7 +24,7 @@ HEADINGS = {
     "Answers": ("glossaries",),
     "Storage": ("suggestions",),
     "Who may use it": NAMES,
-    "Limits": ("queue", "batch", "deadline", "characters", "tokens", "connections"),
+    "Limits": ("queue", "batch", "deadline", "characters", "tokens", "connections", "bodies"),
 }
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -76,6 +76,13 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
     help="Maximum number of open connections; beyond it idle ones are closed.",
 )
 @click.option(
+    "--bodies",
+    metavar="MB",
+    type=click.IntRange(11),
+    default=100,
+    help="Maximum megabytes of requests and files in progress; one client may send a quarter of it at once.",
+)
+@click.option(
     "--workers",
     metavar="N",
     type=click.IntRange(1),
@@ -109,6 +116,7 @@ def command(
     characters: int,
     tokens: int,
     connections: int,
+    bodies: int,
     workers: int,
     suggestions: Path | None,
     glossaries: tuple[str, ...],
@@ -138,6 +146,7 @@ def command(
         characters=characters,
         tokens=tokens,
         connections=connections,
+        bodies_bytes=bodies * 10**6,
     )
 
     def opened(device: str) -> dict[str, "ServedRun"]:

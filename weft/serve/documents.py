@@ -20,7 +20,7 @@ from fastapi import Request, Response
 
 from weft.documents.isolated import DocumentBounds, document_language, document_sentences, translated_document
 from weft.documents.segments import WrittenSentence
-from weft.serve.forms import Json, Upload, fields, typed
+from weft.serve.forms import Json, Upload, client_of, fields, typed
 from weft.serve.limits import Refusal, kind_of
 from weft.serve.schemas import TranslatedFile, TranslateFile
 from weft.serve.translation import AUTO, TranslationHandlers, notes_on
@@ -136,7 +136,7 @@ class Documents:
             raise Refusal(400, f"file: expected a file as multipart/form-data, got {kind_of(upload)}")
         given = typed({**fields_given, "file": upload.name}, TranslateFile)
         name = PurePath(given.file.replace("\\", "/")).name
-        owner = _owner(request)
+        owner = client_of(request.scope)
         asked = given.source
         if asked.lower() == AUTO:
             asked = await self._detected(owner, upload.data, name)
@@ -179,9 +179,3 @@ class Documents:
         lock = self._clients.setdefault(owner, asyncio.Lock())
         async with lock, self._opening:
             return await asyncio.to_thread(step, *arguments)
-
-
-def _owner(request: Request) -> str:
-    """The sender of a request: the name of its key, or its address."""
-    client = request.client
-    return request.scope.get("weft.key") or (client.host if client else "")

@@ -6,10 +6,12 @@ Read next: schemas.py, the types; translation.py and completions.py, which use t
 
 import asyncio
 import functools
+import ipaddress
 import json
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -37,7 +39,12 @@ LINGER = 16
 """A body that is too large is read up to this multiple of the limit: most clients read the answer only after
 they have sent everything."""
 
-FORM_BYTES = 10_000  # of a form besides its file
+FREE_BYTES = 16 * 1024
+"""Bytes of each body that do not count for the limit of all: large requests never delay short ones."""
+
+BODIES_SECONDS = 5
+"""When a client may try again after it met that limit."""
+
 KEY = "an API key is required to send more than {:,} bytes; send it in the header Authorization: Bearer KEY"
 NO_JSON = "the body is not valid JSON; send an object with the request's fields"
 OTHER_JSON = "expected a JSON object with the request's fields, got other JSON"
@@ -334,8 +341,51 @@ def of_openai(refusal: Refusal) -> Failure:
     return {"error": {"message": refusal.sentence, "type": kind, "param": refusal.param, "code": code}}
 
 
+def client_of(scope: Scope) -> str:
+    """The sender of a request: the name of its key, or its address, or its network of IPv6 addresses."""
+    if "weft.key" in scope:
+        return str(scope["weft.key"])
+    host = scope["client"][0] if scope.get("client") else ""
+    with suppress(ValueError):
+        return str(ipaddress.IPv6Network((host, 64), strict=False))
+    return str(host)
+
+
+class OpenBodies:
+    """Counts the bytes of the bodies of requests in progress, in memory and in temporary files.
+
+    Args:
+        limits: `bodies_bytes` and `client_bytes` of it.
+    """
+
+    def __init__(self, limits: ServerLimits) -> None:
+        self.limits = limits
+        self.bytes: Counter[str] = Counter()
+
+    def take(self, client: str, count: int) -> None:
+        """Add to the bytes of a client.
+
+        Raises:
+            Refusal: it has too many then, or all clients together have.
+        """
+        most, each = self.limits.bodies_bytes, self.limits.client_bytes
+        if self.bytes[client] + count > each:
+            sentence = f"your requests in progress have more than {each:,} bytes; wait for their answers"
+            raise Refusal(429, sentence, retry_after=BODIES_SECONDS)
+        if self.bytes.total() + count > most:
+            sentence = f"all requests in progress have more than {most:,} bytes; try again later"
+            raise Refusal(503, sentence, retry_after=BODIES_SECONDS)
+        self.bytes[client] += count
+
+    def give(self, client: str, count: int) -> None:
+        """Take bytes of a client away."""
+        self.bytes[client] -= count
+        if not self.bytes[client]:
+            del self.bytes[client]
+
+
 class BodyLimits:
-    """Refuses bodies that are too large or arrive too slowly, while they are read.
+    """Refuses bodies that are too large, too many, or arrive too slowly, while they are read.
 
     A form with a document may be larger than other bodies, once its key is known.
 
@@ -349,6 +399,7 @@ class BodyLimits:
         self.app = app
         self.limits = limits
         self.documents = documents
+        self.open = OpenBodies(limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -358,12 +409,23 @@ class BodyLimits:
         headers = Headers(scope=scope)
         kind = headers.get("content-type", "").lower()
         document = scope["path"] == self.documents and kind.startswith("multipart/form-data")
-        most = self.limits.body_bytes
         until = time.monotonic() + self.limits.body_seconds
         declared = headers.get("content-length", "0")
         comes = int(declared[:18]) if declared.isdecimal() else 0
         waits = headers.get("expect", "").lower() == "100-continue"  # for our reply before it sends
         received, whole = 0, False
+        client, held = client_of(scope), 0
+
+        def hold(most: int) -> None:
+            nonlocal held
+            if comes > most and document and ADMIT in scope:
+                raise Refusal(401, KEY.format(most))
+            if comes > most:
+                raise Refusal(413, f"the body is larger than {most:,} bytes; send less at once")
+            more = comes - FREE_BYTES - held
+            if more > 0:
+                self.open.take(client, more)
+                held += more
 
         async def part() -> Message:
             nonlocal received, whole, comes
@@ -374,30 +436,29 @@ class BodyLimits:
             return message
 
         async def limited() -> Message:
-            nonlocal most
             if whole:
                 return await receive()
-            if document and ADMIT not in scope:
-                most = self.limits.document_bytes + FORM_BYTES
-            sentence = f"the body is larger than {most:,} bytes; send less at once"
+            most = self.limits.document_body if document and ADMIT not in scope else self.limits.body_bytes
             try:
-                if comes <= most:
-                    message = await part()
-                if comes > most:
-                    if document and ADMIT in scope:
-                        raise Refusal(401, KEY.format(most), closes=True)
-                    while not whole and comes <= (most if waits else LINGER * most):
-                        await part()
-                    raise Refusal(413, sentence, closes=not whole)
+                hold(most)
+                message = await part()
+                hold(most)
                 return message
             except TimeoutError:
-                if comes > most:
-                    raise Refusal(413, sentence, closes=True) from None
                 seconds = self.limits.body_seconds
                 late = f"the body did not arrive within {seconds:g} seconds; send it faster, or send less"
                 raise Refusal(408, late, closes=True) from None
+            except Refusal as refusal:
+                with suppress(TimeoutError):
+                    while not (whole or waits or refusal.status == 401) and comes <= LINGER * most:
+                        await part()
+                refusal.closes = not whole
+                raise
 
-        await self.app(scope, limited, send)
+        try:
+            await self.app(scope, limited, send)
+        finally:
+            self.open.give(client, held)
 
 
 HANDLERS: dict[Any, Any] = {

@@ -1,12 +1,11 @@
 """API keys: the file with their hashes, and the rate limit of each key. Read next: guard.py.
 
 A key has 256 random bits, so a plain SHA-256 hides it: there is nothing to guess, and the
-file does not open the server. The file is read at every request: a key is valid as long as a line without a
-mistake has it, and no key is valid while the file cannot be read.
+file does not open the server. Every request looks whether the file has changed, and reads it then. A key is
+valid while a correct line has it; no key is valid while the file cannot be read.
 """
 
 import hashlib
-import hmac
 import importlib
 import json
 import math
@@ -56,10 +55,14 @@ def new_key(name: str) -> tuple[str, str]:
     return key, line
 
 
+SETTLED_SECONDS = 2.0
+"""A file that was changed less long ago is read again, as a second change may have left the same times."""
+
+
 class KeyFile(NamedTuple):
     """The content of a file of keys."""
 
-    owners: tuple[Owner, ...]
+    owners: dict[bytes, Owner]  # by digest: how long it takes to find one says nothing of another key
     mistakes: tuple[str, ...]  # each with its place; the keys of these lines are not valid
 
 
@@ -90,11 +93,11 @@ def parsed(content: bytes, path: Path) -> KeyFile:
         else:
             owners[name] = Owner(name, bytes.fromhex(found["hash"]), int(found["limit"] or 0))
         names.add(name)
-    return KeyFile(tuple(owners.values()), tuple(mistakes))
+    return KeyFile({one.digest: one for one in owners.values()}, tuple(mistakes))
 
 
 class Keys:
-    """The keys that a server accepts, read from a file at each request.
+    """The keys that a server accepts, read from a file whenever it has changed.
 
     Args:
         path: the file.
@@ -105,6 +108,8 @@ class Keys:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._read_state: tuple[int, ...] | None = None
+        """What the system says of the file as it was read last; None if it may have changed since."""
         self._content = self._read()
         self._file = parsed(self._content, path)
         self._said = ""
@@ -117,18 +122,13 @@ class Keys:
             )
 
     def owner(self, key: str) -> Owner | None:
-        """The owner of a key; None for an unknown key. Every hash is compared, each in constant time.
+        """The owner of a key; None for an unknown key.
 
         Raises:
             Refusal: the file cannot be read.
         """
         self._reread()
-        digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
-        found = None
-        for one in self._file.owners:
-            if hmac.compare_digest(one.digest, digest):
-                found = one
-        return found
+        return self._file.owners.get(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest())
 
     def spend(self, owner: Owner) -> None:
         """Take one request from the allowance of a key, which refills evenly and holds one minute's requests.
@@ -157,8 +157,16 @@ class Keys:
         self._spent = Allowances(file)
 
     def _read(self) -> bytes:
+        """The content; the one that was read last if the file has not changed since."""
         try:
-            return jsonfile.read_bytes(self.path, LARGEST)
+            state, settled = _state(self.path)
+            if state == self._read_state:
+                return self._content
+            self._read_state = None
+            content = jsonfile.read_bytes(self.path, LARGEST)
+            if settled and _state(self.path)[0] == state:
+                self._read_state = state
+            return content
         except (OSError, ValueError) as error:  # a ValueError for a pipe, or a path with a NUL
             why = getattr(error, "strerror", None) or error
             raise ConfigError(f"--api-keys {self.path}: cannot be read ({why})") from error
@@ -166,9 +174,11 @@ class Keys:
     def _reread(self) -> None:
         try:
             content = self._read()
-            if content != self._content:
-                self._file, self._content = parsed(content, self.path), content
+            if content is not self._content and content != self._content:
+                self._file = parsed(content, self.path)
+            self._content = content
         except ConfigError as error:
+            self._read_state = None
             self._say(f"{error}; until it can be read again, no key is accepted")
             raise Refusal(503, "the API keys of this server cannot be read at the moment") from error
         mistakes, said = self._file.mistakes, ""
@@ -184,6 +194,14 @@ class Keys:
         if sentence and sentence != self._said:
             print(sentence, file=sys.stderr, flush=True)
         self._said = sentence
+
+
+def _state(path: Path) -> tuple[tuple[int, ...], bool]:
+    """What changes with every change of a file, and whether its last change is long ago."""
+    now = path.stat()
+    # The time of its last change of any kind, ctime, is what no program can set.
+    state = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+    return state, time.time() - now.st_ctime > SETTLED_SECONDS
 
 
 class Allowances:

@@ -21,6 +21,9 @@ LINES = 16
 LOGPROBS = 20
 """Maximum number of alternatives per token."""
 
+FORM_BYTES = 10_000
+"""Of a form besides its file."""
+
 LESS = "; send less at once"
 PROMPTS = "a text, a list of texts, a list of token numbers, or a list of such lists"
 """What a prompt may be."""
@@ -65,6 +68,8 @@ class ServerLimits:
         body_bytes: bytes of a request body.
         characters: characters of all texts of a request.
         document_bytes: bytes of a file to translate.
+        bodies_bytes: bytes of the bodies of all requests in progress, without the beginning of each; one
+            client may have a quarter, or one document.
         tokens: tokens that a model reads of one text before it writes; a request may have `LINES` times as
             many.
         items: texts or lines per request.
@@ -80,6 +85,7 @@ class ServerLimits:
     body_bytes: int = 1_000_000
     characters: int = 20_000
     document_bytes: int = 10_000_000
+    bodies_bytes: int = 100_000_000
     tokens: int = 1024
     items: int = 128
     queue: int = 512
@@ -89,6 +95,16 @@ class ServerLimits:
     connections: int = 1000
     header_seconds: float = 10.0
     body_seconds: float = 30.0
+
+    @property
+    def document_body(self) -> int:
+        """Bytes of a form with a file to translate."""
+        return self.document_bytes + FORM_BYTES
+
+    @property
+    def client_bytes(self) -> int:
+        """Bytes of the bodies of all requests of one client."""
+        return max(self.bodies_bytes // 4, self.document_body)
 
     @property
     def document_characters(self) -> int:

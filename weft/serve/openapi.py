@@ -33,12 +33,12 @@ REFUSALS = {
     "409": "The run has no model yet.",
     "413": "The body is too large.",
     "421": "The Host header names none of the names of this server.",
-    "429": "Too many requests are waiting, or the limit of the key is reached.",
+    "429": "Too many requests are waiting or in progress, or the limit of the key is reached.",
     "500": "The server failed; its log says why.",
-    "503": "The time limit was reached, too many connections are open, or the server is shutting down.",
+    "503": "The time limit was reached, too much is in progress, or the server is shutting down.",
 }
 EVERYWHERE = ("400", "403", "421", "500", "503")
-SENT = ("408", "413")
+SENT = ("408", "413", "429")
 RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 BEARER = {"WWW-Authenticate": {"description": "Bearer", "schema": {"type": "string"}}}
 MANY_FORMS: dict[str, type[schemas.Fields]] = {

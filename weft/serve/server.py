@@ -132,6 +132,7 @@ class Server(uvicorn.Server):
         grace_seconds: int = GRACE_SECONDS,
     ) -> None:
         logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # its warnings are about requests
+        logging.getLogger("asyncio").setLevel(logging.ERROR)  # and these about clients that have left
         self._limits = replace(serving.limits, connections=room(serving.limits.connections))
         super().__init__(
             uvicorn.Config(
