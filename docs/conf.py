@@ -40,6 +40,7 @@ extensions = [
     "docstrings",
     "equations",
     "figures",
+    "live",
     "modules",
     "settings",
     "sources",

@@ -1,0 +1,73 @@
+"""The directive `{live} NAME`: a part of the page that computes in the reader's browser.
+
+Its program is docs/_static/live/NAME.js. The first paragraph of the directive says what to try and is always
+shown; the rest is what a reader sees where scripts are off. A page without live parts loads nothing of this.
+Read next: ../_static/live/live.js, which loads the parts.
+"""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+from sphinx.writers.html5 import HTML5Translator
+
+FOLDER = Path(__file__).resolve().parents[1] / "_static" / "live"
+
+
+class Live(nodes.General, nodes.Element):
+    """The place of a live part: `name` of its program, `title` for screen readers."""
+
+
+class LiveDirective(SphinxDirective):
+    """A live part, its sentence of what to try, and what stands there without scripts."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec: ClassVar = {"title": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        name = self.arguments[0]
+        if not (FOLDER / f"{name}.js").is_file():
+            raise self.error(
+                f"no live part is named {name!r}; its program would be docs/_static/live/{name}.js"
+            )
+        if not self.content or "title" not in self.options:
+            raise self.error(f"the live part {name!r} needs :title: and a sentence of what to try")
+        part = Live(name=name, title=self.options["title"])
+        self.state.nested_parse(self.content, self.content_offset, part)
+        hint, *rest = part.children
+        hint["classes"].append("live-try")
+        still = nodes.container("", *rest, classes=["live-still"])
+        part.children = []
+        part += [hint, still]
+        return [part]
+
+
+def open_part(self: HTML5Translator, part: Live) -> None:
+    """The start of a part in HTML."""
+    attributes = {"data-live": part["name"], "aria-label": part["title"]}
+    self.body.append(self.starttag(part, "section", CLASS="live", **attributes))
+    self.body.append(f'<p class="live-title">{self.encode(part["title"])}</p>\n')
+
+
+def close_part(self: HTML5Translator, part: Live) -> None:
+    """Its end."""
+    self.body.append("</section>\n")
+
+
+def scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document) -> None:
+    """A page with live parts loads the program that loads them."""
+    if doctree is not None and next(iter(doctree.findall(Live)), None) is not None:
+        app.add_js_file("live/live.js", loading_method="defer")
+        app.add_css_file("live/live.css")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.add_node(Live, html=(open_part, close_part))
+    app.add_directive("live", LiveDirective)
+    app.connect("html-page-context", scripts)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

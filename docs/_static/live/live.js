@@ -1,0 +1,128 @@
+// Loads the live parts of a page when they come into view, and holds what parts share. Read next: attention.js, a small part.
+//
+// A part is one file, NAME.js: live.part(NAME, { mount(root), … }). `mount` fills root, an empty element; what else it gives
+// are the functions that tests compare with Weft. Nothing is fetched: files of data are scripts too, because a browser
+// refuses to fetch from file://.
+'use strict';
+
+globalThis.live = (() => {
+  const parts = {}, loaded = new Map();
+  const base = globalThis.document?.currentScript?.src ?? 'file:///';
+
+  // A script beside this one, once.
+  function script(name) {
+    if (!loaded.has(name)) loaded.set(name, new Promise((done, failed) => {
+      const node = make('script', { src: new URL(name, base).href, onload: done, onerror: () => failed(new Error(`${name} could not be loaded`)) });
+      document.head.append(node);
+    }));
+    return loaded.get(name);
+  }
+
+  // ---------------------------------------------------------------- elements
+  function fill(node, from, inside) {
+    for (const [key, value] of Object.entries(from)) {
+      if (key in node && !node.ownerSVGElement && node.namespaceURI.endsWith('xhtml')) node[key] = value; else node.setAttribute(key, value);
+    }
+    node.append(...inside);
+    return node;
+  }
+
+  const make = (name, from = {}, ...inside) => fill(document.createElement(name), from, inside);
+  const shape = (name, from = {}, ...inside) => fill(document.createElementNS('http://www.w3.org/2000/svg', name), from, inside);
+  const number = (value, digits = 2) => (Number.isFinite(value) ? value.toFixed(digits).replace(/^-(0(\.0*)?)$/, '$1').replace('-', '−') : String(value));
+
+  // A labelled slider. Its value is `.value`; `set` moves it without calling `change`.
+  function slider(label, { min, max, step = 1, value, shown = String }, change) {
+    const input = make('input', { type: 'range', min, max, step }), output = make('output'), node = make('label', { className: 'live-slider' }, make('span', { textContent: label }), input, output);
+    const show = () => { output.textContent = shown(Number(input.value)); input.setAttribute('aria-valuetext', output.textContent); };
+    input.value = value;
+    input.addEventListener('input', () => { show(); change(Number(input.value)); });
+    show();
+    return Object.assign(node, { set(given) { input.value = given; show(); }, limit(most) { input.max = most; show(); }, get value() { return Number(input.value); } });
+  }
+
+  // One of several: [[value, text]]. The chosen value is `.value`.
+  function choice(label, options, value, change) {
+    const name = `live-${Math.random().toString(36).slice(2)}`, node = make('fieldset', { className: 'live-choice' }, make('legend', { textContent: label }));
+    for (const [own, text] of options) {
+      const input = make('input', { type: 'radio', name, checked: own === value });
+      input.addEventListener('change', () => { node.chosen = own; change(own); });
+      node.append(make('label', {}, input, make('span', { textContent: text })));
+    }
+    node.chosen = value;
+    return node;
+  }
+
+  const button = (text, press) => { const node = make('button', { type: 'button', className: 'live-button', textContent: text }); node.addEventListener('click', press); return node; };
+
+  // Rows of a name, a bar and a number; a value is a share of `most`.
+  function bars(rows, most = 1) {
+    return make('table', { className: 'live-bars' }, make('tbody', {}, ...rows.map(([name, value, shown, colour]) => {
+      const bar = make('i');
+      bar.style.width = `${Math.max(0, Math.min(1, value / most)) * 100}%`;
+      if (colour) bar.style.background = colour;
+      return make('tr', {}, make('th', { scope: 'row' }, name), make('td', { className: 'live-bar' }, bar), make('td', {}, shown ?? number(value)));
+    })));
+  }
+
+  // ---------------------------------------------------------------- colours
+  const ANCHORS = { // weft/figures/colours.py
+    light: [[168, 72, 18], [250, 186, 128], [255, 255, 255], [122, 182, 224], [12, 66, 132]],
+    dark: [[255, 190, 130], [176, 88, 30], [24, 29, 38], [38, 98, 164], [150, 205, 255]],
+  };
+  const dark = () => document.documentElement.dataset.theme === 'dark';
+
+  // Orange for -1 through the page's background for 0 to blue for 1: [r, g, b].
+  function signed(value) {
+    const anchors = ANCHORS[dark() ? 'dark' : 'light'], at = (Math.max(-1, Math.min(1, value || 0)) + 1) * 2, low = Math.min(3, Math.floor(at)), part = at - low;
+    return anchors[low].map((one, n) => Math.round(one + part * (anchors[low + 1][n] - one)));
+  }
+
+  // Colours an element, with letters that can be read on it.
+  function tint(node, value) {
+    const [r, g, b] = signed(value), bright = 0.299 * r + 0.587 * g + 0.114 * b;
+    node.style.backgroundColor = `rgb(${r} ${g} ${b})`;
+    node.style.color = bright > 140 ? '#111' : '#fff';
+  }
+
+  // Calls a function again whenever the page changes between light and dark.
+  const onTheme = (draw) => new MutationObserver(draw).observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] });
+
+  // ---------------------------------------------------------------- mathematics
+  function softmax(values) {
+    const most = Math.max(...values), all = values.map((value) => Math.exp(value - most)), sum = all.reduce((a, b) => a + b, 0);
+    return all.map((value) => value / sum);
+  }
+
+  // Random numbers in 0..1 that a seed determines (mulberry32).
+  const random = (seed) => () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+
+  // ---------------------------------------------------------------- parts
+  async function begin(place) {
+    const name = place.dataset.live, still = place.querySelector('.live-still'), root = make('div', { className: 'live-stage' });
+    try {
+      await script(`${name}.js`);
+      await parts[name].mount(root);
+      still.replaceWith(root);
+      place.dataset.ready = 'yes';
+    } catch (error) {
+      place.append(make('p', { className: 'live-problem', role: 'alert', textContent: `This part does not run here: ${error.message}.` }));
+    }
+  }
+
+  function watch() {
+    const seen = new IntersectionObserver((entries) => entries.filter((one) => one.isIntersecting).forEach(({ target }) => {
+      seen.unobserve(target);
+      begin(target);
+    }), { rootMargin: '300px' });
+    document.querySelectorAll('.live[data-live]').forEach((place) => seen.observe(place));
+  }
+
+  if (globalThis.document) watch(); // deferred: the page has been read
+  return { parts, part: (name, about) => { parts[name] = about; }, script, make, shape, number, slider, choice, button, bars, signed, tint, onTheme, softmax, random };
+})();

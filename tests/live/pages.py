@@ -1,0 +1,84 @@
+"""A small site with the live parts of the chapters, and the functions of a part in Node."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+STATIC = DOCS / "_static" / "live"
+NODE = shutil.which("node") or shutil.which("nodejs")
+
+node = pytest.mark.skipif(NODE is None, reason="the programs of live parts are not tested: install nodejs")
+
+CONF = f"""
+import sys
+sys.path.insert(0, {str(DOCS / "_ext")!r})
+project = "Weft"
+extensions = ["myst_parser", "sphinxcontrib.katex", "live"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_update_mathjax = False
+html_math_renderer = "katex"
+katex_css_path = "katex/katex.min.css"
+html_theme = "pydata_sphinx_theme"
+html_static_path = [{str(DOCS / "_static")!r}]
+html_css_files = ["weft.css"]
+suppress_warnings = ["myst.xref_missing"]
+"""
+BLOCK = re.compile(r"^(`{3,})\{live\} ([\w-]+)\n.*?^\1$", re.MULTILINE | re.DOTALL)
+
+RUNNER = """
+import fs from 'node:fs';
+import vm from 'node:vm';
+const [folder, given] = process.argv.slice(2), { files, script } = JSON.parse(fs.readFileSync(given, 'utf8'));
+const read = (name) => vm.runInThisContext(fs.readFileSync(`${folder}/${name}`, 'utf8'), { filename: name });
+['live.js', ...files].forEach(read);
+const found = await vm.runInThisContext(`(async () => (${script}))()`);
+const plain = (key, value) => (ArrayBuffer.isView(value) ? Array.from(value) : value);
+fs.writeFileSync(given, JSON.stringify(found ?? null, plain));
+"""
+
+
+def blocks() -> dict[str, str]:
+    """The Markdown of every live part in the chapters, by name."""
+    texts = [
+        path.read_text("utf-8") for path in sorted(DOCS.rglob("*.md")) if path.name != "contributing-docs.md"
+    ]
+    return {one[2]: one[0] for text in texts for one in BLOCK.finditer(text)}
+
+
+def build(folder: Path) -> Path:
+    """A site with a page for each live part; its folder."""
+    source = folder / "source"
+    source.mkdir()
+    (source / "conf.py").write_text(CONF)
+    names = blocks()
+    (source / "index.md").write_text("# Parts\n\n```{toctree}\n" + "\n".join(names) + "\n```\n")
+    for name, text in names.items():
+        (source / f"{name}.md").write_text(f"# {name}\n\n{text}\n", "utf-8")
+    from sphinx.cmd.build import main
+
+    assert main(["-q", "-W", "--keep-going", str(source), str(folder / "site")]) == 0
+    return folder / "site"
+
+
+def in_node(part: str, script: str, folder: Path, *more: str) -> Any:
+    """The value of an expression that uses `live.parts`, after a part's program and more files were read.
+
+    Args:
+        part: its name.
+        script: the expression.
+        folder: for files of this test.
+        more: further files of docs/_static/live, read before the part.
+    """
+    (folder / "run.mjs").write_text(RUNNER)
+    given = folder / "given.json"
+    given.write_text(json.dumps({"files": [*more, f"{part}.js"], "script": script}))
+    line = [str(NODE), str(folder / "run.mjs"), str(STATIC), str(given)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(given.read_text("utf-8"))

@@ -1,0 +1,35 @@
+"""What holds for every live part: it can be read without scripts, and its page loads nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.live.pages import STATIC, blocks
+from tests.serve.browser import Browser
+
+DATA = 5_000_000
+"""Bytes that all parts may have together."""
+
+
+def test_every_part_stands_in_a_chapter_and_is_small() -> None:
+    programs = {path.stem for path in STATIC.glob("*.js")} - {"live"}
+    assert programs == set(blocks())
+    assert sum(path.stat().st_size for path in STATIC.rglob("*.*")) < DATA
+
+
+@pytest.mark.parametrize("name", sorted(blocks()))
+def test_a_part_without_scripts_is_text(name: str, site: Path, chromium: Browser) -> None:
+    chromium.send("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        chromium.open((site / f"{name}.html").as_uri())
+        text, height = chromium.run(
+            "(([still]) => [still.textContent, still.offsetHeight])(document.querySelectorAll('.live-still'))"
+        )
+    finally:
+        chromium.send("Emulation.setScriptExecutionDisabled", value=False)
+    assert len(text) > 100 and height > 20
+
+
+def test_a_page_without_parts_loads_nothing_of_them(site: Path) -> None:
+    assert "live.js" not in (site / "index.html").read_text("utf-8")
+    assert "live.js" in (site / f"{min(blocks())}.html").read_text("utf-8")
