@@ -8,7 +8,8 @@ Read next: nn/attention.py, which applies masks to scores.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal, NamedTuple, TypeVar
+from functools import cached_property
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor
@@ -23,19 +24,39 @@ Arrangement = Literal["full", "first", "scattered"]
 Batch = TypeVar("Batch")
 
 
-class MaskFacts(NamedTuple):
-    """What layers ask of a mask [B, T].
+class MaskFacts:
+    """What layers ask of a mask [B, T], each found when it is first asked for.
 
-    arrangement: whether the real positions are everywhere, first in each row, or scattered.
-    empty: the first row without a real position; -1 if each row has one.
-    places: [N] int64, the real positions, counted row by row, on the device of the mask.
-    twin: the mask on the CPU.
+    Args:
+        twin: the mask on the CPU.
+        device: the device of the mask.
     """
 
-    arrangement: Arrangement
-    empty: int
-    places: Tensor
-    twin: Tensor
+    def __init__(self, twin: Tensor, device: torch.device) -> None:
+        self.twin, self.device = twin, device
+
+    @cached_property
+    def full(self) -> bool:
+        """Whether all positions are real."""
+        return bool(self.twin.all())
+
+    @cached_property
+    def arrangement(self) -> Arrangement:
+        """Whether the real positions are everywhere, first in each row, or scattered."""
+        if self.full:
+            return "full"
+        return "scattered" if bool((self.twin[:, 1:] > self.twin[:, :-1]).any()) else "first"
+
+    @cached_property
+    def empty(self) -> int:
+        """The first row without a real position; -1 if each row has one."""
+        real = self.twin.any(1)
+        return -1 if bool(real.all()) else int(real.int().argmin())
+
+    @cached_property
+    def places(self) -> Tensor:
+        """[N] int64, the real positions, counted row by row, on the device of the mask."""
+        return self.twin.flatten().nonzero()[:, 0].to(self.device)
 
 
 def facts(mask: Tensor) -> MaskFacts:
@@ -46,6 +67,8 @@ def facts(mask: Tensor) -> MaskFacts:
         >>> found.arrangement, found.empty, found.places.tolist()
         ('first', -1, [0, 2, 3])
     """
+    if mask.device.type == "cpu":
+        return MaskFacts(mask, mask.device)
     if (known := known_facts(mask)) is not None:
         return known
     return note(mask, mask.cpu())
@@ -58,21 +81,15 @@ def known_facts(mask: Tensor) -> MaskFacts | None:
 
 
 def note(mask: Tensor, twin: Tensor) -> MaskFacts:
-    """Let the facts of a mask travel with it, if it is not on the CPU, where asking costs nothing.
+    """Let the facts of a mask travel with it, if it is not on the CPU, where they are found again on demand.
 
     Args:
         mask: [B, T] bool.
         twin: the same mask on the CPU.
     """
-    arrangement: Arrangement = "scattered"
-    if bool(twin.all()):
-        arrangement = "full"
-    elif not bool((twin[:, 1:] > twin[:, :-1]).any()):
-        arrangement = "first"
-    absent = ~twin.any(1)
-    empty = int(absent.int().argmax()) if bool(absent.any()) else -1
-    found = MaskFacts(arrangement, empty, twin.flatten().nonzero()[:, 0].to(mask.device), twin)
+    found = MaskFacts(twin, mask.device)
     if mask.device.type != "cpu":
+        found.places  # noqa: B018  copied to the device now, before anything is computed there
         mask._facts = (_version(mask), found)  # type: ignore[attr-defined]
     return found
 
@@ -191,7 +208,7 @@ def reverse(states: Tensor, mask: Tensor) -> Tensor:
 
 def full(mask: Tensor) -> bool:
     """Whether all positions are real; False in an exported graph, which must hold for padding as well."""
-    return not exporting() and not _kept.get() and facts(mask).arrangement == "full"
+    return not exporting() and not _kept.get() and facts(mask).full
 
 
 @contextmanager
