@@ -30,6 +30,22 @@ def test_both_perplexities_are_printed_and_beat_word_frequencies(run: Path, tmp_
     )
 
 
+def test_an_evaluation_writes_the_log_probabilities_of_each_line(run: Path, tmp_path: Path) -> None:
+    lines = ["go the bank now", "", "the bank " * 5, "bank"]  # seven words fit
+    (tmp_path / "text.txt").write_text("\n".join(lines) + "\n")
+    files = {name: tmp_path / name for name in ("out.tsv", "scores.json")}
+    given = ("--data", tmp_path / "text.txt", "--output", files["out.tsv"], "--json", files["scores.json"])
+    answer = weft("evaluate", run, *given)
+    assert answer.code == 0, answer.err
+    logp = np.array(
+        [list(map(float, line.split("\t"))) for line in files["out.tsv"].read_text().splitlines()]
+    )
+    assert logp.shape == (4, 2) and (logp[1] == 0).all() and (logp[[0, 2, 3]] < 0).all()
+    scores = json.loads(files["scores.json"].read_text())["scores"].values()
+    whole = [-np.log(one["value"]) * one["size"] for one in scores]
+    assert logp.sum(0) == pytest.approx(whole, abs=1e-3)
+
+
 def test_one_word_has_two_vectors_in_two_contexts(run: Path) -> None:
     answer = weft("predict", run, stdin=b"bank\tgo the bank now\tthe bank\n")
     assert answer.code == 0, answer.err

@@ -1,5 +1,6 @@
 """A masked language model from text to filled gaps, as a user types it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 import weft as package
 from tests import toys
 from tests.commands.shell import refused, unanswered, weft
+from tests.shared import shared_run
 
 
 def test_gaps_are_filled_from_both_sides(tmp_path: Path) -> None:
@@ -23,6 +25,21 @@ def test_gaps_are_filled_from_both_sides(tmp_path: Path) -> None:
     assert scored.code == 0 and "80/10/10" in scored.out and "worse" not in scored.out
     (said,) = unanswered(weft("predict", run, stdin=b"a dog\n"))
     assert "standard input:1: expected [MASK]" in said
+
+
+def test_an_evaluation_writes_its_answers_a_line_for_each_line(tmp_path: Path) -> None:
+    lines = ["the dog can purr", "", " ".join(["a cat can bark"] * 4), "the cat can purr"]  # 11 tokens fit
+    (tmp_path / "text.txt").write_text("\n".join(lines) + "\n")
+    files = {name: tmp_path / name for name in ("out.txt", "scores.json")}
+    given = ("--data", tmp_path / "text.txt", "--output", files["out.txt"], "--json", files["scores.json"])
+    answer = weft("evaluate", shared_run("masked"), *given)
+    assert answer.code == 0, answer.err
+    written = files["out.txt"].read_text().splitlines()
+    assert len(written) == 4 and written[1] == ""
+    pairs = zip(" ".join(lines).split(), " ".join(written).split(), strict=True)
+    accuracy = json.loads(files["scores.json"].read_text())["scores"]["accuracy"]
+    wrong = round((1 - accuracy["value"]) * accuracy["size"])
+    assert sum(one != other for one, other in pairs) == wrong > 0
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from weft.metrics.scored import fingerprint
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.running_text.base import ContextEvaluation, Side, perplexity
+from weft.tasks.running_text.data import Parts
 
 ROWS = 32
 
@@ -34,31 +35,33 @@ def nats(model: BothWays, lexicon: Lexicon, some: list[list[str]]) -> tuple[floa
 
 
 def evaluate(
-    model: BothWays, lexicon: Lexicon, some: list[list[str]], *, title: str, length: int
+    model: BothWays, lexicon: Lexicon, text: Parts[str], *, title: str, length: int
 ) -> ContextEvaluation:
-    """Both perplexities, beside that of word frequencies.
+    """Both perplexities, beside that of word frequencies; the outputs are log-probabilities of the lines.
 
     Args:
         model: trained, in evaluation mode.
         lexicon: its words.
-        some: sentences of at most `length` words.
+        text: its words, at most `length` in a part.
         title: which text.
         length: where lines were cut.
     """
+    some = text.parts
     lowest = {"word frequencies": perplexity(_unigram(lexicon, some))}
     signature = (
         f"unit:word with line ends|softmax:full|classes:{lexicon.num_words}|lines of at most {length} words"
     )
-    outputs = [" ".join(words) for words in some]
     counts = np.array([len(words) + 1 for words in some])
-    scores, sides = [], []
+    scores, sides, logp = [], [], []
     for side, rows in zip(("forward", "backward"), _by_word(model, lexicon, some), strict=True):
         metric = ratio(f"{side} perplexity", signature, higher_is_better=False, form="perplexity")
         sums, size = np.array([row.sum() for row in rows]), int(counts.sum())
-        items = fingerprint(outputs)
+        items = fingerprint(" ".join(words) for words in some)
+        logp.append([-sum(line) for line in text.joined(rows)])
         scores.append(mean_of(metric, sums, counts, baselines=lowest, items=items, size=size))
         read = [np.arange(len(row))[:: 1 if side == "forward" else -1] for row in rows]
         sides.append(Side(side, np.concatenate(read), np.concatenate(rows)))
+    outputs = [f"{forward:.4f}\t{backward:.4f}" for forward, backward in zip(*logp, strict=True)]
     return ContextEvaluation(title, outputs, scores, sides, "words read before it")
 
 

@@ -314,7 +314,7 @@ def _examples(comparer: ContextComparer, valid: Callable[[], Iterable[str]], cou
         draw, known = random.Random(SEED), comparer.lexicon.words or ["a"]
         return [draw.choices(known, k=draw.randint(1, 12)) for _ in range(count // 2)]
 
-    sentences = some_of(lambda: split_sentences(comparer.data, valid()), count // 2, drawn)
+    sentences = some_of(lambda: split_sentences(comparer.data, valid()).parts, count // 2, drawn)
     plain = [" ".join(words) for words in sentences]
     return [
         *plain,

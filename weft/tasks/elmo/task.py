@@ -184,8 +184,8 @@ class ElmoPipeline(RunningTextPipeline):
         """Both perplexities, beside that of word frequencies."""
         assert isinstance(model, BothWays)
         source = self.task.data
-        some = list(split_sentences(source, text))
-        if not some:
+        some = split_sentences(source, text)
+        if not some.parts:
             raise no_words(title)
         return evaluate(model, self.lexicon, some, title=title, length=source.length)
 

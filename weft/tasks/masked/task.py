@@ -30,7 +30,7 @@ from weft.tasks.running_text.base import (
     RunningTextTask,
     vocabulary_of,
 )
-from weft.tasks.running_text.data import ProseData, check_lines
+from weft.tasks.running_text.data import Parts, ProseData, check_lines
 from weft.tasks.task import (
     ContextSource,
     InspectionSettings,
@@ -178,16 +178,16 @@ class MaskedPipeline(RunningTextPipeline):
         return export_filler(self.predictor(model), self.task.data.length, self.valid_texts)
 
 
-def read(vocabulary: Vocabulary, source: PlainText, length: int) -> list[list[int]]:
-    """The lines of a text as tokens, at most `length` each; empty lines are left out.
+def read(vocabulary: Vocabulary, source: PlainText, length: int) -> Parts[int]:
+    """The lines of a text as tokens, at most `length` in a part.
 
     Raises:
         DataError: there is no word in it.
     """
-    rows = [row for row in vocabulary.encode_batch(list(source)) if row]
-    if not rows:
+    found = Parts(vocabulary.encode_batch(list(source)), length)
+    if not found.parts:
         raise no_words(source.path)
-    return [row[at : at + length] for row in rows for at in range(0, len(row), length)]
+    return found
 
 
 class MaskedTask(RunningTextTask[MaskedModel]):
@@ -229,7 +229,9 @@ class MaskedTask(RunningTextTask[MaskedModel]):
         """The text, read with the vocabulary."""
         vocabulary = pipeline.vocabulary
         progress("reading the text", 0, None)
-        train, valid = (read(vocabulary, self.data.open(s), self.data.length) for s in ("train", "valid"))
+        train, valid = (
+            read(vocabulary, self.data.open(s), self.data.length).parts for s in ("train", "valid")
+        )
         progress(f"{sum(map(len, train)):,} tokens of {len(vocabulary):,} kinds", 0, 0)
         return MaskedTraining(self.data, self.model_config.share, vocabulary, train, valid)
 

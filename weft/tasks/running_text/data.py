@@ -4,10 +4,10 @@ Read next: ../../data/plain.py, which reads the text; ../language/data.py, the t
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from weft.data.plain import PlainText, side
 from weft.errors import ConfigError
@@ -18,6 +18,8 @@ from weft.text.normalise import normalise
 from weft.text.pieces import cutter
 
 Batching = Literal["stream", "windows", "lines"]
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,16 +121,50 @@ def words_of(data: ProseData, line: str) -> list[str]:
     return [part.strip() for part, _ in cutter("word").pre_tokenize_str(plain) if part != " "]
 
 
-def sentences(data: ProseData, lines: Iterable[str]) -> Iterator[list[str]]:
-    """Pieces of at most `data.length` words; empty lines are left out."""
-    for line in lines:
-        words = words_of(data, line)
-        yield from (words[at : at + data.length] for at in range(0, len(words), data.length))
+class Parts(Generic[T]):
+    """Lines that are cut into parts; empty ones have none.
+
+    Args:
+        lines: the tokens or words of each.
+        length: maximum number of them in a part.
+
+    Attributes:
+        parts: of all lines, one after the other.
+        line: the number of each part's line.
+        lines: number of lines.
+
+    Example:
+        >>> cut = Parts([[4, 5, 6], [], [7]], 2)
+        >>> cut.parts, cut.line, cut.joined([["a", "b"], ["c"], ["d"]])
+        ([[4, 5], [6], [7]], [0, 0, 2], [['a', 'b', 'c'], [], ['d']])
+    """
+
+    def __init__(self, lines: Iterable[list[T]], length: int) -> None:
+        self.parts: list[list[T]] = []
+        self.line: list[int] = []
+        self.lines = 0
+        for row in lines:
+            cut = [row[at : at + length] for at in range(0, len(row), length)]
+            self.parts += cut
+            self.line += [self.lines] * len(cut)
+            self.lines += 1
+
+    def joined(self, answers: Iterable[Iterable[U]]) -> list[list[U]]:
+        """What was answered to each part, line by line."""
+        found: list[list[U]] = [[] for _ in range(self.lines)]
+        for line, answer in zip(self.line, answers, strict=True):
+            found[line].extend(answer)
+        return found
+
+
+def sentences(data: ProseData, lines: Iterable[str]) -> Parts[str]:
+    """Parts of at most `data.length` words."""
+    return Parts((words_of(data, line) for line in lines), data.length)
 
 
 def sentences_of(data: ProseData, split: Split) -> list[list[str]]:
     """The sentences of a split."""
-    return list(sentences(data, data.open(split)))
+    return sentences(data, data.open(split)).parts
 
 
 def learn_lexicon(some: Iterable[list[str]], *, min_count: int) -> Lexicon:
