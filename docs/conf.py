@@ -121,6 +121,7 @@ html_css_files = ["weft.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
+html_search_scorer = "_ext/scorer.js"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 html_theme_options = {
