@@ -1,5 +1,10 @@
-"""A search pauses at each of its steps, whatever the settings and the task."""
+"""A search pauses at each of its steps, and a server ends in time, whatever is in progress."""
 
+import signal
+import socket
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,3 +53,48 @@ def test_every_step_of_an_answer_of_predict_pauses(
         work(["alpha beta gamma delta"], lambda: bool(pauses.append(1)))[0]["text"] == "uno due tre quattro"
     )
     assert len(pauses) >= 5 + 2  # steps; and before the first and after each answer
+
+
+SERVER = """
+import sys, time
+from pathlib import Path
+import torch
+from weft.serve import batcher, completions
+from weft.serve.app import Application
+from weft.serve.limits import ServerLimits
+from weft.serve.served import named
+from weft.serve.server import bound, serve
+
+def long_step(*_):
+    print("computes", flush=True)
+    end = time.monotonic() + 4
+    while time.monotonic() < end:
+        torch.rand(30, 30).exp_()
+
+completions.go_on = long_step
+batcher.LAST_SECONDS = float(sys.argv[1])
+place = bound("127.0.0.1", 0)
+serving = Application(named([Path(sys.argv[2])], "cpu", ()), ServerLimits())
+say = lambda: print(place.getsockname()[1], flush=True)
+serve(serving, place, listens=say, grace_seconds=1)
+"""
+
+
+@pytest.mark.parametrize("patience", [0, 30], ids=["left computing", "waited for"])
+def test_a_signal_ends_a_server_whose_model_computes(library: None, runs: Path, patience: int) -> None:
+    """A process that ends while a thread computes is aborted, with code -6, unless it is careful."""
+    command = [sys.executable, "-c", SERVER, str(patience), str(runs / "prose")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        try:
+            assert process.stdout is not None
+            address = "127.0.0.1", int(process.stdout.readline())
+            with socket.create_connection(address, timeout=20) as line:
+                head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 17\r\n\r\n"
+                line.sendall(head + b'{"prompt": "the"}')
+                assert process.stdout.readline() == b"computes\n"
+                begun = time.monotonic()
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(60) == 0
+            assert time.monotonic() - begun < 20 + patience
+        finally:
+            process.kill()

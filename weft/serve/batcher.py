@@ -474,14 +474,15 @@ class Batcher:
         job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
         return _emitted(job, events)
 
-    def drain(self) -> None:
-        """Accept no more jobs; waiting ones are still answered."""
+    def drain(self) -> bool:
+        """Accept no more jobs and answer the waiting ones; whether that was done in `LAST_SECONDS`."""
         self._draining = True
         for lane in self._lanes:
             lane.drain()
         end = time.monotonic() + LAST_SECONDS
         for lane in self._lanes:
             lane.join(max(0.0, end - time.monotonic()))
+        return not any(lane.alive for lane in self._lanes)
 
 
 async def _emitted(job: BatchJob, events: asyncio.Queue[Any]) -> AsyncGenerator[dict[str, Any], None]:

@@ -6,11 +6,14 @@ has such limits (deploy/nginx.conf); `QuietConnections` is for a server without 
 """
 
 import asyncio
+import atexit
 import contextlib
 import logging
+import os
 import signal
 import socket
 import ssl
+import sys
 import time
 import types
 from collections.abc import Callable
@@ -253,4 +256,12 @@ def serve(
     """Answer until a signal comes and what was begun is finished; for the arguments see Server."""
     server = Server(serving, tls, listens=listens, grace_seconds=grace_seconds)
     asyncio.run(server.serve(sockets=[listening]))
-    serving.drain()
+    if not serving.drain():
+        atexit.register(_leave)
+
+
+def _leave() -> None:
+    """End at once: a thread that still computes while Python ends aborts the process."""
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+    os._exit(0)
