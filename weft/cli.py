@@ -17,6 +17,7 @@ import click
 
 from weft import machine
 from weft.commands.lazy import Lazy
+from weft.commands.options import plugins_in
 from weft.errors import DataWarning, WeftError
 from weft.version import __version__
 from weft.wording import shown
@@ -129,17 +130,27 @@ def _run(arguments: Sequence[str] | None) -> int:
         # The reader (head, less) has closed the pipe: discard the rest of the output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except MemoryError:
-        return _report(NO_MEMORY)
-    except RuntimeError as trouble:
-        if "can't allocate memory" not in str(trouble):  # torch has no exception class for this on a CPU
+    except Exception as trouble:
+        sentence = _sentence(trouble, plugins_in(sys.argv[1:] if arguments is None else arguments))
+        if not sentence:
             raise
-        return _report(NO_MEMORY)
-    except OSError as trouble:
-        if trouble.filename is None and trouble.strerror is None:
-            raise
+        return _report(sentence)
+
+
+def _sentence(trouble: Exception, plugins: Sequence[str]) -> str:
+    """What to tell the user about an error that is not Weft's own; "" if only a developer can mend it."""
+    if isinstance(trouble, MemoryError):
+        return NO_MEMORY
+    if isinstance(trouble, RuntimeError) and "can't allocate memory" in str(trouble):
+        return NO_MEMORY  # torch has no exception class for this on a CPU
+    if isinstance(trouble, OSError) and (trouble.filename is not None or trouble.strerror is not None):
         place = f"{trouble.filename}: " if trouble.filename is not None else ""
-        return _report(f"{place}{trouble.strerror}")
+        return f"{place}{trouble.strerror}"
+    if not plugins:
+        return ""
+    from weft.config.plugins import explained_failure
+
+    return explained_failure(trouble, plugins)
 
 
 @contextmanager

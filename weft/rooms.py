@@ -15,6 +15,7 @@ import inspect
 import pkgutil
 import re
 from types import ModuleType
+from typing import ClassVar
 
 from weft.errors import ConfigError
 
@@ -86,6 +87,78 @@ def find(room: ModuleType, contract: type, name: str) -> type:
         hint = f"did you mean {near[0]!r}?" if near else "there is " + ", ".join(sorted(known))
         raise ConfigError(f"unknown {kind} {name!r}; {hint}")
     return found
+
+
+GUIDES = {
+    "Cell": "add-a-cell",
+    "Score": "add-a-score",
+    "Metric": "add-a-metric",
+    **dict.fromkeys(("Task", "Training", "Pipeline", "Predictor", "Answer", "Evaluation"), "add-a-task"),
+}
+"""The pages of docs/guides on how to write a part, by the name of its contract."""
+
+
+def guide(part: type) -> str:
+    """The page that says how to write a part like this one."""
+    names = (GUIDES.get(base.__name__, "") for base in part.__mro__ if base.__module__.startswith("weft."))
+    page = next(filter(None, names), "")
+    return f"docs/guides/{page}.md" if page else "CONTRIBUTING.md"
+
+
+def path_of(part: type) -> str:
+    """The dotted path of a class, as recipes name it."""
+    return f"{part.__module__}.{part.__qualname__}"
+
+
+def wrong_result(part: object, method: str, need: str, found: str) -> ConfigError:
+    """An error about what a method of a part returned."""
+    kind = type(part)
+    return ConfigError(
+        f"{path_of(kind)}.{method}: expected it to return {need}, got {found}; see {guide(kind)}"
+    )
+
+
+def check_complete(part: type) -> None:
+    """Check that a user's class has everything that its contract declares, and takes what it is given.
+
+    Raises:
+        ConfigError: it lacks a method or a value, or its constructor takes other arguments by position.
+    """
+    name = path_of(part)
+    declared = [
+        one
+        for base in part.__mro__
+        for one, kind in inspect.get_annotations(base).items()
+        if getattr(kind, "__origin__", None) is ClassVar and not hasattr(part, one)
+    ]
+    lacking = [f"the method {one}" for one in sorted(getattr(part, "__abstractmethods__", ()))]
+    lacking += [f"a value for {one}" for one in declared]
+    if lacking:
+        raise ConfigError(f"{name}: it lacks {' and '.join(lacking)}; see {guide(part)}")
+    given = positional(part)
+    if not given:
+        return
+    taken = [one for one in inspect.signature(part).parameters.values() if one.kind in POSITIONAL]
+    needed = [one.name for one in taken if one.default is one.empty]
+    free = any(one.kind is one.VAR_POSITIONAL for one in inspect.signature(part).parameters.values())
+    if len(needed) > len(given) or (len(taken) < len(given) and not free):
+        need = ", ".join(given) or "no arguments"
+        raise ConfigError(
+            f"{name}: expected a constructor that takes {need} by position, got "
+            f"{', '.join(one.name for one in taken) or 'none'}; settings come after *, see {guide(part)}"
+        )
+
+
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def positional(part: type) -> list[str] | None:
+    """What Weft gives the constructor of a part by position; None if the contract of a layer does not say."""
+    for base in part.__mro__[1:]:
+        if base.__module__.startswith("weft.") and "__init__" in vars(base):
+            found = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
+            return [one.name for one in found if one.kind in POSITIONAL]
+    return None if any(base.__module__.startswith("torch.") for base in part.__mro__) else []
 
 
 def _has_part(room: ModuleType, folder: str, contract: type) -> bool:

@@ -5,7 +5,6 @@ into a click command.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import click
 import weft.tasks
 from weft import rooms
 from weft.commands.lazy import Lazy, once
+from weft.commands.options import plugins_in
 from weft.commands.output_check import OutputPath
 from weft.commands.program import typed
 from weft.config.shipped import shipped
@@ -41,13 +41,7 @@ class Inits(Lazy):
             if name in tasks.difference(self.list_commands(context)):
                 context.fail(f"{name}: this task starts from a recipe: {typed('recipes', name)} lists them")
             return super().resolve_command(context, arguments)
-        return name, once(command_of(_plugged(name, _plugins(others)))), others
-
-
-def _plugins(arguments: Sequence[str]) -> list[str]:
-    """The values of --plugin in arguments that are not parsed yet."""
-    after = [value for option, value in pairwise(arguments) if option == "--plugin"]
-    return after + [word.removeprefix("--plugin=") for word in arguments if word.startswith("--plugin=")]
+        return name, once(command_of(_plugged(name, plugins_in(others)))), others
 
 
 def _plugged(name: str, plugins: Sequence[str]) -> Init:

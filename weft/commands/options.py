@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,14 @@ plugin = click.option(
     multiple=True,
     help="Python package of your own whose parts the recipe uses (repeatable).",
 )
+
+
+def plugins_in(arguments: Sequence[str]) -> list[str]:
+    """The values of --plugin in arguments that are not parsed yet, or no longer at hand."""
+    after = [value for option, value in pairwise(arguments) if option == "--plugin"]
+    return after + [word.removeprefix("--plugin=") for word in arguments if word.startswith("--plugin=")]
+
+
 setting = click.option(
     "--set",
     "changes",

@@ -102,12 +102,19 @@ def _plugged(entry: Entry, name: str, contract: type, plugins: Collection[str]) 
     module, _, last = name.rpartition(".")
     try:
         part = getattr(importlib.import_module(module), last)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:
         why = " ".join(str(error).split())
-        raise entry.refuse(f"{name!r} cannot be imported: {why}; expected package.module.Class") from error
+        kind = "" if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: "
+        raise entry.refuse(
+            f"{name!r} cannot be imported: {kind}{why}; expected package.module.Class"
+        ) from error
     if not (inspect.isclass(part) and issubclass(part, contract)):
         need = f"{contract.__module__}.{contract.__name__}"
         raise entry.refuse(f"{name!r} is not a {contract.__name__}; it must extend {need}")
+    try:
+        rooms.check_complete(part)
+    except ConfigError as error:
+        raise entry.refuse(str(error)) from None
     return part
 
 
@@ -171,6 +178,13 @@ class _Builder:
         known = {name: one for name, one in open_settings.items() if name not in given}
         for key, entry in table.value.items():
             if key not in known:
+                part = target if inspect.isclass(target) and _is_part(target) else None
+                placed = None if part is None else rooms.positional(part)
+                if part and placed is not None and key in own and key not in given and key not in placed:
+                    raise entry.refuse(
+                        f"{owner} takes {key} by position; write * before it in the constructor, or "
+                        f"@dataclass(kw_only=True), see {rooms.guide(part)}"
+                    )
                 if key in own or key in given:
                     raise entry.refuse("set by the model itself; remove the line")
                 inside = _inside(key, known)

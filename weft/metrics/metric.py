@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from weft.errors import DataError
+from weft.rooms import guide, wrong_result
 from weft.wording import plural
 
 
@@ -76,17 +77,24 @@ class Metric(ABC):
     def rows(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
-        """`statistics`, whose shape is checked.
+        """`statistics`, checked together with what `value` and `signature` return.
 
         Raises:
             DataError: not one row for each line.
+            ConfigError: `value` returns no number, or `signature` no text.
         """
         found = np.asarray(self.statistics(hypotheses, references, sources))
         if found.ndim != 2 or len(found) != len(hypotheses):
             raise DataError(
                 f"{type(self).__name__}.statistics: expected one row of numbers for each of "
-                f"{plural(len(hypotheses), 'line')}, got an array of shape {list(found.shape)}"
+                f"{plural(len(hypotheses), 'line')}, got an array of shape {list(found.shape)}; "
+                f"see {guide(type(self))}"
             )
+        value, signature = self.value(found.sum(0)), self.signature()
+        if not isinstance(value, int | float | np.number | np.ndarray) or np.ndim(value):
+            raise wrong_result(self, "value", "a number for a row of sums", f"{value!r}")
+        if not isinstance(signature, str):
+            raise wrong_result(self, "signature", "text", f"{signature!r}")
         return found
 
     @abstractmethod

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ShapeError, WeftError
+from weft.rooms import wrong_result
 from weft.tree import leaves
 
 RAW = (RuntimeError, AttributeError, IndexError, TypeError, ValueError)
@@ -55,15 +56,56 @@ def _find(check: Callable[..., Any], given: Any, named: Any, cause: Exception) -
 
 
 class Explained:
-    """A base whose subclasses explain mistakes: `checks` names methods, and for each the one that checks."""
+    """A base whose subclasses explain mistakes.
+
+    Attributes:
+        checks: the names of methods, and for each the method that checks its inputs.
+        returns: what methods return, checked in classes that are not Weft's own: "tensor", "state" (a tuple)
+            or "tensor, state", or a class.
+    """
 
     checks: ClassVar[Mapping[str, str]] = {}
+    returns: ClassVar[Mapping[str, str | type]] = {}
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
+        if not cls.__module__.startswith("weft."):
+            for name, need in cls.returns.items():
+                if name in cls.__dict__:
+                    setattr(cls, name, _returning(need, cls.__dict__[name]))
         for name, check in cls.checks.items():
             if name in cls.__dict__:
                 setattr(cls, name, explained(check)(cls.__dict__[name]))
+
+
+def _returning(need: str | type, method: F) -> F:
+    @functools.wraps(method)
+    def run(self: Any, *given: Any, **named: Any) -> Any:
+        found = method(self, *given, **named)
+        if not torch.compiler.is_compiling() and not _fits(found, need):
+            what = WORDS[need] if isinstance(need, str) else f"a {need.__name__}"
+            got = ", ".join(map(called, found)) if isinstance(found, tuple) else called(found)
+            raise wrong_result(self, method.__name__, what, got)
+        return found
+
+    return run  # type: ignore[return-value]
+
+
+WORDS = {
+    "tensor": "a tensor",
+    "state": "a state, a tuple of tensors",
+    "tensor, state": "two values, y and the next state, which is a tuple of tensors",
+}
+
+
+def _fits(found: Any, need: str | type) -> bool:
+    if isinstance(need, type):
+        return isinstance(found, need)
+    if need == "tensor":
+        return isinstance(found, Tensor)
+    if need == "state":
+        return isinstance(found, tuple)
+    return isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], tuple)
 
 
 def check_tensor(

@@ -33,6 +33,7 @@ class Pool(Explained, nn.Module, ABC):
     """
 
     checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs"}
+    returns: ClassVar[Mapping[str, str | type]] = {"forward": "tensor"}
 
     def __init__(self, memory_size: int) -> None:
         super().__init__()

@@ -25,6 +25,7 @@ class Score(Explained, nn.Module, ABC):
     """
 
     checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs", "prepare": "check_keys"}
+    returns: ClassVar[Mapping[str, str | type]] = {"forward": "tensor", "prepare": "tensor"}
 
     def __init__(self, query_size: int, key_size: int) -> None:
         super().__init__()

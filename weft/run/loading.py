@@ -11,6 +11,7 @@ from weft.config import Table, build, named, read_recipe
 from weft.config.plugins import check_plugins
 from weft.errors import CheckpointError, ConfigError
 from weft.nn import devices
+from weft.rooms import wrong_result
 from weft.store import blueprint, digests, locks, run_format, weights
 from weft.store.files import is_file
 from weft.tasks.predictor import Predictor
@@ -110,6 +111,8 @@ def open_run(
             f"{path}: has no {model_path.relative_to(path)} yet; let `weft train` reach a first validation"
         )
     pipeline = task.open(path)
+    if not isinstance(pipeline, Pipeline):
+        raise wrong_result(task, "open", "a Pipeline", type(pipeline).__name__)
     stored, fits = weights.read(model_path)
     place = str(model_path)
     digests.check_kept(path, digests.kept_files(path, task.keeps), fits.kept, place)

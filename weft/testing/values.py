@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from weft import masks, tree
+from weft.rooms import check_complete
 
 # Different primes, so that confused axes raise errors.
 ROWS, SOURCE, TARGET, READ, SIZE = 5, 7, 11, 3, 13
@@ -22,6 +23,8 @@ NOISE = 1e-9
 
 def keeps(laws: list[Callable[..., None]], *given: Any) -> None:
     """Run the laws one after the other; the error names all that are broken, its cause is the first."""
+    if given and isinstance(given[0], type):
+        check_complete(given[0])
     broken: dict[str, Exception] = {}
     for law in laws:
         torch.manual_seed(1)  # no law depends on those before it

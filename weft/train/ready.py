@@ -11,6 +11,7 @@ from torch import nn
 from weft.errors import ConfigError
 from weft.nn import devices
 from weft.nn.regions import compile_regions
+from weft.rooms import wrong_result
 from weft.store import blueprint, digests, weights
 from weft.tasks.task import Pipeline, Task, Training, training_of
 from weft.train import carry, compiling, precision, seeds, sharding, transfer
@@ -131,6 +132,8 @@ def _prepare(session: Session, task: Task) -> Pipeline:
                 data.check(read)
         else:
             pipeline = task.prepare(run, session.report.progress)
+    if getattr(pipeline, "training", None) is None:
+        raise wrong_result(task, "prepare", "a Pipeline with its training", type(pipeline).__name__)
     checkpoints.fits = digests.Fits(kept=digests.kept_files(run, task.keeps), recipe=dict(task.recipe))
     return pipeline
 
@@ -161,6 +164,9 @@ def _optimiser(
     if not settings.freeze_updates:
         frozen.at(0)
     optimiser = settings.optimiser.build(criterion.learner)
+    if not isinstance(optimiser, torch.optim.Optimizer):
+        found = type(optimiser).__name__
+        raise wrong_result(settings.optimiser, "build", "a torch.optim.Optimizer", found)
     if settings.part_rates or settings.layer_decay != 1:
         apply(optimiser, model, scales(model, settings.part_rates, settings.layer_decay))
     return frozen, optimiser

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from weft.errors import ConfigError
 from weft.metrics.metric import Metric
+from weft.rooms import wrong_result
 from weft.setting_types import AtLeastOne, Bounds, NonNegative, Whole, check_fields
 from weft.train.feeding import ConstantFeeding, Feeding, always_true
 from weft.train.objectives.likelihood import MaximumLikelihood
@@ -203,6 +204,8 @@ class TrainingSettings:
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
         """The factor of the learning rate; see `Schedule.factor`."""
         factor = self.schedule.factor(update, done, state)
+        if not isinstance(factor, int | float):
+            raise wrong_result(self.schedule, "factor", "a number", type(factor).__name__)
         if not self.starts_trained:
             return factor
         warm = max(update / START_UPDATES, done / START_SHARE)

@@ -7,6 +7,7 @@ numbers. Read next: training_state.py.
 import torch
 from torch import nn
 
+from weft.rooms import wrong_result
 from weft.tasks.evaluation import Validation
 from weft.tasks.task import Pipeline, Training, training_of
 from weft.train import seeds, sharding
@@ -70,6 +71,9 @@ def scored(training: Training, model: nn.Module, settings: TrainingSettings, num
     model.eval()
     try:
         with torch.no_grad():
-            return training.validate(model).with_metrics(settings.metrics)
+            found = training.validate(model)
+            if not isinstance(found, Validation):
+                raise wrong_result(training, "validate", "a Validation", type(found).__name__)
+            return found.with_metrics(settings.metrics)
     finally:
         model.train()

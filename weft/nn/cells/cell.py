@@ -42,6 +42,7 @@ class Cell(Explained, nn.Module, ABC):
     """
 
     checks: ClassVar[Mapping[str, str]] = {"step": "check_step"}
+    returns: ClassVar[Mapping[str, str | type]] = {"start": "state", "step": "tensor, state"}
     multiplies: bool = True
     bridges: bool = True
     layered: bool = False

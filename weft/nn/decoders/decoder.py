@@ -31,6 +31,7 @@ class Decoder(Explained, nn.Module, ABC):
     """
 
     checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs", "start": "check_start"}
+    returns: ClassVar[Mapping[str, str | type]] = {"start": "state", "forward": "tensor, state"}
     in_size: int
     memory_size: int | None
     size: int

@@ -58,6 +58,7 @@ class Encoder(Explained, nn.Module, ABC):
     """
 
     checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs"}
+    returns: ClassVar[Mapping[str, str | type]] = {"forward": Memory}
     in_size: int
     size: int
     stride: int = 1

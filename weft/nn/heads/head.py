@@ -42,6 +42,7 @@ class Head(Explained, nn.Module, ABC):
         "best": "check_masked",
         "marginals": "check_masked",
     }
+    returns: ClassVar[Mapping[str, str | type]] = {"loss": Loss, "best": "tensor"}
     copies: ClassVar[bool] = False
     in_size: int
 

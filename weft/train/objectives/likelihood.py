@@ -5,7 +5,9 @@ from typing import Any, ClassVar
 
 from torch import nn
 
+from weft.nn.border import called
 from weft.nn.heads.head import Loss
+from weft.rooms import wrong_result
 from weft.tasks.task import Pipeline
 from weft.train.objectives.objective import Criterion, Objective
 
@@ -15,6 +17,8 @@ class OwnLoss(Criterion):
 
     def loss(self, batch: Any, **forced: Any) -> Loss:
         loss: Loss = self.model.loss(batch, **forced)  # type: ignore[operator]
+        if not isinstance(loss, Loss):
+            raise wrong_result(self.model, "loss", "a Loss of weft.nn.heads.head", called(loss))
         return loss
 
 
