@@ -10,7 +10,7 @@ from tests.docs.tools import tool
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = re.compile(r"weft demo|make demo|help-demo|demo-en-es|demo's|libreoffice-help test en-es")
 SCORE = re.compile(r"\b\d\d\.\d+ \[\d\d\.\d+, \d\d\.\d+\]")
-READERS = ("README.md", *(f"docs/{name}" for name in ("index.md", "claims.md", "systems.md")))
+READERS = ("README.md", *(f"docs/{name}" for name in ("index.md", "claims.md", "results.md", "systems.md")))
 FOLDERS = ("start", "course", "guides")
 
 

@@ -2,7 +2,7 @@
 
 Rows are sorted by length and time is cut into pieces; in each piece the recurrence runs only over the
 unfinished rows. torch's packed sequences shrink at every step, which in training costs more than the padding
-(docs/results.md); a few pieces can use the kernels for whole sequences. Read next: recurrent.py.
+(docs/appendix/speed.md); a few pieces can use the kernels for whole sequences. Read next: recurrent.py.
 """
 
 from collections.abc import Callable

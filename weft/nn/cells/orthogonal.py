@@ -26,7 +26,7 @@ class Orthogonal(Cell):
         in_size: D, features of the input.
         size: H, features of the state.
         activation: g; maxout is not available, because it has two matrices. The state is preserved only
-            if g preserves it: use modrelu if memory matters most, see docs/results.md.
+            if g preserves it: use modrelu if memory matters most, see docs/appendix/adding-and-copying.md.
         weights: the initial W_hh, a random orthogonal matrix or rotations of pairs of units.
 
     Source: Helfrich, Willmott & Ye 2018, "Orthogonal recurrent neural networks with scaled Cayley
