@@ -164,7 +164,7 @@ $(VENV)/ready-dev: $(VENV)/ready-test
 	@touch $@
 
 $(VENV)/ready-docs: $(VENV)/ready
-	@echo "Installing Sphinx with its theme into $(VENV)."
+	@echo "Installing Sphinx with its theme, and what the reference imports, into $(VENV)."
 	$(call install,-c constraints.txt -e ".[docs]")
 	@touch $@
 
