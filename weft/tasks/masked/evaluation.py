@@ -9,7 +9,7 @@ import torch
 
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import fingerprint
-from weft.tasks.masked.model import MaskedLanguageModel, hide
+from weft.tasks.masked.model import SPECIALS, MaskedLanguageModel, hide
 from weft.tasks.running_text.base import ContextEvaluation, Side, perplexity
 from weft.tasks.running_text.data import Parts
 from weft.text.vocabulary import Vocabulary
@@ -25,7 +25,7 @@ class HiddenScores(NamedTuple):
     Fields:
         each, hit: [N] nats, and 1.0 where the likeliest token is right.
         line, near: [N] the number of its line, and how many tokens it is from the nearer end.
-        place, best: [N] its place in the line, and the likeliest token.
+        place, best: [N] its place in the line, and the likeliest piece.
         lines: number of lines.
     """
 
@@ -57,7 +57,7 @@ class HiddenScores(NamedTuple):
         return np.bincount(self.line, values, self.lines)
 
     def filled(self, lines: list[list[int]]) -> list[list[int]]:
-        """The lines with the likeliest token in each chosen place."""
+        """The lines with the likeliest piece in each chosen place."""
         found = [list(line) for line in lines]
         for line, place, best in zip(self.line, self.place, self.best, strict=True):
             found[line][place] = int(best)
@@ -82,17 +82,17 @@ def score(model: MaskedLanguageModel, lines: list[list[int]], size: int) -> Hidd
         with torch.no_grad():
             h, _ = model.predictor.features(batch.source, batch.source_mask)
             logp = model.predictor.head(h[batch.chosen])
-            likeliest = logp.argmax(1)
+            pieces = logp[:, SPECIALS:size].argmax(1) + SPECIALS
         wanted = batch.target[batch.chosen]
         row, place = (where.cpu().numpy() for where in batch.chosen.nonzero(as_tuple=True))
         lengths = np.array([len(line) for line in some])[row]
         found = (
             -logp.gather(1, wanted[:, None])[:, 0].double().cpu().numpy(),
-            (likeliest == wanted).double().cpu().numpy(),
+            (logp.argmax(1) == wanted).double().cpu().numpy(),
             np.array(numbers)[row],
             np.minimum(place - 1, lengths - place),
             place - 1,
-            likeliest.cpu().numpy(),
+            pieces.cpu().numpy(),
         )
         for part, one in zip(parts, found, strict=True):
             part.append(one)
