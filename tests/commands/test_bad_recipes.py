@@ -149,7 +149,7 @@ def test_a_run_without_test_files_asks_for_some(toy: Path, tmp_path: Path) -> No
     toy.write_text("".join(line for line in toy.read_text().splitlines(True) if "test:" not in line))
     answer = weft("train", toy, "--run", tmp_path / "run", "training.max_updates=1")
     assert answer.code == 0
-    assert f"weft evaluate {tmp_path / 'run'} --data PREFIX " in answer.out
+    assert f"weft evaluate {tmp_path / 'run'} --split valid\n" in answer.out
     assert "--data PREFIX`" in (tmp_path / "run" / "README.md").read_text("utf-8")
     said = refused(weft("evaluate", tmp_path / "run"))
     assert said == (

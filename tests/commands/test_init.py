@@ -16,7 +16,7 @@ from weft.config import read_recipe
 from weft.data import recipes
 from weft.errors import ConfigError
 from weft.run.training import check_recipe
-from weft.tasks.init import EPOCHS, FILES, Init, filled, only
+from weft.tasks.init import EPOCHS, Init, filled, only
 from weft.tasks.task import Task
 
 INITS = {name: rooms.find(tasks, Init, name) for name in rooms.folders(tasks, Init)}
@@ -80,27 +80,41 @@ def test_the_recipe_says_which_model_other_programs_run(tmp_path: Path) -> None:
 def test_pairs_are_held_out_where_there_are_no_validation_files(tmp_path: Path) -> None:
     write(tmp_path, "train", 60, 1)
     recipe = tmp_path / "my.yaml"
-    said = untouched(tmp_path, lambda: weft(*pairs(tmp_path / "train", "--output", recipe)))
-    assert "no validation files next to" in said and "--hold-out 3" in said
-    answer = weft(*pairs(tmp_path / "train", "--output", recipe, "--hold-out", 6))
+    before = set(tmp_path.iterdir())
+    answer = weft(*pairs(tmp_path / "train", "--output", recipe))
     assert answer.code == 0, answer.err
+    assert set(tmp_path.iterdir()) == {*before, recipe}  # no other files
+    data = read_recipe(recipe).section("data").plain()
+    assert data["hold_out"] == 20 and "valid" not in data
+    assert weft("train", recipe, "--run", tmp_path / "run", *SMALL, "training.max_updates=1").code == 0
+    scored = weft("evaluate", tmp_path / "run", "--split", "valid", "--beam", 1)
+    assert "one pair of 20 of train xx-yy, 3 pairs" in scored.out, scored.err
+
+
+@pytest.mark.parametrize(
+    ("option", "said"), [("--split-off", ""), ("--hold-out", "--hold-out is now --split-off\n")]
+)
+def test_pairs_are_split_off_into_files(tmp_path: Path, option: str, said: str) -> None:
+    write(tmp_path, "train", 60, 1)
+    recipe = tmp_path / "my.yaml"
+    answer = weft(*pairs(tmp_path / "train", "--output", recipe, option, 6))
+    assert answer.code == 0 and answer.err == said
     assert (tmp_path / "train.held.xx").read_text().count("\n") == 6
     assert (tmp_path / "train.rest.yy").read_text().count("\n") == 54
     assert weft("train", recipe, "--run", tmp_path / "run", *SMALL, "training.max_updates=1").code == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "example"),
-    [("train", " (such as valid.xx)"), ("train.tsv", " (such as valid.tsv)"), ("mixed.tsv", "")],
-)
-def test_the_validation_file_that_it_names_is_one_that_it_would_take(
-    tmp_path: Path, name: str, example: str
-) -> None:
-    write(tmp_path, "train", 60, 1)
-    for table in ("train.tsv", "mixed.tsv"):
-        (tmp_path / table).write_text("xx\tyy\nalpha\tuno\n")
-    said = refused(weft(*pairs(tmp_path / name, "--output", tmp_path / "my.yaml")))
-    assert f"next to {tmp_path / name}{example}; name them with --valid" in said
+@pytest.mark.parametrize("count", [4, 6])
+def test_texts_in_turn_are_the_two_sides_of_training_validation_and_test(tmp_path: Path, count: int) -> None:
+    for name in ("train", "valid", "test"):
+        write(tmp_path, name, 60, 1)
+    files = [tmp_path / f"{name}.{side}" for name in ("train", "valid", "test") for side in ("xx", "yy")]
+    recipe = tmp_path / "my.yaml"
+    answer = weft("init", "translate", *files[:count], "--source", "xx", "--target", "yy", "--output", recipe)
+    assert answer.code == 0, answer.err
+    data = read_recipe(recipe).section("data").plain()
+    named = {name: f"{tmp_path / name}.xx,{tmp_path / name}.yy" for name in ("train", "valid", "test")}
+    assert {name: data[name] for name in named} == named  # the test files are found beside them
 
 
 @pytest.mark.parametrize("rows", [3, 30, 300])
@@ -164,7 +178,7 @@ def test_two_files_of_any_names_are_a_training_text(tmp_path: Path, monkeypatch:
     assert again.code == 0, again.err
     both = f"{tmp_path / files[0]},{tmp_path / files[1]}"
     assert "60 pairs" in weft("evaluate", tmp_path / "run", "--data", both, "--beam", 1).out
-    held = weft("init", "translate", "--train", both, "--source", "a", "--target", "b", "--hold-out", 5,
+    held = weft("init", "translate", "--train", both, "--source", "a", "--target", "b", "--split-off", 5,
                 "-o", tmp_path / "x.yaml")  # fmt: skip
     assert held.code == 0, held.err
     assert (tmp_path / "a-b.held.b").read_text().count("\n") == 5
@@ -175,13 +189,13 @@ def test_two_files_of_any_names_are_a_training_text(tmp_path: Path, monkeypatch:
     [
         (["--output", "train.xx"], "train.xx: already exists; remove it or choose another name"),
         (["--output", "no/my.yaml"], "no/my.yaml: no such directory no"),
-        (["--hold-out", "7"], "train: cannot hold out 7 of 60 pairs"),
-        (["--hold-out", "0"], "train: cannot hold out 0 of 60 pairs"),
+        (["--split-off", "7"], "train: cannot hold out 7 of 60 pairs"),
+        (["--split-off", "0"], "train: cannot hold out 0 of 60 pairs"),
         (
-            ["--hold-out", "6", "--valid", "train"],
-            "--hold-out and --valid: expected one of them, got both",
+            ["--split-off", "6", "--valid", "train"],
+            "--split-off and --valid: expected one of them, got both",
         ),
-        (["--hold-out", "6", "--test", "tset"], "tset.xx: no such file"),
+        (["--split-off", "6", "--test", "tset"], "tset.xx: no such file"),
     ],
 )
 def test_what_it_refuses_it_leaves(
@@ -227,21 +241,22 @@ def test_the_command_of_a_task_has_the_options_that_its_file_declares(name: str)
     shown = " ".join(helped.out.split())
     assert "--output" in shown and kind().about in shown
     for option in kind.options:
-        assert option.positional or f"--{option.name} " in shown
+        assert f"--{option.name} " in shown
         assert option.help in shown
     needed = [option.name for option in kind.options if option.required]
-    said = refused(weft("init", name))
-    assert f"--{needed[0]}" in said if needed else "expected" in said
+    if kind().files:
+        said = refused(weft("init", name))
+        assert f"--{needed[0]}" in said if needed else "expected" in said
 
 
 @pytest.mark.parametrize("name", INITS)
 def test_files_need_no_option(name: str) -> None:
     """The first is the training file; the others are the options named in the help."""
     kind = INITS[name]()
-    names = [option.name for option in kind.options if option.name in FILES]
+    names = kind.files
     given: dict[str, object] = dict.fromkeys(option.name.replace("-", "_") for option in kind.options)
     files = [Path(f"{number}.tsv") for number, _ in enumerate(names)]
-    if name == "translate":  # two files are the two languages
+    if not names:  # generated
         return
     assert [kind.with_files(given, files)[one] for one in names] == files
     assert kind.with_files({**given, names[0]: files[0]}, ())[names[0]] == files[0]
@@ -272,15 +287,6 @@ def test_words_in_context_have_a_recipe_that_trains(
     assert weft("init", task, "text.txt").code == 0
     checked = check_recipe(read_recipe(f"{task}.yaml"))
     assert checked.settings.max_epochs == EPOCHS and checked.task.rehearse().total.isfinite()
-
-
-@pytest.mark.parametrize("task", ["memory", "multilingual"])
-def test_a_task_without_files_of_one_kind_points_to_its_recipes(task: str) -> None:
-    assert f"recipes {task} lists them" in refused(weft("init", task, "text.txt"))
-
-
-def test_every_task_fills_its_template_and_no_other() -> None:
-    assert {one.stem for one in (recipes.folder() / "templates").iterdir()} == set(INITS)
 
 
 def test_a_template_leaves_out_lines_without_a_value_and_quotes_paths(

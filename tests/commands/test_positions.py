@@ -87,7 +87,7 @@ def test_given_lines_of_pairs_that_are_too_long_have_no_score_and_are_named(
     given.write_text("uno\n" * count)
     answer = weft("evaluate", short, "--score", given, "--output", out, "--json", tmp_path / "all.json")
     assert unanswered(answer) == [f"weft: {given}:18: {REASON}"]
-    assert "18 translations, 1 that the model cannot score, log-probability" in answer.out
+    assert "18 translations, 1 that the model cannot score, log-probability" in answer.unfolded
     rows = out.read_text().split("\n")
     assert rows[17] == rows[19] == "" and all(row.endswith("\t2\tuno") for row in rows[:17])
     found = json.loads((tmp_path / "all.json").read_text())

@@ -13,12 +13,13 @@ from typing import Literal
 import pytest
 import torch
 
-from weft.config import build, dump, parse, resolved
+from weft.config import build, dump, parse, read_recipe, resolved
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.encoder import Encoder
+from weft.train.settings import TrainingSettings
 
 FACTORY = functools.partial(GRU, reset="before")
 
@@ -127,6 +128,19 @@ def test_a_plugin_is_used_only_if_the_command_line_names_it(recipe, tmp_path, mo
     ]:
         with pytest.raises(ConfigError, match=sentence):
             build(parse(f"{{cell: {name}}}", "x.yaml"), network, in_size=3, plugins=["mycells"])
+
+
+def test_an_override_with_null_unsets_a_setting_that_cannot_be_null(tmp_path) -> None:
+    (tmp_path / "x.yaml").write_text("training: {max_epochs: 3, max_updates: 7, patience: 2}\n")
+
+    def built(*overrides: str) -> TrainingSettings:
+        return build(read_recipe(tmp_path / "x.yaml", overrides).section("training"), TrainingSettings)
+
+    assert (built().max_epochs, built("training.max_epochs=null").max_epochs) == (3, 0)
+    with pytest.raises(ConfigError, match="expected an end, got none"):  # nothing ends this training
+        built("training.max_epochs=null", "training.max_updates=null", "training.patience=null")
+    with pytest.raises(ConfigError, match=r"x.yaml:1: max_epochs: expected a whole number, got nothing"):
+        build(parse("{max_epochs: null}", "x.yaml"), TrainingSettings)
 
 
 # Errors

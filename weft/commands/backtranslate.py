@@ -290,8 +290,7 @@ def _kept(texts: Path, lines: Path, source: Path, target: Path, given: Mapping[s
 def _report(found: "PairVerdicts", out: Path, languages: tuple[str, str]) -> None:
     """Print what was kept, and how to train on it."""
     import json
-
-    from weft.commands.program import typed
+    import shlex
 
     total, (source, target) = len(found.reasons), languages
     click.echo(f"{found.kept:,} of {plural(total, 'pair')} kept ({100 * found.kept / total:.1f} %)")
@@ -301,4 +300,4 @@ def _report(found: "PairVerdicts", out: Path, languages: tuple[str, str]) -> Non
     mixed = f"{{{json.dumps(str(out.absolute() / 'back'))}: 1.0}}"
     click.echo(f"pairs: {out / 'back'}.{target} and .{source}")
     click.echo(f"to train {target} to {source} on them too, add to the recipe:\n\ndata:\n  mixed: {mixed}\n")
-    click.echo(f"or type:\n\n{typed('train', 'RECIPE', f'data.mixed={mixed}')}")
+    click.echo(f"or to its command: {shlex.quote(f'data.mixed={mixed}')}")

@@ -94,6 +94,9 @@ def command() -> None:
     type=click.Choice(["mean", "sum", "first", "last", "min", "max"]),
     help="Series: aggregate rows into periods of --frequency.",
 )
+@click.option(
+    "--images", metavar="FOLDER", show_default="that of the file", help="Captions: folder of the pictures."
+)
 @click.option("--all", "everything", is_flag=True, help=f"Print all findings, not only the first {SHOWN}.")
 @plugin
 def check(

@@ -115,8 +115,7 @@ def _next(run: Path, target: str, example: str) -> str:
         f"  {typed('inspect', run, example)}\n"
         f"  {typed('serve', run)}    # a web page to try it\n"
         f"  {typed('demo', '--source', target, '--target', other)}    # 29 other directions\n"
-        f"  {typed('init', 'translate', '--train', 'PREFIX', '--source', 'en', '--target', 'de')}"
-        "    # a recipe for your own files"
+        f"  {typed('init', 'translate', '--help')}    # a recipe for your own files"
     )
 
 

@@ -85,7 +85,6 @@ def command(
 
 def _vectors(run: Path, vectors: Path, device: str) -> None:
     """Write word vectors."""
-    from weft.commands.program import typed
     from weft.errors import ConfigError
     from weft.run import open_run
     from weft.tasks.abilities import HasVectors
@@ -103,4 +102,6 @@ def _vectors(run: Path, vectors: Path, device: str) -> None:
     found.save(vectors)
     counts = plural(len(found.words), "word vector"), plural(found.matrix.shape[1], "dimension")
     click.echo(f"{' with '.join(counts)}: {vectors}")
-    click.echo(f"next: {typed('train', 'RECIPE', f'model.embedding.vectors={vectors}')}")
+    click.echo(
+        f"to train a tagger or classifier with them, add model.embedding.vectors={vectors} to its command"
+    )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from weft.commands.program import typed
+from weft.commands.program import piped
 
 
 class _Listing(click.Command):
@@ -87,7 +87,9 @@ def command(
       weft import models/iwslt14 --run runs/iwslt14
       weft import model.npz --run runs/marian --source en --target de
     """  # noqa: D301  click reads the \b
+    from weft.config import read_recipe
     from weft.importing.runs import import_run
+    from weft.run.training import check_recipe
 
     said = import_run(
         checkpoint,
@@ -101,4 +103,6 @@ def command(
         task=task,
     )
     click.echo(said)
-    click.echo(f"next: {typed('predict', run)} < FILE")
+    example = check_recipe(read_recipe(run / "recipe.yaml")).task.predict_example(())
+    assert example is not None, "a run without text"
+    click.echo(f"next: {piped(example.line, 'predict', run, *example.words)}")

@@ -15,10 +15,8 @@ from weft import rooms
 from weft.commands.lazy import Lazy, once
 from weft.commands.options import plugins_in
 from weft.commands.output_check import OutputPath
-from weft.commands.program import typed
-from weft.config.shipped import shipped
 from weft.errors import ConfigError
-from weft.tasks.init import FILES, Init, Option
+from weft.tasks.init import Init, Option
 
 
 class Inits(Lazy):
@@ -37,9 +35,6 @@ class Inits(Lazy):
         """As in every group, but a name with dots is a task of a package from --plugin."""
         name, *others = arguments
         if "." not in name:
-            tasks = {one.parent.name for one in shipped()}
-            if name in tasks.difference(self.list_commands(context)):
-                context.fail(f"{name}: this task starts from a recipe: {typed('recipes', name)} lists them")
             return super().resolve_command(context, arguments)
         return name, once(command_of(_plugged(name, plugins_in(others)))), others
 
@@ -64,10 +59,11 @@ def command_of(init: Init) -> click.Command:
         show_default=init.output or f"{init.task}.yaml",
         help="Recipe file to write.",
     )
-    params = [*map(_parameter, init.options), output]
-    own = any(one.positional for one in init.options)
-    if not own:
-        params.insert(0, click.Argument(["files"], nargs=-1, type=click.Path(path_type=Path)))
+    files = click.Argument(["files"], nargs=-1, type=click.Path(path_type=Path))
+    before = [
+        _parameter(one._replace(name=one.old, required=False), hidden=True) for one in init.options if one.old
+    ]
+    params = [files, *map(_parameter, init.options), *before, output]
     package = "".join(f" {word}" for word in init.plugin())
     if package:
         params.append(
@@ -80,17 +76,17 @@ def command_of(init: Init) -> click.Command:
             )
         )
     examples = "\n".join(f"  weft init {init.task} {example}{package}" for example in init.examples)
-    named = ", ".join(f"--{one.name}" for one in init.options if one.name in FILES)
-    reads = "Reads your files and writes a commented recipe for weft train."
-    if not own:
-        reads += f" FILES may stand for {named}, in this order."
+    named = ", ".join(f"--{name}" for name in init.files)
+    reads = "Writes a commented recipe for weft train."
+    if named:
+        reads = f"Reads your files and w{reads[1:]} FILES may stand for {named}, in this order."
     parts = (init.about, reads, init.details, f"\b\nExamples:\n{examples}")
     text = "\n\n".join(part for part in parts if part)
 
     def run(output: Path | None, **given: Any) -> None:
         from weft.commands import outputs
 
-        given = given if own else init.with_files(given, given.pop("files"))
+        given = init.with_files(_renamed(init, given), given.pop("files"))
         recipe = outputs.fresh(output or Path(init.file_name(given)))
         written = init.write(given, click.echo)
         outputs.begin(recipe, written.recipe, *written.steps, plugin=init.plugin())
@@ -98,11 +94,19 @@ def command_of(init: Init) -> click.Command:
     return click.Command(init.task, callback=run, params=params, help=text, short_help=init.about)
 
 
-def _parameter(option: Option) -> click.Parameter:
+def _renamed(init: Init, given: dict[str, Any]) -> dict[str, Any]:
+    """The options by their names of today; a line for each that was given by an earlier one."""
+    for option in init.options:
+        value = given.pop(option.old.replace("-", "_"), None) if option.old else None
+        if value is not None:
+            click.echo(f"--{option.old} is now --{option.name}", err=True)
+            given[option.name.replace("-", "_")] = value
+    return given
+
+
+def _parameter(option: Option, *, hidden: bool = False) -> click.Parameter:
     kind: Any = click.Path(path_type=Path) if option.type is Path else option.type
     name = option.name.replace("-", "_")
-    if option.positional:
-        return click.Argument([name], nargs=-1, type=kind)
     given = {} if option.default is None else {"default": option.default}
     return click.Option(
         [f"--{option.name}", name],
@@ -111,6 +115,7 @@ def _parameter(option: Option) -> click.Parameter:
         required=option.required,
         multiple=option.multiple,
         help=option.help,
+        hidden=hidden,
         **given,
     )
 
@@ -123,7 +128,7 @@ def command() -> None:
 
     \b
     Examples:
-      weft init translate english.txt german.txt --hold-out 500
+      weft init translate english.txt german.txt
       weft init classify reviews.csv
       weft init tag train.conllu valid.conllu
     """  # noqa: D301  click reads the \b

@@ -28,6 +28,19 @@ def typed(*words: object) -> str:
     return shlex.join([*program(), *map(str, words)])
 
 
+def piped(line: str, *words: object) -> str:
+    r"""A weft command that reads one line.
+
+    Example:
+        >>> piped("it is", "predict", "a").partition(" |")[0]
+        "echo 'it is'"
+    """
+    if "\t" not in line and "\\" not in line:
+        return f"echo {shlex.quote(line)} | {typed(*words)}"
+    shown = line.replace("\\", "\\\\").replace("%", "%%").replace("\t", "\\t")
+    return f"printf {shlex.quote(shown + chr(92) + 'n')} | {typed(*words)}"
+
+
 def _python() -> str:
     """This interpreter: its name if it is on the PATH, else its path."""
     for name in ("python", "python3"):

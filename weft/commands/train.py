@@ -1,6 +1,7 @@
 """weft train: train the model that a recipe describes, or resume a run."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,12 +9,13 @@ import click
 
 from weft.commands.longer import degenerate, hint, longer
 from weft.commands.options import RecipeFile, plugin
-from weft.commands.program import typed
+from weft.commands.program import piped, typed
 from weft.wording import numbered, plural
 
 if TYPE_CHECKING:
     from weft.config import Table
     from weft.run.training import CheckedRecipe
+    from weft.tasks.task import Task
     from weft.train.outcome import Outcome
 
 
@@ -128,23 +130,35 @@ def _closing(run: Path, checked: "CheckedRecipe", outcome: "Outcome", plugins: t
         best = f"that of {checked.settings.start}, since no update was better"
     if outcome.mean_of:
         best = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
-    test = ("", "score it on the test split")
-    if not checked.task.has("test"):
-        test = (" --data PREFIX", "score it on files that were not used in training")
     trusted = _packages(plugins)
-    steps = {
-        typed("evaluate", run, *trusted) + test[0]: test[1],
-        typed("predict", run, *trusted) + " < FILE": "use it on the lines of a file",
-        typed("inspect", run, *trusted): "see inside the model",
-        typed("show", run, *trusted): "print its sizes, scores and recipe",
-    }
-    width = max(map(len, steps))
+    steps = _steps(run, checked.task, trusted)
     lines = [
         f"training ended after {plural(outcome.update, 'update')} ({outcome.reason}); "
         f"the best model, {best}, is in {run}: {scores}"
     ]
     if why := degenerate(outcome.samples):
         lines.append(hint(why, outcome.update, longer(run, checked.settings, outcome.update, plugins)))
-    lines += ["next:", *(f"  {step:<{width}}   # {what}" for step, what in steps.items())]
+    lines += ["next:", *(line for what, step in steps.items() for line in (f"  # {what}", f"  {step}"))]
     more = typed("train", run / "recipe.yaml", "--run", numbered(run), f"training.start={run}", *trusted)
     return "\n".join([*lines, f"when more data has arrived: {more}"])
+
+
+def _steps(run: Path, task: "Task", trusted: Sequence[str]) -> dict[str, str]:
+    """Commands by what they do; each can be typed as it is."""
+    from weft.inspect.inspection import examples
+
+    found = {}
+    if task.has("test"):
+        found["score it on the test split"] = typed("evaluate", run, *trusted)
+    elif "valid" in task.evaluates:
+        found["score it on the validation split; --data FILE names other files"] = typed(
+            "evaluate", run, "--split", "valid", *trusted
+        )
+    if (example := task.predict_example(examples(run).texts)) is not None:
+        words = "predict", run, *example.words, *trusted
+        found["use it; weft predict --help reads files"] = (
+            piped(example.line, *words) if example.line else typed(*words)
+        )
+    found["see inside the model"] = typed("inspect", run, *trusted)
+    found["print its sizes, scores and recipe"] = typed("show", run, *trusted)
+    return found

@@ -218,4 +218,4 @@ def _next(study: "Study") -> list[str]:
     plan = study.plan
     if check_recipe(plan.table({}, tested=True), plugins=plan.plugins).task.has("test"):
         return [f"next: {typed('evaluate', run)}   # score it on the test split"]
-    return [f"next: {typed('evaluate', run)} --data FILE   # score it on a file that no trial has seen"]
+    return [f"next: {typed('show', run)}   # then weft evaluate --data with a file that no trial has seen"]

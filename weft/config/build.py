@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from weft import rooms
-from weft.config.kinds import NotASetting, SettingValue, check_not_negative, convert, is_contract, words
+from weft.config.kinds import (
+    NotASetting,
+    SettingValue,
+    check_not_negative,
+    convert,
+    is_contract,
+    takes_null,
+    words,
+)
 from weft.config.table import Entry, PlacedError, Table, unknown
 from weft.errors import ConfigError
 
@@ -193,7 +201,7 @@ class _Builder:
                 raise entry.refuse(unknown(key, known, owner=owner))
         arguments, plain = {}, {}
         for name, (kind, default) in known.items():
-            if name in table:
+            if name in table and not _unsets(table.value[name], kind, default):
                 try:
                     settled = convert(table.value[name], kind, self._make_part)
                 except NotASetting:
@@ -210,6 +218,12 @@ class _Builder:
 
     def _make_part(self, entry: Entry, contract: type, ready: bool) -> SettingValue:
         return self.made(entry, contract, {}) if ready else self.part(entry, contract, {})
+
+
+def _unsets(entry: Entry, kind: Any, default: Any) -> bool:
+    """Whether an override such as training.max_epochs=null restores the default, as no value can be null."""
+    given = entry.value is None and entry.place.startswith("override ")
+    return given and default is not _NOTHING and not takes_null(kind)
 
 
 def _settings(target: Callable[..., Any]) -> tuple[set[str], dict[str, _Setting]]:

@@ -150,6 +150,12 @@ def check_not_negative(entry: Entry, kind: Any) -> None:
             check_not_negative(one, int)
 
 
+def takes_null(kind: Any) -> bool:
+    """Whether null is a value of this kind."""
+    bare = _bare_kind(kind)
+    return bare is Any or (_is_union(bare) and types.NoneType in get_args(bare))
+
+
 def _is_union(kind: Any) -> bool:
     return get_origin(kind) in (Union, types.UnionType)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 from weft.data.files import COMPRESSED, file_bytes, unreadable
 from weft.data.language_guess import code_of
@@ -48,16 +49,27 @@ class ParallelText:
         source, target: languages, as file extensions or column names.
         complete: leave out pairs with an empty side.
         name: the text's name in messages; the path by default.
+        hold_out: 20 leaves out one pair of every 20, chosen by a hash of its place; 0 leaves out none.
+        held: read those pairs instead of the others.
 
     Raises:
         DataError: a file or column is missing, or a file exists in two forms.
     """
 
     def __init__(
-        self, path: str | Path, source: str, target: str, *, complete: bool = False, name: str | None = None
+        self,
+        path: str | Path,
+        source: str,
+        target: str,
+        *,
+        complete: bool = False,
+        name: str | None = None,
+        hold_out: int = 0,
+        held: bool = False,
     ) -> None:
         self.source, self.target = source, target
         self.complete = complete
+        self.hold_out, self.held = hold_out, held
         self.name = name or str(path)
         self._included = name is not None  # with Weft, whose users need not know how it is read
         two = both(path)
@@ -79,6 +91,11 @@ class ParallelText:
 
     def __iter__(self) -> Iterator[SentencePair]:
         pairs = self._rows() if self.table else self._units() if self._memory else self._lines()
+        if self.hold_out:
+            every = self.hold_out
+            pairs = (
+                pair for n, pair in enumerate(pairs) if (n % every == _held(n // every, every)) is self.held
+            )
         if self.complete:
             return (pair for pair in pairs if pair.source.strip() and pair.target.strip())
         return pairs
@@ -131,6 +148,11 @@ class ParallelText:
                 yield SentencePair(*found)
         except DataError as error:
             raise DataError(error.why, path=file, line=error.line) from error
+
+
+def _held(block: int, every: int) -> int:
+    """The place in a block of `every` pairs that is held out; the first one of the first block."""
+    return crc32(str(block).encode()) % every if block else 0
 
 
 class PairColumns(NamedTuple):

@@ -13,15 +13,17 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from glob import escape
 from pathlib import Path
 from string import Template
 from typing import Any, ClassVar, NamedTuple
 
 from weft.data import recipes
-from weft.data.parallel import ParallelText, both
+from weft.data.parallel import ParallelText, both, is_memory
+from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
 from weft.text.normalise import normalise
-from weft.text.pieces import count_parts, count_words
+from weft.text.pieces import SPECIALS, count_parts, count_words
 
 
 class Option(NamedTuple):
@@ -34,7 +36,7 @@ class Option(NamedTuple):
     multiple: bool = False  # repeatable; the value is a tuple
     default: Any = None
     choices: Sequence[str] = ()
-    positional: bool = False  # any number of words without a name; the value is a tuple
+    old: str = ""  # an earlier name, which is still read
 
 
 TRAIN = Option("train", "Training file.", Path)
@@ -42,7 +44,7 @@ VALID = Option("valid", "Validation file. Default: the one next to the training 
 TEST = Option("test", "Test file. Default: the one next to the training file, if any.", Path)
 
 
-FILES = ("train", "file", "valid", "test")
+FILES = ("train", "valid", "test")
 """Options that files without a name stand for, in this order."""
 
 _WORDS = ("null", "true", "false")  # YAML 1.2 does not read these as text
@@ -118,14 +120,21 @@ class Init(ABC):
         self.folder = type(self).__module__.split(".")[-2]
         self.task = task or self.folder
 
+    @property
+    def files(self) -> list[str]:
+        """Names of the options that files without a name stand for, in this order."""
+        return [name for name in FILES if name in {one.name for one in self.options}]
+
     def with_files(self, given: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
         """The options, with files that were named without an option.
 
         Raises:
             ConfigError: too many files, or a file that an option names too.
         """
-        names = [one.name for one in self.options if one.name in FILES]
+        names = self.files
         said = dict(given)
+        if files and not names:
+            raise ConfigError(f"{files[0]}: expected no FILES, as the examples of {self.task} are generated")
         if len(files) > len(names):
             raise ConfigError(
                 f"expected at most {len(names)} FILES ({', '.join(names)}), got {len(files)}; leave some out"
@@ -134,7 +143,7 @@ class Init(ABC):
             if said[name] is not None:
                 raise ConfigError(f"--{name} {said[name]} and {file}: expected one of them; leave one out")
             said[name] = file
-        if said[names[0]] is None:
+        if names and said[names[0]] is None:
             raise ConfigError(f"expected a training file, got none; name it, or give it with --{names[0]}")
         return said
 
@@ -190,8 +199,8 @@ class TemplateInit(Init):
         """
 
 
-SMALL = 50_000
-"""Pairs below which a set of parallel text is small."""
+TINY, SMALL, MIDDLE = 3_000, 50_000, 500_000
+"""Pairs below which a set of parallel text is of this size."""
 
 VALID_NAMES = ("valid", "val", "dev", "validation")
 UPDATES = 600
@@ -267,12 +276,29 @@ def survey_pairs(train: Path, source: str, target: str) -> tuple[Survey, int]:
     Raises:
         DataError: there are no pairs, or files are missing or damaged.
     """
-    pairs = ((one, other) for _, one, other in ParallelText(train, source, target))
-    seen = survey(pairs, cut=lambda text: count_words([normalise(text)])[0], most=SMALL)
+    return survey_sides(((one, other) for _, one, other in ParallelText(train, source, target)), train)
+
+
+def survey_sides(texts: Iterable[tuple[str, ...]], path: Path) -> tuple[Survey, int]:
+    """Properties of texts with any number of sides; see `survey_pairs`."""
+    seen = survey(texts, cut=lambda text: count_words([normalise(text)])[0], most=SMALL)
     if not seen.texts:
-        raise DataError("expected at least a few thousand pairs, got none", path=train)
+        raise DataError("expected at least a few thousand pairs, got none", path=path)
     parts = count_parts(seen.seen, "bpe").items()
     return seen, sum(count > 1 and len(part) > 1 for part, count in parts)
+
+
+def pairs_held_out(pairs: int) -> int:
+    """The `data.hold_out` of parallel text: a twentieth, at most about a thousand pairs."""
+    return max(20, pairs // 1000)
+
+
+def vocabulary_size(seen: Survey, repeated: int) -> int:
+    """A size that byte-pair encoding can reach: all characters, and no more than surely become pieces."""
+    usual = 4000 if seen.texts < SMALL else 8000 if seen.texts < MIDDLE else 32000
+    least = len({mark for word in seen.seen for mark in word}) + len(SPECIALS)
+    most = least + repeated if seen.texts < SMALL else usual
+    return max(least, min(max(usual, 2 * least), most))
 
 
 class TrainingLength(NamedTuple):
@@ -293,6 +319,20 @@ def planned(batches: float, *, epochs: int, warmup: int) -> TrainingLength:
     batches = max(1.0, batches)
     epochs = max(epochs, min(EPOCHS, math.ceil(UPDATES / batches)))
     return TrainingLength(epochs, max(1, min(warmup, int(batches * epochs / 10))))
+
+
+def as_pairs(files: Sequence[Path]) -> Sequence[Path]:
+    """Parallel texts as they are named in recipes: two files in turn are the two sides of a text.
+
+    A table, a translation memory and the beginning of two names are a whole text.
+    """
+    if len(files) % 2 or any(is_table(file) or is_memory(file) or _begins(file) for file in files):
+        return files
+    return [Path(f"{first},{second}") for first, second in zip(files[::2], files[1::2], strict=True)]
+
+
+def _begins(path: Path) -> bool:
+    return not path.is_file() and any(path.parent.glob(f"{escape(path.name)}.*"))
 
 
 def sibling(train: Path, names: tuple[str, ...]) -> Path | None:

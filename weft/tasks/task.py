@@ -184,6 +184,23 @@ class InspectionSettings(RequestSettings):
         return checked(self.examples.middle() if self.text is None else self.text)
 
 
+class PredictExample(NamedTuple):
+    """What `weft predict RUN` is given for a first try.
+
+    Fields:
+        line: typed on standard input; "" for none.
+        words: further arguments.
+    """
+
+    line: str
+    words: Sequence[str] = ()
+
+
+GREETING = "The weather is nice today."
+LONGEST_EXAMPLE = 200
+"""Characters of a line that `weft train` prints to be typed."""
+
+
 class Task(ABC):
     """What to learn, from which data.
 
@@ -198,6 +215,7 @@ class Task(ABC):
             ask for; their fields are the options of the commands `predict`, `evaluate` and `inspect`.
         check_options: names of the options of `weft data check` that `check` takes.
         note: how the validation scores are computed; a sentence for the model card.
+        evaluates: splits that `evaluate` can score.
         streams: whether the state after a training batch is the state before the next one. The model then has
             `carry_on(batch, state) -> (Loss, State)`, and a batch's `continues` tells whether it continues.
         reads_runs: whether the constructor also takes `runs`, a RunOpener, because the task needs other runs.
@@ -223,6 +241,7 @@ class Task(ABC):
     keeps: ClassVar[Sequence[str]] = ("tokenizer*.json",)
     suffixes: ClassVar[Sequence[str]] = ()
     columns: ClassVar[Sequence[str]] = ()
+    evaluates: ClassVar[Sequence[Split]] = ("valid", "test")
     streams: bool = False
     reads_runs: ClassVar[bool] = False
     samples_readable: ClassVar[bool] = True
@@ -272,6 +291,17 @@ class Task(ABC):
     def small_model(self) -> nn.Module:
         """A model for a few made-up words, as a check that its parts fit together."""
         raise NotImplementedError(f"{type(self).__name__}: define small_model, or check_ready without it")
+
+    def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
+        """An input for `weft predict`, to be typed as it is; None if there is none.
+
+        Args:
+            sources: of validation samples, the shortest first; may be empty.
+        """
+        line = " ".join((sources[len(sources) // 2] if sources else GREETING).split())
+        return PredictExample(
+            line if len(line) <= LONGEST_EXAMPLE else line[:LONGEST_EXAMPLE].rpartition(" ")[0]
+        )
 
     @abstractmethod
     def rehearse(self) -> Loss:

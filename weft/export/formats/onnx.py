@@ -64,7 +64,7 @@ class Onnx(Format):
         return lines
 
     def hints(self, output: Path) -> Sequence[str]:
-        return [f"next: python {shlex.quote(str(output / PROGRAM))} < FILE"]
+        return [f"next: python {shlex.quote(str(output / PROGRAM))} --help"]
 
 
 def write_graphs(form: ModelExport, folder: Path) -> float:

@@ -25,7 +25,15 @@ from weft.tasks.caption.predictor import Captioner, captioned, export_captioner,
 from weft.tasks.evaluation import Sample, Validation, mean_loss, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
-from weft.tasks.pictures.data import SIDE, CaptionData, Captions, Pictures, check_captions, read_pictures
+from weft.tasks.pictures.data import (
+    CHECK_OPTIONS,
+    SIDE,
+    CaptionData,
+    Captions,
+    Pictures,
+    check_captions,
+    read_pictures,
+)
 from weft.tasks.pictures.model import CaptionModel, places_of
 from weft.tasks.pictures.pictures import parts, read_shape, write_shape
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
@@ -40,6 +48,7 @@ from weft.tasks.seq2seq.evaluation import GivenScores, score_file
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
+    PredictExample,
     PredictionSettings,
     Progress,
     Split,
@@ -225,6 +234,7 @@ class CaptionTask(Seq2SeqTask[Pictures]):
         "computed as COCO's evaluation does, on greedy output in lower case without punctuation."
     )
     evaluation: ClassVar = CaptionEvaluation
+    check_options: ClassVar = CHECK_OPTIONS
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "exact": "higher",
@@ -237,6 +247,10 @@ class CaptionTask(Seq2SeqTask[Pictures]):
 
     def about(self) -> str:
         return f"captions of {self.data.describe('train')}"
+
+    def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
+        files = self.data.find("valid")
+        return PredictExample("", [str(files[0].path)]) if files else None
 
     def small_model(self) -> Generator:
         return self.model_config.build(self._likely(), 11)
@@ -271,9 +285,9 @@ class CaptionTask(Seq2SeqTask[Pictures]):
         return training
 
     @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
+    def check(cls, files: Sequence[Path], images: str | None = None) -> Report:
         """Check captions and the pictures they name; see ../pictures/data.py."""
-        return check_captions(files)
+        return check_captions(files, images)
 
     def _likely(self) -> tuple[int, ...]:
         """The shape of pictures before any is read."""

@@ -23,7 +23,14 @@ from weft.tasks.draw.predictor import Painter, inspect_painting
 from weft.tasks.draw.tiles import Tiles
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection
-from weft.tasks.pictures.data import Captions, DrawData, Pictures, check_captions, read_pictures
+from weft.tasks.pictures.data import (
+    CHECK_OPTIONS,
+    Captions,
+    DrawData,
+    Pictures,
+    check_captions,
+    read_pictures,
+)
 from weft.tasks.pictures.model import DrawModel
 from weft.tasks.pictures.pictures import read_shape, write_shape
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
@@ -33,6 +40,7 @@ from weft.tasks.seq2seq.evaluation import loss_of_pairs
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
+    PredictExample,
     PredictionSettings,
     Progress,
     SamplingSettings,
@@ -216,6 +224,7 @@ class DrawTask(Seq2SeqTask[Pictures]):
         "asked, by the nearest template."
     )
     evaluation: ClassVar = DrawEvaluation
+    check_options: ClassVar = CHECK_OPTIONS
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "error": "lower",
@@ -227,6 +236,10 @@ class DrawTask(Seq2SeqTask[Pictures]):
 
     def about(self) -> str:
         return f"pictures for captions of {self.data.describe('train')}"
+
+    def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
+        found = super().predict_example(sources)
+        return found and found._replace(words=("--plot", "pictures", "--output", "pictures.txt"))
 
     def small_model(self) -> Generator:
         return self.model_config.build(11, 13)
@@ -268,6 +281,6 @@ class DrawTask(Seq2SeqTask[Pictures]):
         return training
 
     @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
+    def check(cls, files: Sequence[Path], images: str | None = None) -> Report:
         """Check captions and the pictures they name; see ../pictures/data.py."""
-        return check_captions(files)
+        return check_captions(files, images)

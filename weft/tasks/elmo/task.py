@@ -31,6 +31,7 @@ from weft.tasks.running_text.data import sentences as split_sentences
 from weft.tasks.task import (
     ContextSource,
     InspectionSettings,
+    PredictExample,
     PredictionSettings,
     Progress,
     Split,
@@ -222,6 +223,12 @@ class ElmoTask(RunningTextTask[ElmoModel]):
 
     def about(self) -> str:
         return f"words in context, on {self.data.describe('train')}"
+
+    def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
+        found = super().predict_example(sources)
+        assert found is not None
+        word = found.line.split()[-1]  # in its sentence and by itself
+        return PredictExample("\t".join([word, found.line, word]))
 
     def check_ready(self) -> None:
         check_lines(self.data, words=True)

@@ -38,6 +38,7 @@ from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
     Pipeline,
+    PredictExample,
     PredictionSettings,
     Progress,
     Split,
@@ -244,6 +245,7 @@ class EmbeddingsTask(Task):
 
     sections: ClassVar[Mapping[str, type]] = {"data": WordsData, "model": WordsModel}
     evaluation: ClassVar = WordsEvaluation
+    evaluates: ClassVar = ("test",)
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower"}
     prediction_settings: ClassVar = NeighbourSettings
     note: ClassVar[str] = (
@@ -266,6 +268,9 @@ class EmbeddingsTask(Task):
     def about(self) -> str:
         """Objective and text."""
         return f"word vectors by {self.model_config.objective}, on {self.data.describe()}"
+
+    def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
+        return super().predict_example(sources) if sources else None
 
     def small_model(self) -> Neighbours | Glove:
         return self.model_config.build(["a", "b", "ab", "ba"])

@@ -11,7 +11,7 @@ import numpy as np
 from weft.data.calendar import week_of
 from weft.data.series import Columns, SeriesTable, read_series
 from weft.errors import DataError
-from weft.tasks.init import Init, NewRecipe, Option, filled, planned
+from weft.tasks.init import TRAIN, Init, NewRecipe, Option, filled, planned
 from weft.wording import plural
 
 FEW, MANY = 2_000, 20_000  # training windows
@@ -33,7 +33,7 @@ class ForecastInit(Init):
         "shops.csv --horizon 28 --id shop --time date --target sales",
     )
     options: ClassVar = (
-        Option("file", "Table: a column for each series, or unique_id, ds and y.", Path),
+        TRAIN._replace(help="Table: a column for each series, or unique_id, ds and y.", old="file"),
         Option("horizon", "Number of rows to forecast.", int, required=True),
         Option(
             "time",
@@ -76,7 +76,7 @@ class ForecastInit(Init):
         """A recipe for the forecaster; reports the guessed columns."""
         from weft.tasks.forecast.data import FORMS, ROLES, guessed, named  # here, as it imports torch
 
-        file: Path = given["file"]
+        file: Path = given["train"]
         which, note = guessed(file, named(file, given))
         if note:
             say(note)

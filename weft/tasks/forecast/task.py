@@ -37,6 +37,7 @@ from weft.tasks.task import (
     InspectionSettings,
     OtherRun,
     Pipeline,
+    PredictExample,
     PredictionSettings,
     Progress,
     Split,
@@ -323,6 +324,10 @@ class ForecastTask(Task):
     def about(self) -> str:
         """The series and the horizon."""
         return f"{plural(self.data.horizon, 'step')} ahead, on {self.data.name}"
+
+    def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
+        data = self.data
+        return None if data.file is None or data.known else PredictExample("", [str(data.folder / data.file)])
 
     @classmethod
     def search_space(cls, recipe: Recipe) -> Space:

@@ -34,6 +34,7 @@ from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
     Pipeline,
+    PredictExample,
     PredictionSettings,
     Progress,
     Split,
@@ -165,6 +166,10 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
 
     def about(self) -> str:
         return f"classes of {self.data.describe('train')}"
+
+    def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
+        files = self.data.find("valid")
+        return PredictExample("", [str(files[0].path)]) if files else None
 
     def small_model(self) -> Labeller:
         return self.model_config.build(self.data.likely(), 3)

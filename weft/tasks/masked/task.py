@@ -34,6 +34,7 @@ from weft.tasks.running_text.data import Parts, ProseData, check_lines
 from weft.tasks.task import (
     ContextSource,
     InspectionSettings,
+    PredictExample,
     PredictionSettings,
     Progress,
     Training,
@@ -209,6 +210,10 @@ class MaskedTask(RunningTextTask[MaskedModel]):
 
     def about(self) -> str:
         return f"masked {self.data.vocabulary.kind} tokens of {self.data.describe('train')}"
+
+    def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
+        found = super().predict_example(sources)
+        return found if found and MASK in found.line else PredictExample(f"The {MASK} is nice today.")
 
     def check_ready(self) -> None:
         check_lines(self.data, words=False)

@@ -53,6 +53,10 @@ class Problem(ABC):
         """How many of the last outputs are asked of an input with this many steps."""
 
     @abstractmethod
+    def example(self, sizes: Sizes) -> str:
+        """A line that `read` takes."""
+
+    @abstractmethod
     def read(self, line: str, sizes: Sizes) -> list[int]:
         """A line of text as inputs. Raises ValueError with what was expected."""
 
@@ -78,11 +82,13 @@ class Copying(Problem):
     def asked(self, steps: int, symbols: int) -> int:
         return symbols
 
+    def example(self, sizes: Sizes) -> str:
+        return (LETTERS * sizes[1])[: sizes[1]]
+
     def read(self, line: str, sizes: Sizes) -> list[int]:
         length, symbols = sizes
         if len(line) != symbols or not set(line) <= set(LETTERS):
-            shown = (LETTERS * symbols)[:symbols]
-            raise ValueError(f"expected {symbols} letters from a to h, such as {shown}")
+            raise ValueError(f"expected {symbols} letters from a to h, such as {self.example(sizes)}")
         return [*map(LETTERS.index, line), *[BLANK] * (length - 1), GO, *[BLANK] * symbols]
 
 
@@ -92,10 +98,13 @@ class SelectiveCopying(Copying):
     def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
         return selective(stream, numbers, *sizes)
 
+    def example(self, sizes: Sizes) -> str:
+        return ".".join((LETTERS * sizes[1])[: sizes[1]])
+
     def read(self, line: str, sizes: Sizes) -> list[int]:
         symbols = sizes[1]
         if not set(line) <= {*LETTERS, "."} or len(line) - line.count(".") != symbols:
-            shown = ".".join((LETTERS * symbols)[:symbols])
+            shown = self.example(sizes)
             raise ValueError(f"expected {symbols} letters from a to h and dots, such as {shown}")
         return [*(BLANK if one == "." else LETTERS.index(one) for one in line), GO, *[BLANK] * symbols]
 
@@ -113,9 +122,14 @@ class Induction(Problem):
     def asked(self, steps: int, symbols: int) -> int:
         return 1
 
+    def example(self, sizes: Sizes) -> str:
+        return "ab!cdb"
+
     def read(self, line: str, sizes: Sizes) -> list[int]:
         if not set(line) <= {*LETTERS, "!"} or line.count("!") != 1 or line.endswith("!"):
-            raise ValueError("expected letters from a to h with one ! before one of them, such as ab!cdb")
+            raise ValueError(
+                "expected letters from a to h with one ! before one of them, such as " + self.example(sizes)
+            )
         return [GO if one == "!" else LETTERS.index(one) for one in f"{line}!"]
 
     def wrong(self, sizes: Sizes) -> str:
@@ -131,6 +145,9 @@ class Recall(Problem):
     def asked(self, steps: int, symbols: int) -> int:
         return steps // 3
 
+    def example(self, sizes: Sizes) -> str:
+        return "3a 17c ? 17 3"
+
     def read(self, line: str, sizes: Sizes) -> list[int]:
         told, _, asked = line.partition("?")
         pairs = told.split()
@@ -143,7 +160,7 @@ class Recall(Problem):
         ):
             raise ValueError(
                 f"expected keys from 0 to {KEYS - 1} with letters from a to h, then the same keys in any "
-                "order, such as 3a 17c ? 17 3"
+                f"order, such as {self.example(sizes)}"
             )
         signs = [sign for one in pairs for sign in (keys[one[:-1]], LETTERS.index(one[-1]))]
         return signs + [keys[one] for one in asked.split()]
@@ -163,6 +180,9 @@ class Cups(Problem):
 
     def asked(self, steps: int, symbols: int) -> int:
         return steps
+
+    def example(self, sizes: Sizes) -> str:
+        return "- ab"
 
     def read(self, line: str, sizes: Sizes) -> list[int]:
         names = self.names(sizes[1])
@@ -262,6 +282,12 @@ class MemoryData:
     def length_of(self, split: str) -> int:
         """The length of a split's examples, the longest in training."""
         return self.test_length or self.length if split == "test" else self.length
+
+    def example(self) -> str:
+        """A line that `weft predict` answers."""
+        if self.problem == "adding":
+            return "0.3 0.7* 0.1 0.9*"
+        return PROBLEMS[self.problem].example((self.length, self.symbols))
 
     def batch(self, split: str, numbers: np.ndarray) -> LabelBatch:
         """The examples of a split with these numbers."""

@@ -4,7 +4,7 @@ A network that cannot store information over `length` steps cannot solve them, s
 Read next: ../../data/memory_problems.py, which makes the examples; data.py, evaluation.py.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -33,6 +33,7 @@ from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
     Pipeline,
+    PredictExample,
     PredictionSettings,
     Progress,
     Split,
@@ -171,6 +172,9 @@ class MemoryTask(LabelTask[MemoryData, MemoryModel]):
     def about(self) -> str:
         """The problem and its length."""
         return f"the {self.data.problem} problem, length {self.data.length}"
+
+    def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
+        return PredictExample(self.data.example())
 
     def small_model(self) -> Labeller:
         return self.model_config.build(self.data)

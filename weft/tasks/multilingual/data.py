@@ -25,6 +25,7 @@ class ManyData:
         names: names of languages in prompts, instead of the usual English names.
         folder, train, valid, test: as for one pair; languages replace {source}, {target} and {pair},
             as in train: "{pair}/train".
+        hold_out: without `valid`, 20 holds out one training line of every 20, the same ones of each pair.
         corpus: an embedded corpus instead of files.
         vocabulary: one for all languages.
         augment: see AugmentSettings; pairs with the same target language are joined. Not with a prompt.
@@ -40,6 +41,7 @@ class ManyData:
     train: str | None = None
     valid: str | None = None
     test: str | None = None
+    hold_out: int = 0
     corpus: str | None = None
     vocabulary: VocabularySettings = field(default_factory=lambda: VocabularySettings(size=8000))
     augment: AugmentSettings = field(default_factory=AugmentSettings)
@@ -110,6 +112,7 @@ class ManyData:
             train=named(self.train),
             valid=named(self.valid),
             test=named(self.test),
+            hold_out=self.hold_out,
             corpus=self.corpus,
             vocabulary=self.vocabulary,
             augment=self.augment,

@@ -64,6 +64,7 @@ from weft.tasks.space import Recipe, Space
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
+    PredictExample,
     PredictionSettings,
     Progress,
     Split,
@@ -346,6 +347,12 @@ class MultilingualTask(Seq2SeqTask[None]):
     def about(self) -> str:
         return f"{', '.join(self.data.pairs)}, on {self.data.corpus or self.data.train}"
 
+    def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
+        pair, colon, line = (sources[len(sources) // 2] if sources else "").partition(": ")
+        found = super().predict_example([line] if colon else [])
+        source, target = (pair if colon else self.data.pairs[0]).split("-")
+        return found and found._replace(words=("--source", source, "--target", target))
+
     @classmethod
     def search_space(cls, recipe: Recipe) -> Space:
         return search_space(recipe)
@@ -429,6 +436,7 @@ def _stored(data: ManyData, pair: str, text: str, vocabulary: Vocabulary, progre
         max_length=data.max_length,
         languages=pair.split("-"),
         asking=[data.prompt, data.names, data.targets],
+        **({"hold_out": data.hold_out} if data.hold_out else {}),
     )
     store = TokenStore.build(
         cache_directory() / "stores" / key[:32],

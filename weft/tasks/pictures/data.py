@@ -241,19 +241,29 @@ CLASSES = COMMON | {
 }
 
 
-def check_captions(files: Sequence[Path]) -> Report:
-    """Check every line of captions files, and every picture they name."""
+CHECK_OPTIONS = ("images",)
+"""The options of `check_captions`, by their names on the command line."""
+
+
+def check_captions(files: Sequence[Path], images: str | None = None) -> Report:
+    """Check every line of captions files, and every picture they name.
+
+    Args:
+        files: as in `CaptionData`.
+        images: folder of the pictures, if it is not that of the file.
+    """
+    where = None if images is None else Path(images)
     findings: list[Finding] = []
     lines = {}
     for path in files:
         try:
             if path.suffix.lower() in (".json", ".jsonl"):
-                captioned = read_captions(path)
+                captioned = read_captions(path, where)
                 found = [one.path for one in captioned]
                 wrong = other_form(str(path), ((0, " ".join(one.captions)) for one in captioned))
                 count = len(list(read_lines(path)))
             else:
-                found, wrong, count = _table(path)
+                found, wrong, count = _table(path, where)
         except DataError as error:
             findings.append(placed(str(path), error))
             lines[str(path)] = 0
@@ -319,10 +329,10 @@ def _picture(path: Path, sizes: dict[tuple[int, ...], Path], clip: bool = False)
     sizes.setdefault(shape, path)
 
 
-def _table(path: Path) -> tuple[list[Path], list[Finding], int]:
+def _table(path: Path, images: Path | None) -> tuple[list[Path], list[Finding], int]:
     """The pictures of a table, what is wrong, and the number of rows; past any error."""
     found, wrong, texts, count = [], list[Finding](), list[tuple[int, str]](), 0
-    where = folders(path)
+    where = folders(path, images)
     for row in listed(path, CAPTIONED):
         count += 1
         if isinstance(row, Finding):
@@ -332,7 +342,7 @@ def _table(path: Path) -> tuple[list[Path], list[Finding], int]:
         if not row.text:
             wrong.append(Finding(str(path), row.number, "unlabelled", "the caption is empty; write one"))
         elif (picture := located(row.file, where)) is None:
-            what = f"no picture {path.parent / row.file}; correct the name or remove the line"
+            what = f"no picture {where[0] / row.file}; correct the name or remove the line"
             wrong.append(Finding(str(path), row.number, "file", what))
         else:
             found.append(picture)

@@ -8,7 +8,18 @@ from typing import Any, ClassVar
 from weft.data.captions import SPLITS, ImageCaptions, read_captions
 from weft.data.lines import read_lines
 from weft.errors import ConfigError
-from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, files_of, only, splits, survey
+from weft.tasks.init import (
+    TEST,
+    TRAIN,
+    VALID,
+    NewRecipe,
+    Option,
+    TemplateInit,
+    files_of,
+    only,
+    splits,
+    survey,
+)
 from weft.wording import plural
 
 
@@ -27,6 +38,11 @@ class CaptionsInit(TemplateInit):
     )
     examples: ClassVar = ("photos/train.tsv --images photos",)
     largest: ClassVar[int]
+
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
+        images = ("--images", str(given["images"])) if given["images"] else ()
+        written = super().write(given, say)
+        return written._replace(steps=[(*step, *images) for step in written.steps])
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         train, valid, test = files_of(given)

@@ -91,6 +91,7 @@ class PairData:
         train, valid, test: prefixes (path/train means path/train.en and path/train.de, also compressed),
             .tsv files, memories (.tmx, .po, .xliff), or two files of any names with a comma between them
             (english.txt,german.txt).
+        hold_out: without `valid`, 20 holds out one training pair of every 20 to choose the checkpoint.
         corpus: an embedded corpus instead of files.
         mixed: more training texts, named as train is, and their weights, such as {"path/more": 2.0}; the
             first text has the weight 1.
@@ -114,6 +115,7 @@ class PairData:
     train: str | None = None
     valid: str | None = None
     test: str | None = None
+    hold_out: int = 0
     corpus: str | None = None
     mixed: dict[str, float] = field(default_factory=dict)
     temperature: float = 1.0
@@ -148,14 +150,12 @@ class PairData:
         for path, weight in self.mixed.items():
             if not weight > 0:
                 raise ConfigError(f"mixed: expected a weight above 0 for {path}, got {weight:g}")
-        if self.corpus is None and self.valid is None:
-            raise ConfigError(
-                "valid: expected validation files in addition to train; hold some pairs out of training"
-            )
+        check_hold_out(self.hold_out, corpus=self.corpus, valid=self.valid)
 
     def has(self, split: Split) -> bool:
         """Whether the recipe has the split."""
-        return self.corpus is not None or getattr(self, split) is not None
+        held_out = split == "valid" and self.hold_out > 0
+        return held_out or self.corpus is not None or getattr(self, split) is not None
 
     def find(self, split: Split) -> None:
         """Check that the texts of a split are there; raises as `open`."""
@@ -173,6 +173,8 @@ class PairData:
         """
         if self.corpus is not None:
             return corpus(self.corpus, self.source, self.target, split)
+        if self.hold_out and split != "test":
+            return self.at(self._placed(str(self.train)), hold_out=self.hold_out, held=split == "valid")
         path = getattr(self, split)
         if path is None:
             other = ", or score the validation files: --split valid" if split == "test" else ""
@@ -213,15 +215,18 @@ class PairData:
             return Path(f"{self.folder / first},{self.folder / second}")
         return self.folder / path
 
-    def at(self, path: Path) -> Any:
-        """The pairs of other files in the same languages: a prefix, or a .tsv."""
-        return ParallelText(str(path), self.source, self.target)
+    def at(self, path: Path, *, hold_out: int = 0, held: bool = False) -> Any:
+        """The pairs of other files in the same languages: a prefix, or a .tsv; or a part of them."""
+        return ParallelText(str(path), self.source, self.target, hold_out=hold_out, held=held)
 
     def describe(self, split: Split, data: Path | None = None) -> str:
         """For signatures, such as "libreoffice-help test en-es"; of other files by their path."""
         if data is not None:
             return f"{data} {self.source}-{self.target}"
-        name = f"{self.corpus} {split}" if self.corpus else Path(str(getattr(self, split))).name
+        if split == "valid" and self.hold_out:
+            name = f"one pair of {self.hold_out} of {Path(str(self.train)).name}"
+        else:
+            name = f"{self.corpus} {split}" if self.corpus else Path(str(getattr(self, split))).name
         return f"{name} {self.source}-{self.target}"
 
 
@@ -234,4 +239,24 @@ def data_in(folder: Path, train: str, *, tested: bool, inside: str = "") -> dict
     """
     names = {"train": train, "valid": "valid", "test": "test" if tested else None}
     files = {split: name and f"{inside}{name}" for split, name in names.items()}
-    return {"corpus": None, "folder": str(folder.absolute()), **files}
+    return {"corpus": None, "folder": str(folder.absolute()), "hold_out": 0, **files}
+
+
+def check_hold_out(hold_out: int, *, corpus: str | None, valid: str | None) -> None:
+    """Check that a section `data` of pairs has validation data, and from one place.
+
+    Raises:
+        ConfigError: it has none, or from two.
+    """
+    if hold_out < 0 or hold_out == 1:
+        raise ConfigError(
+            f"hold_out: expected 0 for none or at least 2, got {hold_out}; 20 holds out one pair of 20"
+        )
+    if hold_out and (corpus or valid):
+        which = "a corpus, which has validation pairs" if corpus else "validation files"
+        raise ConfigError(f"hold_out: cannot be combined with {which}; leave one out")
+    if not (hold_out or corpus or valid):
+        raise ConfigError(
+            "valid: expected validation files in addition to train; or set "
+            "hold_out: 20 to hold out one pair of 20"
+        )

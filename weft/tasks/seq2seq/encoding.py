@@ -294,6 +294,7 @@ def stored(
         max_length=length,
         languages=[data.source, data.target],
         reading=[reading.cut, reading.copies],
+        **({"hold_out": data.hold_out} if data.hold_out else {}),
     )
     store = TokenStore.build(
         cache_directory() / "stores" / key[:32],

@@ -41,6 +41,7 @@ from weft.tasks.speech.predictor import (
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
+    PredictExample,
     PredictionSettings,
     Progress,
     Split,
@@ -236,6 +237,9 @@ class SpeechTask(Seq2SeqTask[Recordings]):
 
     def about(self) -> str:
         return f"speech to text, on {self.data.train}"
+
+    def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
+        return PredictExample("", [str(next(read_spoken(self.data.find("valid"))).file)])
 
     def small_model(self) -> Generator:
         return self.model_config.build(self.data.sound.bins, 19)

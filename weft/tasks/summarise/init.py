@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from weft.data.parallel import ParallelText
-from weft.data.tables import is_table
-from weft.errors import ConfigError
 from weft.tasks.init import (
     SMALL,
     TEST,
@@ -16,6 +14,8 @@ from weft.tasks.init import (
     NewRecipe,
     Option,
     TemplateInit,
+    as_pairs,
+    pairs_held_out,
     planned,
     quoted,
     sibling_pairs,
@@ -40,15 +40,14 @@ class SummariseInit(TemplateInit):
         TRAIN._replace(help="Training data: a table, or PREFIX of two files."),
         Option("text", "Column, or file ending, of the texts.", default="text"),
         Option("summary", "Column, or file ending, of the summaries.", default="summary"),
-        VALID._replace(help="Validation data. Default: the files next to the training data, if any."),
+        VALID._replace(
+            help="Validation data. Default: the files next to the training data, else texts held out of it."
+        ),
         TEST._replace(help="Test data. Default: the files next to the training data, if any."),
     )
 
     def with_files(self, given: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
-        """The options, with files that were named without an option; two texts are the two sides."""
-        if len(files) == 2 and not is_table(files[0]):
-            files = [Path(",".join(map(str, files)))]
-        return super().with_files(given, files)
+        return super().with_files(given, as_pairs(files))
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         text = ParallelText(given["train"], given["text"], given["summary"])
@@ -66,8 +65,6 @@ class SummariseInit(TemplateInit):
         source, target = given["text"], given["summary"]
         valid = given["valid"] or sibling_pairs(train, VALID_NAMES, source, target)
         test = given["test"] or sibling_pairs(train, ("test",), source, target)
-        if valid is None:
-            raise ConfigError(f"no validation files next to {train}; name them with --valid")
         seen, repeated = survey_pairs(train, source, target)
         plan = planned(seen.texts * WORDS / 600, epochs=10, warmup=200)
         width = 128 if seen.texts < SMALL else 256
@@ -77,6 +74,7 @@ class SummariseInit(TemplateInit):
             "source": quoted(source),
             "target": quoted(target),
             **splits(train, valid, test),
+            "every": pairs_held_out(seen.texts),
             "kept": f"size: {USUAL}" if repeated > USUAL else "size: null, min_count: 2",
             "width": width,
             "wide": width * 3 // 2,

@@ -1,7 +1,7 @@
 """`weft init translate`: a recipe for a user's parallel text."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,23 +12,27 @@ from weft.data.split import hold_out
 from weft.data.tables import is_table
 from weft.errors import ConfigError
 from weft.tasks.init import (
+    MIDDLE,
     SMALL,
+    TEST,
+    TINY,
+    TRAIN,
+    VALID,
     VALID_NAMES,
     Init,
     NewRecipe,
     Option,
-    Survey,
+    as_pairs,
     filled,
+    pairs_held_out,
     planned,
     quoted,
     sibling_pairs,
     splits,
     survey_pairs,
+    vocabulary_size,
 )
-from weft.text.pieces import SPECIALS
 from weft.wording import plural
-
-TINY, MIDDLE = 3_000, 500_000  # pairs
 
 
 class TrainingText(NamedTuple):
@@ -47,27 +51,32 @@ class TranslateInit(Init):
 
     about: ClassVar[str] = "A translator for parallel text."
     details: ClassVar[str] = (
-        "FILES are two text files, aligned line by line; or tables (.csv, .tsv, .xlsx) with one pair in each "
-        "row, for training, validation and test. Files with a common prefix are given with --train instead."
-        "\n\nValidation and test files with other names: --valid FIRST,SECOND."
+        "Two text files, aligned line by line, stand for one text, as FIRST,SECOND does. A table (.csv, "
+        ".tsv, .xlsx) has a pair in each row; PREFIX stands for PREFIX.en and PREFIX.de."
     )
     examples: ClassVar = (
-        "english.txt croatian.txt --hold-out 500",
-        "--train data/train --source en --target de",
-        "memory.xlsx --source English --target German --hold-out 500",
+        "english.txt croatian.txt",
+        "data/train --source en --target de",
+        "memory.xlsx --source English --target German",
     )
     options: ClassVar = (
-        Option("files", "", Path, positional=True),
-        Option("train", "Training files: PREFIX of PREFIX.en and PREFIX.de, a table, or FIRST,SECOND.", Path),
+        TRAIN._replace(help="Training files: PREFIX of PREFIX.en and PREFIX.de, a table, or FIRST,SECOND."),
         Option("source", "Language to translate from: a file ending, a column name or any name."),
         Option(
-            "target", "Language to translate into. With two FILES, both languages default to the file names."
+            "target", "Language to translate into. Of two files, both languages default to the file names."
         ),
-        Option("valid", "Validation files. Default: those next to the training files, if any.", Path),
-        Option("test", "Test files. Default: those next to the training files, if any.", Path),
-        Option("hold-out", "Number of pairs to split off the training files for validation.", int),
+        VALID._replace(
+            help="Validation files. Default: those next to the training files, else pairs held out of them."
+        ),
+        TEST._replace(help="Test files. Default: those next to the training files, if any."),
+        Option(
+            "split-off", "Number of pairs to write into validation files of their own.", int, old="hold-out"
+        ),
     )
     output: ClassVar[str] = "SOURCE-TARGET.yaml"
+
+    def with_files(self, given: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
+        return super().with_files(given, as_pairs(files))
 
     def file_name(self, given: Mapping[str, Any]) -> str:
         """Named after the languages."""
@@ -75,7 +84,7 @@ class TranslateInit(Init):
         return re.sub(r"[^\w.-]+", "-", f"{named.source}-{named.target}") + ".yaml"
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        """A recipe for the translator; with --hold-out the training files are split first."""
+        """A recipe for the translator; with --split-off the training files are split first."""
         train, source, target, note, valid, test = _named(given)
         if note:
             say(note)
@@ -86,15 +95,15 @@ class TranslateInit(Init):
                 text = ParallelText(path, source, target)  # raises before any file is written
                 for note in text.notes:
                     say(note)
-        if given["hold_out"] is not None:
+        if given["split_off"] is not None:
             if valid is not None:
                 raise ConfigError(
-                    "--hold-out and --valid: expected one of them, got both (each gives validation data); "
+                    "--split-off and --valid: expected one of them, got both (each gives validation data); "
                     "leave one out"
                 )
-            train, valid = hold_out(train, source, target, given["hold_out"])
+            train, valid = hold_out(train, source, target, given["split_off"])
             ending = "" if is_table(train) else ".*"
-            held = plural(given["hold_out"], "pair")
+            held = plural(given["split_off"], "pair")
             say(f"split into {train}{ending} and {valid}{ending} ({held} held out)")
         recipe_text = recipe(train, valid, test, source, target)
         if is_table(train):
@@ -109,25 +118,16 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     """A commented recipe.
 
     Args:
-        train, valid, test: prefixes or tables; if None, the last two are looked for next to the first.
+        train, valid, test: prefixes or tables; if None, the last two are looked for next to the first, and
+            without validation files some pairs are held out.
         source, target: languages.
 
     Raises:
-        ConfigError: there are no validation files.
         DataError: files are missing or damaged.
     """
     valid = valid or sibling_pairs(train, VALID_NAMES, source, target)
     test = test or sibling_pairs(train, ("test",), source, target)
     seen, repeated = survey_pairs(train, source, target)
-    if valid is None:
-        example = train.name.replace("train", "valid") + (
-            "" if is_table(train) or is_memory(train) else f".{source}"
-        )
-        shown = f" (such as {example})" if "train" in train.name and both(train) is None else ""
-        raise ConfigError(
-            f"no validation files next to {train}{shown}; name them with --valid, or split some "
-            f"off with --hold-out {max(1, min(1000, seen.texts // 20))}"
-        )
     width, dropout = (256, 0.3) if seen.texts < SMALL else (256, 0.2) if seen.texts < MIDDLE else (512, 0.1)
     epochs = 30 if seen.texts < SMALL else 15 if seen.texts < MIDDLE else 5
     tokens = 2048 if seen.texts > TINY else 512  # per batch
@@ -143,8 +143,9 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
             "source": quoted(source),
             "target": quoted(target),
             **splits(train, valid, test),
+            "every": pairs_held_out(seen.texts),
             "meaning": _meaning(train, source, target),
-            "pieces": _pieces(seen, repeated),
+            "pieces": vocabulary_size(seen, repeated),
             "tokens": f"{tokens:<4}",
             "width": width,
             "wide": width * 3 // 2,
@@ -153,14 +154,6 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
             "epochs": plan.epochs,
         },
     )
-
-
-def _pieces(seen: Survey, repeated: int) -> int:
-    """A size that byte-pair encoding can reach: all characters, and no more than surely become pieces."""
-    usual = 4000 if seen.texts < SMALL else 8000 if seen.texts < MIDDLE else 32000
-    least = len({mark for word in seen.seen for mark in word}) + len(SPECIALS)
-    most = least + repeated if seen.texts < SMALL else usual
-    return max(least, min(max(usual, 2 * least), most))
 
 
 def _meaning(train: Path, source: str, target: str) -> str:
@@ -175,33 +168,20 @@ def _meaning(train: Path, source: str, target: str) -> str:
 
 def _named(given: Mapping[str, Any]) -> TrainingText:
     """The texts and their languages; for two files from their names, for a table from its columns."""
-    files, source, target = (given[name] for name in ("files", "source", "target"))
-    train, valid, test = (given[name] for name in ("train", "valid", "test"))
+    train, valid, test, source, target = (
+        given[name] for name in ("train", "valid", "test", "source", "target")
+    )
     note = ""
-    if files and all(map(is_table, files)):
-        options: dict[str, Path | None] = {"train": train, "valid": valid, "test": test}
-        for name, file in zip(options, files, strict=False):
-            if options[name] is not None:
-                raise ConfigError(f"--{name} {options[name]} and {file}: expected one of them; leave one out")
-            options[name] = file
-        (train, valid, test), files = options.values(), files[3:]
-    if len(files) > 2 or (files and train is not None) or not (files or train):
-        raise ConfigError(
-            "expected two FILES, tables, one text, or --train with one; see weft init translate --help"
-        )
-    if len(files) == 2:
-        train = Path(",".join(map(str, files)))
-        names = [side_name(str(file)) for file in files]
+    if (two := both(train)) is not None:
+        names = [side_name(str(file)) for file in two]
         if not (source and target):
-            note = f"{files[0]} is called {names[0]}, {files[1]} {names[1]}; --source, --target name others"
+            note = f"{two[0]} is called {names[0]}, {two[1]} {names[1]}; --source, --target name others"
         source, target = source or names[0], target or names[1]
-    elif files:
-        train = files[0]
-    table = train is not None and is_table(train) and not (source or target)
+    table = is_table(train) and not (source or target)
     if table and (found := sides_of(columns_of(train))) is not None:
         source, target = found
         note = f"{train}: columns {source!r} and {target!r} are read as source and target; --source and "
         note += "--target name others"
-    if train is None or not source or not target:
+    if not source or not target:
         raise ConfigError("--source and --target: name the languages, as file endings or columns")
     return TrainingText(train, source, target, note, valid, test)

@@ -1,0 +1,126 @@
+"""Every task begins alike: `weft init` writes a recipe that trains, and what commands print can be typed."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import Answer, refused, weft
+from tests.tasks.every import KINDS
+from weft import rooms, tasks
+from weft.commands import program
+from weft.config import read_recipe
+from weft.data import recipes
+from weft.tasks.task import Task
+
+GIVEN = {
+    "translate": ("toy/train", "--source", "xx", "--target", "yy"),
+    "summarise": ("toy/train.tsv",),
+    "multilingual": ("toy/train",),
+    "language": ("toy/train.txt",),
+    "classify": ("toy/train.txt",),
+    "tag": ("toy/train.conllu",),
+    "forecast": ("toy/x.csv", "--horizon", "5"),
+    "embeddings": ("toy/train.txt", "--test", "toy/pairs.tsv"),
+    "caption": ("toy/train.tsv", "--images", "toy/pictures"),
+    "draw": ("toy/train.tsv", "--images", "toy/pictures"),
+    "elmo": ("toy/train.txt",),
+    "images": ("toy/train",),
+    "masked": ("toy/train.txt",),
+    "memory": ("--length", "11"),
+    "speech": ("toy/train.tsv",),
+}
+"""What `weft init` is given for the toy of each task."""
+
+SHORT = "training.max_updates=2", "training.validate_every=2", "training.tensorboard=false"
+
+
+def typed(answer: Answer) -> list[tuple[bytes, list[str]]]:
+    """The commands below "next:", as a shell reads them: standard input, and the words after `weft`."""
+    start = shlex.join(program.program()) + " "
+    found = []
+    for line in answer.out.partition("next:\n")[2].splitlines():
+        before, _, command = line.strip().rpartition(" | ")
+        if command.startswith(start):
+            given = subprocess.run(["sh", "-c", before], capture_output=True, check=True).stdout
+            found.append((given, shlex.split(command.removeprefix(start), comments=True)))
+    return found
+
+
+def test_every_task_has_an_init_and_a_template() -> None:
+    assert set(GIVEN) == set(rooms.parts(tasks, Task))
+    assert {one.stem for one in (recipes.folder() / "templates").iterdir()} == set(GIVEN)
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_its_recipe_trains_and_all_commands_that_are_printed_can_be_typed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    KINDS[name].make(Path("toy"))
+    answer = weft("init", name, *GIVEN[name], "--output", "my.yaml")
+    assert answer.code == 0, answer.err
+    *checks, (_, train) = typed(answer)
+    assert train == ["train", "my.yaml"] and bool(checks) == (name != "memory")
+    for _, words in checks:
+        found = weft(*words)
+        assert found.code == 0, found
+    trained = weft(*train, "--run", "run", *SHORT)
+    assert trained.code == 0, trained.err
+    steps = typed(trained)
+    assert [words[0] for _, words in steps] == ["evaluate", "predict", "inspect", "show"]
+    for given, words in steps:
+        found = weft(*words, stdin=given)
+        assert (found.code == 0 and found.out) or "--output" in words, (words, found)
+
+
+def test_an_old_name_of_an_option_is_read_and_the_new_one_is_said(tmp_path: Path) -> None:
+    KINDS["forecast"].make(tmp_path / "toy")
+    given = ("init", "forecast", "--file", tmp_path / "toy" / "x.csv", "--horizon", 5)
+    answer = weft(*given, "--output", tmp_path / "my.yaml")
+    assert answer.code == 0 and answer.err == "--file is now --train\n"
+    assert read_recipe(tmp_path / "my.yaml").section("data").plain()["file"] == str(
+        tmp_path / "toy" / "x.csv"
+    )
+    assert "--file" not in weft("init", "forecast", "--help").out
+
+
+def test_files_for_a_generated_problem_are_refused(tmp_path: Path) -> None:
+    assert "text.txt: expected no FILES" in refused(weft("init", "memory", "text.txt"))
+    said = refused(weft("init", "memory", "--problem", "cups", "--symbols", 9, "-o", tmp_path / "x.yaml"))
+    assert said == "weft: symbols: expected 2 to 8 cups, got 9 (cups)"
+
+
+@pytest.mark.parametrize("problem", ["adding", "copying", "selective", "induction", "recall", "cups"])
+def test_every_generated_problem_has_a_recipe(problem: str, tmp_path: Path) -> None:
+    from weft.run.training import check_recipe
+
+    answer = weft("init", "memory", "--problem", problem, "--output", tmp_path / "my.yaml")
+    assert answer.code == 0, answer.err
+    checked = check_recipe(read_recipe(tmp_path / "my.yaml"))
+    assert checked.task.rehearse().total.isfinite()
+    example = checked.task.predict_example(())
+    assert example is not None
+    checked.task.open(tmp_path).predictor(checked.task.small_model()).predict(example.line)
+
+
+def test_languages_of_a_text_are_its_endings_or_columns(tmp_path: Path) -> None:
+    for language in ("aa", "bb", "cc"):
+        (tmp_path / f"text.{language}").write_text(f"one {language}\n" * 60)
+    table = "English\tGerman\tid\n" + "cell\tZelle\t7\n" * 60
+    (tmp_path / "table.tsv").write_text(table)
+    recipe = tmp_path / "my.yaml"
+    for given, pairs in (
+        (["text"], ["aa-bb", "aa-cc", "bb-aa", "bb-cc", "cc-aa", "cc-bb"]),
+        (["text", "--pairs", "bb-aa"], ["bb-aa"]),
+        (["table.tsv"], ["English-German", "German-English"]),
+    ):
+        answer = weft("init", "multilingual", tmp_path / given[0], *given[1:], "--output", recipe)
+        assert answer.code == 0, answer.err
+        data = read_recipe(recipe).section("data").plain()
+        assert data["pairs"] == pairs and data["hold_out"] == 20
+        recipe.unlink()
+    said = refused(weft("init", "multilingual", tmp_path / "nothing", "--output", recipe))
+    assert re.search("expected texts in two or more languages.*got none; name the directions", said)
