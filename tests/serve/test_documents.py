@@ -1,15 +1,18 @@
 """Files as LibreTranslate takes them: sent, translated, fetched; damaged, large and unknown ones refused."""
 
 import asyncio
+import errno
 import io
 import threading
 import zipfile
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import Any
 
 import pytest
 
 from tests.serve.client import Reply, ask, post
+from weft.serve.batcher import BatchJob
 from weft.serve.documents import Shelf
 from weft.serve.limits import Refusal
 
@@ -113,6 +116,51 @@ def test_a_shelf_forgets_and_is_bounded(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(Refusal, match="another user"):
         Shelf(tmp_path / "link").put("a", b"")
+
+
+class FullFile(SpooledTemporaryFile[bytes]):
+    """A file on a full disk."""
+
+    def write(self, _: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def opened_on_a_full_disk(path: Path, mode: str = "r", *more: Any) -> Any:
+    if mode != "xb":
+        return open(path, mode, *more)
+    path.touch()
+    return FullFile()
+
+
+@pytest.mark.parametrize(
+    ("name", "full"),
+    [("starlette.formparsers.SpooledTemporaryFile", FullFile), ("pathlib.Path.open", opened_on_a_full_disk)],
+    ids=["upload", "translation"],
+)
+def test_a_full_disk_is_named_and_leaves_nothing(
+    address: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str, full: Any
+) -> None:
+    kept = set(Shelf().folder.glob("*/*"))
+    with monkeypatch.context() as patch:
+        patch.setattr(name, full)
+        reply = sent(address, b"alpha\n", "a.txt")
+    assert reply.status == 503 and "no disk space left" in reply.body["error"]
+    assert reply.headers["retry-after"] == "60"
+    assert "Traceback" not in capfd.readouterr().err
+    assert set(Shelf().folder.glob("*/*")) <= kept
+    assert sent(address, b"alpha\n", "a.txt").status == 200
+
+
+def test_a_full_disk_in_a_batch_is_named_too(serving: Any) -> None:
+    def work(items: list[Any], stopped: Any) -> list[Any]:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async def asked() -> None:
+        await serving.batcher.ask(BatchJob("full", work, ["a"], 20))
+
+    with pytest.raises(Refusal, match="no disk space left") as refused:
+        asyncio.run(asked())
+    assert refused.value.status == 503
 
 
 def test_an_upload_that_takes_long_does_not_make_another_client_wait(

@@ -1,7 +1,9 @@
 """API keys: in every form that clients send, wrong, limited, changed while the server runs, in the page."""
 
 import contextlib
+import errno
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -186,6 +188,36 @@ def test_an_allowance_holds_for_all_processes_together(tmp_path: Path) -> None:
             finally:
                 os._exit(spent)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+        with pytest.raises(Refusal, match="7 requests per minute"):
+            keys.spend(owner)
+
+
+def test_a_full_disk_locks_no_allowance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, line = new_key("alice")
+    (tmp_path / "keys.txt").write_text(f"{line}:7\n")
+    keys = Keys(tmp_path / "keys.txt")
+    owner = keys.owner(key)
+    assert owner is not None
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with TemporaryFile() as file:
+        keys.share(file)
+        with monkeypatch.context() as patch, pytest.raises(Refusal, match="no disk space left"):
+            patch.setattr(os, "pwrite", full)
+            keys.spend(owner)
+        os.pwrite(file.fileno(), b'[["alice", 3.0', 0)  # a worker that ended while it wrote
+        child = os.fork()
+        if not child:  # the lock is free for another process
+            signal.alarm(20)
+            try:
+                keys.spend(owner)
+            finally:
+                os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        for _ in range(5):
+            keys.spend(owner)
         with pytest.raises(Refusal, match="7 requests per minute"):
             keys.spend(owner)
 

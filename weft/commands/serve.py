@@ -193,7 +193,7 @@ def _serve(
 
         if workers > 1:
             if rules.keys:
-                rules.keys.share(stack.enter_context(TemporaryFile()))
+                rules.keys.share(stack.enter_context(TemporaryFile(dir=_memory())))
             several = ServerProcesses(lambda: opened(device), workers, answer)
             _announce([(run.name, run.kind) for run in several.runs.values()], place, keyless)
             several.run(GRACE_SECONDS + 5)
@@ -233,8 +233,13 @@ def _ignore_hangups(stack: ExitStack) -> None:
 def _share_counts(stack: ExitStack) -> None:
     """Let the workers count together; prometheus_client reads the variable when it is imported."""
     name = "PROMETHEUS_MULTIPROC_DIR"
-    os.environ[name] = stack.enter_context(TemporaryDirectory(prefix="weft-counts-"))
+    os.environ[name] = stack.enter_context(TemporaryDirectory(prefix="weft-counts-", dir=_memory()))
     stack.callback(os.environ.pop, name)
+
+
+def _memory() -> str | None:
+    """The folder in memory, if there is one: on a full disk, a mapped file ends the process that writes."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def _cpu(device: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from weft.documents.segments import Sentence
 from weft.errors import WeftError
-from weft.serve.limits import Refusal
+from weft.serve.limits import Refusal, refusal_of_disk
 from weft.wording import plural
 
 Stopped = Callable[[], bool]
@@ -356,10 +356,11 @@ class Lane:
                 self._run([part])
             return
         except Exception as error:  # noqa: BLE001  the server logs any error and keeps running
-            if not isinstance(error, ClientLeft):
+            refusal = _late() if isinstance(error, ClientLeft) else refusal_of_disk(error)
+            if refusal is None:
                 traceback.print_exception(error)
             for part in parts:
-                part.job.fail(_late() if isinstance(error, ClientLeft) else _failed())
+                part.job.fail(refusal or _failed())
             return
         self.batches += 1
         self.answered += len(items)

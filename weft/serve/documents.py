@@ -80,8 +80,12 @@ class Shelf:
         kept = f"{tag}{secrets.token_urlsafe(24)}.{plain}"
         place = self.folder / tag
         place.mkdir(mode=0o700, exist_ok=True)
-        with (place / kept).open("xb") as file:
-            file.write(data)
+        try:
+            with (place / kept).open("xb") as file:
+                file.write(data)
+        except OSError:
+            (place / kept).unlink(missing_ok=True)
+            raise
         return kept
 
     def get(self, name: str) -> bytes | None:

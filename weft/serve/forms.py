@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.errors import WeftError
 from weft.serve.batcher import Batcher, BatchJob
-from weft.serve.limits import Refusal, ServerLimits, kind_of
+from weft.serve.limits import Refusal, ServerLimits, kind_of, refusal_of_disk
 from weft.serve.schemas import Failure, Fields, Refused
 from weft.store import jsonfile
 
@@ -315,6 +315,14 @@ async def refused(request: Request, error: Exception) -> Response:
     return refusing(request, refusal)
 
 
+async def unwritten(request: Request, error: Exception) -> Response:
+    """The answer where a file cannot be written."""
+    refusal = refusal_of_disk(error)
+    if refusal is None:
+        raise error
+    return refusing(request, refusal)
+
+
 async def gone(request: Request, error: Exception) -> Response:
     """For the log and the metrics, as the client is gone."""
     return Response(status_code=499)
@@ -466,4 +474,5 @@ HANDLERS: dict[Any, Any] = {
     Refusal: refused,
     WeftError: refused,
     ClientDisconnect: gone,
+    OSError: unwritten,
 }

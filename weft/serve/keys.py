@@ -5,6 +5,7 @@ file does not open the server. Every request looks whether the file has changed,
 valid while a correct line has it; no key is valid while the file cannot be read.
 """
 
+import contextlib
 import hashlib
 import importlib
 import json
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from weft.errors import ConfigError
-from weft.serve.limits import Refusal
+from weft.serve.limits import Refusal, refusal_of_disk
 from weft.store import jsonfile
 
 LARGEST = 16 * 2**20
@@ -220,7 +221,8 @@ class Allowances:
             fcntl = importlib.import_module("fcntl")  # Windows has none, nor workers
             fcntl.lockf(self._file, fcntl.LOCK_EX)
             data = os.pread(self._file.fileno(), os.fstat(self._file.fileno()).st_size, 0)
-            self._own = {name: (left, when) for name, left, when in json.loads(data or b"[]")}
+            with contextlib.suppress(ValueError):  # a worker ended while it wrote
+                self._own = {name: (left, when) for name, left, when in json.loads(data or b"[]")}
         return self._own
 
     def __exit__(self, *_: object) -> None:
@@ -228,7 +230,11 @@ class Allowances:
             since = time.monotonic() - 60  # by then an allowance is full again
             rows = [[name, left, when] for name, (left, when) in self._own.items() if when > since]
             data = json.dumps(rows).encode()
-            os.pwrite(self._file.fileno(), data, 0)
-            os.ftruncate(self._file.fileno(), len(data))
             fcntl = importlib.import_module("fcntl")
-            fcntl.lockf(self._file, fcntl.LOCK_UN)
+            try:
+                os.pwrite(self._file.fileno(), data, 0)
+                os.ftruncate(self._file.fileno(), len(data))
+            except OSError as error:
+                raise refusal_of_disk(error) or error from None
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN)

@@ -3,6 +3,8 @@
 The input of clients is checked here once, before it reaches a model. Read next: batcher.py.
 """
 
+import errno
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -58,6 +60,15 @@ class Refusal(HTTPException):
         self.closes = closes
         self.param = param
         self.code = code
+
+
+def refusal_of_disk(error: BaseException) -> Refusal | None:
+    """The refusal where the system has no room for a file; None for any other error."""
+    if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return None
+    print(f"no room for a client's file: {error}", file=sys.stderr, flush=True)
+    sentence = "the server has no disk space left for this; try again later, or ask its operator"
+    return Refusal(503, sentence, retry_after=60)
 
 
 @dataclass(frozen=True, kw_only=True)
