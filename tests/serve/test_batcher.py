@@ -100,6 +100,34 @@ def test_a_full_queue_says_when_to_come_again_and_who_leaves_makes_room() -> Non
     asyncio.run(scene())
 
 
+def test_clients_take_turns_and_none_fills_the_queue_of_another() -> None:
+    async def scene() -> None:
+        work, batcher = Held(), Batcher("test", most=16, rows=5)
+
+        def ask(client: str, item: str, count: int = 1) -> Any:
+            job = BatchJob(object(), work, [item] * count, 20, client=client)
+            return asyncio.ensure_future(batcher.ask(job))
+
+        jobs = [ask("alice", "a0")]
+        await asyncio.to_thread(work.begun.wait, 20)
+        jobs += [ask("alice", f"a{number}") for number in range(1, 17)]
+        jobs += [ask("bob", "b1"), ask("bob", "b2"), ask("carol", "c1")]
+        await asyncio.sleep(0.01)
+        assert batcher.waiting == 19
+        for client, count in (("alice", 1), ("bob", 1), ("dave", 3)):
+            with pytest.raises(Refusal, match="19 waiting texts, maximum 16"):
+                await ask(client, "x", count)
+        jobs.append(ask("dave", "d1", 2))
+        await asyncio.sleep(0.01)
+        work.go.set()
+        await asyncio.gather(*jobs)
+        order = [batch[0] for batch in work.batches]
+        assert order[:8] == ["a0", "b1", "c1", "d1", "a1", "b2", "a2", "a3"]
+        batcher.drain()
+
+    asyncio.run(scene())
+
+
 def test_work_that_nobody_waits_for_is_given_up_within_a_step() -> None:
     steps = []
 

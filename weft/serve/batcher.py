@@ -43,6 +43,12 @@ HEAD_START = 0.1
 PADDED = 16_000
 """Maximum characters of a batch, each text counted as the longest: bounds the longest step of a model."""
 
+RESERVED = 8
+"""A client may always have this part of the queue (one divided by it), however much of it others have."""
+
+CLIENTS = 1000
+"""Maximum number of clients whose last turn is remembered."""
+
 ITEM = 100
 """Characters that an input other than text counts as."""
 
@@ -64,6 +70,7 @@ class BatchJob:
         seconds: deadline, after which the job is abandoned.
         size: characters to read and write, roughly; by default those of the items.
         check: called by the thread before the first item is begun; may raise Refusal.
+        client: the sender of the request; clients take turns.
     """
 
     def __init__(
@@ -75,7 +82,9 @@ class BatchJob:
         *,
         size: int | None = None,
         check: Callable[[], None] | None = None,
+        client: str = "",
     ) -> None:
+        self.client = client
         self.key = key
         self.work = work
         self.items = list(items)
@@ -210,8 +219,9 @@ class Part(NamedTuple):
 class Lane:
     """A queue of jobs of similar size, and the thread that answers them in batches.
 
-    Jobs with the same key share batches. A job that is larger than a batch is cut; after each of its batches
-    it goes to the end of the queue. A thread never waits for a batch to fill; one that dies is replaced.
+    Clients take turns. Jobs with the same key share batches. A job that is larger than a batch is cut; after
+    each of its batches it goes to the end of the queue. A thread never waits for a batch to fill; one that
+    dies is replaced.
 
     Args:
         name: name of the thread.
@@ -228,6 +238,9 @@ class Lane:
         self._turns = turns
         self._number = number
         self._jobs: deque[BatchJob] = deque()
+        self._served: dict[str, int] = {}
+        """Client to the number of its last turn, the longest ago first."""
+        self._count = 0
         self._running: list[Part] = []
         self._ready = threading.Condition()
         self._draining = False
@@ -255,6 +268,11 @@ class Lane:
         """Number of items in the current batch."""
         with self._ready:
             return sum(len(part.numbers) for part in self._running)
+
+    def waiting_of(self, client: str) -> int:
+        """Number of waiting items of a client."""
+        with self._ready:
+            return sum(len(job.left) for job in self._jobs if job.client == client and not job.gone.is_set())
 
     def put(self, job: BatchJob) -> None:
         """Add a job to the end of the queue."""
@@ -312,8 +330,8 @@ class Lane:
                 return parts
 
     def _batch(self) -> list[Part]:
-        """Items of the first job, and the jobs with the same key that fit in beside them."""
-        first = self._jobs.popleft()
+        """Items of the next job, and the jobs with the same key that fit in beside them."""
+        first = self._turn()
         parts = [Part(first, first.take(self._rows))]
         rows, longest = len(parts[0].numbers), _padded(first.items[parts[0].numbers[0]])
         for job in [one for one in self._jobs if one.key == first.key]:
@@ -325,6 +343,17 @@ class Lane:
         if first.left:
             self._jobs.append(first)
         return parts
+
+    def _turn(self) -> BatchJob:
+        """The first job of the client whose last turn was longest ago."""
+        first = min(self._jobs, key=lambda job: self._served.get(job.client, 0))
+        self._jobs.remove(first)
+        self._count += 1
+        self._served.pop(first.client, None)
+        self._served[first.client] = self._count
+        if len(self._served) > CLIENTS:
+            del self._served[next(iter(self._served))]
+        return first
 
     def _passes(self, job: BatchJob) -> bool:
         """Check a job of which nothing was begun yet."""
@@ -378,7 +407,7 @@ class Batcher:
 
     Args:
         name: name of the threads.
-        most: maximum number of waiting items.
+        most: maximum number of waiting items; a client with few of them may add some to a full queue.
         rows: maximum items per batch; a larger job is cut into several.
     """
 
@@ -425,8 +454,10 @@ class Batcher:
         """
         if self._draining:
             raise Refusal(503, "the server is shutting down; try again later", retry_after=5)
-        waiting = self.waiting
-        if waiting + len(job.items) > self.most:
+        waiting, new = self.waiting, len(job.items)
+        own = sum(lane.waiting_of(job.client) for lane in self._lanes)
+        reserved = own + new <= self.most // RESERVED and waiting + new <= 2 * self.most
+        if waiting + new > self.most and not reserved:
             raise Refusal(
                 429,
                 f"too many requests: {plural(waiting, 'waiting text')}, maximum {self.most}; try again soon",
@@ -454,6 +485,7 @@ class Batcher:
         *,
         size: int,
         check: Callable[[], None],
+        client: str,
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Put a job and iterate over the events that its work emits; see BatchJob for the arguments.
 
@@ -470,7 +502,7 @@ class Batcher:
             work(items, emit, stopped)
             return [None] * len(items)
 
-        job = BatchJob(object(), emitting, items, seconds, size=size, check=check)
+        job = BatchJob(object(), emitting, items, seconds, size=size, check=check, client=client)
         self.put(job)
         job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
         return _emitted(job, events)

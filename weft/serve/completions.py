@@ -16,7 +16,7 @@ from fastapi import Request, Response
 from weft.errors import DataError
 from weft.serve.batcher import BatchJob, Emit, Stopped, StreamWork, Work
 from weft.serve.continuing import Ask, ContinuationSoFar, How, Token, go_on, size_of, writer_of
-from weft.serve.forms import Json, answered, of_openai, streamed
+from weft.serve.forms import Json, answered, client_of, of_openai, streamed
 from weft.serve.limits import Refusal, check_most
 from weft.serve.schemas import Choice, Complete, Completion, Logprobs, Model, Models, Usage
 from weft.serve.served import Backend, ServedRun, find_run
@@ -61,7 +61,9 @@ class Completions:
         check = self._check(writer, asks)
         if given.stream:
             work = _streaming(writer, given, about)
-            events = self.streams.stream(work, asks, seconds, size=size, check=check)
+            events = self.streams.stream(
+                work, asks, seconds, size=size, check=check, client=client_of(request.scope)
+            )
             return streamed(events, of_openai, b"data: [DONE]\n\n")
         job = BatchJob((run, "completions"), _writing(writer), asks, seconds, size=size, check=check)
         rows = await answered(request, self.batcher, job)

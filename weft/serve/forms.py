@@ -181,12 +181,13 @@ async def _form(request: Request) -> dict[str, Any]:
 
 
 async def answered(request: Request, batcher: Batcher, job: BatchJob) -> list[Any]:
-    """The answers of a job. If the client disconnects, its place in the queue becomes free.
+    """The answers of a job of this client. If it disconnects, its place in the queue becomes free.
 
     Raises:
         ClientDisconnect: the client has disconnected.
         Refusal: as Batcher.ask.
     """
+    job.client = client_of(request.scope)
     asked = asyncio.ensure_future(batcher.ask(job))
     left = asyncio.ensure_future(_left(request))
     try:

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from weft.serve.batcher import BatchJob, Emit, Stopped
 from weft.serve.continuing import CHARACTERS
-from weft.serve.forms import Json, answered, fields_of, streamed
+from weft.serve.forms import Json, answered, client_of, fields_of, streamed
 from weft.serve.limits import BEAM, Refusal
 from weft.serve.predicting import inputs_of, inside, predicting
 from weft.serve.schemas import Chosen, Curves, InspectFile, Loaded, Predict, Predicted, Run, Watch
@@ -71,7 +71,7 @@ class Pages:
         outputs = await answered(request, self.batcher, job)
         return Json(Predicted(run=run.name, task=run.kind, outputs=outputs))
 
-    async def watch(self, given: Watch) -> Response:
+    async def watch(self, request: Request, given: Watch) -> Response:
         """Stream an answer as server-sent events for the page."""
         run = find_run(self.runs, given.run)
         _answering(run)
@@ -83,7 +83,8 @@ class Pages:
         size = len(checked["text"]) + (CHARACTERS * given.max_tokens if run.continues else 0)
         texts = checked["sentences"].sentences if checked["sentences"] else [checked["text"]]
         check, seconds = self._tokens(run, texts, "text"), self.limits.deadline_seconds
-        events = self.streams.stream(work, [checked], seconds, size=size, check=check)
+        client = client_of(request.scope)
+        events = self.streams.stream(work, [checked], seconds, size=size, check=check, client=client)
         return streamed(events, lambda refusal: {"event": "error", "error": refusal.sentence})
 
     async def inside(
