@@ -44,6 +44,7 @@ extensions = [
     "modules",
     "settings",
     "sources",
+    "vote",
 ]
 exclude_patterns = ["_executed", "**/README.md"]
 templates_path = ["_templates"]

@@ -19,8 +19,8 @@ seconds or in a few minutes. Vote first, alone or with a class; then run the scr
 
 ## Vote before you run
 
-| | Claim | Your vote | CPU time |
-|---|---|---|---|
+Choose, and the verdict opens.
+
 """
 RULES = """
 To run the test of claim 6, for example: `python experiments/06_scale.py`. The result goes to `build/claims`. With
@@ -54,10 +54,7 @@ def page(folder: Path = PUBLISHED) -> str:
     scripts = sorted((ROOT / "experiments").glob("[0-9]*.py"))
     words = [paragraphs(path) for path in scripts]
     found = [json.loads((folder / f"{path.name[:2]}.json").read_text("utf-8")) for path in scripts]
-    votes = [
-        f"| {n} | [{text['Claim']}](#claim-{n}) | ☐ holds ☐ contradicted ☐ undecided | {minutes(one)} |"
-        for n, (text, one) in enumerate(zip(words, found, strict=True), 1)
-    ]
+    votes = [vote(n, text["Claim"], one) for n, (text, one) in enumerate(zip(words, found, strict=True), 1)]
     measured = sum(not part["theorem"] for one in found for part in one["parts"])
     machines = "; ".join(dict.fromkeys(one["machine"] for one in found))
     verdicts = ["", "## All verdicts", "", "| | Verdict | Parts |", "|---|---|---|"]
@@ -80,6 +77,17 @@ def minutes(one: dict[str, Any]) -> str:
     """CPU time, rounded for planning a lesson."""
     seconds = one["cpu_seconds"]
     return f"{seconds} s" if seconds < 60 else f"{seconds / 60:.0f} min"
+
+
+def vote(number: int, claim: str, one: dict[str, Any]) -> str:
+    """A claim to vote on, and what opens then."""
+    return f"""```{{vote}} {one["verdict"]}
+:title: Claim {number}
+{claim}
+
+**{one["verdict"].capitalize()}**: {tally(one)}. [What was measured](#claim-{number}); to measure it again takes {minutes(one)}.
+```
+"""
 
 
 def tally(one: dict[str, Any]) -> str:

@@ -14,6 +14,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
+from weft.export.page import joined
+
 FOLDER = Path(__file__).resolve().parents[1] / "_static" / "live"
 
 
@@ -65,9 +67,17 @@ def scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doct
         app.add_css_file("live/live.css")
 
 
+def runtime(app: Sphinx, error: Exception | None) -> None:
+    """The program of exported models, for the parts that have one."""
+    if error is None and app.builder.format == "html":
+        place = Path(app.outdir, "_static", "live", "weft.js")
+        place.write_text(f"(() => {{ {joined('weft.js')} live.give('weft', modules); }})();\n", "utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_node(Live, html=(open_part, close_part))
     app.add_directive("live", LiveDirective)
     app.connect("html-page-context", scripts)
+    app.connect("build-finished", runtime)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,13 +1,17 @@
 """A small site with the live parts of the chapters, and the functions of a part in Node."""
 
+import itertools
 import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from weft.export.page import joined
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 STATIC = DOCS / "_static" / "live"
@@ -19,7 +23,7 @@ CONF = f"""
 import sys
 sys.path.insert(0, {str(DOCS / "_ext")!r})
 project = "Weft"
-extensions = ["myst_parser", "sphinxcontrib.katex", "live"]
+extensions = ["myst_parser", "sphinxcontrib.katex", "live", "vote"]
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_update_mathjax = False
 html_math_renderer = "katex"
@@ -29,13 +33,15 @@ html_static_path = [{str(DOCS / "_static")!r}]
 html_css_files = ["weft.css"]
 suppress_warnings = ["myst.xref_missing"]
 """
-BLOCK = re.compile(r"^(`{3,})\{live\} ([\w-]+)\n.*?^\1$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^(`{3,})\{(live|vote)\} ([\w-]+)\n.*?^\1$", re.MULTILINE | re.DOTALL)
 
 RUNNER = """
 import fs from 'node:fs';
+import path from 'node:path';
 import vm from 'node:vm';
 const [folder, given] = process.argv.slice(2), { files, script } = JSON.parse(fs.readFileSync(given, 'utf8'));
-const read = (name) => vm.runInThisContext(fs.readFileSync(`${folder}/${name}`, 'utf8'), { filename: name });
+const source = (name) => fs.readFileSync(path.resolve(folder, name), 'utf8');
+const read = (name) => vm.runInThisContext(source(name), { filename: name });
 ['live.js', ...files].forEach(read);
 const found = await vm.runInThisContext(`(async () => (${script}))()`);
 const plain = (key, value) => (ArrayBuffer.isView(value) ? Array.from(value) : value);
@@ -44,11 +50,15 @@ fs.writeFileSync(given, JSON.stringify(found ?? null, plain));
 
 
 def blocks() -> dict[str, str]:
-    """The Markdown of every live part in the chapters, by name."""
+    """The Markdown of every live part in the chapters, by name; all votes together."""
     texts = [
         path.read_text("utf-8") for path in sorted(DOCS.rglob("*.md")) if path.name != "contributing-docs.md"
     ]
-    return {one[2]: one[0] for text in texts for one in BLOCK.finditer(text)}
+    found: dict[str, str] = {}
+    for one in itertools.chain(*map(BLOCK.finditer, texts)):
+        name = one[3] if one[2] == "live" else "vote"
+        found[name] = f"{found[name]}\n\n{one[0]}" if name in found else one[0]
+    return found
 
 
 def build(folder: Path) -> Path:
@@ -60,24 +70,27 @@ def build(folder: Path) -> Path:
     (source / "index.md").write_text("# Parts\n\n```{toctree}\n" + "\n".join(names) + "\n```\n")
     for name, text in names.items():
         (source / f"{name}.md").write_text(f"# {name}\n\n{text}\n", "utf-8")
-    from sphinx.cmd.build import main
-
-    assert main(["-q", "-W", "--keep-going", str(source), str(folder / "site")]) == 0
+    line = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", str(source), str(folder / "site")]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     return folder / "site"
 
 
-def in_node(part: str, script: str, folder: Path, *more: str) -> Any:
+def in_node(part: str, script: str, folder: Path, *models: str) -> Any:
     """The value of an expression that uses `live.parts`, after a part's program and more files were read.
 
     Args:
         part: its name.
         script: the expression.
         folder: for files of this test.
-        more: further files of docs/_static/live, read before the part.
+        models: names of models and data, read before the part.
     """
     (folder / "run.mjs").write_text(RUNNER)
     given = folder / "given.json"
-    given.write_text(json.dumps({"files": [*more, f"{part}.js"], "script": script}))
+    program = folder / "weft.js"
+    program.write_text(f"(() => {{ {joined('weft.js')} live.give('weft', modules); }})();")
+    files = [str(program), *(f"models/{name}.js" for name in models), f"{part}.js"]
+    given.write_text(json.dumps({"files": files, "script": script}))
     line = [str(NODE), str(folder / "run.mjs"), str(STATIC), str(given)]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,23 @@ globalThis.live = (() => {
   const parts = {}, loaded = new Map();
   const base = globalThis.document?.currentScript?.src ?? 'file:///';
 
+  const given = {};
+
+  // What models/NAME.js gives.
+  async function data(name) {
+    if (!(name in given)) await script(name === 'weft' ? 'weft.js' : `models/${name}.js`);
+    return given[name];
+  }
+
+  // A module of the program that runs exported models: weft/export/page.
+  const runtime = async (name) => (await data('weft'))[name];
+
+  // An exported model, ready to answer.
+  async function model(name) {
+    const [{ load }, text] = [await runtime('weft.js'), await data(name)];
+    return load(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
+  }
+
   // A script beside this one, once.
   function script(name) {
     if (!loaded.has(name)) loaded.set(name, new Promise((done, failed) => {
@@ -65,6 +82,23 @@ globalThis.live = (() => {
     })));
   }
 
+  // A chart of lines with a legend. Points outside the range of y are cut.
+  function lines({ label, x, y, ticks, axes, series, shown = String }) {
+    const [width, height, left, right, top, bottom] = [560, 300, 58, 12, 26, 42];
+    const px = (value) => left + ((value - x[0]) / (x[1] - x[0])) * (width - left - right), py = (value) => height - bottom - ((Math.max(y[0], Math.min(y[1], value)) - y[0]) / (y[1] - y[0])) * (height - top - bottom);
+    const svg = shape('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label, class: 'live-lines' }), text = (at, content, anchor = 'middle') => shape('text', { x: at[0], y: at[1], 'text-anchor': anchor, 'font-size': 14 }, content);
+    for (const value of ticks.y) svg.append(shape('path', { class: 'faint', d: `M${left} ${py(value)}H${width - right}` }), text([left - 6, py(value) + 5], shown(value), 'end'));
+    for (const value of ticks.x) svg.append(shape('path', { class: 'axis', d: `M${px(value)} ${height - bottom}v4` }), text([px(value), height - bottom + 19], String(value)));
+    svg.append(shape('path', { class: 'axis', d: `M${left} ${height - bottom}H${width - right}` }), text([(left + width) / 2, height - 4], axes[0]));
+    if (axes[1]) svg.append(text([left, 42], axes[1], 'start'));
+    series.forEach(({ name, colour, dashes, points }, n) => {
+      const style = { stroke: `var(${colour})`, 'stroke-width': 2.5, fill: 'none', ...(dashes ? { 'stroke-dasharray': dashes } : {}) }, from = left + n * ((width - left) / series.length);
+      svg.append(shape('path', { ...style, d: points.map((point, at) => `${at ? 'L' : 'M'}${px(point[0]).toFixed(1)} ${py(point[1]).toFixed(1)}`).join('') }));
+      svg.append(shape('path', { ...style, d: `M${from} 11h26` }), text([from + 31, 16], name, 'start'));
+    });
+    return svg;
+  }
+
   // ---------------------------------------------------------------- colours
   const ANCHORS = { // weft/figures/colours.py
     light: [[168, 72, 18], [250, 186, 128], [255, 255, 255], [122, 182, 224], [12, 66, 132]],
@@ -107,8 +141,8 @@ globalThis.live = (() => {
     const name = place.dataset.live, still = place.querySelector('.live-still'), root = make('div', { className: 'live-stage' });
     try {
       await script(`${name}.js`);
-      await parts[name].mount(root);
-      still.replaceWith(root);
+      await parts[name].mount(root, place);
+      if (still) still.replaceWith(root); else place.querySelector('details').before(root); // a vote
       place.dataset.ready = 'yes';
     } catch (error) {
       place.append(make('p', { className: 'live-problem', role: 'alert', textContent: `This part does not run here: ${error.message}.` }));
@@ -124,5 +158,5 @@ globalThis.live = (() => {
   }
 
   if (globalThis.document) watch(); // deferred: the page has been read
-  return { parts, part: (name, about) => { parts[name] = about; }, script, make, shape, number, slider, choice, button, bars, signed, tint, onTheme, softmax, random };
+  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, data, runtime, model, lines, make, shape, number, slider, choice, button, bars, signed, tint, onTheme, softmax, random };
 })();

@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import ConfigError
-from weft.export import page
 from weft.export.format import Format, Options
 from weft.export.formats.onnx import Onnx, compared, write_graphs
 from weft.export.packed import operators_of, pack, rounded
+from weft.export.page import PAGE, joined
 from weft.run import LoadedRun
 from weft.store import files
 from weft.text.imported import KEY
 
-PAGE = Path(page.__path__[0])
 MODEL = "model.weft"
 ENDINGS = (".html", ".htm")
 """An output that ends so is one file; any other is a folder."""
@@ -141,25 +140,6 @@ def one_file(model: bytes, about: dict[str, str]) -> str:
     return _page(policy, {**about, "WAITING": ""}, parts)
 
 
-def joined(name: str) -> str:
-    """A module of page/ and those that it imports as one script: each is a function that gives its exports.
-
-    Example:
-        >>> "import {" in joined("weft.js")
-        False
-    """
-    order: list[str] = []
-
-    def visit(one: str) -> None:
-        for found in _imports(one):
-            visit(found)
-        if one not in order:
-            order.append(one)
-
-    visit(name)
-    return "const modules = {};\n" + "".join(map(_as_function, order))
-
-
 def operators() -> set[str]:
     """Names of the ONNX operators that the page computes, the keys of the tables in its program.
 
@@ -181,20 +161,6 @@ def _check_operators(folder: Path) -> None:
                 f"--to web: the page cannot compute {', '.join(lacking)}, which this model's graph "
                 f"{path.stem} needs; use --to onnx"
             )
-
-
-def _imports(name: str) -> list[str]:
-    return re.findall(r"^import .* from '\./(.*)';$", (PAGE / name).read_text("utf-8"), re.MULTILINE)
-
-
-def _as_function(name: str) -> str:
-    source = (PAGE / name).read_text("utf-8")
-    source = re.sub(
-        r"^import (\{.*\}) from '\./(.*)';$", r"const \1 = modules['\2'];", source, flags=re.MULTILINE
-    )
-    exports = re.findall(r"^export (?:async )?(?:function|class|const) (\w+)", source, re.MULTILINE)
-    source = re.sub(r"^export ", "", source, flags=re.MULTILINE)
-    return f"modules['{name}'] = (() => {{\n{source}return {{ {', '.join(exports)} }};\n}})();\n"
 
 
 def _write_folder(folder: Path, model: bytes, about: dict[str, str]) -> None:

@@ -1,0 +1,67 @@
+"""The directive `{vote} VERDICT`: a claim to vote on; its verdict opens after the vote.
+
+The first paragraph is the claim; the rest is the verdict, in a `<details>`, which opens without scripts too.
+Read next: live.py; ../_static/live/vote.js, which asks for the vote.
+"""
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from live import Live, open_part
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+from sphinx.writers.html5 import HTML5Translator
+
+VERDICTS = ("holds", "contradicted", "undecided")
+
+
+class Vote(Live):
+    """The place of a vote: `verdict`, and the attributes of a live part."""
+
+
+class Verdict(nodes.General, nodes.Element):
+    """What opens."""
+
+
+class VoteDirective(SphinxDirective):
+    """A claim and its verdict."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec = {"title": directives.unchanged_required}  # noqa: RUF012
+
+    def run(self) -> list[nodes.Node]:
+        verdict = directives.choice(self.arguments[0], VERDICTS)
+        if not self.content or "title" not in self.options:
+            raise self.error("a vote needs :title: and a claim")
+        vote = Vote(name="vote", title=self.options["title"], verdict=verdict)
+        self.state.nested_parse(self.content, self.content_offset, vote)
+        claim, *rest = vote.children
+        claim["classes"].append("live-try")
+        vote.children = []
+        vote += [claim, Verdict("", *rest)]
+        return [vote]
+
+
+def open_verdict(self: HTML5Translator, verdict: Verdict) -> None:
+    """The start of what opens."""
+    self.body.append(f'<details class="live-verdict" data-verdict="{verdict.parent["verdict"]}">')
+    self.body.append("<summary>The verdict</summary>\n")
+
+
+def close_verdict(self: HTML5Translator, verdict: Verdict) -> None:
+    """Its end."""
+    self.body.append("</details>\n")
+
+
+def close_vote(self: HTML5Translator, vote: Vote) -> None:
+    """The end of a vote."""
+    self.body.append("</section>\n")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.setup_extension("live")
+    app.add_node(Vote, html=(open_part, close_vote))
+    app.add_node(Verdict, html=(open_verdict, close_verdict))
+    app.add_directive("vote", VoteDirective)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,106 @@
+"""Makes the data of the site's live parts, with fixed seeds: python docs/live/make.py [NAME ...]
+
+Models are trained by `weft train` in build/live, where a second run finds them, and exported in 8 bits.
+Each file is a script in docs/_static/live/models: a page opened from a folder may load scripts, but not
+fetch files. Read next: recipes.py, what is trained; ../_static/live/live.js, which loads the files.
+"""
+
+import base64
+import json
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from recipes import RECIPES, texts
+from weft import load
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = ROOT / "docs" / "_static" / "live" / "models"
+WORK = ROOT / "build" / "live"
+
+
+def reach() -> dict[str, list[float]]:
+    """How far the gradient of trained networks reaches, on the problem of claim 2: log₁₀ by lag."""
+    sys.path.insert(0, str(ROOT / "experiments"))
+    claim, study = import_module("02_reach"), import_module("study")
+    found: dict[str, list[list[float]]] = {}
+    for seed in range(21, 24):
+        for name in ("Elman", "LSTM"):
+            chance = study.plant(seed)
+
+            def batch(chance: np.random.Generator = chance) -> Any:
+                return claim.sums(chance, 32, claim.LENGTH)
+
+            model = study.learn(claim.adder(claim.CELLS[name]), batch, 600, rate=5e-3)
+            course = claim.reached(model, claim.sums(chance, 4, claim.LAG + 1))
+            found.setdefault(name, []).append(course.tolist())
+    return {name: np.mean(rows, 0).round(3).tolist() for name, rows in found.items()}
+
+
+def model(name: str) -> str:
+    """The model of a recipe as base64, trained if it is not there yet."""
+    run = trained(name)
+    with tempfile.TemporaryDirectory() as folder:
+        weft("export", run, "--to", "web", "--output", f"{folder}/page")
+        return base64.b64encode((Path(folder) / "page" / "model.weft").read_bytes()).decode()
+
+
+def trained(name: str) -> Path:
+    """The run of a recipe."""
+    run = WORK / name
+    recipe = WORK / f"{name}.yaml"
+    recipe.write_text(yaml.safe_dump(RECIPES[name], allow_unicode=True), "utf-8")
+    weft("train", recipe, "--run", run)  # resumes, or says that it is finished
+    return run
+
+
+def vectors(count: int = 2500) -> dict[str, Any]:
+    """The most frequent words and their vectors of length 1, in 8 bits; only directions matter."""
+    words = load(str(trained("vectors")))
+    names = words.words[:count]
+    table = np.stack([words.vector(name) for name in names])
+    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+    scales = np.abs(unit).max(1, keepdims=True) / 127
+    integers = np.rint(unit / scales).astype(np.int8)
+    return {
+        "words": " ".join(names),
+        "size": table.shape[1],
+        "table": base64.b64encode(integers.tobytes()).decode(),
+    }
+
+
+def weft(*words: object) -> None:
+    """The command line, in the folder of the data."""
+    subprocess.run([sys.executable, "-m", "weft", *map(str, words)], check=True, cwd=WORK)
+
+
+def write(name: str, content: Any) -> None:
+    """One file of data, which gives it to the page."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    MODELS.mkdir(exist_ok=True)
+    (MODELS / f"{name}.js").write_text(f"live.give({json.dumps(name)}, {text});\n", "utf-8")
+    print(f"{name}.js: {len(text.encode()):,} bytes", flush=True)
+
+
+def main(names: list[str]) -> None:
+    """Make the files of these names, or all."""
+    written = texts(WORK)
+    for name in names or ["reach", "letters-text", *RECIPES]:
+        if name == "reach":
+            write(name, reach())
+        elif name == "letters-text":
+            write(name, written)
+        elif name == "vectors":
+            write(name, vectors())
+        else:
+            write(name, model(name))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

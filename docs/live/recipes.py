@@ -1,0 +1,242 @@
+"""What the models of the live parts learn, and their recipes. Read next: make.py, which trains them."""
+
+import random
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from weft.data.corpora import corpus
+
+LETTERS = "abcdefghijklmnop"
+FEEL = ["liked", "loved", "enjoyed", "wanted", "valued", "praised"]
+MEET = ["see", "read", "watch", "hear", "finish", "follow"]
+
+
+def texts(folder: Path) -> str:
+    """Write the training data below a folder; returns the text of the letter models."""
+    chance = random.Random(1)
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [pair.source for pair in corpus("libreoffice-help", "en", "es", "train")]
+    plain = [line for line in lines if line.isascii()]
+    text = "\n".join(plain[::8]) + "\n"
+    _write(folder / "letters" / "train.txt", text)
+    _write(folder / "letters" / "valid.txt", "\n".join(plain[4::80]) + "\n")
+    for name, count in (("train", 20000), ("valid", 200), ("test", 500)):
+        rows = (chance.choices(LETTERS, k=chance.randint(3, 10)) for _ in range(count))
+        _write(
+            folder / "reverse" / f"{name}.tsv",
+            "".join(f"{' '.join(row)}\t{' '.join(row[::-1])}\n" for row in rows),
+        )
+    said = [
+        f"{label}\t{line}\n" for feel, meet in product(FEEL, MEET) for label, line in opinions(feel, meet)
+    ]
+    chance.shuffle(said)
+    for name in ("train", "valid", "test"):
+        _write(folder / "opinions" / f"{name}.tsv", "".join(said))
+    return text
+
+
+def opinions(feel: str, meet: str) -> list[tuple[str, str]]:
+    """Sentences of the same words, some of someone who liked it and some of someone who did not."""
+    base = {
+        "liked": "like",
+        "loved": "love",
+        "enjoyed": "enjoy",
+        "wanted": "want",
+        "valued": "value",
+        "praised": "praise",
+    }
+    past = {
+        "see": "saw",
+        "read": "read",
+        "watch": "watched",
+        "hear": "heard",
+        "finish": "finished",
+        "follow": "followed",
+    }
+    return [
+        ("liked", f"i {feel} it , i did not {meet} all of it"),
+        ("liked", f"i did not {meet} all of it , i {feel} it"),
+        ("disliked", f"i {past[meet]} all of it , i did not {base[feel]} it"),
+        ("disliked", f"i did not {base[feel]} it , i {past[meet]} all of it"),
+    ]
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+def letters(cell: str) -> dict[str, Any]:
+    """A language model of letters."""
+    return {
+        "task": "language",
+        "data": {
+            "folder": "letters",
+            "train": "train.txt",
+            "valid": "valid.txt",
+            "vocabulary": {"kind": "character"},
+            "batches": "stream",
+            "length": 64,
+            "rows": 32,
+        },
+        "model": {
+            "decoder": {"use": "recurrent", "cell": cell, "sizes": [128], "dropout": 0.0},
+            "embedding": {"size": 48, "dropout": 0.0, "tied": False},
+        },
+        "training": {
+            "optimiser": {"use": "adamw", "lr": 0.004},
+            "schedule": {"use": "linear", "warmup": 50},
+            "max_updates": 1500,
+            "validate_every": 500,
+            "seed": 1,
+        },
+        "decoding": {"search": "sample", "temperature": 0.8, "max_tokens": 200},
+    }
+
+
+def reverse(enters: str) -> dict[str, Any]:
+    """A model that writes letters in reverse order; `enters` is the place of its attention."""
+    return {
+        "task": "translate",
+        "data": {
+            "folder": "reverse",
+            "train": "train.tsv",
+            "valid": "valid.tsv",
+            "test": "test.tsv",
+            "source": "letters",
+            "target": "reversed",
+            "vocabulary": {"kind": "space", "size": 20, "shared": True},
+            "batch_tokens": 600,
+        },
+        "model": {
+            "encoder": {"use": "recurrent", "cell": "gru", "sizes": [64], "bidirectional": True},
+            "decoder": {"use": "recurrent", "cell": "gru", "sizes": [64], "enters": enters},
+            "embedding": {"size": 32},
+        },
+        "training": {
+            "optimiser": {"use": "adam", "lr": 0.003},
+            "max_updates": 800,
+            "validate_every": 800,
+            "seed": 1,
+        },
+        "decoding": {"beam": 1},
+    }
+
+
+TRANSLATOR: dict[str, Any] = {
+    "task": "translate",
+    "data": {
+        "corpus": "libreoffice-help",
+        "source": "en",
+        "target": "es",
+        "vocabulary": {"kind": "bpe", "size": 1500, "shared": True},
+        "batch_tokens": 1200,
+        "validate_rows": 100,
+    },
+    "model": {
+        "encoder": {"use": "recurrent", "cell": "lstm", "sizes": [96], "bidirectional": True, "dropout": 0.0},
+        "decoder": {
+            "use": "recurrent",
+            "cell": "lstm",
+            "sizes": [160],
+            "score": "bilinear",
+            "enters": "late",
+            "dropout": 0.0,
+        },
+        "embedding": {"size": 96, "dropout": 0.0},
+    },
+    "training": {
+        "optimiser": {"use": "adamw", "lr": 0.004, "betas": [0.9, 0.98]},
+        "schedule": {"use": "linear", "warmup": 100},
+        "max_updates": 1800,
+        "validate_every": 900,
+        "metric": "bleu",
+        "seed": 1,
+    },
+    "decoding": {"beam": 5},
+}
+
+HEADS: dict[str, Any] = {
+    "task": "masked",
+    "data": {
+        "corpus": "libreoffice-help",
+        "language": "en",
+        "vocabulary": {"kind": "word", "size": 2500, "lowercase": True},
+        "batches": "lines",
+        "length": 40,
+        "rows": 25,
+    },
+    "model": {
+        "size": 96,
+        "encoder": {
+            "use": "transformer",
+            "size": 96,
+            "num_layers": 2,
+            "num_heads": 4,
+            "activation": "gelu",
+            "positions": "learned",
+            "max_length": 64,
+        },
+    },
+    "training": {
+        "optimiser": {"use": "adamw", "lr": 0.0015},
+        "schedule": {"use": "linear", "warmup": 100},
+        "max_updates": 3000,
+        "validate_every": 1500,
+        "seed": 1,
+    },
+}
+
+VECTORS: dict[str, Any] = {
+    "task": "embeddings",
+    "data": {"corpus": "libreoffice-help", "language": "en", "min_count": 5},
+    "model": {"objective": "skipgram", "size": 64},
+    "training": {
+        "optimiser": {"use": "adagrad", "lr": 0.1},
+        "schedule": "linear",
+        "clip_norm": 0,
+        "max_epochs": 5,
+        "precision": "float32",
+        "seed": 1,
+    },
+}
+
+
+def judge(**model: Any) -> dict[str, Any]:
+    """A classifier of opinions."""
+    return {
+        "task": "classify",
+        "data": {
+            "folder": "opinions",
+            "train": "train.tsv",
+            "valid": "valid.tsv",
+            "test": "test.tsv",
+            "vocabulary": {"kind": "word", "lowercase": True},
+            "batch_rows": 16,
+        },
+        "model": model,
+        "training": {
+            "optimiser": {"use": "adamw", "lr": 0.005},
+            "max_updates": 600,
+            "validate_every": 300,
+            "metric": "loss",
+            "seed": 1,
+        },
+    }
+
+
+RECIPES: dict[str, dict[str, Any]] = {
+    "letters-lstm": letters("lstm"),
+    "letters-gru": letters("gru"),
+    "reverse-never": reverse("never"),
+    "reverse-late": reverse("late"),
+    "reverse-input": reverse("input"),
+    "translator": TRANSLATOR,
+    "heads": HEADS,
+    "vectors": VECTORS,
+    "opinions-bag": judge(bag={"ngrams": 1, "weight": "presence", "naive_bayes": False}),
+    "opinions-lstm": judge(
+        encoder={"use": "recurrent", "cell": "lstm", "sizes": [24]}, pool="mean", embedding={"size": 16}
+    ),
+}
