@@ -76,6 +76,12 @@ def read_sentences(file: str | Path | BinaryIO, *, column: Column = "upos") -> I
 
     Raises:
         DataError: a line does not fit the form of the file; names file and line.
+
+    Example:
+        >>> import io
+        >>> row = "1 Open open VERB _ _ 0 root _ _".replace(" ", chr(9))
+        >>> [(one.forms, one.tags) for one in read_sentences(io.BytesIO(row.encode()))]
+        [(['Open'], ['VERB'])]
     """
     for one in each_sentence(file, column=column):
         if isinstance(one, DataError):

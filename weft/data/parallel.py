@@ -31,7 +31,12 @@ _SIDES = "source", "target", "src", "tgt", "trg"
 
 
 class SentencePair(NamedTuple):
-    """A line and its translation."""
+    """A line and its translation.
+
+    Example:
+        >>> SentencePair(1, "Open the file.", "Abra el archivo.").target
+        'Abra el archivo.'
+    """
 
     number: int
     """Line number in its file or files, from 1."""

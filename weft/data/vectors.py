@@ -217,6 +217,16 @@ def write_vectors(path: Path, words: Sequence[str], vectors: np.ndarray) -> None
 
     Raises:
         DataError: a word contains white space, or the file cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "vectors.txt"
+        ...     write_vectors(path, ["cat", "dog"], np.eye(2, dtype=np.float32))
+        ...     sorted(read_vectors(path)[0])
+        ['cat', 'dog']
     """
     wrong = next((word for word in words if not word or _GAP.search(word)), None)
     if wrong is not None:

@@ -107,6 +107,12 @@ def compare(
         DataError: as `Metric.score`; ConfigError: no resamples.
 
     Source: Koehn 2004; the p-value is computed as in Moses' script and `sacrebleu --paired-bs`.
+
+    Example:
+        >>> from weft.metrics import Accuracy
+        >>> found = compare(Accuracy(), ["a", "b", "c"], ["a", "b", "d"], ["a", "b", "c"])
+        >>> round(found.difference, 3)
+        -0.333
     """
     check_lines(first, references, sources)
     check_lines(second, references, sources)

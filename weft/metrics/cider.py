@@ -29,6 +29,10 @@ def cider_d(
 
     Source: Vedantam, Zitnick & Parikh 2015, eq. 4 and section 6. Lengths are counted in bigrams, as in the
         authors' program, not in words.
+
+    Example:
+        >>> cider_d(["a red cat", "a blue dog"], [["a red cat"], ["the blue dog"]]).score.size
+        2
     """
     known = [[_counted(answer) for answer in answers] for answers in references]
     seen: Counter[tuple[str, ...]] = Counter()

@@ -70,6 +70,10 @@ def macro_f1(
 
     Raises:
         DataError: the lists differ in length or are empty.
+
+    Example:
+        >>> macro_f1(["a", "a", "b"], ["a", "b", "b"]).score.value
+        0.6666666666666666
     """
     metric = _MacroF1(classes(hypotheses, references), lengths)
     found = scored(metric, hypotheses, references)

@@ -55,6 +55,15 @@ class Attention(nn.Module):
 
     Attributes:
         size: features of the result.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import Additive, Memory
+        >>> memory = Memory(torch.zeros(2, 7, 5), torch.ones(2, 7) > 0, torch.zeros(2, 5))
+        >>> attention = Attention(Additive(3, 5), 5)
+        >>> queries = torch.zeros(2, 4, 3)  # [B, T, Q]
+        >>> attention(queries, attention.prepare(memory)).shape  # [B, T, D]
+        torch.Size([2, 4, 5])
     """
 
     def __init__(
@@ -247,6 +256,12 @@ class MultiHead(nn.Module):
         ShapeError: the heads do not divide the size.
 
     Source: Vaswani et al. 2017, section 3.2.2.
+
+    Example:
+        >>> import torch
+        >>> layer, x = MultiHead(6, 3), torch.zeros(2, 7, 6)  # [B, T, D]
+        >>> layer(x, *layer.keys_values(x), None, causal=True).shape
+        torch.Size([2, 7, 6])
     """
 
     def __init__(

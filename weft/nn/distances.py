@@ -48,6 +48,15 @@ class Rotary(Distance):
         ShapeError: the head size is odd.
 
     Source: Su et al. 2021 (RoFormer), eq. 15 and 34.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn.distances import turned
+        >>> q, k = torch.ones(1, 1, 9, 4), torch.ones(1, 1, 9, 4)  # [B, H, T, K]
+        >>> turn = Rotary(4)(range(9), range(9), q).turn
+        >>> energy = (turned(q, turn) @ turned(k, turn).mT)[0, 0]  # [T, S]
+        >>> bool(torch.isclose(energy[2, 0], energy[8, 6]))  # both two apart
+        True
     """
 
     def __init__(self, head_size: int, *, base: float = 10000.0, scaling: Scaling = UNSCALED) -> None:
@@ -94,6 +103,11 @@ class Alibi(Distance):
         num_heads: H.
 
     Source: Press, Smith & Lewis 2022, section 3; the slopes for other H from their code.
+
+    Example:
+        >>> import torch
+        >>> Alibi(2)(range(1), range(3), torch.zeros(1)).bias[0, :, 0].tolist()  # [H, S]
+        [[-0.0, -0.0625, -0.125], [-0.0, -0.00390625, -0.0078125]]
     """
 
     def __init__(self, num_heads: int) -> None:
@@ -121,6 +135,11 @@ class Relative(Distance):
         farthest: distances from this value on share the last bucket.
 
     Source: Raffel et al. 2020 (T5), section 2.1; the buckets are from their code.
+
+    Example:
+        >>> import torch
+        >>> Relative(3, both_ways=True)(range(4), range(5), torch.zeros(1)).bias.shape  # [1, H, T, S]
+        torch.Size([1, 3, 4, 5])
     """
 
     def __init__(self, num_heads: int, *, both_ways: bool, buckets: int = 32, farthest: int = 128) -> None:

@@ -12,7 +12,14 @@ NormKind = Literal["layer", "rms"]
 
 
 class RMSNorm(nn.RMSNorm):
-    """torch.nn.RMSNorm with half-precision inputs under autocast, using torch's fused operation."""
+    """torch.nn.RMSNorm with half-precision inputs under autocast, using torch's fused operation.
+
+    Example:
+        >>> import torch
+        >>> x = torch.tensor([3.0, 4.0])  # divided by sqrt((9 + 16) / 2)
+        >>> [round(x, 3) for x in RMSNorm(2)(x).tolist()]
+        [0.849, 1.131]
+    """
 
     def check_inputs(self, x: Tensor) -> None:
         """Check the input of `forward`.

@@ -124,6 +124,11 @@ class Sinusoidal(nn.Module):
     Args:
         size: D.
         base: n of the formula.
+
+    Example:
+        >>> import torch
+        >>> Sinusoidal(4)(torch.zeros(1, 2, 4), range(2))[0, 0].tolist()  # position 0: sines 0, cosines 1
+        [0.0, 1.0, 0.0, 1.0]
     """
 
     def __init__(self, size: int, *, base: float = 10000.0) -> None:
@@ -172,6 +177,11 @@ class Learned(nn.Module):
 
     Raises:
         ShapeError: a position is max_length or more.
+
+    Example:
+        >>> import torch
+        >>> Learned(4, max_length=10)(torch.zeros(2, 3, 4), range(3)).shape  # [B, T, D]
+        torch.Size([2, 3, 4])
     """
 
     def __init__(self, size: int, *, max_length: int = 1024) -> None:

@@ -71,6 +71,13 @@ class Dot(Score):
         ShapeError: query and key differ in size.
 
     Source: Luong, Pham & Manning 2015, eq. 8.
+
+    Example:
+        >>> import torch
+        >>> query = torch.tensor([[[1.0, 0.0]]])  # [B, T, D]
+        >>> keys = torch.tensor([[[2.0, 0.0], [0.0, 2.0], [1.0, 1.0]]])
+        >>> Dot(2, 2)(query, keys).tolist()  # [B, T, S]
+        [[[2.0, 0.0, 1.0]]]
     """
 
     def __init__(self, query_size: int, key_size: int) -> None:
@@ -105,6 +112,11 @@ class ScaledScore(Score):
         ShapeError: query and key differ in size.
 
     Source: Vaswani et al. 2017, eq. 1.
+
+    Example:
+        >>> import torch
+        >>> ScaledScore(4, 4)(torch.ones(1, 1, 4), torch.ones(1, 3, 4)).tolist()  # [B, T, S]
+        [[[2.0, 2.0, 2.0]]]
     """
 
     def __init__(self, query_size: int, key_size: int) -> None:
@@ -123,6 +135,12 @@ class Bilinear(Score):
     """score(q, k) = q^T W k; query and key may differ in size.
 
     Source: Luong, Pham & Manning 2015, eq. 8 ("general").
+
+    Example:
+        >>> import torch
+        >>> score = Bilinear(3, 5)
+        >>> score(torch.zeros(2, 4, 3), score.prepare(torch.zeros(2, 7, 5))).shape  # [B, T, S]
+        torch.Size([2, 4, 7])
     """
 
     def __init__(self, query_size: int, key_size: int) -> None:
@@ -149,6 +167,12 @@ class Additive(Score):
 
         W [q; k] is computed as W_q q + W_k k, the latter once per source.
     Source: Bahdanau, Cho & Bengio 2014, appendix A.1.2 (v_a^T tanh(W_a s + U_a h)).
+
+    Example:
+        >>> import torch
+        >>> score = Additive(3, 5)
+        >>> score(torch.zeros(2, 4, 3), score.prepare(torch.zeros(2, 7, 5))).shape  # [B, T, S]
+        torch.Size([2, 4, 7])
     """
 
     def __init__(self, query_size: int, key_size: int, *, inner: int | None = None) -> None:
@@ -180,6 +204,13 @@ class Cosine(Score):
         ShapeError: query and key differ in size.
 
     Source: Graves, Wayne & Danihelka 2014, eq. 6; `scale` is their key strength beta, as a constant.
+
+    Example:
+        >>> import torch
+        >>> score, query = Cosine(2, 2), torch.tensor([[[3.0, 4.0]]])
+        >>> keys = score.prepare(torch.tensor([[[6.0, 8.0], [-4.0, 3.0]]]))
+        >>> [[round(x, 3) for x in row] for row in score(query, keys)[0].tolist()]  # [B, T, S]
+        [[1.0, 0.0]]
     """
 
     def __init__(self, query_size: int, key_size: int, *, scale: float = 1.0) -> None:
@@ -197,7 +228,13 @@ class Cosine(Score):
 
 
 class Uniform(Score):
-    """score(q, k) = 0, so attention is the mean of all states: c = (1/S) sum_j h_j."""
+    """score(q, k) = 0, so attention is the mean of all states: c = (1/S) sum_j h_j.
+
+    Example:
+        >>> import torch
+        >>> Uniform(3, 5)(torch.ones(1, 2, 3), torch.ones(1, 4, 5)).tolist()  # [B, T, S]
+        [[[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]]
+    """
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """[B, T, Q], [B, S, D] to zeros [B, T, S]."""

@@ -37,6 +37,11 @@ class FeedForward(nn.Module):
             silu(W_1 x) by a second linear map, and "geglu" gelu_tanh(W_1 x) (Shazeer 2020).
         bias: whether there are b_1 and b_2.
         dropout: dropout rate of the hidden features.
+
+    Example:
+        >>> import torch
+        >>> FeedForward(6, 24)(torch.zeros(2, 7, 6)).shape  # [B, T, D]
+        torch.Size([2, 7, 6])
     """
 
     def __init__(
@@ -124,6 +129,12 @@ class TransformerBlock(Residual):
         heads: variants of self-attention; the size of a head is also cross-attention's.
 
     Source: Vaswani et al. 2017 (after); Xiong et al. 2020 (before); Wang & Komatsuzaki 2021 (parallel).
+
+    Example:
+        >>> import torch
+        >>> block = TransformerBlock(6, 2, 24)
+        >>> block.encode(torch.zeros(2, 7, 6), None).shape  # [B, T, D]
+        torch.Size([2, 7, 6])
     """
 
     calls: ClassVar[tuple[str, ...]] = ("encode", "source", "decode")

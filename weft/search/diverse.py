@@ -48,6 +48,15 @@ def diverse_search(
         ConfigError: groups do not divide the width, strength is below 0, or nbest is out of its range.
 
     Source: Vijayakumar et al. 2016, algorithm 1, with Hamming diversity (section 5.1).
+
+    Example:
+        >>> bigram = torch.tensor([[0.1, 0.6, 0.3], [0.5, 0.1, 0.4], [0.4, 0.5, 0.1]]).log()
+        >>> found = diverse_search(
+        ...     lambda token, state: (bigram[token], state), None, torch.tensor([0]), eos=2,
+        ...     max_length=3, width=4, groups=2, nbest=2,
+        ... )
+        >>> found.score.shape  # [B, N]
+        torch.Size([1, 2])
     """
     size = _size(width, groups, strength, nbest)
     limits = source_limits(max_length, first)

@@ -14,14 +14,26 @@ from weft.search.candidates import best_candidates
 
 
 def ban(logits: Tensor, tokens: Sequence[int]) -> Tensor:
-    """Leave out the given tokens."""
+    """Leave out the given tokens.
+
+    Example:
+        >>> import torch
+        >>> ban(torch.tensor([[1.0, 2.0, 3.0]]), [0]).tolist()  # [N, V]
+        [[-inf, 2.0, 3.0]]
+    """
     if not tokens:
         return logits
     return logits.index_fill(1, torch.tensor(tokens, device=logits.device), -float("inf"))
 
 
 def temperature(logits: Tensor, degree: float) -> Tensor:
-    """Divide by `degree`: below 1 sharper, above 1 flatter."""
+    """Divide by `degree`: below 1 sharper, above 1 flatter.
+
+    Example:
+        >>> import torch
+        >>> temperature(torch.tensor([[1.0, 2.0]]), 0.5).tolist()  # [N, V]
+        [[2.0, 4.0]]
+    """
     if not 0 < degree < float("inf"):
         raise ConfigError(
             f"temperature: expected a number above 0, got {degree}; for temperature 0 use greedy search"
@@ -30,7 +42,13 @@ def temperature(logits: Tensor, degree: float) -> Tensor:
 
 
 def top_k(logits: Tensor, k: int) -> Tensor:
-    """Keep the k most probable tokens; ties go to the lower ids."""
+    """Keep the k most probable tokens; ties go to the lower ids.
+
+    Example:
+        >>> import torch
+        >>> top_k(torch.tensor([[1.0, 3.0, 2.0]]), 2).tolist()  # [N, V]
+        [[-inf, 3.0, 2.0]]
+    """
     if k < 1:
         raise ConfigError(f"top_k: expected at least 1, got {k}")
     if k >= logits.shape[1]:
@@ -44,6 +62,11 @@ def top_p(logits: Tensor, p: float) -> Tensor:
     """Keep the smallest set of most probable tokens whose probabilities sum to p or more.
 
     Source: Holtzman et al. 2020, section 3.1 (nucleus sampling). Ties go to the lower ids.
+
+    Example:
+        >>> import torch
+        >>> top_p(torch.tensor([[0.5, 0.3, 0.2]]).log(), 0.7).isfinite().tolist()  # [N, V]: which are kept
+        [[True, True, False]]
     """
     if not 0 < p <= 1:
         raise ConfigError(f"top_p: expected a number above 0 and at most 1, got {p}")

@@ -41,6 +41,14 @@ def greedy_search(
 
     Raises:
         ConfigError: the step gives NaN, or no possible token.
+
+    Example:
+        >>> bigram = torch.tensor([[0.1, 0.6, 0.3], [0.5, 0.1, 0.4], [0.4, 0.5, 0.1]]).log()
+        >>> found = greedy_search(
+        ...     lambda token, state: (bigram[token], state), None, torch.tensor([0]), eos=2, max_length=3,
+        ... )
+        >>> found.tokens.tolist(), found.lengths.tolist()  # [B, 1, T], [B, 1]
+        ([[[1, 0, 1]]], [[3]])
     """
 
     def choose(logp: Tensor, rows: Tensor, time: int) -> tuple[Tensor, Tensor]:

@@ -18,6 +18,13 @@ class Hypotheses(NamedTuple):
 
     A hypothesis that ended contains eos, and its length includes it. One that was cut at max_length has
     no eos. If fewer than N are possible, the missing ones have length 0 and score -inf.
+
+    Example:
+        >>> import torch
+        >>> tokens, lengths = torch.tensor([[[5, 2]]]), torch.tensor([[2]])  # [B, N, T], [B, N]
+        >>> found = Hypotheses(tokens, lengths, torch.tensor([[-0.7]]), torch.tensor([[-0.35]]))
+        >>> found.tokens[0, 0, : found.lengths[0, 0]].tolist()  # the best of the first source
+        [5, 2]
     """
 
     tokens: Tensor  # [B, N, T] int64, without sos; eos after the end

@@ -117,6 +117,12 @@ def prefix(tokens: Sequence[int], *, free: int = 0) -> Rule:
     Args:
         tokens: to begin with.
         free: the first tokens that cost nothing, such as a symbol of the language.
+
+    Example:
+        >>> import torch
+        >>> rule = prefix([2, 0])
+        >>> rule(torch.zeros(1, 3), torch.tensor([[2]])).tolist()  # [N, V], tokens so far [N, t]
+        [[0.0, -inf, -inf]]
     """
     return Prefix(tokens, free)
 
@@ -126,6 +132,12 @@ def least_length(tokens: int, eos: int) -> Rule:
 
     Raises:
         ConfigError: below 0.
+
+    Example:
+        >>> import torch
+        >>> rule = least_length(2, eos=1)
+        >>> rule(torch.zeros(1, 3), torch.tensor([[2]])).tolist()  # [N, V], tokens so far [N, t]
+        [[0.0, -inf, 0.0]]
     """
     if tokens < 0:
         raise ConfigError(f"min_length: expected 0 or more tokens, got {tokens}")
@@ -141,6 +153,12 @@ def no_repeat(size: int) -> Rule:
 
     Raises:
         ConfigError: below 1.
+
+    Example:
+        >>> import torch
+        >>> rule = no_repeat(1)
+        >>> rule(torch.zeros(1, 3), torch.tensor([[2, 0]])).tolist()  # [N, V], tokens so far [N, t]
+        [[-inf, 0.0, -inf]]
     """
     if size < 1:
         raise ConfigError(f"no_repeat_ngram: expected at least 1, got {size}")

@@ -66,6 +66,16 @@ class RecurrentDecoder(Decoder):
 
     Raises:
         ConfigError: bidirectional is True; a decoder must not see later inputs.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import Memory, RecurrentEncoder
+        >>> encoder = RecurrentEncoder(5, sizes=(6,))
+        >>> decoder = RecurrentDecoder(5, encoder, sizes=(6,), enters="input")
+        >>> memory = encoder(torch.zeros(2, 7, 5), torch.ones(2, 7) > 0)
+        >>> y, state = decoder(torch.zeros(2, 3, 5), decoder.start(memory, 2))
+        >>> y.shape  # [B, T, D]
+        torch.Size([2, 3, 6])
     """
 
     def __init__(

@@ -55,6 +55,13 @@ class TransformerDecoder(Decoder):
         position_scaling: of rotary positions, for texts longer than in training.
 
     Source: Vaswani et al. 2017.
+
+    Example:
+        >>> import torch
+        >>> decoder = TransformerDecoder(5, size=6, num_layers=1, num_heads=2)  # a language model
+        >>> y, state = decoder(torch.zeros(2, 3, 5), decoder.start(None, 2))
+        >>> y.shape  # [B, T, D]
+        torch.Size([2, 3, 6])
     """
 
     def __init__(

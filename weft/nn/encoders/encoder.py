@@ -16,7 +16,14 @@ from weft.tree import State
 
 
 class Memory(NamedTuple):
-    """The output of an encoder, for attention and pooling."""
+    """The output of an encoder, for attention and pooling.
+
+    Example:
+        >>> import torch
+        >>> states, mask = torch.zeros(2, 7, 5), torch.ones(2, 7) > 0  # [B, S, D], [B, S]
+        >>> Memory(states, mask, summary=states.mean(1)).summary.shape
+        torch.Size([2, 5])
+    """
 
     states: Tensor  # [B, S, D]
     mask: Tensor  # [B, S] bool, True = real; at least one True per row

@@ -21,6 +21,12 @@ class SelfAttentionEncoder(Encoder):
         score: compares two embeddings.
         num_layers: number of applications.
         residual: add the input, to keep the word's own embedding.
+
+    Example:
+        >>> import torch
+        >>> encoder = SelfAttentionEncoder(5)
+        >>> encoder(torch.zeros(2, 7, 5), torch.ones(2, 7) > 0).states.shape  # [B, S, D]
+        torch.Size([2, 7, 5])
     """
 
     def __init__(

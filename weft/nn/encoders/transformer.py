@@ -38,6 +38,13 @@ class TransformerEncoder(Encoder):
         heads: variants of self-attention: shared keys and values, another width, norms, biases.
 
     Source: Vaswani et al. 2017.
+
+    Example:
+        >>> import torch
+        >>> encoder = TransformerEncoder(5, size=6, num_layers=1, num_heads=2)
+        >>> memory = encoder(torch.zeros(2, 7, 5), torch.ones(2, 7) > 0)
+        >>> memory.states.shape, memory.summary.shape  # [B, S, D], [B, D]
+        (torch.Size([2, 7, 6]), torch.Size([2, 6]))
     """
 
     def __init__(

@@ -22,6 +22,13 @@ class Categorical(Head):
             differ.
         bias: False fixes b at zero.
         class_weights: [V] factors of the loss of each target in training; empty for 1.
+
+    Example:
+        >>> import torch
+        >>> head = Categorical(5, 7)
+        >>> logp = head(torch.zeros(2, 3, 5))  # [B, T, V]
+        >>> logp.shape, bool(torch.allclose(logp.exp().sum(-1), torch.ones(2, 3)))
+        (torch.Size([2, 3, 7]), True)
     """
 
     class_weights: Tensor | None

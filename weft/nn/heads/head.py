@@ -15,7 +15,13 @@ from weft.nn.ops import Linear, Output
 
 
 class Loss(NamedTuple):
-    """A sum and a count; the training loop divides once, over all parts of a batch."""
+    """A sum and a count; the training loop divides once, over all parts of a batch.
+
+    Example:
+        >>> import torch
+        >>> Loss(torch.tensor(6.0), torch.tensor(3)).mean.item()
+        2.0
+    """
 
     total: Tensor  # [] nats
     count: Tensor  # type: ignore[assignment]  # [] number of targets without padding; shadows tuple.count

@@ -27,6 +27,12 @@ class Normal(RealHead):
         least: minimum standard deviation, which prevents division by zero on constant series.
 
     Source: Nix & Weigend 1994; softplus as in DeepAR (Salinas et al. 2020).
+
+    Example:
+        >>> import torch
+        >>> bell = Normal(5)(torch.zeros(2, 3, 5))
+        >>> bell[0].shape, bool((bell[1] > 0).all())  # means and standard deviations [B, T]
+        (torch.Size([2, 3]), True)
     """
 
     def __init__(self, in_size: int, *, least: float = 1e-3) -> None:

@@ -35,6 +35,12 @@ class Quantile(RealHead):
         ConfigError: the levels are not increasing or lack 0.5, or `best` is unknown.
 
     Source: Koenker & Bassett 1978; Wen et al. 2017 (MQ-RNN).
+
+    Example:
+        >>> import torch
+        >>> quantiles = Quantile(5, levels=(0.1, 0.5, 0.9))(torch.zeros(2, 3, 5))  # [B, T, K]
+        >>> quantiles.shape, bool((quantiles.diff(dim=-1) > 0).all())
+        (torch.Size([2, 3, 3]), True)
     """
 
     def __init__(self, in_size: int, *, levels: tuple[float, ...] = LEVELS, best: Single = "median") -> None:

@@ -30,6 +30,12 @@ class Student(RealHead):
         least: minimum scale.
 
     Source: DeepAR (Salinas et al. 2020).
+
+    Example:
+        >>> import torch
+        >>> freedom, mean, scale = Student(5)(torch.zeros(2, 3, 5))
+        >>> mean.shape, bool((freedom > 2).all())  # [B, T]
+        (torch.Size([2, 3]), True)
     """
 
     def __init__(self, in_size: int, *, least: float = 1e-3) -> None:

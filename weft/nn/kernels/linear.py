@@ -61,7 +61,13 @@ def linear(
 
 
 class Linear(nn.Linear):
-    """torch.nn.Linear whose product is `linear`; same parameters, same state_dict."""
+    """torch.nn.Linear whose product is `linear`; same parameters, same state_dict.
+
+    Example:
+        >>> import torch
+        >>> Linear(3, 5)(torch.zeros(2, 7, 3)).shape
+        torch.Size([2, 7, 5])
+    """
 
     def check_inputs(self, x: Tensor) -> None:
         """Check the input of `forward`.
