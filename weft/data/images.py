@@ -56,6 +56,16 @@ def read_picture(path: Path, size: int | None = None) -> np.ndarray:
 
     Raises:
         DataError: the file is missing or not an image.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "red.png"
+        ...     Image.new("RGB", (7, 5), "red").save(path)
+        ...     read_picture(path).shape, read_picture(path, 3).shape  # [height, width, 3]
+        ((5, 7, 3), (3, 3, 3))
     """
     with _opened(path) as file:
         found = _pixels(file, size, path)

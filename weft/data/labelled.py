@@ -28,7 +28,12 @@ OPTIONS = "with --text and --label"
 
 
 class LabelledExample(NamedTuple):
-    """A text and its class."""
+    """A text and its class.
+
+    Example:
+        >>> LabelledExample(1, "sport", "They won again.", {}).label
+        'sport'
+    """
 
     number: int
     """Line number in its file, from 1."""

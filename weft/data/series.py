@@ -44,7 +44,16 @@ MOST_COLUMNS = 100_000
 
 
 class TimeSeries(NamedTuple):
-    """One or more values measured at the same times, from the first measured row to the last."""
+    """One or more values measured at the same times, from the first measured row to the last.
+
+    Example:
+        >>> import numpy as np
+        >>> none = np.zeros((3, 0))  # no covariates
+        >>> values = np.array([[1.0], [2.0], [4.0]])  # [T, F]
+        >>> series = TimeSeries("sales", np.arange(3), values, none, none, none[:0], "")
+        >>> series.values.shape
+        (3, 1)
+    """
 
     name: str
     times: (
@@ -110,6 +119,16 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
     Raises:
         DataError: a line cannot be read; names file and line.
         ConfigError: unknown column or frequency.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "sales.csv"
+        ...     _ = path.write_text(chr(10).join(["date,sales", "2026-01-01,3", "2026-01-02,5"]))
+        ...     found = read_series(path).series
+        >>> found[0].values.tolist()
+        [[3.0], [5.0]]
     """
     path = Path(path)
     header, rows, chosen = read_rows(path, which.time)

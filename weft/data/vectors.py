@@ -50,6 +50,18 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
     Raises:
         DataError: a line is not a word with as many numbers as the other lines, or a binary file is
             truncated.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from weft.data import write_vectors
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "vectors.txt"
+        ...     write_vectors(path, ["cat", "dog"], np.eye(2, dtype=np.float32))
+        ...     words, size = read_vectors(path, {"dog"})
+        >>> words, size
+        ({'dog': array([0., 1.], dtype=float32)}, 2)
     """
     found: dict[str, np.ndarray] = {}
     size = 0

@@ -25,6 +25,12 @@ class MetricScore(NamedTuple):
         signature: how it was computed, in enough detail to compute it again.
         size: number of items scored: lines, or tokens for perplexity.
         low, high: the ends of the confidence interval; None without one.
+
+    Example:
+        >>> from weft.metrics import Accuracy
+        >>> score = Accuracy().score(["a", "b"], ["a", "c"])
+        >>> score.value, score.size
+        (0.5, 2)
     """
 
     name: str

@@ -33,6 +33,15 @@ class Bridge(nn.Module):
 
     Raises:
         ConfigError: "shared" with layers or states of several sizes; "joint" without a recurrent encoder.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import RecurrentEncoder
+        >>> encoder = RecurrentEncoder(5, sizes=(6,))
+        >>> bridge = Bridge(encoder, sizes=((4, 4),))  # to an LSTM decoder of one layer of 4 units
+        >>> ((h, c),) = bridge(encoder(torch.zeros(2, 7, 5), torch.ones(2, 7) > 0))
+        >>> h.shape  # [B, H]
+        torch.Size([2, 4])
     """
 
     def __init__(

@@ -30,6 +30,14 @@ class Pool(Explained, nn.Module, ABC):
 
     Attributes:
         size: features of the result; D by default.
+
+    Example:
+        >>> class Middle(Pool):
+        ...     def forward(self, memory):  # [B, S, D] to [B, D]
+        ...         return memory.states[:, memory.states.shape[1] // 2]
+        >>> states = torch.tensor([[[1.0], [2.0], [3.0]]])
+        >>> Middle(1)(Memory(states, torch.ones(1, 3) > 0, states[:, 0])).tolist()
+        [[2.0]]
     """
 
     checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs"}

@@ -111,7 +111,14 @@ def added(
 
 
 class Nowhere(nn.Module):
-    """Adds no position encoding."""
+    """Adds no position encoding.
+
+    Example:
+        >>> import torch
+        >>> x = torch.ones(2, 3, 4)  # [B, T, D]
+        >>> torch.equal(Nowhere()(x, range(3)), x)
+        True
+    """
 
     def forward(self, x: Tensor, positions: Tensor | range) -> Tensor:
         """x itself."""
@@ -155,6 +162,11 @@ class Concatenated(nn.Module):
     Args:
         size: D, of x and of the sinusoid.
         base: n of the formula.
+
+    Example:
+        >>> import torch
+        >>> Concatenated(4)(torch.zeros(2, 3, 4), range(3)).shape  # [B, T, D]
+        torch.Size([2, 3, 4])
     """
 
     def __init__(self, size: int, *, base: float = 10000.0) -> None:

@@ -22,6 +22,14 @@ class Score(Explained, nn.Module, ABC):
     Args:
         query_size: Q, features of a query.
         key_size: D, features of a key.
+
+    Example:
+        >>> import torch
+        >>> class Near(Score):
+        ...     def forward(self, query, keys):  # [B, T, D], [B, S, D] to [B, T, S]
+        ...         return -torch.cdist(query, keys)
+        >>> Near(2, 2)(torch.zeros(1, 1, 2), torch.tensor([[[3.0, 4.0]]])).tolist()
+        [[[-5.0]]]
     """
 
     checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs", "prepare": "check_keys"}

@@ -39,6 +39,16 @@ class Cell(Explained, nn.Module, ABC):
 
     A cell is one file in this folder: a class with `start` and `step`. It then works in every encoder and
     decoder, and the law tests cover it. Its state is a tuple of tensors [B, ..]; `shown` returns the last y.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn.cells import GRU
+        >>> cell = GRU(3, 5)
+        >>> state = cell.start(torch.zeros(2, 3))
+        >>> y, state = cell.step(torch.zeros(2, 3), state)  # one step: [B, D] to [B, H]
+        >>> y, state = cell(torch.zeros(2, 7, 3), state)  # many: [B, T, D] to [B, T, H]
+        >>> y.shape
+        torch.Size([2, 7, 5])
     """
 
     checks: ClassVar[Mapping[str, str]] = {"step": "check_step"}

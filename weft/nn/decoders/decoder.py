@@ -28,6 +28,15 @@ class Decoder(Explained, nn.Module, ABC):
         skips: number of initial inputs, such as the line end before a text, used only as the current input.
         weighted: whether the last feature of its input is a weight of the token, such as its idf.
         copies: whether its output is for a head that copies from the source (pointer.py).
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import RecurrentDecoder
+        >>> decoder = RecurrentDecoder(5, sizes=(6,))
+        >>> state = decoder.start(None, 2)
+        >>> y, state = decoder(torch.zeros(2, 1, 5), state)  # T = 1 is one step
+        >>> y.shape  # [B, T, D]
+        torch.Size([2, 1, 6])
     """
 
     checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs", "start": "check_start"}

@@ -134,6 +134,13 @@ class HybridDecoder(Decoder):
 
     Source: Kim et al. 2019, "From research to production and back: ludicrously fast neural machine
     translation", section 3.
+
+    Example:
+        >>> import torch
+        >>> decoder = HybridDecoder(5, size=6, num_layers=1, num_heads=2)
+        >>> y, state = decoder(torch.zeros(2, 4, 5), decoder.start(None, 2))
+        >>> y.shape  # [B, T, D]
+        torch.Size([2, 4, 6])
     """
 
     def __init__(

@@ -49,6 +49,13 @@ class WindowDecoder(Decoder):
 
     Source: Bengio et al. 2003, section 2, y = b + W x + U tanh(d + H x), where `direct` gives the W x;
     Rush, Chopra & Weston 2015 for attention to a source.
+
+    Example:
+        >>> import torch
+        >>> decoder = WindowDecoder(5, length=3, size=6)  # a 3-gram network
+        >>> y, state = decoder(torch.zeros(2, 4, 5), decoder.start(None, 2))
+        >>> y.shape  # [B, T, D]
+        torch.Size([2, 4, 6])
     """
 
     def __init__(

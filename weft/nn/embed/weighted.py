@@ -28,6 +28,13 @@ class Weighted(nn.Module):
     Args:
         embed: tokens [B, S] to [B, S, D].
         weights: [V].
+
+    Example:
+        >>> import torch
+        >>> from torch import nn
+        >>> layer = Weighted(nn.Embedding(4, 3), torch.tensor([1.0, 0.0, 0.5, 1.0]))
+        >>> layer(torch.tensor([[1, 3]])).shape, bool((layer(torch.tensor([[1]])) == 0).all())
+        (torch.Size([1, 2, 3]), True)
     """
 
     def __init__(self, embed: nn.Module, weights: Tensor) -> None:

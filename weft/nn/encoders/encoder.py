@@ -62,6 +62,13 @@ class Encoder(Explained, nn.Module, ABC):
         carry_sizes: the sizes of the final state's tensors for each layer and direction, used to build a
             bridge; empty without recurrence.
         stride: input positions per state of the memory; S positions give ceil(S / stride) states.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import BagEncoder
+        >>> memory = BagEncoder(5)(torch.zeros(2, 7, 5), torch.ones(2, 7) > 0)
+        >>> memory.states.shape, memory.summary.shape  # [B, S, D], [B, D]
+        (torch.Size([2, 7, 5]), torch.Size([2, 5]))
     """
 
     checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs"}

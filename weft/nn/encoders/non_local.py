@@ -19,6 +19,12 @@ class NonLocalEncoder(Encoder):
         inner, pairwise, scaled: see `NonLocal`.
 
     Source: Wang et al. 2018.
+
+    Example:
+        >>> import torch
+        >>> encoder = NonLocalEncoder(5, size=6)
+        >>> encoder(torch.zeros(2, 7, 5), torch.ones(2, 7) > 0).states.shape  # [B, S, D]
+        torch.Size([2, 7, 6])
     """
 
     def __init__(

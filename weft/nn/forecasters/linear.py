@@ -20,6 +20,15 @@ class LinearForecaster(Forecaster):
         trend: steps of the moving average; 0 for none.
 
     Source: Zeng et al. 2023 (DLinear, NLinear).
+
+    Example:
+        >>> import torch
+        >>> from weft.nn.forecasters.forecaster import Past
+        >>> values, none = torch.zeros(3, 8), torch.zeros(3, 12, 0)  # 8 values, no covariates
+        >>> past = Past(values, none, torch.zeros(3).long(), none[:, :8])
+        >>> forecaster = LinearForecaster(8, 4)  # L = 8 values to H = 4
+        >>> forecaster(past, lambda features: features[..., 0]).shape  # [B, H, D]
+        torch.Size([3, 4, 4])
     """
 
     def __init__(

@@ -28,6 +28,15 @@ class PatchForecaster(Forecaster):
         ConfigError: the patch is longer than the past, or the stride longer than the patch.
 
     Source: Nie et al. 2023. Future covariates are added through another linear layer.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn.forecasters.forecaster import Past
+        >>> values, none = torch.zeros(3, 8), torch.zeros(3, 12, 0)  # 8 values, no covariates
+        >>> past = Past(values, none, torch.zeros(3).long(), none[:, :8])
+        >>> forecaster = PatchForecaster(8, 4, patch=4, stride=2, size=1)  # L = 8 values to H = 4
+        >>> forecaster(past, lambda features: features[..., 0]).shape  # [B, H, D]
+        torch.Size([3, 4, 1])
     """
 
     def __init__(

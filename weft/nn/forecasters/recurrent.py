@@ -24,6 +24,15 @@ class RecurrentForecaster(Forecaster):
         sizes: of the layers.
         cell: the recurrence.
         dropout: after every layer.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn.forecasters.forecaster import Past
+        >>> values, none = torch.zeros(3, 8), torch.zeros(3, 12, 0)  # 8 values, no covariates
+        >>> past = Past(values, none, torch.zeros(3).long(), none[:, :8])
+        >>> forecaster = RecurrentForecaster(8, 4, sizes=(6,))  # L = 8 values to H = 4
+        >>> forecaster(past, lambda features: features[..., 0]).shape  # [B, H, D]
+        torch.Size([3, 4, 6])
     """
 
     def __init__(

@@ -35,6 +35,15 @@ class SegmentForecaster(Forecaster):
     Source: Lin et al. 2023, SegRNN, with parallel multi-step forecasting. Known covariates, which are not
         in
     the paper, are inputs of past and future segments, other channels of past segments only.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn.forecasters.forecaster import Past
+        >>> values, none = torch.zeros(3, 8), torch.zeros(3, 12, 0)  # 8 values, no covariates
+        >>> past = Past(values, none, torch.zeros(3).long(), none[:, :8])
+        >>> forecaster = SegmentForecaster(8, 4, segment=2, hidden=6)  # L = 8 values to H = 4
+        >>> forecaster(past, lambda features: features[..., 0]).shape  # [B, H, D]
+        torch.Size([3, 4, 1])
     """
 
     def __init__(

@@ -40,6 +40,14 @@ class Head(Explained, nn.Module, ABC):
 
     Attributes:
         copies: whether its input h is a copying decoder's tree of [B, T, ..] (pointer.py).
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import Categorical
+        >>> head, mask = Categorical(5, 7), torch.ones(2, 3) > 0
+        >>> loss = head.loss(torch.zeros(2, 3, 5), torch.zeros(2, 3).long(), mask)  # a sum and a count
+        >>> int(loss.count), head.best(torch.zeros(2, 3, 5), mask).shape
+        (6, torch.Size([2, 3]))
     """
 
     checks: ClassVar[Mapping[str, str]] = {

@@ -18,6 +18,11 @@ class Transformed(Head):
         norm_epsilon: of the LayerNorm.
 
     Source: Devlin et al. 2019, their code's `get_masked_lm_output`.
+
+    Example:
+        >>> import torch
+        >>> Transformed(5, 7)(torch.zeros(2, 3, 5)).shape  # log-probabilities [B, T, V]
+        torch.Size([2, 3, 7])
     """
 
     def __init__(
