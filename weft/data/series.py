@@ -97,7 +97,18 @@ class Columns(NamedTuple):
 
 
 class SeriesTable(NamedTuple):
-    """The contents of a file."""
+    """The contents of a file.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "sales.csv"
+        ...     _ = path.write_text(chr(10).join(["date,sales", "2026-01-01,3", "2026-01-02,5"]))
+        ...     found = read_series(path).series
+        >>> found[0].values.tolist()
+        [[3.0], [5.0]]
+    """
 
     series: list[TimeSeries]
     columns: tuple[str, ...]  # F names
@@ -119,16 +130,6 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
     Raises:
         DataError: a line cannot be read; names file and line.
         ConfigError: unknown column or frequency.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder) / "sales.csv"
-        ...     _ = path.write_text(chr(10).join(["date,sales", "2026-01-01,3", "2026-01-02,5"]))
-        ...     found = read_series(path).series
-        >>> found[0].values.tolist()
-        [[3.0], [5.0]]
     """
     path = Path(path)
     header, rows, chosen = read_rows(path, which.time)

@@ -25,6 +25,14 @@ class Hypotheses(NamedTuple):
         >>> found = Hypotheses(tokens, lengths, torch.tensor([[-0.7]]), torch.tensor([[-0.35]]))
         >>> found.tokens[0, 0, : found.lengths[0, 0]].tolist()  # the best of the first source
         [5, 2]
+
+    `sample` draws N of them for each source; here each of three tokens is as probable:
+        >>> from weft.search import sample
+        >>> even = lambda token, state: (torch.full((len(token), 3), 1 / 3).log(), state)
+        >>> chance = torch.Generator().manual_seed(1)
+        >>> drawn = sample(even, None, torch.tensor([0]), eos=2, max_length=5, count=4, generator=chance)
+        >>> drawn.logp.shape  # [B, N]
+        torch.Size([1, 4])
     """
 
     tokens: Tensor  # [B, N, T] int64, without sos; eos after the end

@@ -52,15 +52,6 @@ def sample(
 
     Raises:
         ConfigError: a setting out of its range, or the step gives NaN.
-
-    Example:
-        >>> bigram = torch.tensor([[0.1, 0.6, 0.3], [0.5, 0.1, 0.4], [0.4, 0.5, 0.1]]).log()
-        >>> found = sample(
-        ...     lambda token, state: (bigram[token], state), None, torch.tensor([0, 0]), eos=2,
-        ...     max_length=5, count=4, generator=torch.Generator().manual_seed(1),
-        ... )
-        >>> found.lengths.shape  # [B, N]
-        torch.Size([2, 4])
     """
     if count < 1:
         raise ConfigError(f"count: expected at least 1, got {count}")
