@@ -22,8 +22,8 @@ import torch
 
 from problems import EOS, SOS, invented, translator
 from study import Part, begin, curves, learn, picture, plant
-from weft.search.beam import beam
-from weft.search.greedy import greedy
+from weft.search.beam import beam_search
+from weft.search.greedy import greedy_search
 
 WIDTHS, ROWS = (2, 4, 8), 30
 PARTS = {
@@ -43,9 +43,11 @@ def once(seed: int, quick: bool) -> dict[str, Any]:
         batch = invented(chance, ROWS, 3, 8, doubt=0.4)
         with torch.no_grad():
             state = model.start(batch.source, batch.source_mask)
-            logp[1] += greedy(model.step, state, first, eos=EOS, max_length=20).logp[:, 0].tolist()
+            logp[1] += greedy_search(model.step, state, first, eos=EOS, max_length=20).logp[:, 0].tolist()
             for width in WIDTHS:
-                wide = beam(model.step, state, first, eos=EOS, max_length=20, width=width, length_penalty=0.0)
+                wide = beam_search(
+                    model.step, state, first, eos=EOS, max_length=20, width=width, length_penalty=0.0
+                )
                 logp[width] += wide.logp[:, 0].tolist()
     found = {width: np.array(values) for width, values in logp.items()}
     gains = [found[width] - found[1] for width in WIDTHS]

@@ -18,7 +18,7 @@ from problems import Pairs, Text, padded
 from weft.metrics.bleu import Bleu
 from weft.models import Generator
 from weft.ngram.kneser_ney import kneser_ney
-from weft.search.greedy import greedy
+from weft.search.greedy import greedy_search
 from weft.text.vocabulary import EOS, SOS, Vocabulary
 
 PIECES = 2000
@@ -92,7 +92,7 @@ class Parallel(NamedTuple):
             total, count = total + float(loss.total), count + float(loss.count)
             state = model.start(batch.source, batch.source_mask)
             first = torch.full((len(batch.source),), SOS)
-            found = greedy(model.step, state, first, eos=EOS, max_length=batch.source.shape[1] + 30)
+            found = greedy_search(model.step, state, first, eos=EOS, max_length=batch.source.shape[1] + 30)
             said += [self.vocabulary.decode(row) for row in found.tokens[:, 0].tolist()]
         bleu = Bleu().score(said, self.references).value
         return {"loss": round(total / count, 4), "bleu": round(float(bleu), 3)}

@@ -22,7 +22,7 @@ from weft.nn.randomness import for_rows, open_generator
 from weft.shapes import check_choice
 from weft.tree import State, at_step, detach, join_steps
 
-Prompt = Literal["ignored", "read", "learnt"]
+Prompt = Literal["ignored", "read", "learned"]
 
 
 class SequencePair(Protocol):
@@ -59,7 +59,7 @@ class Generator(WholeSteps, nn.Module):
         encoder: reads the source; None for a language model.
         source_embed: embeds the source; None to share `embed`.
         prompt: use of the source without an encoder: "ignored", "read" (the decoder reads and continues it,
-            the multilingual translator as a language model) or "learnt" (the same, and in training its
+            the multilingual translator as a language model) or "learned" (the same, and in training its
             tokens are targets too).
 
     Raises:
@@ -78,6 +78,7 @@ class Generator(WholeSteps, nn.Module):
         prompt: Prompt = "ignored",
     ) -> None:
         super().__init__()
+        prompt = "learned" if prompt == "learnt" else prompt  # type: ignore[comparison-overlap]  # as before
         check_choice("prompt", prompt, Prompt)
         if encoder is not None and prompt != "ignored":
             raise ConfigError(
@@ -148,7 +149,7 @@ class Generator(WholeSteps, nn.Module):
         if feeding < 1.0:
             mixed = self._guessed_words if parallel else self._own_words
             h = mixed(batch, self._true(batch, feeding, per_sequence))
-        elif self.prompt == "learnt" and self.training:
+        elif self.prompt == "learned" and self.training:
             return self._with_prompt(batch)
         else:
             h = self.features(batch)

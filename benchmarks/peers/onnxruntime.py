@@ -13,7 +13,7 @@ import torch
 
 from peers.engine import EOS, PAD, SOS, UNK, Engine, Sizes, until_eos
 from weft.export.programs.common import Graph
-from weft.export.programs.searching import Writer
+from weft.export.programs.writers import Writer
 
 
 class OnnxRuntime(Engine):

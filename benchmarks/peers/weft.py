@@ -40,11 +40,11 @@ from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels import choice
 from weft.nn.scores import Additive, ScaledScore
-from weft.search.beam import beam
-from weft.search.greedy import greedy
+from weft.search.beam import beam_search
+from weft.search.greedy import greedy_search
 from weft.search.hypotheses import to_lists
+from weft.tasks.seq2seq.batch_search import rounded
 from weft.tasks.seq2seq.graphs import EXAMPLES, graphs, tokens
-from weft.tasks.seq2seq.searching import rounded
 from weft.train.optimisers import Adam
 from weft.train.position import BatchGroup, Position
 from weft.train.settings import TrainingSettings
@@ -162,9 +162,9 @@ class Weft(Engine):
         limits = {"eos": EOS, "max_length": longest, "banned": (EOS,) if forced else ()}
         state, first = model.start(ids, ids != PAD), torch.full((len(ids),), SOS)
         if width == 1:
-            found = greedy(model.step, state, first, **limits)
+            found = greedy_search(model.step, state, first, **limits)
         else:
-            found = beam(model.step, state, first, width=width, **limits)
+            found = beam_search(model.step, state, first, width=width, **limits)
         return [row[0] for row in to_lists(found, EOS)]
 
 

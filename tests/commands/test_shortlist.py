@@ -13,7 +13,7 @@ from tests.commands.corpus import WORDS, translated
 from tests.commands.shell import refused, weft
 from weft.run import load, open_run
 from weft.search.hypotheses import Hypotheses
-from weft.tasks.seq2seq.searching import BatchSearch
+from weft.tasks.seq2seq.batch_search import BatchSearch
 
 LINES = ["alpha beta", "gamma", "", "beta gamma delta alpha", "theta zeta eta", "iota iota"]
 TEXT = "".join(f"{line}\n" for line in LINES).encode()

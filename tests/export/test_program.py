@@ -13,7 +13,7 @@ pytest.importorskip("onnx", reason="pip install -e .[export]")
 import onnx
 
 from weft.export.programs import assemble
-from weft.export.programs.searching import repeated
+from weft.export.programs.writers import repeated
 
 ABOUT = {"kind": "forecaster", "lookback": 3, "horizon": 3, "names": ["é"], "mean": [0.0], "std": [1.0]}
 

@@ -17,8 +17,8 @@ from tests.importing.random_models import READERS, STEPS, WRITERS, saved_in, tok
 from tests.laws.members import close
 from weft.importing.families import import_model
 from weft.models import Generator, Labeller
-from weft.search.beam import beam
-from weft.search.greedy import greedy
+from weft.search.beam import beam_search
+from weft.search.greedy import greedy_search
 from weft.search.hypotheses import to_lists
 
 
@@ -64,9 +64,9 @@ def test_a_decoder_writes_the_same(name: str, saved: Any) -> None:
             )[0, 5:].tolist()
             given = {"eos": 2, "max_length": 13, "banned": never}
             if width == 1:
-                found = greedy(ours.step, state, text[:, -1], **given)
+                found = greedy_search(ours.step, state, text[:, -1], **given)
             else:
-                found = beam(ours.step, state, text[:, -1], width=width, patience=math.inf, **given)
+                found = beam_search(ours.step, state, text[:, -1], width=width, patience=math.inf, **given)
             got = to_lists(found, 2)[0][0]
             if 2 not in want and len(got) < 13:  # we prefer any text that ended to one that was cut
                 assert never == [0, 1] and width == 3

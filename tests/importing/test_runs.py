@@ -14,7 +14,7 @@ from tests.laws.members import close
 from weft import cli
 from weft.data.corpora import corpus
 from weft.run import open_run
-from weft.search.greedy import greedy
+from weft.search.greedy import greedy_search
 from weft.search.hypotheses import to_lists
 
 transformers = pytest.importorskip(
@@ -109,7 +109,7 @@ def test_it_writes_what_the_library_writes(imported: Any) -> None:
         here = torch.tensor(opened.pipeline.source.encode(line))[None]
         state = opened.model.start(here, torch.ones_like(here, dtype=torch.bool))
         first = torch.tensor([2])
-        found = greedy(opened.model.step, state, first, eos=3, max_length=13, banned=(0, 1, 2))
+        found = greedy_search(opened.model.step, state, first, eos=3, max_length=13, banned=(0, 1, 2))
         got = [opened.pipeline.target.order[number] for number in to_lists(found, 3)[0][0]]
         assert got == [number for number in want if number != 2]
 

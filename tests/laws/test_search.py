@@ -28,8 +28,8 @@ from tests.search.steps import (
 from weft import tree
 from weft.models import Generator
 from weft.nn.heads.categorical import Categorical
-from weft.search.beam import beam
-from weft.search.greedy import greedy
+from weft.search.beam import beam_search
+from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses
 from weft.search.trace import Trace
 
@@ -52,8 +52,8 @@ def test_beam_of_one_is_greedy(
     table = (tied_table if tied else random_table)(sources, limit, vocabulary, seed)
     limits = torch.arange(sources) % limit + 1 if each else limit
     eos = seed % vocabulary
-    one = greedy(Calls(), start(table), first(sources), eos=eos, max_length=limits)
-    other = beam(
+    one = greedy_search(Calls(), start(table), first(sources), eos=eos, max_length=limits)
+    other = beam_search(
         Calls(), start(table), first(sources), eos=eos, max_length=limits, width=1, length_penalty=alpha
     )
     assert torch.equal(one.tokens, other.tokens)
@@ -76,7 +76,7 @@ def test_a_beam_as_wide_as_everything_is_brute_force(
     table = random_table(3, limit, vocabulary, seed)
     limits = [limit, 1, max(1, limit - 1)]
     width, eos = vocabulary**limit, vocabulary - 1
-    found = beam(
+    found = beam_search(
         Calls(),
         start(table),
         first(3),
@@ -120,7 +120,7 @@ def test_replaying_a_trace_gives_the_n_best_and_so_does_a_plain_search(
     table = (tied_table if tied else random_table)(sources, limit, vocabulary, seed)
     limits = [1 + seed % limit, 1 + (seed + 1) % limit] + [limit] * (sources - 2)
     trace = Trace()
-    found = beam(
+    found = beam_search(
         Calls(),
         start(table),
         first(sources),
@@ -165,17 +165,17 @@ def test_a_source_alone_is_the_source_in_a_batch(tied: bool) -> None:
     order = torch.randperm(sources, generator=torch.Generator().manual_seed(1))
 
     def search(rows: Tensor) -> Hypotheses:
-        return beam(
+        return beam_search(
             Calls(), start(table[rows]), first(len(rows)), eos=3, max_length=limits[rows], width=5, nbest=3
         )
 
     whole = search(torch.arange(sources))
     shuffled = search(order)
-    greedily = greedy(Calls(), start(table), first(sources), eos=3, max_length=limits)
+    greedily = greedy_search(Calls(), start(table), first(sources), eos=3, max_length=limits)
     for place, source in enumerate(order.tolist()):
         alone = search(torch.tensor([source]))
         assert as_found(shuffled, place) == as_found(whole, source) == as_found(alone, 0)
-        one = greedy(Calls(), start(table[[source]]), first(1), eos=3, max_length=limits[[source]])
+        one = greedy_search(Calls(), start(table[[source]]), first(1), eos=3, max_length=limits[[source]])
         assert as_found(one, 0) == as_found(greedily, source)
 
 
@@ -183,9 +183,9 @@ def test_a_recurrent_model_alone_and_in_a_batch() -> None:
     """Matrix products may differ in the last bit with the number of rows; tokens must not."""
     step, sources = gru_step(2, vocabulary=71)
     begin = torch.full((64,), 2)
-    whole = beam(step, sources, begin, eos=3, max_length=13, width=5, nbest=5)
+    whole = beam_search(step, sources, begin, eos=3, max_length=13, width=5, nbest=5)
     for row in range(64):
-        alone = beam(step, sources[row : row + 1], begin[:1], eos=3, max_length=13, width=5, nbest=5)
+        alone = beam_search(step, sources[row : row + 1], begin[:1], eos=3, max_length=13, width=5, nbest=5)
         same(as_found(alone, 0), as_found(whole, row), 1e-10)
 
 
@@ -213,12 +213,14 @@ def test_every_decoder_is_searched_alike(make: Make) -> None:
     limits = torch.tensor([7, 3, 5, 7, 1])
     with torch.no_grad():
         state = model.start(x, mask)
-    one = greedy(model.step, state, begin, eos=3, max_length=limits)
-    other = beam(model.step, state, begin, eos=3, max_length=limits, width=1)
+    one = greedy_search(model.step, state, begin, eos=3, max_length=limits)
+    other = beam_search(model.step, state, begin, eos=3, max_length=limits, width=1)
     assert torch.equal(one.tokens, other.tokens)
-    found = beam(model.step, state, begin, eos=3, max_length=limits, width=4, nbest=3, length_penalty=0.6)
+    found = beam_search(
+        model.step, state, begin, eos=3, max_length=limits, width=4, nbest=3, length_penalty=0.6
+    )
     for row in range(len(x)):
-        alone = beam(
+        alone = beam_search(
             model.step,
             tree.take(state, torch.tensor([row])),
             begin[:1],

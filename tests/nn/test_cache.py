@@ -9,7 +9,7 @@ from tests.laws.pairs import pair
 from tests.laws.test_decoders import READER
 from weft import tree
 from weft.nn.decoders.transformer import TransformerState
-from weft.search.beam import beam
+from weft.search.beam import beam_search
 
 MAKE = next(make for name, make in DECODERS.items() if name.startswith("transformer"))
 
@@ -64,7 +64,7 @@ def test_a_search_step_moves_paths_and_no_keys() -> None:
 
     width, steps = 5, 29
     begin = torch.zeros(ROWS, dtype=torch.int64)
-    beam(step, it.start(), begin, eos=3, banned=(3,), max_length=steps, width=width)
+    beam_search(step, it.start(), begin, eos=3, banned=(3,), max_length=steps, width=width)
     buffers = set()
     for time, state in enumerate(seen[1:], 2):
         assert state.path is not None and state.path.shape == (ROWS * width, time)

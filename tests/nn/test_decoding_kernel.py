@@ -17,7 +17,7 @@ from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels import choice, decoding
 from weft.probe import editing, probe
-from weft.tasks.seq2seq.searching import rounded
+from weft.tasks.seq2seq.batch_search import rounded
 
 pytestmark = pytest.mark.skipif(
     native.loaded("decoding").library is None, reason=native.loaded("decoding").reason

@@ -14,7 +14,7 @@ import pytest
 from weft import native
 from weft.native import build, library
 from weft.nn.kernels import decoding, matrix, selective
-from weft.search import whole
+from weft.search import compiled as whole
 
 
 def test_without_a_compiler_nothing_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,7 @@ import torch
 from tests.laws.members import close
 from weft.errors import ConfigError
 from weft.nn.decoders.transformer import TransformerDecoder
-from weft.nn.distances import Rotary
-from weft.nn.rotary import Scaling, speeds
+from weft.nn.distances import Rotary, Scaling, speeds
 
 SIZE, BASE = 14, 50.0
 LIKE = torch.ones(1, dtype=torch.float64)

@@ -15,8 +15,8 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.scores import Bilinear, Dot, ScaledScore
-from weft.search.beam import beam
-from weft.search.greedy import greedy
+from weft.search.beam import beam_search
+from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses
 from weft.search.rules import ruled
 from weft.search.sampling import sample
@@ -75,7 +75,9 @@ def found(model: Generator, *, plain: bool, search: str = "beam", rules: Any = (
     step = (lambda token, state: model.step(token, state)) if plain else model.step
     step, state = ruled(step, state, rules)
     first = torch.full((SOURCES,), SOS)
-    return {"beam": beam, "greedy": greedy, "sample": sample}[search](step, state, first, eos=EOS, **how)
+    return {"beam": beam_search, "greedy": greedy_search, "sample": sample}[search](
+        step, state, first, eos=EOS, **how
+    )
 
 
 def same(mine: Hypotheses, true: Hypotheses, tolerance: float = 2e-5) -> None:

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from tests.search.steps import Calls, as_found, first, gru_step, plain_beam, random_table, same, start
 from weft.errors import ConfigError, ShapeError
-from weft.search.beam import beam
-from weft.search.greedy import greedy
+from weft.search.beam import beam_search
+from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses, best, to_lists
 from weft.search.normalisation import norms
 from weft.search.step import Step
@@ -21,7 +21,7 @@ EOS = 3
 
 def search(table: Tensor, calls: Any = None, **settings: Any) -> Hypotheses:
     given = {"eos": EOS, "max_length": table.shape[1], "width": 5} | settings
-    return beam(calls or Calls(), start(table), first(len(table)), **given)
+    return beam_search(calls or Calls(), start(table), first(len(table)), **given)
 
 
 def ends_at(lengths: list[int], longest: int, vocabulary: int = 7) -> Tensor:
@@ -71,7 +71,7 @@ def test_finished_sources_leave_the_batch() -> None:
 def test_greedy_rows_leave_the_batch_too() -> None:
     calls = Plain()
     table = ends_at([2, 4, 6, 8], longest=9)
-    found = greedy(calls, start(table), first(4), eos=EOS, max_length=9)
+    found = greedy_search(calls, start(table), first(4), eos=EOS, max_length=9)
     assert calls.rows == [4, 4, 3, 3, 2, 2, 1, 1]
     assert found.lengths[:, 0].tolist() == [2, 4, 6, 8]
 
@@ -95,7 +95,7 @@ def test_a_longer_hypothesis_wins_by_its_mean_after_the_first_has_ended() -> Non
 
     time = torch.zeros(1, dtype=torch.int64)
     for alpha, tokens, score in [(1.0, [0, 0, 0], math.log(0.4 * 0.9**3) / 4), (0.0, [], math.log(0.6))]:
-        found = beam(
+        found = beam_search(
             step,
             time,
             first(1),
@@ -131,7 +131,9 @@ def test_what_is_alive_is_compared_by_its_mean_not_by_its_sum() -> None:
     def step(token: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         return table[state.clamp(max=2)], state + 1
 
-    found = beam(step, torch.zeros(1, dtype=torch.int64), torch.tensor([0]), eos=2, max_length=9, width=2)
+    found = beam_search(
+        step, torch.zeros(1, dtype=torch.int64), torch.tensor([0]), eos=2, max_length=9, width=2
+    )
     assert to_lists(found, 2) == [[[0, 0]]]
     assert math.isclose(float(found.score[0, 0]), math.log(0.6 * 0.65) / 3, rel_tol=1e-6)
 
@@ -140,10 +142,10 @@ def test_patience_is_how_many_have_to_finish() -> None:
     """[1] and [0, 1] finish first; [0, 0] has sqrt(.32) < .6, so with patience 1 a beam of two stops."""
     calls: list[int] = []
     step, time = counted([[0.4, 0.6], [0.8, 0.2], [0.9, 0.1], [0.1, 0.9]], calls)
-    found = beam(step, time, first(1), eos=1, max_length=4, width=2, nbest=2)
+    found = beam_search(step, time, first(1), eos=1, max_length=4, width=2, nbest=2)
     assert to_lists(found, 1) == [[[], [0]]]
     assert calls == [1, 2]
-    longer = beam(step, time, first(1), eos=1, max_length=4, width=2, nbest=2, patience=2.0)
+    longer = beam_search(step, time, first(1), eos=1, max_length=4, width=2, nbest=2, patience=2.0)
     assert to_lists(longer, 1) == [[[0, 0, 0], []]]
 
 
@@ -151,14 +153,14 @@ def test_improbable_ends_do_not_stop_a_better_hypothesis() -> None:
     """A sure model: eos comes second at every step, so that a beam of two has two ends after two words."""
     step, time = counted([[0.99, 0.01]] * 5 + [[0.01, 0.99]], [])
     for width in (1, 2, 3):
-        found = beam(step, time, first(1), eos=1, max_length=9, width=width)
+        found = beam_search(step, time, first(1), eos=1, max_length=9, width=width)
         assert to_lists(found, 1) == [[[0] * 5]], width
 
 
 def test_cut_hypotheses_come_after_ended_ones_whatever_their_score() -> None:
     """Hand calculation: at limit 2 [0, 0] has probability .81, [0, 1] .09 and [1] .1 (eos is 1)."""
     prob = torch.tensor([0.9, 0.1], dtype=torch.float64)
-    found = beam(
+    found = beam_search(
         lambda token, state: (prob.log().expand(len(token), 2), state),
         None,
         first(1),
@@ -201,7 +203,7 @@ def test_banned_tokens_never_come(banned: tuple[int, ...]) -> None:
             banned=banned,
         )
         same(as_found(found, source), want)
-    one = greedy(Calls(), start(table), first(7), eos=EOS, max_length=5, banned=banned)
+    one = greedy_search(Calls(), start(table), first(7), eos=EOS, max_length=5, banned=banned)
     assert torch.equal(one.tokens, search(table, width=1, banned=banned).tokens)
     assert not set(banned) & {token for lists in to_lists(one, EOS) for token in lists[0]}
 
@@ -209,7 +211,7 @@ def test_banned_tokens_never_come(banned: tuple[int, ...]) -> None:
 def test_an_empty_batch_is_no_error() -> None:
     none = random_table(1, 5, 7, seed=1)[:0]
     assert search(none, nbest=2).tokens.shape == (0, 2, 0)
-    assert greedy(Calls(), start(none), first(0), eos=EOS, max_length=5).tokens.shape == (0, 1, 0)
+    assert greedy_search(Calls(), start(none), first(0), eos=EOS, max_length=5).tokens.shape == (0, 1, 0)
 
 
 def test_the_state_is_left_alone_where_every_hypothesis_stays_in_its_place() -> None:
@@ -222,7 +224,7 @@ def test_the_state_is_left_alone_where_every_hypothesis_stays_in_its_place() -> 
         return prob[token].log(), state
 
     begin = torch.full((1,), 2)
-    found = beam(step, torch.zeros(1, 4), begin, eos=2, max_length=6, width=2, nbest=2, banned=(2,))
+    found = beam_search(step, torch.zeros(1, 4), begin, eos=2, max_length=6, width=2, nbest=2, banned=(2,))
     assert found.tokens[0].tolist() == [[0] * 6, [1] * 6]
     assert len({one.data_ptr() for one in seen[1:]}) == 1
 
@@ -237,7 +239,7 @@ def test_what_is_not_a_log_probability_is_refused(bad: float, width: int) -> Non
     with pytest.raises(ConfigError, match=pattern):
         search(table, width=width, banned=(EOS,))
     with pytest.raises(ConfigError, match=pattern):
-        greedy(Calls(), start(table), first(6), eos=EOS, max_length=4, banned=(EOS,))
+        greedy_search(Calls(), start(table), first(6), eos=EOS, max_length=4, banned=(EOS,))
 
 
 @pytest.mark.parametrize(
@@ -263,7 +265,7 @@ def test_a_setting_out_of_range_is_refused(settings: dict[str, Any], sentence: s
 
 def test_a_step_that_answers_in_another_shape_is_refused() -> None:
     with pytest.raises(ShapeError, match=r"search step: "):
-        beam(lambda t, s: (torch.zeros(3, 1, 7), s), None, first(3), eos=EOS, max_length=4, width=2)
+        beam_search(lambda t, s: (torch.zeros(3, 1, 7), s), None, first(3), eos=EOS, max_length=4, width=2)
 
 
 def test_norms_by_hand() -> None:
@@ -283,13 +285,17 @@ def test_half_precision_and_single_precision_work() -> None:
             logp, h = step(token, h)
             return logp.to(dtype), h
 
-        found = beam(cast, sources[:5], first(5), eos=EOS, max_length=9, width=3)
-        one = beam(cast, sources[:5], first(5), eos=EOS, max_length=9, width=1)
-        assert torch.equal(one.tokens, greedy(cast, sources[:5], first(5), eos=EOS, max_length=9).tokens)
+        found = beam_search(cast, sources[:5], first(5), eos=EOS, max_length=9, width=3)
+        one = beam_search(cast, sources[:5], first(5), eos=EOS, max_length=9, width=1)
+        assert torch.equal(
+            one.tokens, greedy_search(cast, sources[:5], first(5), eos=EOS, max_length=9).tokens
+        )
         assert found.score.dtype == torch.float64
 
 
 def test_nothing_is_recorded_for_gradients() -> None:
     weight = torch.zeros(7, 7, requires_grad=True)
-    found = beam(lambda t, s: ((weight[t]).log_softmax(1), s), None, first(2), eos=EOS, max_length=4, width=2)
+    found = beam_search(
+        lambda t, s: ((weight[t]).log_softmax(1), s), None, first(2), eos=EOS, max_length=4, width=2
+    )
     assert not found.logp.requires_grad

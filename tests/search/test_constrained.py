@@ -22,10 +22,10 @@ from tests.search.steps import (
 from tests.slow import leading
 from weft.errors import ConfigError
 from weft.search import rules
-from weft.search.beam import beam
-from weft.search.diverse import diverse
+from weft.search.beam import beam_search
+from weft.search.diverse import diverse_search
 from weft.search.ensemble import ensemble
-from weft.search.greedy import greedy
+from weft.search.greedy import greedy_search
 from weft.search.normalisation import norm
 from weft.search.required import required
 from weft.search.rules import ruled
@@ -68,7 +68,7 @@ def test_under_a_rule_a_wide_beam_is_brute_force_over_what_keeps_it(name: str, s
     rule, keeps = RULES[name]
     table = random_table(SOURCES, LIMIT, VOCABULARY, seed)
     step, state = ruled(Calls(), start(table), [rule])
-    found = beam(step, state, first(SOURCES), eos=EOS, max_length=LIMIT, width=WIDE, nbest=5)
+    found = beam_search(step, state, first(SOURCES), eos=EOS, max_length=LIMIT, width=WIDE, nbest=5)
     for source in range(SOURCES):
         every = enumerate_all(table, source, eos=EOS, limit=LIMIT, alpha=1.0, kind="length")
         same(as_found(found, source), [one for one in every if keeps(one)][:5])
@@ -81,10 +81,10 @@ def test_every_search_keeps_a_rule_also_when_hypotheses_change_places(name: str)
     narrow = {"eos": EOS, "max_length": 11}
     begin = first(7)
     for found in (
-        beam(*ruled(Calls(), start(table), [rule]), begin, width=4, nbest=3, **narrow),
-        greedy(*ruled(Calls(), start(table), [rule]), begin, **narrow),
+        beam_search(*ruled(Calls(), start(table), [rule]), begin, width=4, nbest=3, **narrow),
+        greedy_search(*ruled(Calls(), start(table), [rule]), begin, **narrow),
         sample(*ruled(Calls(), start(table), [rule]), begin, count=3, generator=torch.Generator(), **narrow),
-        diverse(*ruled(Calls(), start(table), [rule]), begin, width=4, groups=2, nbest=4, **narrow),
+        diverse_search(*ruled(Calls(), start(table), [rule]), begin, width=4, groups=2, nbest=4, **narrow),
         required(*ruled(Calls(), start(table), [rule]), begin, width=3, words=[[1, 0], [0]], **narrow)
         if name in ("prefix", "least")
         else None,
@@ -179,7 +179,7 @@ def plain_diverse(
 def test_diverse_search_is_the_plain_one(strength: float, groups: int, size: int) -> None:
     sources, limit = 7, 7
     table = random_table(sources, limit, 11, seed=groups * 7 + size)
-    found = diverse(
+    found = diverse_search(
         Calls(),
         start(table),
         first(sources),
@@ -198,11 +198,15 @@ def test_diverse_search_is_the_plain_one(strength: float, groups: int, size: int
 def test_one_group_is_a_beam_and_groups_that_do_not_care_are_alike() -> None:
     table = random_table(7, 9, 13, seed=4)
     settings = {"eos": EOS, "max_length": 9}
-    one = diverse(Calls(), start(table), first(7), width=4, groups=1, nbest=4, **settings)
-    two = beam(Calls(), start(table), first(7), width=4, nbest=4, **settings)
-    both = diverse(Calls(), start(table), first(7), width=4, groups=2, strength=0.0, nbest=4, **settings)
-    half = beam(Calls(), start(table), first(7), width=2, nbest=2, **settings)
-    apart = diverse(Calls(), start(table), first(7), width=4, groups=2, strength=9.0, nbest=4, **settings)
+    one = diverse_search(Calls(), start(table), first(7), width=4, groups=1, nbest=4, **settings)
+    two = beam_search(Calls(), start(table), first(7), width=4, nbest=4, **settings)
+    both = diverse_search(
+        Calls(), start(table), first(7), width=4, groups=2, strength=0.0, nbest=4, **settings
+    )
+    half = beam_search(Calls(), start(table), first(7), width=2, nbest=2, **settings)
+    apart = diverse_search(
+        Calls(), start(table), first(7), width=4, groups=2, strength=9.0, nbest=4, **settings
+    )
     for source in range(7):
         same(as_found(one, source), as_found(two, source))
         best = as_found(half, source)
@@ -225,13 +229,13 @@ def test_hypotheses_of_a_confident_model_are_different_and_those_of_the_groups_s
         {"eos": EOS, "max_length": torch.tensor([5, 4, 3, 5, 1, 2, 5])},
     )
     settings = {**narrow, "width": groups * size, "groups": groups, "strength": 0.5}
-    found = diverse(Calls(), start(table), first(7), nbest=4, **settings)
-    plain = beam(Calls(), start(table), first(7), nbest=4, width=groups * size, **narrow)
+    found = diverse_search(Calls(), start(table), first(7), nbest=4, **settings)
+    plain = beam_search(Calls(), start(table), first(7), nbest=4, width=groups * size, **narrow)
     for source, limit in enumerate(narrow["max_length"].tolist()):
         got = as_found(found, source)
         assert len({tuple(one.tokens) for one in got}) == len(got) == 4
         assert all(len(one.tokens) <= limit for one in got)
-        alone = diverse(
+        alone = diverse_search(
             Calls(), start(table[[source]]), first(1), nbest=4, **{**settings, "max_length": limit}
         )
         same(as_found(alone, 0), got)
@@ -247,7 +251,7 @@ def test_hypotheses_of_a_confident_model_are_different_and_those_of_the_groups_s
 
 def test_where_fewer_different_hypotheses_exist_the_rest_are_absent() -> None:
     table = random_table(3, 1, 3, seed=2)
-    found = diverse(Calls(), start(table), first(3), eos=EOS, max_length=1, width=4, groups=4, nbest=4)
+    found = diverse_search(Calls(), start(table), first(3), eos=EOS, max_length=1, width=4, groups=4, nbest=4)
     assert [len(as_found(found, source)) for source in range(3)] == [3, 3, 3]
     assert (found.score[:, 3] == -math.inf).all() and (found.lengths[:, 3] == 0).all()
 
@@ -257,7 +261,9 @@ def test_an_ensemble_is_brute_force_over_the_mean(mean: str) -> None:
     tables = [random_table(SOURCES, 4, VOCABULARY, seed) for seed in (1, 2)]
     step = ensemble([Calls(), Calls()], mean)
     state = tuple(start(table) for table in tables)
-    found = beam(step, state, first(SOURCES), eos=EOS, max_length=4, width=WIDE, nbest=3, length_penalty=0.0)
+    found = beam_search(
+        step, state, first(SOURCES), eos=EOS, max_length=4, width=WIDE, nbest=3, length_penalty=0.0
+    )
     for source in range(SOURCES):
         every = []
         for length in range(1, 5):
@@ -276,8 +282,8 @@ def test_an_ensemble_is_brute_force_over_the_mean(mean: str) -> None:
 def test_an_ensemble_of_one_model_twice_is_that_model() -> None:
     table = random_table(5, 7, 11, seed=6)
     step, state = ensemble([Calls(), Calls()]), (start(table), start(table))
-    two = beam(step, state, first(5), eos=EOS, max_length=7, width=3, nbest=3)
-    one = beam(Calls(), start(table), first(5), eos=EOS, max_length=7, width=3, nbest=3)
+    two = beam_search(step, state, first(5), eos=EOS, max_length=7, width=3, nbest=3)
+    one = beam_search(Calls(), start(table), first(5), eos=EOS, max_length=7, width=3, nbest=3)
     for source in range(5):
         same(as_found(two, source), as_found(one, source), 1e-10)
 
@@ -285,7 +291,7 @@ def test_an_ensemble_of_one_model_twice_is_that_model() -> None:
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda go: diverse(*go, width=5, groups=2, eos=2, max_length=4), "diverse: "),
+        (lambda go: diverse_search(*go, width=5, groups=2, eos=2, max_length=4), "diverse: "),
         (
             lambda go: required(*go, words=[[1, 1], [0, 1]], width=2, eos=2, max_length=4),
             "they take 4 tokens",

@@ -8,7 +8,7 @@ import torch
 from tests.search.steps import Calls, Found, Whole, as_found, enumerate_all, first, random_table, same, start
 from weft.errors import ConfigError
 from weft.probe import record
-from weft.search.beam import beam
+from weft.search.beam import beam_search
 from weft.search.coverage import coverage_penalty, covering
 from weft.search.normalisation import norm
 from weft.search.trace import Trace
@@ -36,7 +36,7 @@ def by_hand(source: int, found: Found) -> float:
 def test_with_coverage_a_wide_beam_is_brute_force(alpha: float) -> None:
     table = random_table(3, LIMIT, 3, seed=5)
     step, state = covering(looking, start(table), MASK, lambda seen: seen["attention"][-1])
-    found = beam(
+    found = beam_search(
         step,
         state,
         first(3),
@@ -59,7 +59,7 @@ def test_with_coverage_a_wide_beam_is_brute_force(alpha: float) -> None:
 
 def test_a_search_with_coverage_has_no_trace() -> None:
     with pytest.raises(ConfigError, match="cannot be replayed"):
-        beam(
+        beam_search(
             Calls(),
             start(random_table(3, 4, 3, seed=1)),
             first(3),
@@ -82,7 +82,7 @@ def test_a_penalised_first_hypothesis_does_not_end_the_search_for_the_others() -
         time, bad = state[:, 0], state[:, 1] + (token == penalised) * (state[:, 0] > 0)
         return rows[time.clamp(max=2)], torch.stack([time + 1, bad], 1)
 
-    found = beam(
+    found = beam_search(
         step,
         torch.zeros(1, 2, dtype=torch.long),
         torch.zeros(1, dtype=torch.long),

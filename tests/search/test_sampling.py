@@ -9,7 +9,7 @@ from torch import Tensor
 from tests.search.steps import Calls, as_found, enumerate_all, first, next_logp, random_table, start
 from tests.slow import slow
 from weft.errors import ConfigError
-from weft.search.greedy import greedy
+from weft.search.greedy import greedy_search
 from weft.search.sampling import invert, sample
 
 EOS, LIMIT, DRAWS = 2, 3, 20_000
@@ -125,7 +125,7 @@ def test_samples_do_not_depend_on_when_a_neighbour_ends() -> None:
 def test_top_k_of_one_is_greedy() -> None:
     table = random_table(11, 7, 67, seed=4)
     limits = torch.arange(11) % 7 + 1
-    want = greedy(Calls(), start(table), first(11), eos=EOS, max_length=limits, banned=(5,))
+    want = greedy_search(Calls(), start(table), first(11), eos=EOS, max_length=limits, banned=(5,))
     for settings in ({"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-4}):
         got = sample(
             Calls(),

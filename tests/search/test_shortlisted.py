@@ -10,23 +10,23 @@ from torch import Tensor
 
 from tests.nn.ways import COMPILED
 from tests.search.models import EOS, LONGEST, SOS, SOURCES, WORDS, found, generator, same, sources
-from tests.search.test_whole import counted  # noqa: F401
+from tests.search.test_compiled import counted  # noqa: F401
 from tests.slow import leading
 from weft import native
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.nn.kernels import choice
-from weft.search.beam import beam
-from weft.search.greedy import greedy
+from weft.search.beam import beam_search
+from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses
 from weft.search.sampling import sample
-from weft.tasks.seq2seq.searching import ShortlistModel, places, rounded
+from weft.tasks.seq2seq.batch_search import ShortlistModel, places, rounded
 
 KINDS = ["transformer", "hybrid", "recurrent"]
 KEPT = torch.tensor([0, 1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31])
 SEARCHES: dict[str, Any] = {
-    "greedy": greedy,
-    "beam": partial(beam, width=4, nbest=3),
+    "greedy": greedy_search,
+    "beam": partial(beam_search, width=4, nbest=3),
     "sampled": lambda *given, **how: sample(
         *given, count=2, generator=torch.Generator().manual_seed(3), **how
     ),

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from weft.search.beam import Stop, beam
+from weft.search.beam import Stop, beam_search
 from weft.search.hypotheses import to_lists
 from weft.search.step import Step
 
@@ -32,7 +32,7 @@ def test_a_stop_says_what_must_score_worse_than_what_has_ended(
     """
     calls: list[int] = []
     step, time = counted([[0.4, 0.6], [0.8, 0.2], [0.9, 0.1], [0.1, 0.9]], calls)
-    found = beam(step, time, torch.tensor([0]), eos=1, max_length=4, width=2, stop=stop)
+    found = beam_search(step, time, torch.tensor([0]), eos=1, max_length=4, width=2, stop=stop)
     assert to_lists(found, 1) == [[tokens]] and len(calls) == steps
     assert found.tokens.shape == (1, 1, len(tokens) + 1)
 
@@ -40,5 +40,5 @@ def test_a_stop_says_what_must_score_worse_than_what_has_ended(
 def test_a_full_beam_stops_also_before_what_scores_better() -> None:
     """A sure model: [1] has log .01, [0, 1] log(.0099) / 2 = -2.3, and [0, 0] is far better than both."""
     step, time = counted([[0.99, 0.01]] * 5 + [[0.01, 0.99]], [])
-    found = beam(step, time, torch.tensor([0]), eos=1, max_length=9, width=2, stop="full")
+    found = beam_search(step, time, torch.tensor([0]), eos=1, max_length=9, width=2, stop="full")
     assert to_lists(found, 1) == [[[0]]]

@@ -8,7 +8,7 @@ import torch
 
 from tests.search.steps import Calls, first, random_table, start
 from weft.errors import ConfigError, DataError
-from weft.search.beam import beam
+from weft.search.beam import beam_search
 from weft.search.trace import Candidate, Trace
 
 
@@ -16,7 +16,7 @@ def by_hand() -> Trace:
     """Tokens 0, 1 and eos = 2 with probabilities .5, .3, .2 always; width 2, at most 2 tokens."""
     prob = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
     trace = Trace()
-    beam(
+    beam_search(
         lambda token, state: (prob.log().expand(len(token), 3), state),
         None,
         first(1),
@@ -54,7 +54,7 @@ def traced(**settings: object) -> Trace:
     table = random_table(17, 7, 11, seed=6)
     trace = Trace()
     given = {"eos": 3, "max_length": 7, "width": 4, "nbest": 2} | settings
-    beam(Calls(), start(table), first(17), trace=trace, **given)
+    beam_search(Calls(), start(table), first(17), trace=trace, **given)
     return trace
 
 
@@ -89,7 +89,9 @@ def test_json_keeps_every_bit() -> None:
 def test_a_trace_holds_one_search() -> None:
     trace = by_hand()
     with pytest.raises(ConfigError, match="already holds a search; give each search a new Trace"):
-        beam(Calls(), start(random_table(1, 2, 5, 1)), first(1), eos=2, max_length=2, width=2, trace=trace)
+        beam_search(
+            Calls(), start(random_table(1, 2, 5, 1)), first(1), eos=2, max_length=2, width=2, trace=trace
+        )
     with pytest.raises(ConfigError, match="holds no search yet"):
         Trace().replay()
 

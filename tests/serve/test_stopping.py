@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from weft.documents.segments import Sentence
-from weft.search import whole
+from weft.search import compiled as whole
 from weft.serve.batcher import ClientLeft
 from weft.serve.limits import ServerLimits
 from weft.serve.predicting import predicting

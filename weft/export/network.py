@@ -13,15 +13,14 @@ from weft.errors import ConfigError
 from weft.models import Generator
 from weft.nn.attention import USUAL, MultiHead
 from weft.nn.decoders.transformer import TransformerDecoder
-from weft.nn.distances import Distance, Rotary
+from weft.nn.distances import UNSCALED, Distance, Rotary
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.positions import Learned, Nowhere, Sinusoidal
-from weft.nn.rotary import UNSCALED
 from weft.run import LoadedRun
-from weft.search.beam import Stop, beam
-from weft.search.greedy import greedy
+from weft.search.beam import Stop, beam_search
+from weft.search.greedy import greedy_search
 from weft.search.hypotheses import to_lists
 from weft.search.step import Step
 from weft.tasks.abilities import Continues, Rewrites
@@ -92,9 +91,9 @@ class TransformerNetwork(NamedTuple):
         step, state, first = self.begin(row)
         banned = (PAD, UNK, SOS)
         if width == 1:
-            found = greedy(step, state, first, eos=EOS, max_length=limit, banned=banned)
+            found = greedy_search(step, state, first, eos=EOS, max_length=limit, banned=banned)
         else:
-            found = beam(
+            found = beam_search(
                 step,
                 state,
                 first,

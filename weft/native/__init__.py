@@ -10,9 +10,9 @@ dropping.cpp   dropout                          nn/kernels/dropout.py
 losses.cpp     cross-entropy                    nn/kernels/cross_entropy.py
 neighbours.cpp word2vec                         nn/kernels/neighbours.py
 tiles.cpp      the linear product (AMX)         nn/kernels/tiles.py
-decoding.cpp   a search step                    nn/kernels/decoding.py, nn/kernels/searching.py
+decoding.cpp   a search step                    nn/kernels/decoding.py, nn/kernels/search_step.py
 choosing.cpp   the best continuations           search/candidates.py
-searching.cpp  greedy and beam search           search/whole.py
+searching.cpp  greedy and beam search           search/compiled.py
 
 Every caller has a plain twin in torch, which is used where nothing was compiled. Read next: library.py, which
 finds and loads the libraries; jobs.py, the arguments of their functions; calls.py, the calls; build.py, which

@@ -41,7 +41,7 @@ from weft.nn.kernels.linear import Linear, linear
 from weft.nn.kernels.matrix import Corrected, Decayed, Replaced
 from weft.nn.kernels.neighbours import Places, word2vec
 from weft.nn.kernels.repeated import opened, repeating
-from weft.nn.kernels.searching import (
+from weft.nn.kernels.search_step import (
     Comparison,
     Ends,
     Layers,

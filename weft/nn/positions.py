@@ -11,9 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
-from weft.nn.distances import Alibi, Distance, Relative, Rotary
+from weft.nn.distances import UNSCALED, Alibi, Distance, Relative, Rotary, Scaling
 from weft.nn.ops import Linear
-from weft.nn.rotary import UNSCALED, Scaling
 from weft.shapes import check_choice, exporting
 
 TABLE = 512  # precomputed positions; later ones are computed when needed

@@ -38,6 +38,7 @@ from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.search.candidates import INFINITY, Candidates, best_candidates
+from weft.search.compiled import compiled_beam
 from weft.search.finished import (
     BeamAdditions,
     FinishedHypotheses,
@@ -51,7 +52,6 @@ from weft.search.hypotheses import Hypotheses, best
 from weft.search.normalisation import Normalisation, norms_for
 from weft.search.step import COMPACT_SHARE, Step, check_best, checked_step, source_limits
 from weft.search.trace import Trace, TracedSettings
-from weft.search.whole import whole_beam
 from weft.tree import State, fan, keep_sources, reorder, take
 
 Stop = Literal["best", "full", "worst", "never"]
@@ -120,7 +120,7 @@ def beam_search(
     settings = TracedSettings(eos, width, nbest, length_penalty, normalisation, enough, limits.tolist())
     found = None
     if trace is None and penalty is None:
-        found = whole_beam(step, state, first, limits, settings, num_kept, stop, banned)
+        found = compiled_beam(step, state, first, limits, settings, num_kept, stop, banned)
     if found is None:
         found = _search(step, state, _start(first, limits, num_kept), settings, stop, banned, trace, penalty)
     return best(found, nbest)

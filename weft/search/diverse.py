@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from weft.errors import ConfigError
-from weft.search.beam import beam
+from weft.search.beam import beam_search
 from weft.search.candidates import INFINITY, best_candidates
 from weft.search.grouped import Choices, GroupSettings, grouped
 from weft.search.hypotheses import Hypotheses, distinct
@@ -67,7 +67,7 @@ def diverse_search(
     few = (found.lengths == 0).any(1).nonzero().squeeze(1)
     if groups == 1 or not len(few):
         return found
-    plain = beam(
+    plain = beam_search(
         step, keep_sources(state, few, 1), first[few], eos=eos, max_length=limits[few], width=width,
         nbest=nbest, length_penalty=length_penalty, normalisation=normalisation, banned=banned,
     )  # fmt: skip

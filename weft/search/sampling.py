@@ -10,10 +10,10 @@ from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.search import filters
+from weft.search.compiled import SamplingRule, SearchRequest, compiled_search
 from weft.search.hypotheses import Hypotheses
 from weft.search.rollout import rollout
 from weft.search.step import Step, check_best, no_token, source_limits
-from weft.search.whole import SamplingRule, SearchRequest, whole
 from weft.tree import State
 
 
@@ -60,7 +60,7 @@ def sample(
         temperature, -1 if top_k == 0 else top_k or 0, 1.0 if top_p is None else top_p, generator
     )
     asked = SearchRequest(first, limits, eos, banned, count, count, count, draw=narrow)
-    found = whole(step, state, asked)
+    found = compiled_search(step, state, asked)
     if found is not None:
         return found
     num_rows = len(first) * count

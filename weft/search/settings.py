@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.search.beam import beam
+from weft.search.beam import beam_search
 from weft.search.budget import BatchRows, BeamWidth, LengthPenalty, Temperature, TopP
-from weft.search.greedy import greedy
+from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses
 from weft.search.sampling import sample
 from weft.search.step import Step
@@ -96,9 +96,9 @@ def search(
         chance: of sampling; by default a new generator with the seed of the settings.
     """
     if settings.search == "greedy":
-        return greedy(step, state, first, eos=eos, max_length=max_length, banned=banned)
+        return greedy_search(step, state, first, eos=eos, max_length=max_length, banned=banned)
     if settings.search == "beam":
-        return beam(
+        return beam_search(
             step,
             state,
             first,

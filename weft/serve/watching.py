@@ -35,9 +35,9 @@ from weft.serve.served import ServedRun
 from weft.serve.translation import translator
 from weft.tasks.abilities import Weighs
 from weft.tasks.remarks import Remarks
+from weft.tasks.seq2seq.batch_search import looked
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import collate_pairs
-from weft.tasks.seq2seq.searching import looked
 from weft.tasks.seq2seq.translator import SearchResult, Translator
 from weft.text.vocabulary import EOS, SOS, Word
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.export.programs.common import KINDS
 from weft.export.programs.picture_files import Given, picture, read_file
-from weft.export.programs.searching import SourceWriter
+from weft.export.programs.writers import SourceWriter
 
 
 class Captioner(SourceWriter):

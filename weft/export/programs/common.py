@@ -1,4 +1,4 @@
-"""The beginning of every program: graphs, and text as numbers. Read next: searching.py."""
+"""The beginning of every program: graphs, and text as numbers. Read next: writers.py."""
 
 import json
 import unicodedata

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.export.programs.common import KINDS, Arrays, Vocabulary
-from weft.export.programs.searching import Writer
+from weft.export.programs.writers import Writer
 
 
 class Continuer(Writer):

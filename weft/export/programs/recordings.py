@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.export.programs.common import KINDS
-from weft.export.programs.searching import SourceWriter
+from weft.export.programs.writers import SourceWriter
 
 ZEROS = 16
 """Zero crossings on each side of the resampling filter."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from weft.export.programs.common import KINDS, Vocabulary
-from weft.export.programs.searching import SourceWriter
+from weft.export.programs.writers import SourceWriter
 
 
 class Rewriter(SourceWriter):

@@ -1,4 +1,4 @@
-"""Rotary positions of a checkpoint, also scaled ones. Read next: llama.py; ../../nn/rotary.py."""
+"""Rotary positions of a checkpoint, also scaled ones. Read next: llama.py; ../../nn/distances.py."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from weft.errors import ConfigError
 from weft.importing.checkpoint import Checkpoint
 from weft.nn.attention import Heads
 from weft.nn.decoders.transformer import TransformerDecoder
-from weft.nn.rotary import Scaling
+from weft.nn.distances import Scaling
 
 SCALINGS = ("default", "linear", "llama3", "yarn")
 """Values of rope_type that can be imported."""

@@ -13,14 +13,13 @@ from weft.native import WholeStep
 from weft.nn.attention import USUAL, Heads, HeadSource
 from weft.nn.cache import KeyValueCache, empty_cache, longer_path, order_of_entries, seen_entries
 from weft.nn.decoders.decoder import Decoder
-from weft.nn.distances import Distance
+from weft.nn.distances import UNSCALED, Distance, Scaling
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.ops import Dropout, Ends, Layers, Linear, PastSteps, decoding, transformer
 from weft.nn.padding import harmless
 from weft.nn.positions import Positions, added, counted, distance_of, positions_of
 from weft.nn.recompute import recomputed
-from weft.nn.rotary import UNSCALED, Scaling
 from weft.nn.transformer import Activation, Norm, blocks_of
 from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import exporting

@@ -40,11 +40,11 @@ from weft.tasks.pictures.pictures import (
     source,
 )
 from weft.tasks.predictor import Answer, Failure, NoAnswer, ParsedInput, Place, Raw, Reads
+from weft.tasks.seq2seq.batch_search import BatchSearch
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
 from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded, plain_beam
-from weft.tasks.seq2seq.searching import BatchSearch
 from weft.tasks.seq2seq.translator import BestTexts, SearchResult, texts_of
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 

@@ -18,10 +18,10 @@ from weft.tasks.draw.tiles import FIRST, Tiles
 from weft.tasks.inspection import Inspection, PictureWeights, ShownVectors, places, table_of
 from weft.tasks.pictures.pictures import parts
 from weft.tasks.predictor import Answer, Json, Place, Raw
+from weft.tasks.seq2seq.batch_search import BatchSearch
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs, pad
 from weft.tasks.seq2seq.inspection import decoded
-from weft.tasks.seq2seq.searching import BatchSearch
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.wording import plural
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.models import Generator
 from weft.nn.positions import most_positions
-from weft.search.beam import beam
+from weft.search.beam import beam_search
 from weft.search.budget import most_rows, most_tokens
 from weft.search.hypotheses import Hypotheses
 from weft.search.settings import search
@@ -370,7 +370,7 @@ def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str
     trace = Trace()
     with torch.inference_mode():
         state, first = writer.reader.start([[EOS, *tokens]])
-        found = beam(
+        found = beam_search(
             writer.reader.step,
             state,
             first,

@@ -17,8 +17,8 @@ from weft.nn.positions import most_positions
 from weft.probe import probe
 from weft.tasks.export import Graph, ModelExport
 from weft.tasks.predictor import Json
+from weft.tasks.seq2seq.batch_search import looked
 from weft.tasks.seq2seq.decoding import Decoding
-from weft.tasks.seq2seq.searching import looked
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import State, leaves, like, tree_map

@@ -114,7 +114,7 @@ class PairModel:
             decoder.size, target_size, smoothing=self.smoothing, tied=embed.table if settings.tied else None
         )
         if encoder is None:
-            return Generator(embed, decoder, head, prompt="learnt" if self.learns == "all" else "read")
+            return Generator(embed, decoder, head, prompt="learned" if self.learns == "all" else "read")
         return Generator(embed, decoder, head, encoder=encoder, source_embed=source_embed)
 
 

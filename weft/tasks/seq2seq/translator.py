@@ -31,9 +31,9 @@ from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each
+from weft.tasks.seq2seq.batch_search import GlossarySearch, Words, batches
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
-from weft.tasks.seq2seq.searching import GlossarySearch, Words, batches
 from weft.text.characters import Alphabet, named
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.words import spans as words

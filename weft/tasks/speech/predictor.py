@@ -31,10 +31,10 @@ from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, name_of, read_each
+from weft.tasks.seq2seq.batch_search import BatchSearch
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded
-from weft.tasks.seq2seq.searching import BatchSearch
 from weft.tasks.seq2seq.translator import BestTexts, SearchResult, texts_of
 from weft.tasks.speech.data import FrameSettings, RecordingBatch, SpeechData, collate_recordings, pad_frames
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary

@@ -22,7 +22,7 @@ from weft.models import Generator
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
 from weft.nn.randomness import open_generator
-from weft.search.beam import beam
+from weft.search.beam import beam_search
 from weft.search.hypotheses import to_lists
 from weft.search.sampling import sample
 from weft.setting_types import AtLeastOne, NonNegative, Positive, check_fields
@@ -121,7 +121,7 @@ class Risk(Criterion):
             every: dict[str, Any] = {"eos": EOS, "max_length": limits, "banned": self._banned}
             if how.search == "beam":
                 every |= {"width": how.candidates, "nbest": how.candidates}
-                drawn = beam(writer.step, state, first, **every)
+                drawn = beam_search(writer.step, state, first, **every)
             else:
                 chance = open_generator() or torch.random.default_generator
                 drawn = sample(writer.step, state, first, count=how.candidates, generator=chance, **every)

@@ -63,7 +63,7 @@ class ProfessorForcing(Objective):
         if (
             not isinstance(model, Generator)
             or pipeline.writes() is None
-            or model.prompt == "learnt"
+            or model.prompt == "learned"
             or model.decoder.copies
         ):
             raise ConfigError(

@@ -19,12 +19,12 @@ from weft.nn.cells.elman import Elman
 from weft.nn.cells.gru import GRU
 from weft.nn.kernels import choice
 from weft.probe import probe
-from weft.search import whole
-from weft.search.beam import beam
-from weft.search.greedy import greedy
+from weft.search import compiled as whole
+from weft.search.beam import beam_search
+from weft.search.greedy import greedy_search
 from weft.search.rules import least_length, prefix
 from weft.tasks.language.decoding import StepReader
-from weft.tasks.seq2seq.searching import rounded
+from weft.tasks.seq2seq.batch_search import rounded
 
 pytestmark = pytest.mark.skipif(
     native.loaded("searching").library is None, reason=native.loaded("searching").reason
@@ -223,8 +223,8 @@ def test_an_untouched_state_can_be_searched_twice() -> None:
     model = generator()
     with torch.no_grad():
         state, first = model.start(*sources()), torch.full((SOURCES,), SOS)
-        one = beam(model.step, state, first, eos=EOS, max_length=LONGEST, width=3)
-        again = beam(model.step, state, first, eos=EOS, max_length=LONGEST, width=3)
+        one = beam_search(model.step, state, first, eos=EOS, max_length=LONGEST, width=3)
+        again = beam_search(model.step, state, first, eos=EOS, max_length=LONGEST, width=3)
     same(again, one, 0.0)
 
 
@@ -272,8 +272,8 @@ def test_a_language_model_continues_what_it_has_read(counted: list[bool]) -> Non
     with torch.no_grad():
         state = model.start(ids, torch.ones_like(ids, dtype=torch.bool))
         first, how = torch.full((SOURCES,), SOS), {"eos": EOS, "max_length": LONGEST, "width": 3}
-        mine = beam(model.step, state, first, **how)
-        same(mine, beam(lambda token, state: model.step(token, state), state, first, **how))
+        mine = beam_search(model.step, state, first, **how)
+        same(mine, beam_search(lambda token, state: model.step(token, state), state, first, **how))
     assert counted == []  # its prompt has a mask
 
 
@@ -284,8 +284,8 @@ def test_a_text_is_continued_by_compiled_code_while_its_window_is_not_full(count
         reader = StepReader(model, window)
         with torch.no_grad():
             state, first = reader.start(texts)  # of six tokens, of which five are read
-            mine = beam(reader.step, state, first, **how)
-            same(mine, beam(lambda token, state: reader.step(token, state), state, first, **how))  # noqa: B023
+            mine = beam_search(reader.step, state, first, **how)
+            same(mine, beam_search(lambda token, state: reader.step(token, state), state, first, **how))  # noqa: B023
         assert bool(counted) == served
         counted.clear()
 
@@ -294,5 +294,7 @@ def test_a_first_token_that_is_none_is_left_to_the_plain_loop_and_its_error(coun
     model = generator()
     for token in (-1, WORDS, 10**12):
         with pytest.raises(ShapeError):
-            greedy(model.step, model.start(*sources()), torch.full((SOURCES,), token), eos=EOS, max_length=3)
+            greedy_search(
+                model.step, model.start(*sources()), torch.full((SOURCES,), token), eos=EOS, max_length=3
+            )
     assert counted == []

@@ -66,7 +66,7 @@ class SearchRequest(NamedTuple):
     draw: SamplingRule | None = None
 
 
-def whole(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
+def compiled_search(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
     """The hypotheses that compiled code finds, in the order of the sources; None if it does not serve this.
 
     Args:
@@ -101,7 +101,7 @@ def whole(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
     return found.result() if found.run() else None
 
 
-def whole_beam(
+def compiled_beam(
     step: Step,
     state: State,
     first: Tensor,
@@ -111,7 +111,7 @@ def whole_beam(
     stop: str,
     banned: Sequence[int],
 ) -> Hypotheses | None:
-    """`whole` for a beam search.
+    """`compiled_search` for a beam search.
 
     Args:
         step, state, first, limits, stop, banned: as `beam` takes them.
@@ -120,7 +120,7 @@ def whole_beam(
     """
     eos, width, nbest, alpha, kind, enough, _ = settings
     norm = norms_for(limits, alpha, kind)
-    return whole(
+    return compiled_search(
         step, state, SearchRequest(first, limits, eos, banned, width, nbest, kept, enough, stop, norm)
     )
 

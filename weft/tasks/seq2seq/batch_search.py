@@ -26,10 +26,10 @@ from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.ops import Output, Vectors, WholeSteps, log_probabilities, multiply_as, use_int8
 from weft.search import rules
-from weft.search.beam import beam
+from weft.search.beam import beam_search
 from weft.search.budget import most_rows, most_tokens
 from weft.search.coverage import coverage_penalty, covering
-from weft.search.diverse import diverse
+from weft.search.diverse import diverse_search
 from weft.search.ensemble import ensemble
 from weft.search.hypotheses import Hypotheses, joined
 from weft.search.required import required
@@ -250,13 +250,13 @@ class BatchSearch:
             if trace is not None and (how.diverse > 1 or words):
                 raise ConfigError("trace: only a plain beam search has one; leave out diverse and require")
             if how.diverse > 1:
-                return diverse(step, state, first, groups=how.diverse, strength=how.diversity, **beams)
+                return diverse_search(step, state, first, groups=how.diverse, strength=how.diversity, **beams)
             if words:
                 return required(step, state, first, words=words, **beams)
             if how.coverage:
                 step, state = covering(step, state, _memory_mask(self._models[0], mask), looked)
                 beams["penalty"] = lambda state: coverage_penalty(state, how.coverage)
-            return beam(step, state, first, stop=how.stop, trace=trace, **beams)
+            return beam_search(step, state, first, stop=how.stop, trace=trace, **beams)
 
     def _rules(self, prefix: Sequence[int]) -> list[rules.Rule]:
         how = self._how

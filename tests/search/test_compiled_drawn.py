@@ -12,7 +12,7 @@ from tests.slow import leading, slow
 from weft import native
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.search import whole
+from weft.search import compiled as whole
 from weft.search.hypotheses import Hypotheses
 from weft.search.rules import least_length, no_repeat, prefix
 

@@ -2,7 +2,7 @@
 
 The twin is the plain loop with every product of a step and of a Transformer encoder on the grid: each row
 of the input divided by its largest magnitude / 127 and rounded, and the weights as `as_bytes` has them. Where
-compiled code keeps the rest in bfloat16, test_whole.py bounds the error instead.
+compiled code keeps the rest in bfloat16, test_compiled.py bounds the error instead.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from weft import native
 from weft.models import Generator
 from weft.nn.kernels import choice
 from weft.nn.transformer import TransformerBlock
-from weft.tasks.seq2seq.searching import rounded
+from weft.tasks.seq2seq.batch_search import rounded
 
 pytestmark = pytest.mark.skipif(
     not native.int8() or native.narrow(), reason="compiled code multiplies no int8 beside float32 here"
