@@ -17,11 +17,9 @@ from equal import (
     CELLS,
     FOLDER,
     HEADS,
-    arguments,
     block,
-    finished,
+    compare,
     machines,
-    measure,
     parameters,
     state_size,
     train,
@@ -99,25 +97,14 @@ def said(found: Mapping[str, Any]) -> str:
     return f"{found['problem']}, {found['model']}, seed {found['seed']}: {scores}, {found['updates']} updates"
 
 
+def write(runs: list[dict[str, Any]]) -> None:
+    """Write the page."""
+    page(runs, CELLS, PROBLEMS, machines(runs, "problem"))
+
+
 def main() -> None:
     """Run what is missing, or write the page."""
-    parser = arguments(__doc__, RUNS, models=[*CELLS], seconds=20, budget=20_000)
-    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=[*PROBLEMS], metavar="NAME")
-    asked = parser.parse_args()
-    torch.set_num_threads(1)
-    budget = {"seconds": asked.seconds, "budget": asked.parameters}
-    if asked.write:
-        runs = [one for one in finished(asked.runs) if budget.items() <= one.items()]
-        page(runs, CELLS, PROBLEMS, machines(runs, "problem"))
-        return
-    seeds = range(asked.first, asked.first + asked.seeds)
-    keys = [
-        {"problem": problem, "model": name, "seed": seed, **budget}
-        for seed in seeds
-        for problem in asked.problems
-        for name in asked.models
-    ]
-    measure(asked.runs, keys, run, said)
+    compare(__doc__, RUNS, "problem", [*PROBLEMS], run, said, write, seconds=20)
 
 
 if __name__ == "__main__":

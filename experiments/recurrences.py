@@ -19,7 +19,7 @@ import memory
 import numpy as np
 import texts
 import torch
-from equal import CELLS, FOLDER, arguments, block, finished, machines, measure, parameters, train, width_for
+from equal import CELLS, FOLDER, block, compare, finished, machines, parameters, train, width_for
 from text_data import PIECES, Parallel, Running, counted
 
 from problems import Labels, english_letters, padded, sentences
@@ -277,29 +277,17 @@ def _cell(scores: Mapping[tuple[str, str], Mapping[int, float]], name: str, task
     return f"**{text}**" if (mean < 0) == COLUMNS[task].less else f"*{text}*"
 
 
+def write(runs: list[dict[str, Any]]) -> None:
+    """Write the page."""
+    PAGE.write_text(page(runs), "utf-8")
+    print(f"Written to {PAGE}")
+
+
 def main() -> None:
     """Run what is missing, or write the page."""
-    parser = arguments(__doc__, RUNS, models=[*CELLS], seconds=20, budget=20_000)
-    parser.add_argument("--tasks", nargs="+", choices=COLUMNS, default=[*COLUMNS], metavar="NAME")
-    asked = parser.parse_args()
-    torch.set_num_threads(1)
-    budget = {"seconds": asked.seconds, "budget": asked.parameters}
-    if asked.write:
-        runs = [one for one in [*finished(asked.runs), *shared()] if budget.items() <= one.items()]
-        PAGE.write_text(page(runs), "utf-8")
-        print(f"Written to {PAGE}")
-        return
-    keys = [
-        {"task": task, "model": name, "seed": seed, **budget}
-        for seed in range(asked.first, asked.first + asked.seeds)
-        for name in asked.models
-        for task in asked.tasks
-        if (name, task) != ("transformer", "forecasting")  # the encoder would see what it is to foretell
-    ]
-    done = shared()
-    measure(
-        asked.runs, [key for key in keys if not any(key.items() <= one.items() for one in done)], run, said
-    )
+    # as an encoder the Transformer would see what it is to foretell
+    unfit = {("transformer", "forecasting")}
+    compare(__doc__, RUNS, "task", [*COLUMNS], run, said, write, seconds=20, more=shared, without=unfit)
 
 
 if __name__ == "__main__":

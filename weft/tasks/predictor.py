@@ -304,6 +304,18 @@ def answered(
             yield answer
 
 
+def succeeded(attempts: Iterable[R | Failure]) -> Iterator[R]:
+    """Each answer, up to the first error, which is raised.
+
+    Raises:
+        DataError, ShapeError: an input cannot be answered.
+    """
+    for one in attempts:
+        if isinstance(one, DataError | ShapeError):
+            raise one
+        yield one
+
+
 class Outcomes(NamedTuple, Generic[In]):
     """Answers and failures."""
 

@@ -36,7 +36,7 @@ from weft.tasks.inspection import (
 )
 from weft.tasks.language.data import collate_lines, known, reading_of
 from weft.tasks.language.decoding import ExpectedToken, MixedModel, ProseDecoding, StepReader, expected
-from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each
+from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each, succeeded
 from weft.tasks.running_text.data import Batching
 from weft.tasks.seq2seq.graphs import stepping
 from weft.tasks.seq2seq.inspection import NamesByNumber
@@ -153,10 +153,7 @@ class TextWriter(Predictor[str]):
         return str(raw)
 
     def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
-        for answer in self.attempts(inputs):
-            if isinstance(answer, DataError | ShapeError):
-                raise answer
-            yield answer
+        return succeeded(self.attempts(inputs))
 
     def attempts(self, inputs: Sequence[str]) -> Iterator[Answer | Failure]:
         """Like Predictor.attempts, but tries only the failed texts again.

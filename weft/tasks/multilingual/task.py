@@ -36,7 +36,7 @@ from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation, together
 from weft.tasks.multilingual.predictor import ManyTranslator
 from weft.tasks.predictor import Json, Predictor
-from weft.tasks.seq2seq.base import Pairs, Seq2SeqPipeline, Seq2SeqTask, read_pairs
+from weft.tasks.seq2seq.base import Pairs, Seq2SeqPipeline, TextPairTask, read_pairs
 from weft.tasks.seq2seq.data import data_in
 from weft.tasks.seq2seq.decoding import (
     Decoding,
@@ -44,8 +44,6 @@ from weft.tasks.seq2seq.decoding import (
     GenerationEvaluationSettings,
     TranslationEvaluationSettings,
     TranslationSettings,
-    decoding_space,
-    search_space,
 )
 from weft.tasks.seq2seq.documents import SentenceTranslator
 from weft.tasks.seq2seq.encoding import AugmentedPairs, PairBatch, collate_pairs, encode_pairs
@@ -60,7 +58,6 @@ from weft.tasks.seq2seq.evaluation import (
 )
 from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.translator import Translator
-from weft.tasks.space import Recipe, Space
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
@@ -316,7 +313,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         return [self.source.decode([number]) for number in range(EOS + 1, EOS + 1 + count)]
 
 
-class MultilingualTask(Seq2SeqTask[None]):
+class MultilingualTask(TextPairTask[None]):
     """Trains one translator on parallel text of several pairs.
 
     Args:
@@ -352,14 +349,6 @@ class MultilingualTask(Seq2SeqTask[None]):
         found = super().predict_example([line] if colon else [])
         source, target = (pair if colon else self.data.pairs[0]).split("-")
         return found and found._replace(words=("--source", source, "--target", target))
-
-    @classmethod
-    def search_space(cls, recipe: Recipe) -> Space:
-        return search_space(recipe)
-
-    @classmethod
-    def decoding_space(cls, recipe: Recipe) -> Space:
-        return decoding_space(recipe)
 
     def small_model(self) -> Generator:
         return self.model_config.build(19, 19, one_vocabulary=True)

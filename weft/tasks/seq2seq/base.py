@@ -10,6 +10,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -38,8 +39,6 @@ from weft.tasks.seq2seq.decoding import (
     GenerationEvaluationSettings,
     TextEvaluationSettings,
     TextGenerationSettings,
-    decoding_space,
-    search_space,
 )
 from weft.tasks.seq2seq.encoding import (
     AugmentedPairs,
@@ -57,7 +56,7 @@ from weft.tasks.seq2seq.evaluation import GivenScores, loss_of_fitting, perplexi
 from weft.tasks.seq2seq.glossary import read_glossary
 from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.translator import Translator
-from weft.tasks.space import Recipe, Space
+from weft.tasks.space import Range, Recipe, Space, usual
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
@@ -74,6 +73,7 @@ from weft.tasks.task import (
 from weft.text.vocabulary import EOS, Vocabulary
 
 VOCABULARY = "tokenizer.json"
+DROPOUTS = "model.encoder.dropout", "model.decoder.dropout"
 
 Corpus = TypeVar("Corpus")
 """What `read` returns: the training and validation data."""
@@ -478,7 +478,30 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         )
 
 
-class PairTask(Seq2SeqTask[list[Any]], ABC):
+class TextPairTask(Seq2SeqTask[Corpus], ABC):
+    """A task whose source and target are texts; what `weft tune` tries of it."""
+
+    @classmethod
+    def search_space(cls, recipe: Recipe) -> Space:
+        """The usual settings, with one dropout for encoder and decoder where the recipe has one."""
+        found = usual(recipe)
+        model = recipe["model"]
+        if set(DROPOUTS) <= found.keys() and model["encoder"]["dropout"] == model["decoder"]["dropout"]:
+            del found[DROPOUTS[1]]
+            found[DROPOUTS[0]] = replace(found[DROPOUTS[0]], also=DROPOUTS[1:])
+        return found
+
+    @classmethod
+    def decoding_space(cls, recipe: Recipe) -> Space:
+        """The width of the beam and the length penalty, for a recipe that searches with a beam."""
+        own = recipe["decoding"]
+        if own["search"] != "beam":
+            return {}
+        beam = {"decoding.beam": Range(values=(1, 3, 5, 8))} if own["diverse"] == 1 else {}
+        return {**beam, "decoding.length_penalty": Range(values=(0.6, 0.8, 1.0, 1.2, 1.4))}
+
+
+class PairTask(TextPairTask[list[Any]], ABC):
     """Trains a model on sequence pairs to write the target for a source.
 
     Args:
@@ -516,14 +539,6 @@ class PairTask(Seq2SeqTask[list[Any]], ABC):
 
     @abstractmethod
     def open(self, run: Path) -> PairPipeline: ...
-
-    @classmethod
-    def search_space(cls, recipe: Recipe) -> Space:
-        return search_space(recipe)
-
-    @classmethod
-    def decoding_space(cls, recipe: Recipe) -> Space:
-        return decoding_space(recipe)
 
     def small_model(self) -> Generator:
         return self.model_config.build(19, 19, one_vocabulary=self.data.vocabulary.shared)

@@ -16,11 +16,9 @@ from weft.search.ensemble import Mean
 from weft.search.normalisation import Normalisation
 from weft.search.settings import SearchSettings, check_sampled
 from weft.setting_types import Bounds, Whole
-from weft.tasks.space import Range, Recipe, Space, usual
 from weft.tasks.task import EvaluationSettings, OtherRun, RequestSettings, SamplingSettings
 
 Finite = Annotated[float, Bounds(ge=0, lt=math.inf)]
-DROPOUTS = "model.encoder.dropout", "model.decoder.dropout"
 _OF_BEAMS = {
     "diverse": 1,
     "require": (),
@@ -246,22 +244,3 @@ class TranslationEvaluationSettings(TextEvaluationSettings):
     """
 
     lowercase: bool = False
-
-
-def search_space(recipe: Recipe) -> Space:
-    """The usual settings, with one dropout for encoder and decoder where the recipe has one."""
-    found = usual(recipe)
-    model = recipe["model"]
-    if set(DROPOUTS) <= found.keys() and model["encoder"]["dropout"] == model["decoder"]["dropout"]:
-        del found[DROPOUTS[1]]
-        found[DROPOUTS[0]] = replace(found[DROPOUTS[0]], also=DROPOUTS[1:])
-    return found
-
-
-def decoding_space(recipe: Recipe) -> Space:
-    """The width of the beam and the length penalty, for a recipe that searches with a beam."""
-    own = recipe["decoding"]
-    if own["search"] != "beam":
-        return {}
-    beam = {"decoding.beam": Range(values=(1, 3, 5, 8))} if own["diverse"] == 1 else {}
-    return {**beam, "decoding.length_penalty": Range(values=(0.6, 0.8, 1.0, 1.2, 1.4))}

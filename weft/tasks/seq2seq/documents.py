@@ -12,7 +12,7 @@ from weft.documents.links import proportional
 from weft.documents.segments import Sentence, WrittenSentence
 from weft.documents.sentences import SplitText, split, splitter
 from weft.errors import ConfigError, DataError, ShapeError
-from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw
+from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, succeeded
 from weft.tasks.seq2seq.translator import NOTHING, SearchResult, TranslationAnswer, Translator, formatted
 
 
@@ -43,10 +43,7 @@ class SentenceTranslator(Predictor[str]):
         return self.translator.parse(raw, place)
 
     def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
-        for answer in self.attempts(inputs):
-            if isinstance(answer, DataError | ShapeError):
-                raise answer
-            yield answer
+        return succeeded(self.attempts(inputs))
 
     def attempts(self, inputs: Sequence[str]) -> Iterator[Answer | Failure]:
         """Like Predictor.attempts: a line with a sentence that fails fails as a whole."""

@@ -30,7 +30,7 @@ from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList, answer_list
-from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each
+from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each, succeeded
 from weft.tasks.seq2seq.batch_search import GlossarySearch, Words, batches
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
@@ -223,10 +223,7 @@ class Translator(Predictor[str]):
         return str(raw)
 
     def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
-        for answer in self.attempts(inputs):
-            if isinstance(answer, DataError | ShapeError):
-                raise answer
-            yield answer
+        return succeeded(self.attempts(inputs))
 
     def attempts(self, inputs: Sequence[str]) -> Iterator[Answer | Failure]:
         """Like Predictor.attempts, but searches only the failed lines again."""
