@@ -2,7 +2,7 @@
 
 Greedy search calls its sessions for a whole batch at a time; beam search is that of the exported program,
 sentence by sentence. Runs in Weft's own environment, with the extra `export`. Read next:
-../../weft/export/programs/searching.py.
+../../weft/export/programs/writers.py.
 """
 
 import json

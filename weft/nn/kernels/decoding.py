@@ -5,7 +5,7 @@ bfloat16 weights in bfloat16 where the processor can (norms, sums and softmax st
 modules given to `use_int8` as bytes. `step` computes all layers of a decoder for one new position, `whole`
 those of an encoder, without about a hundred calls of small operations; their plain twins are the modules,
 which run wherever `suits` is False. `log_probabilities` is log softmax(W h + b) over a vocabulary.
-`WEFT_FUSED=torch` turns all of it off. Read next: searching.py, many steps; ../../native/decoding.cpp.
+`WEFT_FUSED=torch` turns all of it off. Read next: search_step.py, many steps; ../../native/decoding.cpp.
 """
 
 from collections.abc import Callable, Mapping, Sequence

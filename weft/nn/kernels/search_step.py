@@ -1,7 +1,7 @@
 """Whole searches in compiled code: a model's step as the struct that native/searching.cpp takes many times.
 
 A step is what surrounds the decoder (`Vectors` of the last symbols, `Output` with its softmax; `Ends`) and
-the decoder itself: `transformer` or `recurrent`. Read next: ../../search/whole.py, which calls them;
+the decoder itself: `transformer` or `recurrent`. Read next: ../../search/compiled.py, which calls them;
 ../../native/writing.h, ../../native/recurrent.h.
 """
 

@@ -1,6 +1,6 @@
 """A trained captioner: writes captions of pictures, and shows where it attended for each word.
 
-Read next: ../seq2seq/searching.py; ../../figures/sheets.py, which draws the attention over the picture.
+Read next: ../seq2seq/batch_search.py; ../../figures/sheets.py, which draws the attention over the picture.
 """
 
 import json

@@ -191,7 +191,7 @@ class StepReader:
         return logp, ReaderState(inner, past, recent, texts, cache)
 
     def whole_step(self, state: ReaderState, width: int, steps: int) -> WholeStep | None:
-        """The model's own, if nothing is forgotten or mixed in during so many steps; see search/whole.py."""
+        """The model's own, if nothing is forgotten or mixed in during these steps; see search/compiled.py."""
         full = (
             state.past is not None and self.window is not None and state.past.shape[1] + steps > self.window
         )

@@ -2,7 +2,7 @@
 
 Its attention is the alignment of the words. A translation keeps what a model that has seen few of them gets
 wrong: text without letters, placeholders ("%s"), and characters that the vocabulary lacks.
-Read next: searching.py; ../../search/beam.py; ../../documents/placeholders.py; ../../figures/pharaoh.py,
+Read next: batch_search.py; ../../search/beam.py; ../../documents/placeholders.py; ../../figures/pharaoh.py,
 which turns attention into pairs of words.
 """
 

@@ -1,6 +1,6 @@
 """A trained transcriber: writes the text of recordings, and shows where it attended.
 
-Read next: data.py, which makes batches; ../seq2seq/searching.py.
+Read next: data.py, which makes batches; ../seq2seq/batch_search.py.
 """
 
 import io
