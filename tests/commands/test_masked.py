@@ -19,7 +19,7 @@ def test_gaps_are_filled_from_both_sides(tmp_path: Path) -> None:
     assert said.out == "the cat can purr\na dog can bark\n"
     ranked = weft("predict", run, "--nbest", "2", "--scores", stdin=b"the [MASK] can [MASK]\n").out
     first, second = ranked.strip().split("\t")
-    assert first.startswith("cat:0.") and second.startswith("purr:0.") and len(first.split()) == 2
+    assert first.startswith("cat=0.") and second.startswith("purr=0.") and len(first.split()) == 2
     assert package.load(run).predict("the cat can [MASK]") == "the cat can purr"
     scored = weft("evaluate", run, "--split", "valid")
     assert scored.code == 0 and "80/10/10" in scored.out and "worse" not in scored.out

@@ -97,7 +97,10 @@ def test_every_score_has_a_signature_an_interval_and_a_baseline(
     answer = weft("evaluate", folder / "whole", *given, "--json", tmp_path / "scores.json", *drawn)
     assert answer.code == 0, answer.err
     assert not drawn or drawn[1].read_bytes().startswith(b"\x89PNG")
-    scores = json.loads((tmp_path / "scores.json").read_text("utf-8"))["scores"]
+    found = json.loads((tmp_path / "scores.json").read_text("utf-8"))
+    assert list(found)[:4] == ["title", "scores", "outputs", "unanswered"]
+    assert found["title"] and found["outputs"] > 0 and found["unanswered"] == 0
+    scores = found["scores"]
     assert scores
     for label, score in scores.items():
         assert score["low"] <= score["value"] <= score["high"], label

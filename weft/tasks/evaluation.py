@@ -98,8 +98,9 @@ class Evaluation(ABC):
         return "\n".join([self.title, *report(self.scores), *self.details()])
 
     def json(self) -> str:
-        """The report as JSON: title, scores, facts."""
-        whole = {"title": self.title, "scores": as_json(self.scores), **self.facts()}
+        """The report as JSON, alike for all tasks: title, scores, two counts; then the task's `facts`."""
+        counts = {"outputs": len(self.outputs), "unanswered": len(self.wrong)}
+        whole = {"title": self.title, "scores": as_json(self.scores), **counts, **self.facts()}
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
     def frame(self) -> "pd.DataFrame":

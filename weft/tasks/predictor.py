@@ -122,6 +122,7 @@ class Predictor(ABC, Generic[In]):
 
     Attributes:
         reads: the kind of input.
+        draws: whether answers have figures.
         linewise: whether each line of a text file is an input with one answer that no other line affects.
         lines: number of lines of an answer's text; a failed input gets as many empty lines.
         window: number of inputs of a file that are answered together.
@@ -131,6 +132,7 @@ class Predictor(ABC, Generic[In]):
 
     reads: ClassVar[Reads] = "text"
     linewise: ClassVar[bool] = True
+    draws: ClassVar[bool] = False
     lines: int = 1
     window: int = WINDOW
     piped: int = 1
@@ -223,11 +225,10 @@ class Predictor(ABC, Generic[In]):
         Raises:
             ConfigError: it has none.
         """
-        raise ConfigError(
-            "--alignments: this task does not align words; leave it out"
-            if alignments
-            else "--plot: this task has no picture of an answer; leave it out"
-        )
+        if alignments:
+            raise ConfigError("--alignments: this task does not align words; leave it out")
+        if not self.draws:
+            raise ConfigError("--plot: this task has no picture of an answer; leave it out")
 
     def overview(self, answers: Sequence[Answer]) -> "Figure | None":
         """One figure of all drawn answers, in addition to theirs, or None."""

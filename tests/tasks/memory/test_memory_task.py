@@ -229,3 +229,19 @@ def test_every_part_that_reads_can_remember() -> None:
         assert task.rehearse().total.isfinite()
         found = MemoryTraining(task.data).validate(MemoryPipeline(task).model().eval())
         assert set(found.scores) == {"loss", "accuracy"} and len(found.samples) == 3
+
+
+def test_letters_have_scores_and_a_picture_and_sums_have_none() -> None:
+    task = small("copying")
+    model = task.small_model()
+    rememberer = Rememberer(model, task.data, scores=True)
+    x = rememberer.read("abc")
+    (answer,) = rememberer.answers([x])
+    with torch.no_grad():
+        logp = model(x, torch.ones(x.shape, dtype=torch.bool))[0, -3:]
+    score, text = answer.text().split("\t")
+    assert len(text) == 3 and float(score) == pytest.approx(float(logp.max(1).values.sum()), abs=1e-4)
+    assert answer.figure() is not None
+    for option in ("scores", "plot"):
+        with pytest.raises(ConfigError, match=f"--{option}: a sum has no probability"):
+            Rememberer(small("adding").small_model(), small("adding").data, **{option: True})

@@ -26,7 +26,7 @@ class Filler:
         if nbest > 1 or scores:
             return "\t".join(
                 " ".join(
-                    f"{self.piece(piece)}:{prob:.4f}" if scores else self.piece(piece) for piece, prob in gap
+                    f"{self.piece(piece)}={prob:.4f}" if scores else self.piece(piece) for piece, prob in gap
                 )
                 for gap in gaps
             )

@@ -118,6 +118,7 @@ class Captioner(predictor.Predictor[Picture]):
         coco: whether `weft predict` writes COCO's results.
     """
 
+    draws = True
     reads: ClassVar[Reads] = "picture"
     linewise = False
     window = 1

@@ -56,7 +56,6 @@ class LabelEvaluation(ClassEvaluation):
         return {
             **super().facts(),
             **self.confidence.facts(),
-            "unanswered": len(self.wrong),
             "seconds": self.seconds,
         }
 
@@ -149,7 +148,6 @@ class SeveralEvaluation(Evaluation):
         return {
             "labels": [row._asdict() for row in self.rows],
             "thresholds": self.thresholds,
-            "unanswered": len(self.wrong),
             "seconds": self.seconds,
         }
 

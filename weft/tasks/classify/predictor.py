@@ -217,6 +217,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         ConfigError: other classes.
     """
 
+    draws = True
     window = WINDOW
 
     def __init__(
@@ -281,10 +282,6 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         if isinstance(given.value, ClassifyInput) and given.value.row is not None:
             return self._unclassified(given.place.why(why), given.value.row)
         return super().unanswered(given, why)
-
-    def check_figures(self, *, alignments: bool) -> None:
-        if alignments:
-            super().check_figures(alignments=alignments)
 
     def predict(self, raw: str) -> str:
         if not isinstance(raw, str):

@@ -139,14 +139,12 @@ class ClassifierSettings(LabelSettings):
     """What the user asks of classes.
 
     Args:
-        plot: folder for pictures of the weights of words, which the command draws.
         ensemble: runs that decide along.
 
     Raises:
         ConfigError: an ensemble is to be drawn.
     """
 
-    plot: Path | None = None
     ensemble: Sequence[OtherRun] = ()
 
     def __post_init__(self) -> None:

@@ -50,7 +50,7 @@ class DrawEvaluation(Evaluation):
 
     def facts(self) -> dict[str, Any]:
         """The same values and the number of pictures."""
-        return {"ceiling": self.ceiling, "outputs": len(self.outputs), "seconds": self.seconds}
+        return {"ceiling": self.ceiling, "seconds": self.seconds}
 
     def figure(self, name: str) -> "Figure":
         """A column for each of the first captions: the true picture above, the drawn one below."""

@@ -77,6 +77,7 @@ class Painter(predictor.Predictor[str]):
         ConfigError: a search setting does not apply to pictures.
     """
 
+    draws = True
     linewise = False
 
     def __init__(
@@ -110,10 +111,6 @@ class Painter(predictor.Predictor[str]):
         rows = self.vocabulary.encode_batch(list(inputs))
         for caption, picture in zip(inputs, self.draw(rows, self._random), strict=True):
             yield DrawnPicture(caption, picture)
-
-    def check_figures(self, *, alignments: bool) -> None:
-        if alignments:
-            super().check_figures(alignments=True)
 
     def overview(self, answers: Sequence[Any]) -> "Figure | None":
         """A sheet of all pictures with their captions."""

@@ -52,7 +52,7 @@ class NearestWords(Answer):
 
     def text(self) -> str:
         """The words of the input, a tab, and the words near them."""
-        near = [f"{one.word}:{one.similarity:.4f}" if self._scores else one.word for one in self._near]
+        near = [f"{one.word}={one.similarity:.4f}" if self._scores else one.word for one in self._near]
         return "\t".join([" ".join(self._words), " ".join(near)])
 
     def json(self) -> Json:
@@ -88,6 +88,8 @@ class WordVectors(predictor.Predictor[list[str]]):
         vectors.analogy("man", "king", "woman", 5)
         vectors.save("words.txt")
     """
+
+    draws = True
 
     def __init__(
         self,
@@ -132,10 +134,6 @@ class WordVectors(predictor.Predictor[list[str]]):
             else:
                 near = self.analogy(words[0], words[1], words[2], self._count)
             yield NearestWords(self, words, near, scores=self._scores)
-
-    def check_figures(self, *, alignments: bool) -> None:
-        if alignments:
-            super().check_figures(alignments=alignments)
 
     def vector(self, word: str) -> np.ndarray:
         """[D] the vector of a word; for an unseen word, from its letters if the model has n-grams.

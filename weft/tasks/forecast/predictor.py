@@ -162,6 +162,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         progress: receives what was assumed about a table.
     """
 
+    draws = True
     reads: ClassVar[Reads] = "numbers"
     linewise = False
     window = 1
@@ -245,10 +246,6 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         """CSV, or Parquet if the extension says so."""
         text = super().file(texts, output)
         return as_parquet(text, output) if output.suffix.lower() == ".parquet" else text
-
-    def check_figures(self, *, alignments: bool) -> None:
-        if alignments:
-            super().check_figures(alignments=True)
 
     @overload
     def predict(

@@ -5,9 +5,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import numpy as np
 import torch
@@ -36,6 +37,9 @@ from weft.tasks.pictures.pictures import (
 )
 from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads, read_each
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 ROWS = 64
 
 
@@ -46,9 +50,19 @@ class PictureAnswer(Answer):
         names: of the classes.
         probs: [C] of each class.
         scores: whether the text contains the probabilities of all classes.
+        explain: the weight of each pixel of the picture for the class with this number; None for no figure.
     """
 
-    def __init__(self, names: Sequence[str], probs: np.ndarray, *, scores: bool = False) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        probs: np.ndarray,
+        *,
+        scores: bool = False,
+        explain: "Callable[[int], PictureWeights] | None" = None,
+    ) -> None:
+        self._explain = explain
+        self._best = int(probs.argmax())
         order = np.argsort(-probs, kind="stable").tolist()
         self._probs = {names[number]: float(probs[number]) for number in order}
         self._scores = scores
@@ -67,6 +81,17 @@ class PictureAnswer(Answer):
         """The class, its probability, and the probability of each class."""
         return {"label": self.label, "prob": self._probs[self.label], "probs": dict(self._probs)}
 
+    def figure(self) -> "Figure | None":
+        """A picture beside its pixels, the lighter the more they weighed for its class; None of a clip."""
+        from weft.figures.sheets import attended_picture  # imports matplotlib
+
+        found = None if self._explain is None else self._explain(self._best)
+        if found is None or found.pixels.ndim != 3:
+            return None
+        name, weights = found.looks[-1]
+        title = f"{self.label} ({self._probs[self.label]:.1%})"
+        return attended_picture(found.pixels, [name], weights[None], title)
+
 
 class ImageClassifier(predictor.Predictor[np.ndarray]):
     """Classifies pictures or clips.
@@ -79,6 +104,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         scores: whether the text contains the probabilities of all classes.
     """
 
+    draws = True
     reads: ClassVar[Reads] = "picture"
     linewise = False
     window = 1
@@ -109,7 +135,9 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
 
     def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[PictureAnswer]:
         for picture in inputs:
-            yield PictureAnswer(self.names, self.probs(picture[None])[0], scores=self._scores)
+            explain = partial(weighed, self, picture)
+            probs = self.probs(picture[None])[0]
+            yield PictureAnswer(self.names, probs, scores=self._scores, explain=explain)
 
     def predict(self, raw: str | Path | np.ndarray) -> str:
         """The class of one picture or clip: a file, or an array of the shape the model was trained on."""

@@ -46,9 +46,11 @@ class LabelSettings(PredictionSettings):
 
     Args:
         scores: write the probabilities too.
+        plot: folder for pictures of the answers, which the command draws.
     """
 
     scores: bool = False
+    plot: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

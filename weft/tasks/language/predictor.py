@@ -120,6 +120,7 @@ class TextWriter(Predictor[str]):
         scores: whether `weft predict` writes log-probabilities before the texts.
     """
 
+    draws = True
     window = WINDOW
     piped = WINDOW
 
@@ -173,10 +174,6 @@ class TextWriter(Predictor[str]):
 
     def lacking(self, value: str) -> list[str]:
         return self.vocabulary.alphabet.unknown(value)
-
-    def check_figures(self, *, alignments: bool) -> None:
-        if alignments:
-            super().check_figures(alignments=True)
 
     def predict(self, raw: Any) -> str:
         if not isinstance(raw, str):

@@ -6,7 +6,7 @@
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -31,7 +31,11 @@ from weft.tasks.seq2seq.inspection import NamesByNumber
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, SOS, Vocabulary
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 MASK = "[MASK]"
+NOTE = "probability of each piece in its gap; white 0, dark 1"
 SERVED = 5
 """Pieces of each gap in the JSON of an answer."""
 
@@ -81,9 +85,23 @@ class GapAnswer(Answer):
         if self._count == 1 and not self._scores:
             return filled.text
         return "\t".join(
-            " ".join(f"{piece}:{prob:.4f}" if self._scores else piece for piece, prob in gap)
+            " ".join(f"{piece}={prob:.4f}" if self._scores else piece for piece, prob in gap)
             for gap in filled.gaps
         )
+
+    def figure(self) -> "Figure":
+        """The text with its gaps filled; a piece is the darker, the likelier it is in its gap."""
+        from weft.figures.coloured import coloured_text  # imports matplotlib
+
+        filled = self.filled(1)
+        gaps = iter(filled.gaps)
+        words, weights = list[str](), list[float]()
+        for token in self._tokens[1:-1]:
+            given = token < len(self._vocabulary)
+            piece, prob = (self._vocabulary.decode([token]), 0.0) if given else next(gaps)[0]
+            words.append(piece)
+            weights.append(prob)
+        return coloured_text(words, np.array(weights), title=filled.text, note=NOTE, top=1.0)
 
     def json(self) -> Json:
         """The text with its gaps filled, and pieces with probabilities for each gap."""
@@ -102,6 +120,7 @@ class GapFiller(predictor.Predictor[list[int]]):
         scores: whether the text says their probabilities.
     """
 
+    draws = True
     window = 64  # an answer holds the probabilities of the whole vocabulary
 
     def __init__(

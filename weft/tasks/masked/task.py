@@ -66,10 +66,12 @@ class GapSettings(PredictionSettings):
     Args:
         nbest: number of pieces of each gap.
         scores: write their probabilities too.
+        plot: folder for pictures of the answers, which the command draws.
     """
 
     nbest: AtLeastOne = 1
     scores: bool = False
+    plot: Path | None = None
 
 
 class MaskedTraining(Training):

@@ -1,7 +1,7 @@
 """How well a model remembers, next to the score without memory."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -49,9 +49,6 @@ class MemoryEvaluation(Evaluation):
     places: np.ndarray  # [N, M] see Measured
     values: np.ndarray  # [N, M]
     shows: ClassVar[str] = "score by how long something is remembered"
-
-    def facts(self) -> dict[str, Any]:
-        return {"outputs": len(self.outputs)}
 
     def figure(self, name: str) -> "Figure":
         """The score of sums by the distance of their first number, or of symbols by their place."""

@@ -9,12 +9,14 @@ cups:      - ab bc               swaps of cups; the ball's place after each of t
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from weft.data.memory_problems import SYMBOLS
+from weft.errors import ConfigError
 from weft.models import Labeller
 from weft.tasks import predictor
 from weft.tasks.inspection import Inspection, checked, choices_of
@@ -22,15 +24,35 @@ from weft.tasks.labels.base import LabelBatch
 from weft.tasks.memory.data import LETTERS, NAMES, PROBLEMS, MemoryData
 from weft.tasks.predictor import Answer, Json, Place, Raw
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 class MemoryAnswer(Answer):
-    """A sum, or the recalled letters."""
+    """A sum, or the recalled letters.
 
-    def __init__(self, written: str) -> None:
+    Args:
+        written: the answer.
+        logp: of each letter, if it was computed.
+        scores: whether `text` begins with their sum.
+    """
+
+    def __init__(self, written: str, logp: Sequence[float] = (), *, scores: bool = False) -> None:
         self._written = written
+        self._logp = logp
+        self._scores = scores
 
     def text(self) -> str:
-        return self._written
+        return f"{sum(self._logp):.4f}\t{self._written}" if self._scores else self._written
+
+    def figure(self) -> "Figure | None":
+        """The letters; the likelier one, the darker."""
+        from weft.figures.coloured import coloured_text  # imports matplotlib
+
+        note = "probability of each letter; white 0, dark 1"
+        return coloured_text(
+            list(self._written), np.exp(self._logp), title=self._written[:80], note=note, top=1.0
+        )
 
     def json(self) -> Json:
         return self._written
@@ -42,10 +64,22 @@ class Rememberer(predictor.Predictor[Tensor]):
     Args:
         model: trained, in evaluation mode.
         data: the problem and its sizes.
+        scores: whether answers begin with their log-probability.
+        plot: whether answers have figures.
+
+    Raises:
+        ConfigError: scores or figures of sums, which have no probability.
     """
 
-    def __init__(self, model: Labeller, data: MemoryData) -> None:
+    draws = True
+
+    def __init__(
+        self, model: Labeller, data: MemoryData, *, scores: bool = False, plot: bool = False
+    ) -> None:
+        if (scores or plot) and data.problem == "adding":
+            raise ConfigError(f"--{'scores' if scores else 'plot'}: a sum has no probability; leave it out")
         self.model, self.data = model, data
+        self._scores, self._plot = scores, plot
 
     def parse(self, raw: Raw, place: Place) -> Tensor:
         """A line as the model's input: [1, T, 2] or [1, T]."""
@@ -63,12 +97,21 @@ class Rememberer(predictor.Predictor[Tensor]):
         for x in inputs:
             mask = torch.ones(x.shape[:2], dtype=torch.bool, device=device)
             with torch.no_grad():
-                yield MemoryAnswer(self.write(self.answer(x.to(device), mask))[0])
+                found = self.answer(x.to(device), mask)
+                shown = self._scores or self._plot
+                logp = self._logp(x.to(device), mask, found) if shown else []
+            yield MemoryAnswer(self.write(found)[0], logp, scores=self._scores)
 
     def answer(self, x: Tensor, mask: Tensor) -> Tensor:
         """Sums [B], or the n symbols that are asked [B, n]."""
         best = self.model.best(x, mask)
         return best[:, 0] if self.data.problem == "adding" else best[:, -self.asked(x) :]
+
+    def _logp(self, x: Tensor, mask: Tensor, answer: Tensor) -> list[float]:
+        """Log-probabilities of the symbols that were answered [1, n]."""
+        logp: Tensor = self.model(x, mask)[:, -answer.shape[1] :]
+        found: list[float] = logp.gather(2, answer[..., None]).flatten().tolist()
+        return found
 
     def asked(self, x: Tensor) -> int:
         """How many of the last outputs are asked of inputs [B, T] that are signs."""

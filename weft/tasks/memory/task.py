@@ -25,7 +25,7 @@ from weft.nn.ops import Linear
 from weft.nn.pools import Pool, Summary
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection
-from weft.tasks.labels.base import LabelBatch, LabelTask
+from weft.tasks.labels.base import LabelBatch, LabelSettings, LabelTask
 from weft.tasks.memory.data import PROBLEMS, EndlessBatches, MemoryData
 from weft.tasks.memory.evaluation import MemoryEvaluation, evaluate, measure
 from weft.tasks.memory.predictor import Rememberer, inspect_problem
@@ -118,7 +118,8 @@ class MemoryPipeline(Pipeline):
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Rememberer:
         """The trained model; `predict("0.3 0.7* 0.1 0.9*")` returns the sum."""
         assert isinstance(model, Labeller)
-        return Rememberer(model, self.task.data)
+        asked = LabelSettings.of(settings)
+        return Rememberer(model, self.task.data, scores=asked.scores, plot=asked.plot is not None)
 
     def evaluate(
         self,
@@ -156,6 +157,7 @@ class MemoryTask(LabelTask[MemoryData, MemoryModel]):
 
     sections: ClassVar[Mapping[str, type]] = {"data": MemoryData, "model": MemoryModel}
     evaluation: ClassVar = MemoryEvaluation
+    prediction_settings: ClassVar = LabelSettings
     samples_readable: ClassVar[bool] = False
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
     note: ClassVar[str] = (

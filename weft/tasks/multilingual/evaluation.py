@@ -4,12 +4,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from weft.metrics.baseline import beside
 from weft.metrics.bootstrap import mean_with_interval
 from weft.metrics.metric import Metric
-from weft.metrics.scored import ScoreWithBaselines, as_json, report
+from weft.metrics.scored import ScoreWithBaselines, report
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.seq2seq.evaluation import COPIED, PairEvaluation
 from weft.wording import plural
@@ -51,9 +51,12 @@ class ManyEvaluation(Evaluation):
         return "\n".join(lines)
 
     def json(self) -> str:
+        """The mean of the pairs; in `pairs` everything of each."""
+        return super(ManyEvaluation, replace(self, scores=self.scores[:1])).json()
+
+    def facts(self) -> dict[str, Any]:
         every = {pair: json.loads(one.json()) for pair, one in self.pairs.items()}
-        whole = {"pairs": every, "unseen": list(self.unseen), "scores": as_json(self.scores[:1])}
-        return json.dumps(whole, indent=1) + "\n"
+        return {"pairs": every, "unseen": list(self.unseen)}
 
     def figure(self, name: str) -> "Figure":
         """A row for each pair, on one scale."""

@@ -110,7 +110,6 @@ class PairEvaluation(Evaluation):
             for row in self.lengths
         ]
         figures = {"seconds": self.seconds, "length_ratio": self.ratio, "left_out": self.left_out}
-        figures |= {"unanswered": len(self.wrong)}
         terms = {} if self.terms is None else {"glossary": self.terms._asdict()}
         forms = {} if self.forms is None else {"in_one_form": self.forms._asdict()}
         return {"by_length": lengths, **figures, **terms, **forms}
@@ -378,7 +377,7 @@ class GivenScores(Evaluation):
 
     def facts(self) -> dict[str, Any]:
         rows = [one._asdict() for one in self.lines]
-        return {"left_out": self.left_out, "unanswered": len(self.wrong), "lines": rows}
+        return {"left_out": self.left_out, "lines": rows}
 
 
 class Batch(Protocol):

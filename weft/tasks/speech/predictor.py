@@ -91,6 +91,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         scores: whether `weft predict` writes the score of each transcript.
     """
 
+    draws = True
     reads: ClassVar[Reads] = "sound"
     linewise = False
     window = 1

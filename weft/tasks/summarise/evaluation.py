@@ -71,8 +71,7 @@ class SummaryEvaluation(Evaluation):
 
     def facts(self) -> dict[str, Any]:
         """Lengths and the copied share."""
-        counts = {"left_out": self.left_out, "unanswered": len(self.wrong)}
-        return {"seconds": self.seconds, "copied": self.copied, **counts}
+        return {"seconds": self.seconds, "copied": self.copied, "left_out": self.left_out}
 
     def figure(self, name: str) -> "Figure":
         """The gain of each score over the baselines, a row for each."""

@@ -72,7 +72,6 @@ class TagEvaluation(ClassEvaluation):
             **self.confidence.facts(),
             **({"names": [row._asdict() for row in self.names]} if self.names else {}),
             "words": self.words,
-            "unanswered": len(self.wrong),
             "seconds": self.seconds,
         }
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import torch
@@ -41,6 +41,9 @@ from weft.tasks.labels.calibration import calibrated
 from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, windows
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 WINDOW = 1024  # sentences that are sorted by length together
 TOKENS = 4096  # words of a batch, padding counted
 NOTHING = np.empty((0, 0), np.float32)
@@ -61,17 +64,21 @@ class TagAnswer(Answer):
         sentence: its words and lines.
         column: of CoNLL-U that takes the tags.
         tagged: the tags.
+        scores: whether `text` and `json` have the probability of each tag.
     """
 
-    def __init__(self, sentence: ConlluSentence, column: Column, tagged: SentenceTags) -> None:
+    def __init__(
+        self, sentence: ConlluSentence, column: Column, tagged: SentenceTags, *, scores: bool
+    ) -> None:
         self._sentence = sentence
+        self._probs = tagged.probs if scores else []
         self._column = column
         self._tagged = tagged
 
     def text(self) -> str:
         """CoNLL-U with the predicted column replaced, or word TAB tag; then an empty line."""
         lines = self._sentence.tagged(self._tagged.tags, self._column)
-        for row, prob in zip(self._sentence.rows, self._tagged.probs, strict=False):
+        for row, prob in zip(self._sentence.rows, self._probs, strict=False):
             lines[row] = _with_prob(lines[row], prob)
         return "\n".join(lines) + "\n"
 
@@ -79,9 +86,20 @@ class TagAnswer(Answer):
         """A list of words, each with its tag and (with scores) the probability of that tag."""
         words = zip(self._sentence.forms, self._tagged.tags, strict=True)
         found: list[dict[str, Json]] = [{"word": word, "tag": tag} for word, tag in words]
-        for one, prob in zip(found, self._tagged.probs, strict=False):
+        for one, prob in zip(found, self._probs, strict=False):
             one["prob"] = prob
         return list(found)
+
+    def figure(self) -> "Figure | None":
+        """The words with their tags; the likelier a tag, the darker."""
+        from weft.figures.coloured import coloured_text  # imports matplotlib
+
+        forms, tagged = self._sentence.forms, self._tagged
+        if not forms:
+            return None
+        words = [f"{form}/{tag}" for form, tag in zip(forms, tagged.tags, strict=True)]
+        note = "probability of each tag; white 0, dark 1"
+        return coloured_text(words, np.array(tagged.probs), title=" ".join(forms)[:80], note=note, top=1.0)
 
 
 class UntaggedSentence(NoAnswer):
@@ -103,9 +121,11 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         lexicon: the model's.
         column: of CoNLL-U that is predicted.
         probs: whether answers contain the probability of each tag.
+        plot: whether answers have figures.
         temperature: of the probabilities; see ../labels/calibration.py.
     """
 
+    draws = True
     linewise = False
     window = 512
 
@@ -116,6 +136,7 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         column: Column = "upos",
         *,
         probs: bool = False,
+        plot: bool = False,
         temperature: float = 1.0,
     ) -> None:
         self.model = model
@@ -123,6 +144,7 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         self.temperature = temperature
         self._column = column
         self._probs = probs
+        self._plot = plot
 
     def parse(self, raw: Raw, place: Place) -> ConlluSentence:
         """Words with spaces between them."""
@@ -137,9 +159,9 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
             yield self.given(one, place) if isinstance(one, DataError) else ParsedInput(place, one)
 
     def answers(self, inputs: Sequence[ConlluSentence]) -> Iterator[Answer]:
-        found = self.tag([one.forms for one in inputs], probs=self._probs)
+        found = self.tag([one.forms for one in inputs], probs=self._probs or self._plot)
         for sentence, tagged in zip(inputs, found, strict=True):
-            yield TagAnswer(sentence, self._column, tagged)
+            yield TagAnswer(sentence, self._column, tagged, scores=self._probs)
 
     def lacking(self, value: ConlluSentence) -> list[str]:
         return self.lexicon.alphabet.unknown(" ".join(value.forms))

@@ -211,6 +211,7 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
             self.lexicon,
             self.task.data.column,
             probs=LabelSettings.of(settings).scores,
+            plot=LabelSettings.of(settings).plot is not None,
             temperature=self.temperature,
         )
 
