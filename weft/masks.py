@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from weft.errors import ShapeError
@@ -56,7 +57,8 @@ class MaskFacts:
     @cached_property
     def places(self) -> Tensor:
         """[N] int64, the real positions, counted row by row, on the device of the mask."""
-        return self.twin.flatten().nonzero()[:, 0].to(self.device)
+        found = self.twin.flatten().nonzero()[:, 0]
+        return sent(found, self.device)
 
 
 def facts(mask: Tensor) -> MaskFacts:
@@ -133,10 +135,17 @@ def _moved(part: Any, device: torch.device) -> Any:
         if hasattr(part, "to"):
             return part.to(device)
         return to_device(part, device) if isinstance(part, tuple) and hasattr(part, "_fields") else part
-    there = part.to(device)
+    there = sent(part, device)
     if part.dtype == torch.bool and part.dim() == 2 and part.device.type == "cpu" != there.device.type:
         note(there, part)
     return there
+
+
+def sent(part: Tensor, device: torch.device) -> Tensor:
+    """A tensor on a device; from pinned memory to a GPU, so that Python need not wait for the copy."""
+    if device.type == "cuda" and part.device.type == "cpu":
+        return part.pin_memory().to(device, non_blocking=True)
+    return part.to(device)
 
 
 def select(states: Tensor, mask: Tensor) -> Tensor:
@@ -151,6 +160,39 @@ def select(states: Tensor, mask: Tensor) -> Tensor:
     if mask.device.type == "cpu":
         return states[mask]
     return states.flatten(0, 1).index_select(0, facts(mask).places)
+
+
+def positions(states: Tensor, mask: Tensor) -> Tensor:
+    """`select`; where shapes are static, all positions [B T, ..], whose results `summed` leaves out."""
+    return states.flatten(0, 1) if _static.get() else select(states, mask)
+
+
+def summed(values: Tensor, mask: Tensor) -> Tensor:
+    """The sum of values [N, ..] of `positions` over the real ones."""
+    if not _static.get():
+        return values.sum()
+    return values.masked_fill(~mask.flatten().view(-1, *[1] * (values.dim() - 1)), 0.0).sum()
+
+
+def grid(size: int) -> int:
+    """The next size of a coarse grid: multiples of 8, and from 128 on of an eighth to a sixteenth of it.
+
+    Example:
+        >>> [grid(size) for size in (1, 8, 27, 130, 600)]
+        [8, 8, 32, 144, 640]
+    """
+    step = max(8, (1 << (size - 1).bit_length()) >> 4)
+    return -(-size // step) * step
+
+
+def fill(part: Tensor, rows: int, columns: int) -> Tensor:
+    """Tokens or a mask [B, S] with padding, or False, in new rows and columns.
+
+    Example:
+        >>> fill(torch.tensor([[7, 8]]), 2, 3).tolist()
+        [[7, 8, 0], [0, 0, 0]]
+    """
+    return F.pad(part, (0, columns - part.shape[1], 0, rows - part.shape[0]))
 
 
 def from_lengths(lengths: Tensor, size: int) -> Tensor:

@@ -3,6 +3,7 @@
 Here no graph is recorded; fixed buffers, masked rows, late reading and skipping are as on a GPU.
 """
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,12 +13,23 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.laws.members import normal
 from tests.train.toy import Notes, Task, quiet, settings
 from tests.train.traces import Trace, terminate
 from weft import masks
 from weft.config import read_recipe
+from weft.masks import static_shapes
+from weft.nn.embed.words import Spelled
 from weft.nn.heads.head import Loss
+from weft.nn.heads.normal import Normal
+from weft.nn.heads.point import Point
+from weft.nn.heads.quantile import Quantile
+from weft.nn.heads.student import Student
 from weft.run.training import check_recipe
+from weft.tasks.labels.base import LabelBatch
+from weft.tasks.language.data import collate_lines
+from weft.tasks.masked.model import hide
+from weft.tasks.seq2seq.encoding import pad
 from weft.train.captured import CapturedUpdates, why_not_captured
 from weft.train.guard import NonFinite
 from weft.train.loop import train
@@ -156,6 +168,73 @@ def test_masked_rows_and_columns_change_neither_loss_nor_gradient(recipe: str) -
         loss.total.backward()
         found.append([loss.total, loss.count, *(p.grad for p in model.parameters())])
     torch.testing.assert_close(found[1], found[0], rtol=0, atol=1e-10)
+
+
+LABELS = [
+    "tag/ewt-bilstm",
+    "tag/ewt-bilstm-crf",
+    "classify/help-language-lstm-mean",
+    "classify/help-language-transformer",
+    "language/help-lstm",
+    "language/help-gpt",
+    "masked/help-bert",
+]
+
+
+def batch_of(recipe: str, task: Any, model: Any) -> Any:
+    """Three rows of 5, 3 and 1 tokens for a recipe that reads one side."""
+    rows = [[4, 3, 2, 4, 4], [3, 4, 2], [4]]
+    tokens, mask = pad(rows)
+    if recipe.startswith("language"):
+        return collate_lines(rows)
+    if recipe.startswith("masked"):
+        return hide(rows, 5, share=0.4, seed=[3])
+    if recipe.startswith("tag"):
+        words = Spelled(tokens, torch.tensor([[1, 2, 0], [2, 2, 1], [1, 0, 0]]), tokens % 3)
+        return LabelBatch(words, mask, torch.where(mask, tokens % 2, 0), int(mask.sum()))
+    return LabelBatch(tokens, mask, torch.tensor([0, 1, 0]), 3)
+
+
+@pytest.mark.parametrize("recipe", LABELS)
+def test_masked_columns_of_batches_of_one_side_change_nothing(recipe: str) -> None:
+    task: Any = check_recipe(read_recipe(f"recipes/{recipe}.yaml", ())).task
+    model = task.small_model().double().eval()
+    batch = batch_of(recipe, task, model)
+    filled = batch.filled()
+    assert filled[1].shape[1] == 8 and filled.target_tokens == batch.target_tokens
+    found = []
+    for one in (batch, filled):
+        model.zero_grad()
+        loss = model.loss(one)
+        loss.total.backward()
+        found.append([loss.total, loss.count, *(p.grad for p in model.parameters())])
+    torch.testing.assert_close(found[1], found[0], rtol=0, atol=1e-10)
+
+
+HEADS = {
+    "point": Point(5),
+    "absolute": Point(5, error="absolute"),
+    "huber": Point(5, error="huber"),
+    "normal": Normal(5),
+    "student": Student(5),
+    "quantile": Quantile(5),
+    "mean": Quantile(5, best="mean"),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_head_of_numbers_has_the_same_loss_where_shapes_are_static(name: str) -> None:
+    head = HEADS[name].double()
+    h, target, mask = normal(3, 7, 5), normal(3, 7, seed=2), normal(3, 7, seed=3) > -0.5
+    found = []
+    for context in (nullcontext(), static_shapes()):
+        leaf = h.clone().requires_grad_()
+        head.zero_grad()
+        with context:
+            loss = head.loss(leaf, target, mask)
+        loss.total.backward()
+        found.append([loss.total, loss.count, leaf.grad, *(p.grad for p in head.parameters())])
+    torch.testing.assert_close(found[1], found[0], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("recipe", RECIPES[:2])

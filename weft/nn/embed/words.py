@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from weft.masks import to_device
+from weft.masks import fill, grid, to_device
 from weft.nn.embed.characters import Characters
 from weft.nn.ops import Dropout
 from weft.nn.randomness import for_rows, open_generator
@@ -25,6 +25,13 @@ class Spelled(NamedTuple):
     def to(self, device: torch.device) -> "Spelled":
         """Move to a device."""
         return to_device(self, device)
+
+    def filled(self, columns: int) -> "Spelled":
+        """The same sentences with more columns; letters get new columns, and rows that repeat the first."""
+        words, which = (fill(part, len(part), columns) for part in (self.words, self.which))
+        count, length = self.letters.shape
+        letters = fill(self.letters, count, grid(length))
+        return Spelled(words, torch.cat([letters, letters[:1].expand(grid(count) - count, -1)]), which)
 
 
 class Words(nn.Module):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from weft.masks import select
+from weft.masks import positions, summed
 from weft.nn.heads.head import Loss, RealHead
 from weft.nn.ops import Linear
 
@@ -54,9 +54,9 @@ class Normal(RealHead):
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """-log N(y; μ, σ²), nats."""
-        mean, std = self(select(h, mask))
-        z = (select(target, mask).to(mean.dtype) - mean) / std
-        return Loss((0.5 * z.square() + std.log() + 0.5 * math.log(2 * math.pi)).sum(), mask.sum())
+        mean, std = self(positions(h, mask))
+        z = (positions(target, mask).to(mean.dtype) - mean) / std
+        return Loss(summed(0.5 * z.square() + std.log() + 0.5 * math.log(2 * math.pi), mask), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
         return self(h).mean  # type: ignore[no-any-return]

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from weft.errors import ConfigError
-from weft.masks import select
+from weft.masks import positions, summed
 from weft.nn.heads.head import Loss, RealHead
 from weft.nn.ops import Linear
 from weft.shapes import check_choice
@@ -51,16 +51,16 @@ class Point(RealHead):
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """The error summed over positions without padding, in squared units of the target or in its units."""
-        y = self(select(h, mask))
+        y = self(positions(h, mask))
         y = y.to(torch.promote_types(y.dtype, torch.float32))
-        want = select(target, mask).to(y.dtype)
+        want = positions(target, mask).to(y.dtype)
         if self.error == "squared":
-            total = (y - want).square().sum()
+            errors = (y - want).square()
         elif self.error == "absolute":
-            total = (y - want).abs().sum()
+            errors = (y - want).abs()
         else:
-            total = functional.huber_loss(y, want, reduction="sum")
-        return Loss(total, mask.sum())
+            errors = functional.huber_loss(y, want, reduction="none")
+        return Loss(summed(errors, mask), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
         """The number at each position."""

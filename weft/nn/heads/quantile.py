@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from weft.errors import ConfigError
-from weft.masks import select
+from weft.masks import positions, summed
 from weft.nn.heads.head import Loss, RealHead
 from weft.nn.ops import Linear
 from weft.shapes import check_choice
@@ -77,12 +77,13 @@ class Quantile(RealHead):
 
         With a separate mean, its squared error is added.
         """
-        q, single = self._both(select(h, mask))
+        q, single = self._both(positions(h, mask))
         levels = torch.tensor(self.levels, dtype=q.dtype, device=q.device)
-        error = select(target, mask).to(q.dtype)[..., None] - q
-        total = torch.maximum(levels * error, (levels - 1) * error).sum() * (2 / len(self.levels))
+        error = positions(target, mask).to(q.dtype)[..., None] - q
+        total = summed(torch.maximum(levels * error, (levels - 1) * error), mask)
+        total = total * (2 / len(self.levels))
         if self.single == "mean":
-            total = total + (single - select(target, mask).to(q.dtype)).square().sum()
+            total = total + summed((single - positions(target, mask).to(q.dtype)).square(), mask)
         return Loss(total, mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from weft.masks import select
+from weft.masks import positions, summed
 from weft.nn.heads.head import Loss, RealHead
 from weft.nn.ops import Linear
 
@@ -59,12 +59,12 @@ class Student(RealHead):
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """-log t_ν((y - μ) / σ) + log σ, nats."""
-        freedom, mean, scale = self(select(h, mask))
-        z = (select(target, mask).to(mean.dtype) - mean) / scale
+        freedom, mean, scale = self(positions(h, mask))
+        z = (positions(target, mask).to(mean.dtype) - mean) / scale
         half = (freedom + 1) / 2
         logp = torch.lgamma(half) - torch.lgamma(freedom / 2) - 0.5 * (freedom * math.pi).log() - scale.log()
         logp = logp - half * torch.log1p(z.square() / freedom)
-        return Loss(-logp.sum(), mask.sum())
+        return Loss(-summed(logp, mask), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
         return self(h).mean  # type: ignore[no-any-return]

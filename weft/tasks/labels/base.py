@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, DataError
-from weft.masks import to_device
+from weft.masks import fill, grid, to_device
 from weft.metrics.f1 import ClassRow
 from weft.metrics.metric import MetricScore
 from weft.metrics.scored import ScoreWithBaselines
@@ -84,6 +84,18 @@ class LabelBatch(NamedTuple):
         return LabelBatch(
             self.source[chosen], mask, target, int(mask.sum()) if target.dim() > 1 else len(target)
         )
+
+    def filled(self) -> "LabelBatch":
+        """The same batch with masked columns, as PairBatch has them; a masked row would count as a label."""
+        rows, columns = len(self.source_mask), grid(self.source_mask.shape[1])
+        if isinstance(self.source, Tensor) and self.source.dim() == 2 and not self.source.is_floating_point():
+            source: Any = fill(self.source, rows, columns)
+        elif hasattr(self.source, "filled"):
+            source = self.source.filled(columns)
+        else:
+            return self
+        target = fill(self.target, rows, columns) if self.target.dim() > 1 else self.target
+        return LabelBatch(source, fill(self.source_mask, rows, columns), target, self.target_tokens)
 
 
 class WordVectorSettings(Protocol):

@@ -19,7 +19,7 @@ from torch import Tensor
 from weft.data.batching import Batches
 from weft.data.plain import PlainText
 from weft.errors import DataError
-from weft.masks import to_device
+from weft.masks import fill, grid, to_device
 from weft.nn.embed.weighted import idf
 from weft.tasks.seq2seq.encoding import pad
 from weft.text.imported import ImportedVocabulary
@@ -387,6 +387,14 @@ class ProseBatch(NamedTuple):
         """Some rows, with the batch's padding."""
         first, second, third = (part[chosen] for part in self[:3])
         return ProseBatch(first, second, third, int(third.sum()), self.continues)
+
+    def filled(self) -> "ProseBatch":
+        """The same batch with masked rows and columns, as PairBatch has them; windows need none."""
+        if self.target_mask.all():
+            return self
+        rows, columns = grid(len(self.target_in)), grid(self.target_in.shape[1])
+        first, second, third = (fill(part, rows, columns) for part in self[:3])
+        return ProseBatch(first, second, third, self.target_tokens, self.continues)
 
 
 def cut(tokens: np.ndarray, starts: np.ndarray, length: int, *, continues: bool = False) -> ProseBatch:

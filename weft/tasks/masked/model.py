@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.masks import to_device
+from weft.masks import fill, grid, to_device
 from weft.models import Labeller
 from weft.nn.embed.pieces import Pieces
 from weft.nn.embed.tokens import Tokens
@@ -39,6 +39,13 @@ class MaskedBatch(NamedTuple):
     def to(self, device: torch.device) -> "MaskedBatch":
         """The same batch on a device."""
         return to_device(self, device)
+
+    def filled(self) -> "MaskedBatch":
+        """The same batch with masked rows, of one padding symbol each, and columns, as PairBatch has them."""
+        rows, columns = grid(len(self.source)), grid(self.source.shape[1])
+        source, mask, target, chosen = (fill(part, rows, columns) for part in self[:4])
+        mask[len(self.source) :, 0] = True
+        return MaskedBatch(source, mask, target, chosen, self.target_tokens)
 
 
 def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Sequence[int]) -> MaskedBatch:

@@ -24,14 +24,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from weft.data.joined import JoinedStores
 from weft.data.shortlist import Shortlist
 from weft.data.store import EncodedPairs, PairEncoder, TokenStore, content_key
 from weft.errors import CheckpointError, DataError
-from weft.masks import to_device
+from weft.masks import fill, grid, to_device
 from weft.nn.randomness import open_generator
 from weft.store.cache import cache_directory
 from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
@@ -373,26 +372,10 @@ class PairBatch(NamedTuple):
         """
         rows = grid(len(self.source))
         source, target = grid(self.source.shape[1]), grid(self.target_in.shape[1])
-        found = [_filled(part, rows, source) for part in self[:2]]
-        found += [_filled(part, rows, target) for part in self[2:5]]
+        found = [fill(part, rows, source) for part in self[:2]]
+        found += [fill(part, rows, target) for part in self[2:5]]
         found[1][len(self.source) :, 0] = True
         return PairBatch(found[0], found[1], found[2], found[3], found[4], self.target_tokens, self.joined)
-
-
-def grid(size: int) -> int:
-    """The next size of a coarse grid: multiples of 8, and from 128 on of an eighth to a sixteenth of it.
-
-    Example:
-        >>> [grid(size) for size in (1, 8, 27, 130, 600)]
-        [8, 8, 32, 144, 640]
-    """
-    step = max(8, (1 << (size - 1).bit_length()) >> 4)
-    return -(-size // step) * step
-
-
-def _filled(part: Tensor, rows: int, columns: int) -> Tensor:
-    """A tensor with PAD, or False, in new rows and columns."""
-    return F.pad(part, (0, columns - part.shape[1], 0, rows - part.shape[0]), value=PAD)
 
 
 def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) -> tuple[Tensor, Tensor]:
