@@ -17,9 +17,9 @@ PYTEST_ARGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
 NEEDS := pyproject.toml constraints.txt hatch_build.py $(wildcard weft/native/*.cpp weft/native/*.h)
-USERS := .[parquet,tables,serve,documents]
-TESTERS := .[test,serve-tests]
-DEVELOPERS := .[test,serve-tests,dev]
+USERS := -e ".[all]"
+TESTERS := -e ".[all,export,tune]" --group test --group serve-tests
+DEVELOPERS := $(TESTERS) --group dev
 # Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
 QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
@@ -108,7 +108,7 @@ sbom: $(VENV)/ready-dev
 lock: $(VENV)/ready
 	@$(RUN) -m pip install --disable-pip-version-check -q uv
 	@{ sed -n '/^#/p' constraints-hashed.txt; $(VENV)/bin/uv pip compile -q pyproject.toml -c constraints.txt \
-	    --extra test --extra serve --extra documents --extra serve-tests --extra dev --extra docs --universal \
+	    --extra all --extra export --extra tune --group test --group serve-tests --group dev --group docs --universal \
 	    --python-version 3.11 --generate-hashes --no-header --no-annotate; } >constraints-hashed.txt.part
 	@mv constraints-hashed.txt.part constraints-hashed.txt
 	@echo "constraints-hashed.txt is written anew"
@@ -149,23 +149,28 @@ $(VENV)/ready: $(NEEDS) | $(VENV)/made
 	@echo "It takes about four minutes on two free cores with a C++ compiler, for the compiled code, and longer on"
 	@echo "a busy machine or a slow connection. What it is doing is shown below."
 	$(if $(TORCH_INDEX),$(call install,--index-url "$(TORCH_INDEX)" -c constraints.txt torch))
-	$(call install,-c constraints.txt -e "$(USERS)")
+	$(call install,-c constraints.txt $(USERS))
 	@touch $@
 	@echo "Ready. $(VENV)/bin/weft --help shows what it can do."
 
-$(VENV)/ready-test: $(VENV)/ready
+# The pip of a new environment may be older than dependency groups (Python 3.11 brings 23.2).
+$(VENV)/groups: | $(VENV)/made
+	$(call install,"pip>=25.1")
+	@touch $@
+
+$(VENV)/ready-test: $(VENV)/ready | $(VENV)/groups
 	@echo "Installing pytest and what the tests compare with into $(VENV)."
-	$(call install,-c constraints.txt -e "$(TESTERS)")
+	$(call install,-c constraints.txt $(TESTERS))
 	@touch $@
 
 $(VENV)/ready-dev: $(VENV)/ready-test
 	@echo "Installing ruff, mypy and pre-commit into $(VENV)."
-	$(call install,-c constraints.txt -e "$(DEVELOPERS)")
+	$(call install,-c constraints.txt $(DEVELOPERS))
 	@touch $@
 
-$(VENV)/ready-docs: $(VENV)/ready
+$(VENV)/ready-docs: $(VENV)/ready | $(VENV)/groups
 	@echo "Installing Sphinx with its theme, and what the reference imports, into $(VENV)."
-	$(call install,-c constraints.txt -e ".[docs]")
+	$(call install,-c constraints.txt -e ".[all,export]" --group docs)
 	@touch $@
 
 # An interpreter of the right age, then a virtual environment that works; a broken one is made anew.

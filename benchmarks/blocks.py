@@ -6,7 +6,7 @@
 A block is norm, cell, residual connection and, in xLSTM, a feed-forward network. Both libraries are seen to
 give the same outputs first. Times are CPU seconds of a forward and a backward pass in float32, one thread,
 medians; a ratio is transformers' time by Weft's in the same round.
-Needs transformers: pip install -e .[import-tests] -c constraints.txt
+Needs transformers: pip install --group import-tests -c constraints.txt
 Read next: matrix_cells.py, cells beside attention.
 """
 

@@ -5,7 +5,7 @@
 makes a random GPT-2 and a random BERT with the library, imports them (weft.importing), sees that both give
 the same loss, and lets the two take turns on whole updates (forward, backward, AdamW), dropout off. It
 prints tokens a CPU second, and Weft's as a ratio, the median of the rounds' own ratios.
-Needs transformers: pip install -e .[import-tests] -c constraints.txt
+Needs transformers: pip install --group import-tests -c constraints.txt
 """
 
 import argparse

@@ -1,14 +1,18 @@
 """Errors that a user can correct: their fields besides the text."""
 
 import copy
+import sys
 from pathlib import Path
 
 import pytest
 
 from weft.data.conllu import read_sentences
+from weft.data.files import file_bytes
 from weft.data.lines import read_lines
 from weft.data.report import Finding, placed
-from weft.errors import DataError
+from weft.data.series import read_series
+from weft.errors import ConfigError, DataError
+from weft.train.reporting import Reporter, TensorBoard
 
 
 @pytest.mark.parametrize(
@@ -51,3 +55,36 @@ def test_readers_raise_errors_with_file_and_line(tmp_path: Path) -> None:
         finding = placed(str(path), refused.value, "bytes")
         assert finding == Finding(str(path), 2, "bytes", refused.value.why)
         assert str(finding) == str(refused.value) == str(finding.error())
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "name", "content"),
+    [
+        ("pandas", "pandas", "sales.csv", b"ds,y\n2024-01-01,1\n2024-01-02,2\n"),
+        ("zstandard", "zstd", "text.txt.zst", b"\x28\xb5\x2f\xfd\x00\x00"),
+    ],
+    ids=["pandas", "zstandard"],
+)
+def test_a_missing_library_is_told_by_the_file_that_needs_it(
+    package: str, extra: str, name: str, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as error:
+        read_series(path) if package == "pandas" else next(file_bytes(path))
+    assert str(error.value) == f"{path}: {package} is not installed; pip install 'weft-seq[{extra}]'"
+
+
+def test_without_tensorboardx_a_training_warns_once_and_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    told: list[str] = []
+    screen = Reporter()
+    monkeypatch.setattr(screen, "warned", told.append)
+    report = TensorBoard(tmp_path, screen)
+    report.started(0, False)
+    report.monitored(1, {"a": 1.0})
+    report.close()
+    assert len(told) == 1 and "pip install 'weft-seq[tensorboard]'" in told[0]

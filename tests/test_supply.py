@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -41,18 +42,22 @@ def test_hashed_pins_are_those_that_are_tested_and_each_has_hashes() -> None:
     assert direct and missing == []
 
 
-def test_hashed_pins_have_every_package_of_the_extras_that_make_lock_names() -> None:
+def test_hashed_pins_have_every_package_that_make_lock_names() -> None:
     requirements = pytest.importorskip("packaging.requirements")
     with (ROOT / "pyproject.toml").open("rb") as file:
-        extras = tomllib.load(file)["project"]["optional-dependencies"]
+        about = tomllib.load(file)
     lock = (ROOT / "Makefile").read_text("utf-8").partition("\nlock:")[2].partition("\n\n")[0]
-    waiting = re.findall(r"--extra (\S+)", lock)
+    waiting = [
+        one for group in re.findall(r"--group (\S+)", lock) for one in about["dependency-groups"][group]
+    ]
+    for extra in re.findall(r"--extra (\S+)", lock):
+        waiting += about["project"]["optional-dependencies"][extra]
     named: set[str] = set()
-    for extra in waiting:  # grows while it is read
-        for one in map(requirements.Requirement, extras[extra]):
-            named.add(re.sub(r"[-_.]+", "-", one.name).lower())
-            waiting += [more for more in one.extras if one.name == "weft-seq" and more not in waiting]
-    assert {"onnx", "optuna"} <= named
+    for one in map(requirements.Requirement, waiting):  # grows while it is read
+        named.add(re.sub(r"[-_.]+", "-", one.name).lower())
+        for extra in one.extras if one.name == "weft-seq" else ():
+            waiting += about["project"]["optional-dependencies"][extra]
+    assert {"onnx", "optuna", "pandas", "ruff", "sphinx", "openai"} <= named
     assert named - {"weft-seq"} - set(pins("constraints-hashed.txt")) == set()
 
 
@@ -61,11 +66,15 @@ def test_the_bill_of_materials_has_every_package_that_weft_brings() -> None:
     requirements = pytest.importorskip("packaging.requirements")
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
-    waiting = [*project["dependencies"], *project["optional-dependencies"]["serve"]]
+    waiting = [*project["dependencies"], *project["optional-dependencies"]["all"]]
     seen: set[str] = set()
     while waiting:
         one = requirements.Requirement(waiting.pop())
         name = re.sub(r"[-_.]+", "-", one.name).lower()
+        if name == "weft-seq":
+            for extra in one.extras:
+                waiting += project["optional-dependencies"][extra]
+            continue
         if name in seen or not (one.marker is None or one.marker.evaluate({"extra": ""})):
             continue
         seen.add(name)
@@ -185,7 +194,40 @@ def assert_complete(wheel: Path) -> None:
     ).decode()
     for minor in (11, 12, 13, 14):
         assert f"Classifier: Programming Language :: Python :: 3.{minor}\n" in about
-    assert "License-File: LICENSE" in about and "Requires-Python: >=3.11" in about
+    assert "Name: weft-seq\n" in about and "Requires-Python: >=3.11" in about
+    assert "License-Expression: Apache-2.0 AND MPL-2.0\n" in about
+    for place in ("LICENSE", "weft/data/corpora/libreoffice-help/LICENSE"):
+        assert f"License-File: {place}\n" in about
+        kept = next(name for name in contents(wheel) if name.endswith(f".dist-info/licenses/{place}"))
+        assert read(wheel, kept) == (ROOT / place).read_bytes()
+    tops = {name.partition("/")[0] for name in contents(wheel)}
+    assert tops == {"weft", wheel.name.partition("-py3")[0] + ".dist-info"}
+
+
+@pytest.mark.slow
+def test_the_source_archive_holds_what_the_repository_does_and_nothing_else(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    archive = next(tmp_path.glob("weft_seq-*.tar.gz"))
+    with tarfile.open(archive) as file:
+        found = {name.partition("/")[2] for name in file.getnames()}
+    tracked = set(listed.stdout.decode().split("\0")) - {""}
+    shipped = ("weft/", "tests/", "recipes/", "docs/", "deploy/", "experiments/", "benchmarks/")
+    expected = {name for name in tracked if name.startswith(shipped) and (ROOT / name).is_file()}
+    expected |= {"pyproject.toml", "hatch_build.py", "Makefile", "README.md", "LICENSE", "CHANGELOG.md"}
+    assert expected - found == set()
+    assert {name for name in found - tracked if not (ROOT / name).is_dir()} <= {"PKG-INFO"}
+
+
+def test_what_pyproject_names_exists() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        about = tomllib.load(file)
+    named = about["tool"]["hatch"]["build"]["targets"]["sdist"]["include"] + about["project"]["license-files"]
+    assert [name for name in named if not list(ROOT.glob(name.lstrip("/")))] == []
 
 
 def read(wheel: Path, name: str) -> bytes:

@@ -4,6 +4,7 @@ Each is a ValueError, which the command line prints as one line before it exits 
 Read next: tree.py.
 """
 
+import importlib.util
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,6 +77,27 @@ class ExportError(WeftError):
 
 class DataWarning(UserWarning):
     """A file is read, but not all of it or not as it is; the command line prints one of each kind."""
+
+
+def check_installed(package: str, extra: str, place: str) -> None:
+    """Refuse to go on without a library of an optional extra.
+
+    Args:
+        package: its module.
+        extra: the extra of the distribution that brings it.
+        place: what needs it: a file, a setting, a task.
+
+    Raises:
+        ConfigError: it is not installed.
+
+    Example:
+        >>> check_installed("weft_lacks_it", "serve", "x.csv")
+        Traceback (most recent call last):
+        ...
+        weft.errors.ConfigError: x.csv: weft_lacks_it is not installed; pip install 'weft-seq[serve]'
+    """
+    if importlib.util.find_spec(package) is None:
+        raise ConfigError(f"{place}: {package} is not installed; pip install 'weft-seq[{extra}]'")
 
 
 @contextmanager

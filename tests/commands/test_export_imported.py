@@ -10,7 +10,7 @@ import pytest
 from weft.tasks.language.decoding import ProseSettings
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
-pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+pytest.importorskip("transformers", reason="pip install --group import-tests")
 
 from tests.commands.exporting import exported, run_program
 from tests.commands.shell import refused, weft

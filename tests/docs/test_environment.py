@@ -1,4 +1,4 @@
-"""`make docs` after `make setup`: all that the reference imports comes with Weft or with the extra `docs`."""
+"""`make docs` after `make setup`: all that the reference imports is what `make docs` installs."""
 
 import ast
 import importlib.metadata
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+MAKEFILE = ROOT / "Makefile"
 LEFT_OUT = ("weft/nn/kernels/triton", "weft/commands")  # modules.py leaves these out of the reference
 
 
@@ -19,11 +20,16 @@ def plain(name: str) -> str:
 
 
 def brought() -> set[str]:
-    """Every distribution that the core and the extra bring, with what they need in turn."""
+    """Every distribution that `make docs` installs, with what they need in turn."""
     requirement = pytest.importorskip("packaging.requirements").Requirement
     with (ROOT / "pyproject.toml").open("rb") as file:
-        project = tomllib.load(file)["project"]
-    waiting, found = [*project["dependencies"], *project["optional-dependencies"]["docs"]], set[str]()
+        about = tomllib.load(file)
+    project, found = about["project"], set[str]()
+    install = re.search(
+        r"\$\(VENV\)/ready-docs:.*?-e \"\.(\[\S+\])\" --group docs", MAKEFILE.read_text("utf-8"), re.S
+    )
+    assert install
+    waiting = [*project["dependencies"], *about["dependency-groups"]["docs"], project["name"] + install[1]]
     for one in map(requirement, waiting):  # grows while it is read
         if one.name == project["name"]:
             waiting += [
@@ -51,7 +57,7 @@ def imported() -> dict[str, str]:
     return {one: name for one, name in found.items() if one not in {*sys.stdlib_module_names, "weft"}}
 
 
-def test_the_extra_docs_brings_all_that_the_reference_imports() -> None:
+def test_make_docs_installs_all_that_the_reference_imports() -> None:
     have, homes = brought(), importlib.metadata.packages_distributions()
     missing = {
         module: name

@@ -17,7 +17,7 @@ from weft.run import open_run
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.text.vocabulary import UNK, Vocabulary
 
-HINT = "is not installed: pip install -e .[export-tests]"
+HINT = "is not installed: pip install --group export-tests"
 ctranslate2 = pytest.importorskip("ctranslate2", reason=f"ctranslate2 {HINT}")
 sentencepiece = pytest.importorskip("sentencepiece", reason=f"sentencepiece {HINT}")
 pytest.importorskip("onnx", reason=f"onnx {HINT}")

@@ -11,7 +11,7 @@ from tests.export import runs
 from tests.export.report import report
 
 ctranslate2 = pytest.importorskip(
-    "ctranslate2", reason="ctranslate2 is not installed: pip install -e .[export-tests]"
+    "ctranslate2", reason="ctranslate2 is not installed: pip install --group export-tests"
 )
 
 TRANSLATORS: dict[str, dict[str, Any]] = {

@@ -15,7 +15,7 @@ from weft.run import open_run
 from weft.text.vocabulary import Vocabulary
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed: pip install -e .[export-tests]"
+    "transformers", reason="transformers is not installed: pip install --group export-tests"
 )
 transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()

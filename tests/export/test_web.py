@@ -170,7 +170,7 @@ def test_a_translator_of_another_toolkit(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt2", "llama-2", "llama-3", "mistral", "qwen3"])
 def test_an_imported_language_model(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+    pytest.importorskip("transformers", reason="pip install --group import-tests")
     from tests.importing.language_models import write_checkpoint
 
     write_checkpoint(name, tmp_path / "checkpoint")
@@ -187,7 +187,7 @@ def test_an_imported_language_model(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bert", "roberta"])
 def test_an_imported_model_that_fills_gaps(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+    pytest.importorskip("transformers", reason="pip install --group import-tests")
     from tests.importing.masked_models import write_checkpoint
 
     write_checkpoint(name, tmp_path / "checkpoint")

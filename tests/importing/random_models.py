@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from weft import masks
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed: pip install -e .[import-tests]"
+    "transformers", reason="transformers is not installed: pip install --group import-tests"
 )
 transformers.utils.logging.disable_progress_bar()
 

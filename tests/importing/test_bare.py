@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+pytest.importorskip("transformers", reason="pip install --group import-tests")
 
 from tests.importing.random_models import GROUPED, OPT, READERS, SIZES, model_of, transformers
 from tests.importing.test_translators import MADE, PAIR, random_model

@@ -1,6 +1,6 @@
 """Randomly initialised models of the `transformers` library, saved by it and imported, give the same outputs.
 
-Skipped with a message if the library is missing: pip install -e .[import-tests] -c constraints.txt
+Skipped with a message if the library is missing: pip install --group import-tests -c constraints.txt
 """
 
 import json
@@ -20,7 +20,7 @@ from weft.models import Generator, Labeller
 from weft.nn.distances import Relative
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed: pip install -e .[import-tests]"
+    "transformers", reason="transformers is not installed: pip install --group import-tests"
 )
 transformers.utils.logging.disable_progress_bar()
 

@@ -1,6 +1,6 @@
 """An imported encoder-decoder searches as `generate` does with the settings that were published with it.
 
-Skipped with a message if the library is missing: pip install -e .[import-tests] -c constraints.txt
+Skipped with a message if the library is missing: pip install --group import-tests -c constraints.txt
 """
 
 import json
@@ -11,7 +11,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
-pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+pytest.importorskip("transformers", reason="pip install --group import-tests")
 
 from tests.commands.shell import refused, weft
 from tests.importing.test_translator_runs import CASES, LINES, checkpoint

@@ -1,6 +1,6 @@
 """Random decoders and masked language models of `transformers`: imported, they give the same outputs.
 
-Skipped with a message if the library is missing: pip install -e .[import-tests] -c constraints.txt
+Skipped with a message if the library is missing: pip install --group import-tests -c constraints.txt
 """
 
 import math
@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+pytest.importorskip("transformers", reason="pip install --group import-tests")
 
 from tests.importing.random_models import READERS, STEPS, WRITERS, saved_in, tokens
 from tests.laws.members import close

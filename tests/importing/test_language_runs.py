@@ -1,6 +1,6 @@
 """Decoders with the tokenizers of Llama and Qwen, and masked language models, become runs.
 
-Skipped with a message if the library is missing: pip install -e .[import-tests] -c constraints.txt
+Skipped with a message if the library is missing: pip install --group import-tests -c constraints.txt
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+pytest.importorskip("transformers", reason="pip install --group import-tests")
 
 from tests.importing.language_models import RUNS, SIZES, write_checkpoint
 from tests.importing.random_models import transformers

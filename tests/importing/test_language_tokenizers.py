@@ -10,7 +10,7 @@ from weft.importing.runs import import_run
 from weft.run import open_run
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed: pip install -e .[import-tests]"
+    "transformers", reason="transformers is not installed: pip install --group import-tests"
 )
 
 PIECES = [*SPECIALS, *"▁eaoth", "▁t", "he", *"Click", "▁b", "u", "n", "."]

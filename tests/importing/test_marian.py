@@ -2,7 +2,7 @@
 
 The directory is made here: two SentencePiece models trained on the embedded corpus, a vocab.json without
 some of their pieces, and a random model. Skipped with a message if a library is missing:
-pip install -e .[import-tests] -c constraints.txt
+pip install --group import-tests -c constraints.txt
 """
 
 import io
@@ -25,10 +25,10 @@ from weft.text.sentencepiece import SentencePieces, read_numbers
 from weft.text.vocabulary import UNK, Vocabulary
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed: pip install -e .[import-tests]"
+    "transformers", reason="transformers is not installed: pip install --group import-tests"
 )
 sentencepiece = pytest.importorskip(
-    "sentencepiece", reason="sentencepiece is not installed: pip install -e .[import-tests]"
+    "sentencepiece", reason="sentencepiece is not installed: pip install --group import-tests"
 )
 transformers.utils.logging.disable_progress_bar()
 

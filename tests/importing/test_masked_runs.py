@@ -1,6 +1,6 @@
 """BERT, RoBERTa and DistilBERT become runs of the task masked, which fill gaps like the library's models.
 
-Skipped with a message if the library is missing: pip install -e .[import-tests] -c constraints.txt
+Skipped with a message if the library is missing: pip install --group import-tests -c constraints.txt
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from tokenizers import (
 
 from weft.tasks.masked.task import GapSettings
 
-pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+pytest.importorskip("transformers", reason="pip install --group import-tests")
 
 from tests.importing.masked_models import SPELLING, sentences, write_checkpoint
 from tests.importing.random_models import transformers

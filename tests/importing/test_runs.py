@@ -18,7 +18,7 @@ from weft.search.greedy import greedy_search
 from weft.search.hypotheses import to_lists
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed: pip install -e .[import-tests]"
+    "transformers", reason="transformers is not installed: pip install --group import-tests"
 )
 transformers.utils.logging.disable_progress_bar()
 

@@ -1,6 +1,6 @@
 """Language models that cannot be expressed are refused by name; checkpoints in several files are read.
 
-Skipped with a message if the library is missing: pip install -e .[import-tests] -c constraints.txt
+Skipped with a message if the library is missing: pip install --group import-tests -c constraints.txt
 """
 
 import json
@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+pytest.importorskip("transformers", reason="pip install --group import-tests")
 
 from tests.importing.random_models import ROPE, YARN, copied, saved_in, tokens, transformers
 from tests.laws.members import close

@@ -1,6 +1,6 @@
 """BERT, RoBERTa and DistilBERT with a classifier's head become runs of the task classify.
 
-Skipped with a message if the library is missing: pip install -e .[import-tests] -c constraints.txt
+Skipped with a message if the library is missing: pip install --group import-tests -c constraints.txt
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+pytest.importorskip("transformers", reason="pip install --group import-tests")
 
 from tests.commands.exporting import exported, run_program
 from tests.commands.shell import refused, weft

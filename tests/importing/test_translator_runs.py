@@ -1,6 +1,6 @@
 """Runs from mBART, M2M100, Pegasus, T5 and BART write what `generate` writes, and train on.
 
-Skipped with a message if the library is missing: pip install -e .[import-tests] -c constraints.txt
+Skipped with a message if the library is missing: pip install --group import-tests -c constraints.txt
 """
 
 import json
@@ -22,7 +22,7 @@ from weft.run import open_run
 from weft.tasks.seq2seq.encoding import collate_pairs
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed: pip install -e .[import-tests]"
+    "transformers", reason="transformers is not installed: pip install --group import-tests"
 )
 transformers.utils.logging.disable_progress_bar()
 

@@ -13,7 +13,7 @@ from weft.importing.families import import_model
 from weft.models import Generator
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed: pip install -e .[import-tests]"
+    "transformers", reason="transformers is not installed: pip install --group import-tests"
 )
 transformers.utils.logging.disable_progress_bar()
 

@@ -18,7 +18,7 @@ from weft.nn.cells.peephole import Peephole
 from weft.nn.kernels import choice, triton
 
 pytest.importorskip(
-    "triton", reason="triton is not installed, no kernel of it is tested: pip install -e .[triton-tests]"
+    "triton", reason="triton is not installed, no kernel of it is tested: pip install --group triton-tests"
 )
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

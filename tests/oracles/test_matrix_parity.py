@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+pytest.importorskip("transformers", reason="pip install --group import-tests")
 
 from transformers import Mamba2Config, Qwen3NextConfig, RwkvConfig, xLSTMConfig
 from transformers.models.mamba2.modeling_mamba2 import Mamba2Mixer

@@ -14,7 +14,7 @@ from weft.nn.cells.mamba import Mamba
 from weft.nn.cells.rglru import RGLRU
 from weft.nn.recurrent import Stack
 
-pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+pytest.importorskip("transformers", reason="pip install --group import-tests")
 ROWS, STEPS, WORDS, SIZE = 3, 29, 31, 16
 
 

@@ -67,7 +67,7 @@ def test_logprobs_are_those_of_a_distribution(address: str) -> None:
 
 
 def test_openais_client_is_served(address: str) -> None:
-    library = pytest.importorskip("openai", reason="not installed: pip install -e .[serve-tests]")
+    library = pytest.importorskip("openai", reason="not installed: pip install --group serve-tests")
     with library.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client:
         assert [one.id for one in client.models.list()] == ["prose"]
         assert client.models.retrieve("prose").owned_by == "weft"

@@ -21,7 +21,7 @@ from weft.serve.limits import ServerLimits
 from weft.serve.openapi import EVERYWHERE
 
 schemathesis = pytest.importorskip(
-    "schemathesis", reason="schemathesis is not installed: pip install -e .[test,serve-tests]"
+    "schemathesis", reason="schemathesis is not installed: pip install --group test --group serve-tests"
 )
 
 

@@ -20,7 +20,7 @@ from tests.serve.exact import Exact
 
 pytestmark = pytest.mark.skipif(
     not (find_spec("lm_eval") and find_spec("transformers")),
-    reason="lm_eval or transformers is not installed: pip install -e .[eval-tests]",
+    reason="lm_eval or transformers is not installed: pip install --group eval-tests",
 )
 
 LINES = ["the cat sat", "one dog ran", "the cat zebra", "a mat the", "sat on a mat and one dog"]

@@ -91,7 +91,7 @@ def test_a_key_is_accepted_as_a_header_and_as_a_field(locked: Locked) -> None:
 
 
 def test_the_libraries_send_keys_that_are_accepted(locked: Locked) -> None:
-    openai = pytest.importorskip("openai", reason="openai is not installed: pip install -e .[serve-tests]")
+    openai = pytest.importorskip("openai", reason="openai is not installed: pip install --group serve-tests")
     with openai.OpenAI(base_url=f"{locked.where}/v1", api_key=locked.key, max_retries=0) as client:
         assert list(client.models.list()) == []
     with (
@@ -99,7 +99,9 @@ def test_the_libraries_send_keys_that_are_accepted(locked: Locked) -> None:
         pytest.raises(openai.AuthenticationError),
     ):
         client.models.list()
-    libre = pytest.importorskip("libretranslatepy", reason="libretranslatepy is not installed: [serve-tests]")
+    libre = pytest.importorskip(
+        "libretranslatepy", reason="libretranslatepy is not installed: pip install --group serve-tests"
+    )
     client = libre.LibreTranslateAPI(locked.where, api_key=locked.key)
     assert client.translate("alpha", "xx", "yy") == "uno"
     assert client.detect("alpha")[0]["language"] == "xx"

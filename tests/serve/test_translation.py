@@ -161,7 +161,7 @@ def test_a_request_that_kills_the_worker_stops_no_other(
 
 
 def test_libretranslatepy_is_served(address: str) -> None:
-    library = pytest.importorskip("libretranslatepy", reason="not installed: pip install -e .[serve-tests]")
+    library = pytest.importorskip("libretranslatepy", reason="not installed: pip install --group serve-tests")
     client = library.LibreTranslateAPI(address)
     assert client.translate("gamma alpha", "xx", "yy") == "tre uno"
     assert client.languages()[0]["code"] == "xx"
@@ -169,7 +169,7 @@ def test_libretranslatepy_is_served(address: str) -> None:
 
 
 def test_deep_translator_is_served(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    library = pytest.importorskip("deep_translator", reason="not installed: pip install -e .[serve-tests]")
+    library = pytest.importorskip("deep_translator", reason="not installed: pip install --group serve-tests")
     from deep_translator import libre
 
     monkeypatch.setattr(libre, "LIBRE_LANGUAGES_TO_CODES", {"left": "xx", "right": "yy"})

@@ -1,6 +1,6 @@
 """SentencePiece models of other programs: cut as the library cuts, saved, read again, refused if damaged.
 
-Skipped with a message if the library is missing: pip install -e .[sentencepiece] -c constraints.txt
+Skipped with a message if the library is missing: pip install -e . -c constraints.txt
 """
 
 import base64
@@ -20,7 +20,7 @@ from weft.text.sentencepiece import SentencePieces, read_model, read_numbers, re
 from weft.text.vocabulary import UNK
 
 sentencepiece = pytest.importorskip(
-    "sentencepiece", reason="sentencepiece is not installed: pip install -e .[sentencepiece]"
+    "sentencepiece", reason="sentencepiece is not installed: pip install -e ."
 )
 ODD = [
     "",

@@ -20,7 +20,7 @@ from weft.data.parquet import parquet_rows
 from weft.data.periods import aligned, resampled
 from weft.data.tables import WORKBOOKS, TableFile, is_number
 from weft.data.times import TimeColumn, are_times, in_order, read_times, shown
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, check_installed
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -129,9 +129,10 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
 
     Raises:
         DataError: a line cannot be read; names file and line.
-        ConfigError: unknown column or frequency.
+        ConfigError: unknown column or frequency, or pandas is not installed.
     """
     path = Path(path)
+    check_installed("pandas", "pandas", str(path))
     header, rows, chosen = read_rows(path, which.time)
     lower = [name.lower() for name in header]
     named = not which.id and all(name in lower for name in LONG) and not which.targets
