@@ -67,15 +67,15 @@ test-changed: $(VENV)/ready-test
 
 # As on processors with fewer instructions, and with kernels forced: nothing may depend on how one machine rounds.
 test-forced: $(VENV)/ready-test
-	@set -e; for way in $(FORCED); do \
+	@failed=; for way in $(FORCED); do \
 	    echo "make test-forced: $$way"; \
 	    env $(QUIET) $$(echo $$way | tr , ' ') $(RUN) -m pytest -q -n auto --maxprocesses 8 --dist worksteal \
-	        -m "not slow" -k "not bfloat16" $(NUMERIC) $(PYTEST_ARGS); \
+	        -m "not slow" -k "not bfloat16" $(NUMERIC) $(PYTEST_ARGS) || failed="$$failed $$way"; \
 	done; for way in $(WAYS); do \
 	    echo "make test-forced: $$way"; \
 	    env $(QUIET) $$way $(RUN) -m pytest -q -n auto --maxprocesses 8 --dist worksteal -m "not slow" $(KERNELS) \
-	        $(PYTEST_ARGS); \
-	done
+	        $(PYTEST_ARGS) || failed="$$failed $$way"; \
+	done; [ -z "$$failed" ] || { echo "make test-forced: failed with$$failed, see above" >&2; exit 1; }
 
 check: $(VENV)/ready-dev
 	@echo "make check: format (ruff)"
