@@ -13,8 +13,8 @@ from tests.commands import labelled
 from tests.commands.shell import refused, unanswered, weft
 from tests.shared import shared_run
 from weft.tasks.classify.data import LabelData
-from weft.tasks.classify.model import LabelDecision
 from weft.tasks.classify.predictor import TextClassifier
+from weft.tasks.classify.reader import LabelDecision
 
 SHORT = ("training.max_updates=6", "training.validate_every=6")
 

@@ -12,7 +12,8 @@ from tests.commands.shell import refused, weft
 from weft.errors import CheckpointError
 from weft.run import open_run
 from weft.store import jsonfile
-from weft.tasks.classify.model import LabelReader, SubclassHead
+from weft.tasks.classify.model import SubclassHead
+from weft.tasks.classify.reader import LabelReader
 
 KINDS = {"order": {"late": "parcel", "cancelled": "refund"}, "account": {"login": "password", "": "profile"}}
 

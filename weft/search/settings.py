@@ -1,24 +1,40 @@
-"""The settings that every search shares, and the search that they ask for.
+"""The settings that every search shares, their ranges, a budget of tokens, and the search that they ask for.
 
-Sections `decoding` of tasks have these among their own. Read next: greedy.py, sampling.py, beam.py.
+Sections `decoding` of tasks have these among their own. A recipe may be untrusted: `max_extra: 100000000`
+must neither exhaust the memory nor run for days. Read next: greedy.py, sampling.py, beam.py.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.search.beam import beam_search
-from weft.search.budget import BatchRows, BeamWidth, LengthPenalty, Temperature, TopP
 from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses
 from weft.search.sampling import sample
 from weft.search.step import Step
-from weft.setting_types import Whole, check_fields
+from weft.setting_types import Bounds, Whole, check_fields
 from weft.tree import State
+
+TOKENS = 2**18
+"""Maximum of sources * hypotheses per source * maximum tokens per hypothesis in one batch."""
+
+BeamWidth = Annotated[int, Bounds(ge=1, le=1_000)]
+"""Hypotheses kept, or texts written, for a source."""
+
+BatchRows = Annotated[int, Bounds(ge=1, le=10_000)]
+"""Sources in a batch."""
+
+TokenCount = Annotated[int, Bounds(ge=0, le=100_000)]
+OneOrMore = Annotated[int, Bounds(ge=1, le=100_000)]
+LengthPenalty = Annotated[float, Bounds(ge=0, le=10)]
+Temperature = Annotated[float, Bounds(gt=0, lt=math.inf)]
+TopP = Annotated[float, Bounds(gt=0, le=1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,3 +140,13 @@ def search(
             generator=chance or torch.Generator(first.device).manual_seed(settings.seed),
         )
     raise ValueError(f"search {settings.search!r}")
+
+
+def most_tokens(width: int) -> int:
+    """Maximum tokens of a hypothesis, given the number of hypotheses per source."""
+    return max(1, TOKENS // width)
+
+
+def most_rows(width: int, longest: int) -> int:
+    """Maximum number of sources in one batch."""
+    return max(1, TOKENS // (width * longest))

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from weft.errors import ConfigError
-from weft.tasks.classify.model import Bag, BagItems
+from weft.tasks.classify.model import Bag
+from weft.tasks.classify.reader import BagItems
 
 TEXTS = ["cat cats", "a cat", "dog", "a cat cat"]
 WORDS = [text.split() for text in TEXTS]

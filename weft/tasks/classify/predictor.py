@@ -30,7 +30,7 @@ from weft.store import files
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.classify.data import LabelData
-from weft.tasks.classify.model import BagItems, LabelDecision, LabelReader
+from weft.tasks.classify.reader import BagItems, LabelDecision, LabelReader
 from weft.tasks.contextual import not_in_a_graph
 from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import (

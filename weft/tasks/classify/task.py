@@ -1,6 +1,6 @@
 """Classification: a text has one of several classes.
 
-Read next: data.py, model.py, predictor.py, evaluation.py.
+Read next: data.py, model.py, reader.py, predictor.py, evaluation.py.
 """
 
 from collections import Counter
@@ -33,15 +33,9 @@ from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
 from weft.tasks.classify.data import LabelData, check_labels, check_subclasses, columns
 from weft.tasks.classify.evaluation import LabelEvaluation, SeveralEvaluation, evaluate, evaluate_several
-from weft.tasks.classify.model import (
-    LabelDecision,
-    LabelModel,
-    LabelReader,
-    TextEmbedding,
-    nats,
-    thresholds,
-)
+from weft.tasks.classify.model import LabelModel, TextEmbedding, nats, thresholds
 from weft.tasks.classify.predictor import TextClassifier, export_classifier, inspect_text, order
+from weft.tasks.classify.reader import LabelDecision, LabelReader
 from weft.tasks.contextual import PretrainedContext, whole_words
 from weft.tasks.evaluation import Evaluation, Sample, Validation, first, samples_of
 from weft.tasks.export import ModelExport

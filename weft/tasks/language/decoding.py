@@ -20,8 +20,7 @@ from weft.data.batching import filled_groups
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.native import WholeStep
-from weft.search.budget import BatchRows, OneOrMore, TokenCount
-from weft.search.settings import SearchSettings, check_sampled
+from weft.search.settings import BatchRows, OneOrMore, SearchSettings, TokenCount, check_sampled
 from weft.setting_types import Probability, Whole
 from weft.tasks.language.data import ProseBatch
 from weft.tasks.language.scoring import Cache, CacheMemory, CountedNGrams

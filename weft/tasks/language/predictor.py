@@ -19,9 +19,8 @@ from weft.errors import ConfigError, DataError, ShapeError
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.search.beam import beam_search
-from weft.search.budget import most_rows, most_tokens
 from weft.search.hypotheses import Hypotheses
-from weft.search.settings import search
+from weft.search.settings import most_rows, most_tokens, search
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.export import ModelExport, some_of

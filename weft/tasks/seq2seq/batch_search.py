@@ -27,13 +27,12 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.ops import Output, Vectors, WholeSteps, log_probabilities, multiply_as, use_int8
 from weft.search import rules
 from weft.search.beam import beam_search
-from weft.search.budget import most_rows, most_tokens
 from weft.search.coverage import coverage_penalty, covering
 from weft.search.diverse import diverse_search
 from weft.search.ensemble import ensemble
 from weft.search.hypotheses import Hypotheses, joined
 from weft.search.required import required
-from weft.search.settings import search
+from weft.search.settings import most_rows, most_tokens, search
 from weft.search.trace import Trace
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.glossary import read_glossary

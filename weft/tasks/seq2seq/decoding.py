@@ -11,10 +11,9 @@ from typing import Annotated, Any, Literal
 
 from weft.errors import ConfigError
 from weft.search.beam import Stop
-from weft.search.budget import BeamWidth, OneOrMore, TokenCount
 from weft.search.ensemble import Mean
 from weft.search.normalisation import Normalisation
-from weft.search.settings import SearchSettings, check_sampled
+from weft.search.settings import BeamWidth, OneOrMore, SearchSettings, TokenCount, check_sampled
 from weft.setting_types import Bounds, Whole
 from weft.tasks.task import EvaluationSettings, OtherRun, RequestSettings, SamplingSettings
 
