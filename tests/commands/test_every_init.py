@@ -76,6 +76,26 @@ def test_its_recipe_trains_and_all_commands_that_are_printed_can_be_typed(
         assert (found.code == 0 and found.out) or "--output" in words, (words, found)
 
 
+@pytest.mark.parametrize("name", ["summarise", "multilingual", "caption", "draw", "speech"])
+def test_without_validation_files_some_examples_are_held_out(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    KINDS[name].make(Path("toy"))
+    for path in Path("toy").glob("valid*.*"):
+        if path.suffix != ".wav":
+            path.unlink()
+    answer = weft("init", name, *GIVEN[name], "--output", "my.yaml")
+    assert answer.code == 0, answer.err
+    data = read_recipe("my.yaml").section("data").plain()
+    assert data["hold_out"] == 20 and "valid" not in data
+    trained = weft("train", "my.yaml", "--run", "run", *SHORT)
+    assert trained.code == 0, trained.err
+    assert weft("evaluate", "run", "--split", "valid").code == 0
+    said = refused(weft("train", "my.yaml", "--run", "other", *SHORT, "data.hold_out=1"))
+    assert "hold_out: expected 0 for none or at least 2, got 1" in said
+
+
 def test_an_old_name_of_an_option_is_read_and_the_new_one_is_said(tmp_path: Path) -> None:
     KINDS["forecast"].make(tmp_path / "toy")
     given = ("init", "forecast", "--file", tmp_path / "toy" / "x.csv", "--horizon", 5)

@@ -115,6 +115,8 @@ def test_every_score_has_a_signature_an_interval_and_a_baseline(
             worse = "worse than the baseline" in lines[row]
             assert worse == (not better and score["value"] != value), lines[row]
     assert "floor" not in answer.out
+    paths = str(folder), str(tmp_path)
+    assert not [one for one in answer.lines if len(one) > 80 and not any(path in one for path in paths)]
 
 
 @pytest.mark.slow  # most are drawn by the tests of their commands too

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
-from zlib import crc32
 
 from weft.data.files import COMPRESSED, file_bytes, unreadable
+from weft.data.held_out import is_held_out
 from weft.data.language_guess import code_of
 from weft.data.lines import read_lines
 from weft.data.magic import not_text
@@ -97,10 +97,7 @@ class ParallelText:
     def __iter__(self) -> Iterator[SentencePair]:
         pairs = self._rows() if self.table else self._units() if self._memory else self._lines()
         if self.hold_out:
-            every = self.hold_out
-            pairs = (
-                pair for n, pair in enumerate(pairs) if (n % every == _held(n // every, every)) is self.held
-            )
+            pairs = (pair for n, pair in enumerate(pairs) if is_held_out(n, self.hold_out) is self.held)
         if self.complete:
             return (pair for pair in pairs if pair.source.strip() and pair.target.strip())
         return pairs
@@ -153,11 +150,6 @@ class ParallelText:
                 yield SentencePair(*found)
         except DataError as error:
             raise DataError(error.why, path=file, line=error.line) from error
-
-
-def _held(block: int, every: int) -> int:
-    """The place in a block of `every` pairs that is held out; the first one of the first block."""
-    return crc32(str(block).encode()) % every if block else 0
 
 
 class PairColumns(NamedTuple):

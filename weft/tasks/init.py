@@ -288,9 +288,9 @@ def survey_sides(texts: Iterable[tuple[str, ...]], path: Path) -> tuple[Survey, 
     return seen, sum(count > 1 and len(part) > 1 for part, count in parts)
 
 
-def pairs_held_out(pairs: int) -> int:
-    """The `data.hold_out` of parallel text: a twentieth, at most about a thousand pairs."""
-    return max(20, pairs // 1000)
+def examples_held_out(examples: int) -> int:
+    """The `data.hold_out` of so many examples: a twentieth, at most about a thousand of them."""
+    return max(20, examples // 1000)
 
 
 def vocabulary_size(seen: Survey, repeated: int) -> int:

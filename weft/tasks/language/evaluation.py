@@ -84,10 +84,11 @@ class ProseEvaluation(Evaluation):
         lines.append(
             f"  {len(self.model.logp) / max(self.seconds, 1e-9):,.0f} tokens/s, {self.seconds:.1f} s"
         )
-        lines.append("nats per token by how often it was seen in training:")
+        names = "; ".join(self.buckets[0].nats) if self.buckets else ""
+        lines.append(f"nats per token by how often it was seen in training: {names}")
         lines += [
-            f"  {bucket.least:>7,} or more  {bucket.tokens:>9,} tokens  "
-            + "  ".join(f"{name} {nats:.3f}" for name, nats in bucket.nats.items())
+            f"  {bucket.least:>7,} or more  {bucket.tokens:>9,} tokens"
+            + "".join(f"{nats:>9.3f}" for nats in bucket.nats.values())
             for bucket in self.buckets
         ]
         return lines

@@ -37,15 +37,16 @@ class ManyEvaluation(Evaluation):
 
     def text(self) -> str:
         """Mean BLEU, a table of BLEU, and every score of every pair."""
-        lines = [*self.scores[0].lines(), f"  {'pair':<8}{'BLEU':>8}{'95 %':>16}{'source copied':>16}"]
+        lines = [*self.scores[0].lines(), f"  {'pair':<8}{'BLEU':>6}{'95 %':>13}{'copied':>8}"]
         for pair, one in self.pairs.items():
             bleu, copied = one.scores[0].score, one.scores[0].baselines[COPIED]
-            note = "  never trained (zero-shot)" if pair in self.unseen else ""
-            note += f"  {plural(one.left_out, 'pair')} with an empty side left out" if one.left_out else ""
-            note += beside(bleu.value, copied)
-            lines.append(
-                f"  {pair:<8}{bleu.value:>8.2f}{f'{bleu.low:.2f}-{bleu.high:.2f}':>16}{copied:>16.2f}{note}"
-            )
+            interval = f"{bleu.low:.2f}-{bleu.high:.2f}"
+            note = beside(bleu.value, copied)
+            lines.append(f"  {pair:<8}{bleu.value:>6.2f}{interval:>13}{copied:>8.2f}{note}")
+            if pair in self.unseen:
+                lines.append(f"  {'':<8}never trained (zero-shot)")
+            if one.left_out:
+                lines.append(f"  {'':<8}{plural(one.left_out, 'pair')} with an empty side left out")
         for pair, one in self.pairs.items():
             lines += [f"{pair}: {one.title}", *report(one.scores)]
         return "\n".join(lines)

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from weft.data.captions import CAPTIONED, ImageCaptions, folders, located, read_captions
+from weft.data.held_out import check_hold_out, is_held_out
 from weft.data.images import CLIPS, PICTURES, is_clip, read_array, read_clip, read_picture, stack
 from weft.data.lines import read_lines
 from weft.data.listed import listed
@@ -44,6 +45,7 @@ class CaptionData:
         train, valid, test: a table with columns image and caption (.csv, .tsv, .xlsx), .jsonl (records
             with image and captions) or COCO's .json; a .jsonl whose records have a split may serve as all
             three. A picture may also be a .npy of features, of regions [S, F] or a grid [H, W, F].
+        hold_out: without `valid`, 20 holds out one training picture of every 20 to choose the checkpoint.
         folder: folder of these files; by default the current one.
         images: folder or .zip of the pictures, within `folder`; by default the folder of the captions, or
             images.zip there.
@@ -60,6 +62,7 @@ class CaptionData:
     train: str | None = None
     valid: str | None = None
     test: str | None = None
+    hold_out: int = 0
     folder: Path = Path()
     images: str | None = None
     size: Size | None = None
@@ -83,14 +86,13 @@ class CaptionData:
             raise ConfigError(f"size: expected at least {least} pixels, got {self.size}")
         if (self.generated is None) == (self.train is None):
             raise ConfigError("set exactly one of generated: shapes and train (your files)")
-        if self.train is not None and self.valid is None:
-            raise ConfigError(
-                "valid: expected validation captions in addition to train; hold some pictures out"
-            )
+        own = "generated pictures" if self.generated else ""
+        check_hold_out(self.hold_out, valid=self.valid, own=own)
 
     def has(self, split: Split) -> bool:
         """Whether the recipe has the split."""
-        return self.generated is not None or getattr(self, split) is not None
+        held_out = split == "valid" and self.hold_out > 0
+        return held_out or self.generated is not None or getattr(self, split) is not None
 
     def find(self, split: Split) -> list[ImageCaptions]:
         """The content of a split's file, after checking that every picture exists; empty if generated.
@@ -101,6 +103,10 @@ class CaptionData:
         """
         if self.generated is not None:
             return []
+        if self.hold_out and split != "test":
+            found = self.at(self.folder / str(self.train), "train")
+            held = split == "valid"
+            return [one for n, one in enumerate(found) if is_held_out(n, self.hold_out) is held]
         path = getattr(self, split)
         if path is None:
             other = ", or score the validation pictures: --split valid" if split == "test" else ""
@@ -166,7 +172,8 @@ class CaptionData:
         """The data of a split, for a title."""
         if self.generated is not None:
             return f"generated {self.generated}, {split}, {self.size or SIDE} pixels, seed {self.seed}"
-        return f"{Path(str(getattr(self, split))).name} {split}"
+        held_out = self.hold_out and split == "valid"
+        return f"{Path(str(self.train if held_out else getattr(self, split))).name} {split}"
 
 
 def read(path: Path, size: int | None) -> np.ndarray:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from weft.data.captions import SPLITS, ImageCaptions, read_captions
 from weft.data.lines import read_lines
-from weft.errors import ConfigError
 from weft.tasks.init import (
     TEST,
     TRAIN,
@@ -15,6 +14,7 @@ from weft.tasks.init import (
     NewRecipe,
     Option,
     TemplateInit,
+    examples_held_out,
     files_of,
     only,
     splits,
@@ -33,7 +33,9 @@ class CaptionsInit(TemplateInit):
     options: ClassVar = (
         TRAIN._replace(help="Training captions: a table (.csv, .tsv, .xlsx), .jsonl, or COCO's .json."),
         Option("images", "Folder of the pictures. Default: the folder of the captions.", Path),
-        VALID._replace(help="Validation captions. Default: those next to the training captions, if any."),
+        VALID._replace(
+            help="Validation captions. Default: those beside the training captions, else some of them."
+        ),
         TEST._replace(help="Test captions. Default: those next to the training captions, if any."),
     )
     examples: ClassVar = ("photos/train.tsv --images photos",)
@@ -48,8 +50,6 @@ class CaptionsInit(TemplateInit):
         train, valid, test = files_of(given)
         images: Path | None = given["images"]
         valid, test = valid or _itself(train, "valid"), test or _itself(train, "test")
-        if valid is None:
-            raise ConfigError(f"no validation captions next to {train}; name them with --valid")
         found = read_captions(train, images, split="train")
         seen = survey((caption,) for one in found for caption in one.captions)
         side = _side(found, self.largest)
@@ -57,6 +57,7 @@ class CaptionsInit(TemplateInit):
             "counted": f"{plural(len(found), 'picture')} with {plural(seen.texts, 'caption')}",
             "longest": seen.longest,
             **splits(train, valid, test),
+            "every": examples_held_out(len(found)),
             "images": images,
             "side": side,
             "pictures": only(side is not None),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weft.data.corpora import corpus
+from weft.data.held_out import check_hold_out
 from weft.data.parallel import ParallelText, both, complete
 from weft.errors import ConfigError, DataError
 from weft.setting_types import DropoutRate, Size
@@ -150,7 +151,7 @@ class PairData:
         for path, weight in self.mixed.items():
             if not weight > 0:
                 raise ConfigError(f"mixed: expected a weight above 0 for {path}, got {weight:g}")
-        check_hold_out(self.hold_out, corpus=self.corpus, valid=self.valid)
+        check_hold_out(self.hold_out, valid=self.valid, own="a corpus" if self.corpus else "")
 
     def has(self, split: Split) -> bool:
         """Whether the recipe has the split."""
@@ -240,23 +241,3 @@ def data_in(folder: Path, train: str, *, tested: bool, inside: str = "") -> dict
     names = {"train": train, "valid": "valid", "test": "test" if tested else None}
     files = {split: name and f"{inside}{name}" for split, name in names.items()}
     return {"corpus": None, "folder": str(folder.absolute()), "hold_out": 0, **files}
-
-
-def check_hold_out(hold_out: int, *, corpus: str | None, valid: str | None) -> None:
-    """Check that a section `data` of pairs has validation data, and from one place.
-
-    Raises:
-        ConfigError: it has none, or from two.
-    """
-    if hold_out < 0 or hold_out == 1:
-        raise ConfigError(
-            f"hold_out: expected 0 for none or at least 2, got {hold_out}; 20 holds out one pair of 20"
-        )
-    if hold_out and (corpus or valid):
-        which = "a corpus, which has validation pairs" if corpus else "validation files"
-        raise ConfigError(f"hold_out: cannot be combined with {which}; leave one out")
-    if not (hold_out or corpus or valid):
-        raise ConfigError(
-            "valid: expected validation files in addition to train; or set "
-            "hold_out: 20 to hold out one pair of 20"
-        )

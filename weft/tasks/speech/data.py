@@ -5,7 +5,7 @@ Read next: ../../data/audio.py, which reads them; ../../nn/embed/audio.py, which
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from weft.data.audio import SOUNDS, SPOKEN, ListedRecording, Sound, read_sound, read_spoken, resample
+from weft.data.held_out import check_hold_out, is_held_out
 from weft.data.listed import ListedText, listed
 from weft.data.report import COMMON, Finding, Report, other_form, placed
 from weft.errors import ConfigError, DataError
@@ -82,6 +83,7 @@ class SpeechData:
     Args:
         folder: folder of the lists; by default the current one.
         train, valid, test: the lists.
+        hold_out: 20 holds out one training recording of every 20 instead of the list `valid`.
         sound: see FrameSettings.
         vocabulary: characters by default; see WordSettings.
         speeds: every training recording is used at each of these speeds (Ko et al. 2015).
@@ -95,6 +97,7 @@ class SpeechData:
     train: str = "train.tsv"
     valid: str = "valid.tsv"
     test: str | None = None
+    hold_out: int = 0
     sound: FrameSettings = field(default_factory=FrameSettings)
     vocabulary: WordSettings = field(default_factory=_characters)
     speeds: tuple[float, ...] = (1.0,)
@@ -107,6 +110,7 @@ class SpeechData:
         for name, least in (("batch_frames", 1), ("batch_rows", 0), ("validate_rows", 0)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        check_hold_out(self.hold_out, valid=None if self.hold_out else self.valid)
         if not self.max_seconds > 0:
             raise ConfigError(f"max_seconds: expected a number above 0, got {self.max_seconds}")
         if not self.speeds or not all(0.5 <= speed <= 2 for speed in self.speeds):
@@ -125,7 +129,7 @@ class SpeechData:
             ConfigError: the recipe does not have the split.
             DataError: the list is missing.
         """
-        name = getattr(self, split)
+        name = self.train if split == "valid" and self.hold_out else getattr(self, split)
         if name is None:
             raise ConfigError(
                 f"data.{split}: the recipe names no {split} list; give one with --data LIST.tsv, or score "
@@ -136,15 +140,31 @@ class SpeechData:
             raise DataError(f"no such file; check data.{split}", path=path)
         return path
 
+    def describe(self, split: Split) -> str:
+        """For titles."""
+        name = self.find(split).name
+        return f"one recording of {self.hold_out} of {name}" if self.hold_out and split == "valid" else name
+
+    def listed(self, split: Split) -> Iterator[ListedRecording]:
+        """The lines of a split; raises as `find`, and if one is damaged."""
+        lines = read_spoken(self.find(split))
+        if not self.hold_out or split == "test":
+            return lines
+        held = split == "valid"
+        return (one for n, one in enumerate(lines) if is_held_out(n, self.hold_out) is held)
+
     def recordings(
-        self, path: Path, progress: Progress | None = None, speeds: Sequence[float] = (1.0,)
+        self,
+        listed: Iterable[ListedRecording],
+        progress: Progress | None = None,
+        speeds: Sequence[float] = (1.0,),
     ) -> Iterator[Recording]:
         """All recordings of a list, at each speed.
 
         Raises:
             DataError: a recording cannot be read; names list, line and file.
         """
-        for number, one in enumerate(read_spoken(path)):
+        for number, one in enumerate(listed):
             if progress is not None and number % 50 == 0:
                 progress("listening", number, None)
             sound = heard(one)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from weft.data.audio import read_spoken
-from weft.errors import ConfigError, DataError
-from weft.tasks.init import TEST, TRAIN, VALID, TemplateInit, files_of, planned, splits
+from weft.errors import DataError
+from weft.tasks.init import TEST, TRAIN, VALID, TemplateInit, examples_held_out, files_of, planned, splits
 from weft.wording import plural
 
 
@@ -20,11 +20,6 @@ class SpeechInit(TemplateInit):
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         train, valid, test = files_of(given)
-        if valid is None:
-            raise ConfigError(
-                f"no validation list next to {train} (such as {train.with_name('valid.tsv')}); name it "
-                "with --valid, or move some lines into one"
-            )
         found = _measured(train)
         seconds = found.seconds
         plan = planned(100 * seconds / 4000, epochs=30 if seconds < 3600 else 10, warmup=100)
@@ -35,6 +30,7 @@ class SpeechInit(TemplateInit):
             "letters": f"{found.letters / found.recordings:.0f}",
             "rates": ", ".join(f"{one:,}" for one in found.rates),
             **splits(train, valid, test),
+            "every": examples_held_out(found.recordings),
             "rate": min(16000, found.rates[-1]),
             "speeds": "[0.9, 1.0, 1.1]" if seconds < 100 * 3600 else "[1.0]",
             "size": size,

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.audio import Sound, read_paths, read_sound, read_spoken
+from weft.data.audio import Sound, read_paths, read_sound
 from weft.data.held import held
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Heard
@@ -319,7 +319,7 @@ def _pairs(data: SpeechData, count: int) -> list[tuple[bytes, str]]:
     """Validation recordings and their transcripts; nothing where the data is missing."""
     found: list[tuple[bytes, str]] = []
     with suppress(DataError, OSError):
-        for one in read_spoken(data.find("valid")):
+        for one in data.listed("valid"):
             found.append((Path(one.file).read_bytes(), one.text))
             if len(found) == count:
                 break

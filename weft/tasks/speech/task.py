@@ -156,10 +156,10 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
 
     def examples_of(self, split: Split, data: Path | None) -> Sequence[Recording]:
         """The recordings of a split, or of the user's list."""
-        path = data or self.task.data.find(split)
-        recordings = list(self.task.data.recordings(path))
+        own = self.task.data
+        recordings = list(own.recordings(own.listed(split) if data is None else read_spoken(data)))
         if not recordings:
-            raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=path)
+            raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=data or own.find(split))
         return recordings
 
     def score(
@@ -171,7 +171,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         settings: EvaluationSettings,
     ) -> SpeechEvaluation:
         """Error rates, next to the most frequent answer."""
-        title = (data or self.task.data.find(split)).name
+        title = self.task.data.describe(split) if data is None else data.name
         transcriber = self._transcriber(model, DecodingSettings.of(settings))
         return evaluate(transcriber, examples, title=title, answer=self.answer)
 
@@ -191,7 +191,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         assert isinstance(model, Generator)
         text = settings.text
         if text is None:
-            path = next(iter(read_spoken(self.task.data.find("valid")))).file
+            path = next(self.task.data.listed("valid")).file
         elif not text.strip() or len(text) > 1000 or not Path(text).is_file():
             raise DataError(f"{text[:60]}: no such file; give a recording")
         else:
@@ -239,7 +239,7 @@ class SpeechTask(Seq2SeqTask[Recordings]):
         return f"speech to text, on {self.data.train}"
 
     def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
-        return PredictExample("", [str(next(read_spoken(self.data.find("valid"))).file)])
+        return PredictExample("", [str(next(self.data.listed("valid")).file)])
 
     def small_model(self) -> Generator:
         return self.model_config.build(self.data.sound.bins, 19)
@@ -251,9 +251,9 @@ class SpeechTask(Seq2SeqTask[Recordings]):
 
     def read(self, progress: Progress) -> Recordings:
         data = self.data
-        every = list(data.recordings(data.find("train"), progress, data.speeds))
+        every = list(data.recordings(data.listed("train"), progress, data.speeds))
         train = [one for one in every if data.shorter(one)]
-        valid = list(data.recordings(data.find("valid"), progress))
+        valid = list(data.recordings(data.listed("valid"), progress))
         splits: list[Split] = ["train", "valid"]
         for name, found in zip(splits, (train, valid), strict=True):
             if not found:
