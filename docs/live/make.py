@@ -17,12 +17,15 @@ from typing import Any
 import numpy as np
 import yaml
 
-from recipes import RECIPES, texts
+from recipes import ASKED, RECIPES, texts
 from weft import load
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ROOT / "docs" / "_static" / "live" / "models"
 WORK = ROOT / "build" / "live"
+NOTICE = "weft/data/corpora/libreoffice-help/NOTICE.md"
+MADE = f"docs/live/make.py made this. Texts: LibreOffice Help, MPL 2.0, {NOTICE}"
+EXPECTED = ROOT / "tests" / "live" / "expected.json"
 
 
 def reach() -> dict[str, list[float]]:
@@ -46,6 +49,8 @@ def reach() -> dict[str, list[float]]:
 def model(name: str) -> str:
     """The model of a recipe as base64, trained if it is not there yet."""
     run = trained(name)
+    if name in ASKED:
+        expect(name, answers(name, run))
     with tempfile.TemporaryDirectory() as folder:
         weft("export", run, "--to", "web", "--output", f"{folder}/page")
         return base64.b64encode((Path(folder) / "page" / "model.weft").read_bytes()).decode()
@@ -58,6 +63,23 @@ def trained(name: str) -> Path:
     recipe.write_text(yaml.safe_dump(RECIPES[name], allow_unicode=True), "utf-8")
     weft("train", recipe, "--run", run)  # resumes, or says that it is finished
     return run
+
+
+def expect(name: str, answers: list[Any]) -> None:
+    """Keep what a run answers, for the tests of the page."""
+    known = json.loads(EXPECTED.read_text("utf-8")) if EXPECTED.exists() else {}
+    known[name] = answers
+    EXPECTED.write_text(json.dumps(known, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
+
+
+def answers(name: str, run: Path) -> list[Any]:
+    """[text, answer] of what a model is asked."""
+    line, lines = (
+        [sys.executable, "-m", "weft", "predict", str(run)],
+        "".join(f"{one}\n" for one in ASKED[name]),
+    )
+    done = subprocess.run(line, input=lines, capture_output=True, text=True, check=True)
+    return list(zip(ASKED[name], done.stdout.splitlines(), strict=True))
 
 
 def vectors(count: int = 2500) -> dict[str, Any]:
@@ -84,7 +106,7 @@ def write(name: str, content: Any) -> None:
     """One file of data, which gives it to the page."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     MODELS.mkdir(exist_ok=True)
-    (MODELS / f"{name}.js").write_text(f"live.give({json.dumps(name)}, {text});\n", "utf-8")
+    (MODELS / f"{name}.js").write_text(f"// {MADE}\nlive.give({json.dumps(name)}, {text});\n", "utf-8")
     print(f"{name}.js: {len(text.encode()):,} bytes", flush=True)
 
 

@@ -124,70 +124,6 @@ def reverse(enters: str) -> dict[str, Any]:
     }
 
 
-TRANSLATOR: dict[str, Any] = {
-    "task": "translate",
-    "data": {
-        "corpus": "libreoffice-help",
-        "source": "en",
-        "target": "es",
-        "vocabulary": {"kind": "bpe", "size": 1500, "shared": True},
-        "batch_tokens": 1200,
-        "validate_rows": 100,
-    },
-    "model": {
-        "encoder": {"use": "recurrent", "cell": "lstm", "sizes": [96], "bidirectional": True, "dropout": 0.0},
-        "decoder": {
-            "use": "recurrent",
-            "cell": "lstm",
-            "sizes": [160],
-            "score": "bilinear",
-            "enters": "late",
-            "dropout": 0.0,
-        },
-        "embedding": {"size": 96, "dropout": 0.0},
-    },
-    "training": {
-        "optimiser": {"use": "adamw", "lr": 0.004, "betas": [0.9, 0.98]},
-        "schedule": {"use": "linear", "warmup": 100},
-        "max_updates": 1800,
-        "validate_every": 900,
-        "metric": "bleu",
-        "seed": 1,
-    },
-    "decoding": {"beam": 5},
-}
-
-HEADS: dict[str, Any] = {
-    "task": "masked",
-    "data": {
-        "corpus": "libreoffice-help",
-        "language": "en",
-        "vocabulary": {"kind": "word", "size": 2500, "lowercase": True},
-        "batches": "lines",
-        "length": 40,
-        "rows": 25,
-    },
-    "model": {
-        "size": 96,
-        "encoder": {
-            "use": "transformer",
-            "size": 96,
-            "num_layers": 2,
-            "num_heads": 4,
-            "activation": "gelu",
-            "positions": "learned",
-            "max_length": 64,
-        },
-    },
-    "training": {
-        "optimiser": {"use": "adamw", "lr": 0.0015},
-        "schedule": {"use": "linear", "warmup": 100},
-        "max_updates": 3000,
-        "validate_every": 1500,
-        "seed": 1,
-    },
-}
-
 VECTORS: dict[str, Any] = {
     "task": "embeddings",
     "data": {"corpus": "libreoffice-help", "language": "en", "min_count": 5},
@@ -232,11 +168,23 @@ RECIPES: dict[str, dict[str, Any]] = {
     "reverse-never": reverse("never"),
     "reverse-late": reverse("late"),
     "reverse-input": reverse("input"),
-    "translator": TRANSLATOR,
-    "heads": HEADS,
     "vectors": VECTORS,
     "opinions-bag": judge(bag={"ngrams": 1, "weight": "presence", "naive_bayes": False}),
     "opinions-lstm": judge(
         encoder={"use": "recurrent", "cell": "lstm", "sizes": [24]}, pool="mean", embedding={"size": 16}
     ),
 }
+
+_CHANCE = random.Random(2)
+_STRINGS = [" ".join(_CHANCE.choices(LETTERS, k=length)) for length in range(3, 11) for _ in range(3)]
+_OPINIONS = [
+    line for feel, meet in (("liked", "see"), ("praised", "follow")) for _, line in opinions(feel, meet)
+]
+ASKED = {
+    "reverse-never": _STRINGS,
+    "reverse-late": _STRINGS,
+    "reverse-input": _STRINGS,
+    "opinions-bag": _OPINIONS,
+    "opinions-lstm": _OPINIONS,
+}
+"""What each model is asked, so that tests can compare the page's answers with those of `weft predict`."""

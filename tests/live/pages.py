@@ -95,3 +95,9 @@ def in_node(part: str, script: str, folder: Path, *models: str) -> Any:
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(given.read_text("utf-8"))
+
+
+def expected(name: str) -> list[list[str]]:
+    """[text, answer]: what `weft predict` answered when the model of a part was made."""
+    found: list[list[str]] = json.loads((Path(__file__).parent / "expected.json").read_text("utf-8"))[name]
+    return found

@@ -84,7 +84,7 @@ globalThis.live = (() => {
 
   // A chart of lines with a legend. Points outside the range of y are cut.
   function lines({ label, x, y, ticks, axes, series, shown = String }) {
-    const [width, height, left, right, top, bottom] = [560, 300, 58, 12, 26, 42];
+    const narrow = innerWidth < 600, [width, height, left, right, top, bottom] = narrow ? [350, 320, 58, 12, 18 * series.length + 8, 42] : [560, 300, 58, 12, 26, 42];
     const px = (value) => left + ((value - x[0]) / (x[1] - x[0])) * (width - left - right), py = (value) => height - bottom - ((Math.max(y[0], Math.min(y[1], value)) - y[0]) / (y[1] - y[0])) * (height - top - bottom);
     const svg = shape('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label, class: 'live-lines' }), text = (at, content, anchor = 'middle') => shape('text', { x: at[0], y: at[1], 'text-anchor': anchor, 'font-size': 14 }, content);
     for (const value of ticks.y) svg.append(shape('path', { class: 'faint', d: `M${left} ${py(value)}H${width - right}` }), text([left - 6, py(value) + 5], shown(value), 'end'));
@@ -92,9 +92,9 @@ globalThis.live = (() => {
     svg.append(shape('path', { class: 'axis', d: `M${left} ${height - bottom}H${width - right}` }), text([(left + width) / 2, height - 4], axes[0]));
     if (axes[1]) svg.append(text([left, 42], axes[1], 'start'));
     series.forEach(({ name, colour, dashes, points }, n) => {
-      const style = { stroke: `var(${colour})`, 'stroke-width': 2.5, fill: 'none', ...(dashes ? { 'stroke-dasharray': dashes } : {}) }, from = left + n * ((width - left) / series.length);
+      const style = { stroke: `var(${colour})`, 'stroke-width': 2.5, fill: 'none', ...(dashes ? { 'stroke-dasharray': dashes } : {}) }, from = narrow ? left : left + n * ((width - left) / series.length), level = narrow ? 11 + 18 * n : 11;
       svg.append(shape('path', { ...style, d: points.map((point, at) => `${at ? 'L' : 'M'}${px(point[0]).toFixed(1)} ${py(point[1]).toFixed(1)}`).join('') }));
-      svg.append(shape('path', { ...style, d: `M${from} 11h26` }), text([from + 31, 16], name, 'start'));
+      svg.append(shape('path', { ...style, d: `M${from} ${level}h26` }), text([from + 31, level + 5], name, 'start'));
     });
     return svg;
   }
