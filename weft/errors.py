@@ -80,7 +80,7 @@ class DataWarning(UserWarning):
 
 
 def check_installed(package: str, extra: str, place: str) -> None:
-    """Refuse to go on without a library of an optional extra.
+    """Raise an error if a library of an optional extra is not installed.
 
     Args:
         package: its module.

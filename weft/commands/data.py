@@ -1,4 +1,4 @@
-"""weft data: check data files before training on them."""
+"""weft data: check data files before training on them, and fetch public data sets."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +15,7 @@ SHOWN = 50
 
 @click.group(no_args_is_help=True)
 def command() -> None:
-    """Check data files for mistakes before training."""
+    """Check data files for mistakes before training, or fetch a public data set."""
 
 
 @command.command("check", short_help="Report every mistake with its file and line.")
@@ -191,3 +191,44 @@ def _knows(kind: Any, file: Path) -> bool:
     with suppress(ConfigError, DataError):
         return bool(kind.knows(file))
     return False
+
+
+@command.command("get", short_help="Fetch a public data set that included recipes need.")
+@click.argument("name", required=False)
+@click.option(
+    "--folder",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    show_default="data/NAME",
+    help="Folder for its files.",
+)
+def get(name: str | None, folder: Path | None) -> None:
+    """Fetch the public data set NAME, check it and convert it for the recipes.
+
+    Without NAME, the sets are listed with size and licence. Nothing is overwritten, and the same command
+    resumes an interrupted download.
+
+    \b
+    Examples:
+      weft data get
+      weft data get trec
+      weft train recipes/classify/trec-letters.yaml data.folder=data/trec
+    """  # noqa: D301  click reads the \b
+    from weft.commands.program import typed
+    from weft.config.shipped import data_source, shipped
+    from weft.data.sets import data_sets, fetch, find_set
+
+    if name is None:
+        for one in data_sets().values():
+            click.echo(f"{one.name:12} {one.bytes / 1e6:5.1f} MB  {one.about}\n{'':23}licence: {one.licence}")
+        return
+    found = find_set(name)
+    click.echo(f"{found.about}, from {found.source}; licence: {found.licence}", err=True)
+    place = folder or Path("data") / name
+    for file in found.files:
+        new = fetch(file, place)
+        click.echo(f"{place / file.to}" + ("" if new else " exists and is left unchanged"))
+    needs = [path for path in shipped() if f"weft data get {name}," in data_source(path)]
+    if needs:
+        recipe = needs[0]
+        click.echo(f"next: {typed('train', recipe.stem, f'data.folder={place}')}", err=True)

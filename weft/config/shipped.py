@@ -80,8 +80,8 @@ def data_source(recipe: Path) -> str:
     """What the folder of data of an included recipe holds and where it comes from, from its header.
 
     Example:
-        >>> print(data_source(find_recipe("shakespeare-lstm").path))
-        input.txt of github.com/karpathy/char-rnn, data/tinyshakespeare
+        >>> data_source(find_recipe("shakespeare-lstm").path).partition(":")[0]
+        'weft data get shakespeare, then data.folder=data/shakespeare'
     """
     header = recipe.read_text("utf-8").partition("\ntask:")[0]
     found = re.search(r"^# Data: (.+)$", header, re.MULTILINE)
