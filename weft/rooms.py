@@ -125,11 +125,13 @@ def check_complete(part: type) -> None:
         ConfigError: it lacks a method or a value, or its constructor takes other arguments by position.
     """
     name = path_of(part)
+    codes = [getattr(vars(base).get("__init__"), "__code__", None) for base in part.__mro__]
+    set_there = {one for code in codes if code is not None for one in code.co_names}
     declared = [
         one
         for base in part.__mro__
         for one, kind in inspect.get_annotations(base).items()
-        if getattr(kind, "__origin__", None) is ClassVar and not hasattr(part, one)
+        if getattr(kind, "__origin__", None) is ClassVar and not hasattr(part, one) and one not in set_there
     ]
     lacking = [f"the method {one}" for one in sorted(getattr(part, "__abstractmethods__", ()))]
     lacking += [f"a value for {one}" for one in declared]

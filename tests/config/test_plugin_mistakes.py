@@ -11,17 +11,24 @@ import torch
 
 from tests.commands.shell import refused, weft
 from tests.test_contributing import FILES
+from weft import rooms
 from weft.config.plugins import explained_failure, named_part
 from weft.errors import ConfigError
+from weft.inspect.views.view import View
 from weft.metrics.metric import Metric
 from weft.nn.cells.cell import Cell
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder
+from weft.nn.forecasters.forecaster import Forecaster
+from weft.nn.heads.head import Head
 from weft.nn.pools import Pool
 from weft.nn.scores import Score
 from weft.testing import check_cell
+from weft.train.feeding import Feeding
+from weft.train.objectives.objective import Objective
 from weft.train.optimisers import Optimiser
 from weft.train.schedules import Schedule
+from weft.train.trackers import Tracker
 
 PACKAGE = "mistaken_parts"
 CONTRACTS = {
@@ -116,6 +123,23 @@ def test_what_a_class_lacks_is_said_when_it_is_named(
 def test_the_parts_of_the_pages_lack_nothing(folder: Path) -> None:
     for kind in CONTRACTS:
         assert changed(folder, kind, "class", "class").__name__ == CLASSES[kind]
+
+
+def test_a_name_that_the_constructor_sets_is_one(folder: Path) -> None:
+    begin = "def __init__(self, *, tolerance: int = 0) -> None:\n"
+    old, new = f'name = "same length"\n\n    {begin}', f"{begin}        self.name = str(tolerance)\n"
+    with_name = changed(folder, "metric", old, new)
+    assert not hasattr(with_name, "name") and with_name(tolerance=2).name == "2"
+
+
+@pytest.mark.parametrize(
+    "contract", [*CONTRACTS.values(), Head, Feeding, Objective, Forecaster, Tracker, View]
+)
+def test_every_part_of_weft_is_complete(contract: type) -> None:
+    own = rooms.parts(rooms.room_of(contract), contract)
+    assert len(own) > 1
+    for part in own.values():
+        rooms.check_complete(part)
 
 
 def test_what_a_layer_returns_is_checked(folder: Path) -> None:
