@@ -43,7 +43,7 @@ def lstm() -> Diagram:
     for x, name, what in (
         (180, "σ", "$f_t$"),
         (270, "σ", "$i_t$"),
-        (355, "tanh", "$\\tilde c_t$"),
+        (355, "tanh", "$c\u0303_t$"),
         (440, "σ", "$o_t$"),
     ):
         d.box(x, 205, name, w=50)
@@ -167,7 +167,7 @@ def coupled() -> Diagram:
     d.line((370, 117), (370, 88))
     d.text(280, 116, "$1-f_t$", "note")
     d.text(220, 155, "$f_t$")
-    d.text(390, 160, "$\\tilde c_t$")
+    d.text(390, 160, "$c\u0303_t$")
     d.text(45, 55, "$c_{t-1}$")
     d.text(515, 55, "$c_t$")
     d.line((290, 290), (290, 232), arrow=False)

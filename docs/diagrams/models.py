@@ -27,6 +27,40 @@ def stack() -> Diagram:
     return d
 
 
+def task_shapes() -> Diagram:
+    """Which steps read something, and which write something."""
+    d = Diagram(
+        790,
+        215,
+        "Four shapes of tasks. One to many: the first step reads, every step writes. Many to one: every step "
+        "reads, the last writes. Aligned: every step reads and writes. Unaligned: the first steps read, later "
+        "steps write.",
+    )
+    shapes = (
+        ("one to many", (0,), (0, 1, 2), 3),
+        ("many to one", (0, 1, 2), (2,), 3),
+        ("many to many, aligned", (0, 1, 2), (0, 1, 2), 3),
+        ("unaligned", (0, 1, 2), (2, 3, 4), 5),
+    )
+    left = 35.0
+    for name, reads, writes, steps in shapes:
+        for step in range(steps):
+            x = left + 46 * step
+            d.box(x, 105, w=30, h=34)
+            if step + 1 < steps:
+                d.line((x + 15, 105), (x + 31, 105), kind="state")
+            if step in reads:
+                d.box(x, 165, w=22, h=18, kind="data")
+                d.line((x, 156), (x, 122))
+            if step in writes:
+                d.box(x, 45, w=22, h=18, kind="data")
+                d.line((x, 88), (x, 54))
+        d.text(left + 23 * (steps - 1), 15, name, "note title")
+        left += 46 * steps + 40
+    d.text(395, 200, "read at the bottom, written at the top", "note")
+    return d
+
+
 def bidirectional() -> Diagram:
     """Two layers read in opposite directions; every position knows both sides."""
     d = Diagram(
