@@ -33,7 +33,7 @@ def task_shapes() -> Diagram:
         790,
         215,
         "Four shapes of tasks. One to many: the first step reads, every step writes. Many to one: every step "
-        "reads, the last writes. Aligned: every step reads and writes. Unaligned: the first steps read, later "
+        "reads, the last writes. Aligned: every step does both. Unaligned: the first steps read, later "
         "steps write.",
     )
     shapes = (
