@@ -1,6 +1,8 @@
 """Several token stores as one. Read next: store.py; mixture.py, which sets the share of each."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -16,15 +18,15 @@ class JoinedStores:
 
     def __init__(self, stores: Sequence[TokenStore]) -> None:
         self.stores = list(stores)
-        self._first = np.cumsum([0, *map(len, self.stores)])  # number of each store's first example
+        self._first = [0, *accumulate(map(len, self.stores))]  # number of each store's first example
 
     def __len__(self) -> int:
-        return int(self._first[-1])
+        return self._first[-1]
 
     def __getitem__(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """The ids of source and target, two read-only int32 arrays."""
-        place = int(np.searchsorted(self._first, number, "right")) - 1
-        return self.stores[place][number - int(self._first[place])]
+        place = bisect_right(self._first, number) - 1
+        return self.stores[place][number - self._first[place]]
 
     @property
     def lengths(self) -> list[np.ndarray]:

@@ -390,13 +390,11 @@ def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) ->
         >>> pad([[7, 8], [9]])[0].tolist()
         [[7, 8], [9, 0]]
     """
-    lengths = [max(1, len(row)) for row in rows]
-    width = width or max(lengths)
-    tokens = np.full((len(rows), width), PAD, dtype=np.int64)
-    for row, numbers in enumerate(rows):
-        tokens[row, : len(numbers)] = numbers
-    mask = np.arange(width)[None] < np.array(lengths)[:, None]
-    return torch.from_numpy(tokens), torch.from_numpy(mask)
+    lengths = _lengths(rows)
+    places = np.arange(width or max(1, lengths.max()))
+    tokens = np.full((len(rows), len(places)), PAD, dtype=np.int64)
+    tokens[places < lengths[:, None]] = _joined(rows)
+    return torch.from_numpy(tokens), torch.from_numpy(places < np.maximum(lengths, 1)[:, None])
 
 
 def collate_pairs(
@@ -404,9 +402,25 @@ def collate_pairs(
 ) -> PairBatch:
     """Sources and targets without special symbols to a batch with them."""
     source, source_mask = pad(sources)
-    target_in, _ = pad([[SOS, *target] for target in targets])
-    target_out, target_mask = pad([[*target, EOS] for target in targets])
-    return PairBatch(source, source_mask, target_in, target_out, target_mask, int(target_mask.sum()))
+    lengths, words = _lengths(targets)[:, None], _joined(targets)
+    places = np.arange(lengths.max() + 1)
+    inside = places < lengths  # [B, T], where target_out has words
+    target_in, target_out = (np.full(inside.shape, PAD, dtype=np.int64) for _ in range(2))
+    target_in[:, 0] = SOS
+    target_in[:, 1:][inside[:, :-1]] = words
+    target_out[inside] = words
+    np.put_along_axis(target_out, lengths, EOS, 1)
+    before, after, mask = map(torch.from_numpy, (target_in, target_out, places <= lengths))
+    return PairBatch(source, source_mask, before, after, mask, len(words) + len(lengths))
+
+
+def _lengths(rows: Sequence[Sequence[int] | np.ndarray]) -> np.ndarray:
+    return np.fromiter(map(len, rows), np.int64, len(rows))
+
+
+def _joined(rows: Sequence[Sequence[int] | np.ndarray]) -> np.ndarray:
+    """The tokens of all rows, [N]."""
+    return np.concatenate(rows, dtype=np.int64, casting="unsafe")  # an empty list counts as float
 
 
 Row = np.ndarray | Sequence[int]
