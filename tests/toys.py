@@ -137,7 +137,7 @@ data:
   vocabulary: {{kind: word}}
   batches: lines
   length: 11
-  rows: 13
+  batch_rows: 13
 model:
   size: 16
   dropout: 0.0
@@ -172,7 +172,7 @@ data:
   vocabulary: {{kind: space, min_count: 2}}
   batches: lines
   length: 7
-  rows: 11
+  batch_rows: 11
 model: {{size: 11, num_layers: 2, spelled: 12, letter_size: 5, dropout: 0.0}}
 training:
   optimiser: {{use: adam, lr: 0.02}}
@@ -207,7 +207,7 @@ data:
   window: 3
   subsample: 0
   length: 31
-  rows: 5
+  batch_rows: 5
 model: {{objective: skipgram, size: 7}}
 training:
   optimiser: {{use: adagrad, lr: 0.3}}

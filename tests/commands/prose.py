@@ -14,7 +14,7 @@ data:
   vocabulary: {{kind: {kind}}}
   batches: {batches}
   length: 7
-  rows: 5
+  batch_rows: 5
 model:
   decoder: {decoder}
   embedding: {{size: 12, dropout: 0.0}}

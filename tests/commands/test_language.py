@@ -10,7 +10,7 @@ import pytest
 import weft as package
 from tests.commands.prose import GPT, RECURRENT, WORDS, make, write
 from tests.commands.shell import refused, untouched, weft
-from tests.shared import shared_run
+from tests.shared import copied, shared_run
 
 
 @pytest.fixture(scope="module", params=["language", "language in windows", "language in lines"])
@@ -152,7 +152,7 @@ def test_the_last_part_of_a_file_validates(tmp_path: Path) -> None:
             ["data.batches=windows", "model.decoder.use=recurrent", "data.length=9999"],
             "for data.length: 9999",
         ),
-        (["data.rows=99999"], "for data.rows: 99999; lower it"),
+        (["data.batch_rows=99999"], "for data.batch_rows: 99999; lower it"),
         (["data.valid_share=0.1"], "exactly one validation text"),
         (["data.vocabulary.kind=bpe"], "a bpe vocabulary needs a size, such as 8000"),
         (["training.accumulate=2"], "training.accumulate: expected 1, got 2"),
@@ -225,7 +225,7 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path, model: str) -> None:
     assert answer.code == 0, answer.err
     assert "211 lines" in answer.out and "--task language" in answer.out
     assert f"valid: {folder / 'valid.txt'}" in recipe.read_text()
-    small = "training.max_updates=1", "data.rows=2", "data.length=9"
+    small = "training.max_updates=1", "data.batch_rows=2", "data.length=9"
     assert weft("train", recipe, "--run", tmp_path / "run", *small).code == 0
     assert "already exists" in refused(
         weft("init", "language", "--train", folder / "train.txt", "--output", recipe)
@@ -240,7 +240,7 @@ def test_init_sees_what_the_text_is_like(tmp_path: Path, line: str, kind: str) -
     (tmp_path / "a: b.txt").write_text(f"{line}\n" * 20)
     answer = weft("init", "language", "--train", tmp_path / "a: b.txt", "-o", tmp_path / "new.yaml")
     assert f"vocabulary: {{kind: {kind}}}" in answer.out and "valid_share: 0.1" in answer.out
-    small = "training.max_updates=1", "data.rows=2"
+    small = "training.max_updates=1", "data.batch_rows=2"
     assert weft("train", tmp_path / "new.yaml", "--run", tmp_path / "run", *small).code == 0
 
 
@@ -263,3 +263,14 @@ def test_files_are_checked(tmp_path: Path) -> None:
         "empty.txt: the file is empty",
     ):
         assert sentence in bad.out
+
+
+def test_a_run_whose_recipe_has_earlier_names_of_settings_is_used_and_resumed(tmp_path: Path) -> None:
+    run = copied(shared_run("language"), tmp_path)
+    recipe = (run / "recipe.yaml").read_text("utf-8")
+    assert "\n  batch_rows: 5\n" in recipe
+    (run / "recipe.yaml").write_text(recipe.replace("\n  batch_rows: 5\n", "\n  rows: 5\n"))
+    assert weft("predict", run, "--set", "max_tokens=3", stdin=b"the cat\n").code == 0
+    for given in (run / "recipe.yaml", shared_run("language").parent / "toy" / "my.yaml"):
+        answer = weft("train", given, "--run", run)
+        assert answer.code == 0 and "training ended" in answer.out, answer.err

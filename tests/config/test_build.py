@@ -19,6 +19,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.encoder import Encoder
+from weft.tasks.running_text.data import ProseData
 from weft.train.settings import TrainingSettings
 
 FACTORY = functools.partial(GRU, reset="before")
@@ -143,6 +144,15 @@ def test_an_override_with_null_unsets_a_setting_that_cannot_be_null(tmp_path) ->
         build(parse("{max_epochs: null}", "x.yaml"), TrainingSettings)
 
 
+def test_a_setting_is_read_by_its_earlier_name_too() -> None:
+    texts = (f"{{train: a, valid_share: 0.1, {name}: 7}}" for name in ("rows", "batch_rows"))
+    old, new = (resolved(parse(text, "x.yaml", name="data"), ProseData) for text in texts)
+    assert old == new and new["batch_rows"] == 7 and "rows" not in new
+    both = parse("{train: a, valid_share: 0.1, rows: 7, batch_rows: 5}", "x.yaml", name="data")
+    with pytest.raises(ConfigError, match=r"data\.rows: is now called batch_rows, which is given too"):
+        build(both, ProseData)
+
+
 # Errors
 
 
@@ -236,7 +246,6 @@ def test_an_override_is_the_place_of_its_mistake(recipe) -> None:
 
 
 def test_a_setting_of_an_inner_part_is_found_there() -> None:
-    from weft.train.settings import TrainingSettings
 
     with pytest.raises(ConfigError, match=r"lr: .*did you mean 'optimiser\.lr'\?"):
         build(parse("lr: 1e-3", "x.yaml", name="training"), TrainingSettings)

@@ -225,7 +225,7 @@ KINDS = {
         toys.contexts, ["model.dropout=0.2"], _lines(["go", "the", "bank", "lake", "now"], LENGTHS), _layers
     ),
     "images": Kind(_in_place(toys.pictures), ["data.batch_rows=2"], PICTURES, _seen),
-    "masked": Kind(toys.gaps, ["model.dropout=0.2", "data.rows=11"], GAPS, _filled),
+    "masked": Kind(toys.gaps, ["model.dropout=0.2", "data.batch_rows=11"], GAPS, _filled),
     "memory": Kind(toys.sums, ["model.encoder.dropout=0.2"], SUMS, _remembered),
     "speech": Kind(
         toys.songs,

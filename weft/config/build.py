@@ -179,6 +179,7 @@ class _Builder:
         self, table: Table, target: Callable[..., Any], given: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Checked settings for a constructor, and the same for the resolved recipe with all defaults."""
+        table = _by_names_of_today(table, getattr(target, "renamed", {}))
         owner = table.name or target.__name__
         if inspect.isclass(target) and _is_part(target):
             owner = target.__name__
@@ -218,6 +219,16 @@ class _Builder:
 
     def _make_part(self, entry: Entry, contract: type, ready: bool) -> SettingValue:
         return self.made(entry, contract, {}) if ready else self.part(entry, contract, {})
+
+
+def _by_names_of_today(table: Table, renamed: Mapping[str, str]) -> Table:
+    """The table with settings that an older recipe calls by their earlier names."""
+    for old, new in renamed.items():
+        if old in table and new in table:
+            raise table.value[old].refuse(f"is now called {new}, which is given too; remove one of them")
+        named = {new if key == old else key: entry for key, entry in table.value.items()}
+        table = dataclasses.replace(table, value=named)
+    return table
 
 
 def _unsets(entry: Entry, kind: Any, default: Any) -> bool:

@@ -146,7 +146,7 @@ def language(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     length = min(WINDOW, foreign.setting("n_positions", "max_position_embeddings"))
     recipe = {
         "task": "language",
-        "data": {**data, "batches": "windows", "length": length, "rows": max(1, BATCH // length)},
+        "data": {**data, "batches": "windows", "length": length, "batch_rows": max(1, BATCH // length)},
         "model": {
             "decoder": {"use": "transformer", **decoder},
             "embedding": {

@@ -30,7 +30,7 @@ def check_carried_state(task: Task, settings: TrainingSettings) -> None:
         raise ConfigError(
             f"training.accumulate: expected 1, got {settings.accumulate}: each batch starts with "
             "the state of the previous one, so an update has one batch; set it to 1 and raise "
-            "data.rows instead"
+            "data.batch_rows instead"
         )
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError(

@@ -137,7 +137,9 @@ class ElmoTraining(Training):
     def plan(self, seed: int) -> Batches:
         """Lines of similar length."""
         lengths = np.array([[len(words)] * 2 for words in self._train])
-        return Batches(lengths, max_tokens=self._data.rows * self._data.length, max_rows=None, seed=seed)
+        return Batches(
+            lengths, max_tokens=self._data.batch_rows * self._data.length, max_rows=None, seed=seed
+        )
 
     def collate(self, numbers: np.ndarray) -> Sentences:
         return collate(self._lexicon, [self._train[int(number)] for number in numbers])

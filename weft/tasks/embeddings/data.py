@@ -4,11 +4,11 @@ Read next: ../../nn/embed/neighbours.py and ../../nn/embed/counts.py, which lear
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -236,7 +236,7 @@ class WordsData:
             all. GloVe always keeps all.
         length: words of the text per row of a batch.
         noise: random words per row, which all words of the row share; not for GloVe. Fewer are faster.
-        rows: rows per batch; for GloVe rows x length cells of its table.
+        batch_rows: rows per batch; for GloVe batch_rows x length cells of its table.
 
     Source: Mikolov et al. 2013; the probability is from their program.
     """
@@ -254,10 +254,12 @@ class WordsData:
     subsample: float = 0.001
     length: int = 128
     noise: int = 256
-    rows: int = 48
+    batch_rows: int = 48
+
+    renamed: ClassVar[Mapping[str, str]] = {"rows": "batch_rows"}
 
     def __post_init__(self) -> None:
-        for name in ("min_count", "window", "noise", "rows"):
+        for name in ("min_count", "window", "noise", "batch_rows"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if self.length < 2:

@@ -141,7 +141,7 @@ class EmbeddingsTraining(Training):
 
     def plan(self, seed: int) -> ShuffledPieces:
         """The whole text, or GloVe's table, in a new order each epoch."""
-        rows = self._data.rows
+        rows = self._data.batch_rows
         if self._table is not None:
             return ShuffledPieces(len(self._table), rows * self._data.length, seed)
         self._source = self._windows(seed)

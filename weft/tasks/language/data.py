@@ -289,7 +289,9 @@ class StreamPieces:
     def __init__(self, count: int, *, rows: int, length: int) -> None:
         self.part = count // rows
         if not self.part:
-            raise DataError(f"the training text has only {count} tokens for data.rows: {rows}; lower it")
+            raise DataError(
+                f"the training text has only {count} tokens for data.batch_rows: {rows}; lower it"
+            )
         self.rows, self.length = rows, length
 
     def epoch(self, number: int) -> "StreamEpoch":

@@ -198,7 +198,7 @@ class LanguageTraining(Training):
 
     def plan(self, seed: int) -> StreamPieces | RandomWindows | Batches:
         """Consecutive pieces of the training text, random windows, or lines."""
-        rows, length = self._data.rows, self._data.length
+        rows, length = self._data.batch_rows, self._data.length
         if self._data.batches == "stream":
             return StreamPieces(self.text.size, rows=rows, length=length)
         if self._data.batches == "windows":
@@ -209,7 +209,7 @@ class LanguageTraining(Training):
         """The pieces that begin at these places, or the lines of these numbers."""
         if self._data.batches == "lines":
             return collate_lines([self._lines[int(number)] for number in numbers])
-        part = self.text.size // self._data.rows
+        part = self.text.size // self._data.batch_rows
         length = self._data.length
         if self.streams:
             length = min(length, part - int(numbers[0]))

@@ -103,7 +103,7 @@ class MaskedTraining(Training):
         """Lines of similar length; other tokens are hidden in every epoch."""
         self._seed = seed
         lengths = np.array([[len(line)] * 2 for line in self._train])
-        most = self._data.rows * self._data.length
+        most = self._data.batch_rows * self._data.length
         return NumberedEpochs(Batches(lengths, max_tokens=most, max_rows=None, seed=seed), len(self._train))
 
     def collate(self, numbers: np.ndarray) -> MaskedBatch:

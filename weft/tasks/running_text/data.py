@@ -4,10 +4,10 @@ Read next: ../../data/plain.py, which reads the text; ../language/data.py, the t
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import ClassVar, Generic, Literal, TypeVar
 
 from weft.data.plain import PlainText, side
 from weft.errors import ConfigError
@@ -33,11 +33,11 @@ class ProseData:
         corpus: an embedded corpus instead of files.
         language: of the corpus.
         vocabulary: see ProseVocabulary.
-        batches: "stream" reads the text in `rows` long rows, piece after piece, and carries the state from
-            batch to batch (recurrent networks); "windows" draws pieces from anywhere (Transformers); "lines"
-            takes each line alone.
-        length: tokens of a piece or window; with lines, rows * length tokens make a batch.
-        rows: pieces per batch.
+        batches: "stream" reads the text in `batch_rows` long rows, piece after piece, and carries the state
+            from batch to batch (recurrent networks); "windows" draws pieces from anywhere (Transformers);
+            "lines" takes each line alone.
+        length: tokens of a piece or window; with lines, batch_rows * length tokens make a batch.
+        batch_rows: pieces per batch.
     """
 
     folder: Path = Path()
@@ -50,10 +50,12 @@ class ProseData:
     vocabulary: ProseVocabulary = field(default_factory=ProseVocabulary)
     batches: Batching = "stream"
     length: int = 35
-    rows: int = 20
+    batch_rows: int = 20
+
+    renamed: ClassVar[Mapping[str, str]] = {"rows": "batch_rows"}
 
     def __post_init__(self) -> None:
-        for name in ("length", "rows"):
+        for name in ("length", "batch_rows"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if (self.corpus is None) == (self.train is None):
