@@ -296,7 +296,7 @@ def _is_part(part: type) -> bool:
 
 def _name(part: type) -> str:
     inside = part.__module__.startswith("weft.")
-    return rooms.name_of(part) if inside else f"{part.__module__}.{part.__qualname__}"
+    return rooms.name_of(part) if inside else rooms.path_of(part)
 
 
 def _placed(entry: Entry, sentence: str) -> PlacedError:

@@ -75,7 +75,7 @@ def _changed(recipe: Table, override: str) -> Table:
 def _set(table: Table, keys: list[str], new: Entry, place: str) -> Table:
     first, rest = keys[0], keys[1:]
     if rest:
-        old = table.value.get(first, Table(table.inner(first), place, {}))
+        old = table.value.get(first, Table(inner(table.name, first), place, {}))
         if isinstance(old.value, str):
             # `cell: lstm` is short for `cell: {use: lstm}`, to which an override may add keys.
             old = Table(old.name, old.place, {"use": Entry(inner(old.name, "use"), old.place, old.value)})

@@ -88,7 +88,7 @@ class Table(Entry):
         entry = self.value.get(key)
         if entry is None:
             if optional:
-                return Table(self.inner(key), self.place, {})
+                return Table(inner(self.name, key), self.place, {})
             near = nearest(key, self.value)
             raise self.refuse(f"the section {key!r} is missing{near and f'; is it {near!r}?'}")
         if not isinstance(entry, Table):
@@ -109,10 +109,6 @@ class Table(Entry):
     def without(self, *keys: str) -> "Table":
         """The table without some keys."""
         return replace(self, value={key: entry for key, entry in self.value.items() if key not in keys})
-
-    def inner(self, key: str) -> str:
-        """The full name of one of its keys."""
-        return inner(self.name, key)
 
 
 def inner(name: str, key: str) -> str:

@@ -16,7 +16,7 @@ from ruamel.yaml import events as ev
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.tag import Tag
 
-from weft.config.table import Entry, PlacedError, Scalar, Table
+from weft.config.table import Entry, PlacedError, Scalar, Table, inner
 
 MAX_DEPTH = 50
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -186,7 +186,7 @@ class _Reader:
             key = keys[-1]
             assert key is not None and isinstance(key.value, str)
             # report the key's line, even if the value is on a later line
-            entry = self._value(event, outer.inner(key.value), key.place)
+            entry = self._value(event, inner(outer.name, key.value), key.place)
             outer.value[key.value] = entry
             keys[-1] = None
         elif outer is not None:
@@ -214,7 +214,7 @@ class _Reader:
             raise entry.refuse(f"expected text as a key, got {entry.shown()}; put it in quotes")
         if entry.value in table.value:
             first = table.value[entry.value].place
-            raise Entry(table.inner(entry.value), entry.place, None).refuse(
+            raise Entry(inner(table.name, entry.value), entry.place, None).refuse(
                 f"duplicate key, first given at {first}; remove one"
             )
         return entry
