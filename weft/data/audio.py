@@ -56,7 +56,13 @@ _LENGTH = re.compile(
 
 
 class Sound(NamedTuple):
-    """The samples of a recording, averaged over its channels."""
+    """The samples of a recording, averaged over its channels.
+
+    Example:
+        >>> import numpy as np
+        >>> Sound(np.zeros(800, np.float32), 8000).seconds  # samples [N]
+        0.1
+    """
 
     samples: np.ndarray  # [N] float32, mostly between -1 and 1
     rate: int  # Hz
@@ -81,6 +87,18 @@ def read_sound(path: str | Path) -> Sound:
 
     Raises:
         DataError: the file is missing, damaged, cut off, empty or of another kind.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> import soundfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "silence.wav"
+        ...     soundfile.write(path, np.zeros(800), 8000)
+        ...     sound = read_sound(path)
+        >>> len(sound.samples), sound.rate
+        (800, 8000)
     """
     with _opened(Path(path)) as file:
         blocks, count, power = list[np.ndarray](), 0, 0.0

@@ -59,6 +59,12 @@ class ParallelText:
 
     Raises:
         DataError: a file or column is missing, or a file exists in two forms.
+
+    Example:
+        >>> from weft.data import corpus
+        >>> text = corpus("libreoffice-help", "en", "es", "test")
+        >>> type(text).__name__, next(iter(text)).target
+        ('ParallelText', 'Creación de una biblioteca nueva')
     """
 
     def __init__(

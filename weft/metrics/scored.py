@@ -24,6 +24,12 @@ class ScoreWithBaselines(NamedTuple):
         metric: computes the score from statistics.
         statistics: [N, K] of each item, for paired tests between runs.
         items: a fingerprint of the items; runs are compared only on the same items.
+
+    Example:
+        >>> from weft.metrics import macro_f1
+        >>> found = macro_f1(["a", "b"], ["a", "b"], baselines={"always a": ["a", "a"]})
+        >>> found.score.value, list(found.baselines)
+        (1.0, ['always a'])
     """
 
     score: MetricScore

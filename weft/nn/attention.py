@@ -185,6 +185,14 @@ class Heads:
         norm: RMSNorm over the features of each query and key, before positions rotate them.
         bias: biases of queries, keys and values; None for those of the other linear layers.
         rotary: leading features of a head that rotary positions rotate; None for all.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import MultiHead
+        >>> def count(heads):
+        ...     return sum(p.numel() for p in MultiHead(8, 4, heads=heads).parameters())
+        >>> count(Heads()), count(Heads(key_value=1))  # all queries share one head of keys and values
+        (288, 180)
     """
 
     key_value: int | None = None

@@ -36,6 +36,14 @@ class MatrixCell(Cell):
 
     Raises:
         ConfigError: a number below 1.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn.cells import Retention
+        >>> cell = Retention(3, 8)
+        >>> y, state = cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))
+        >>> y.shape  # [B, T, H]
+        torch.Size([2, 7, 8])
     """
 
     multiplies = False

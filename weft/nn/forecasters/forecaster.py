@@ -34,6 +34,15 @@ class Forecaster(nn.Module, ABC):
 
     Attributes:
         size: D, features of a step.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import LinearForecaster
+        >>> from weft.nn.forecasters.forecaster import Past
+        >>> none = torch.zeros(3, 12, 0)  # no covariates
+        >>> past = Past(torch.zeros(3, 8), none, torch.zeros(3).long(), none[:, :8])
+        >>> LinearForecaster(8, 4)(past, lambda features: features[..., 0]).shape  # [B, H, D]
+        torch.Size([3, 4, 4])
     """
 
     size: int

@@ -118,6 +118,13 @@ class RealHead(Head):
 
     Attributes:
         has_quantiles: whether it predicts quantiles.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import Normal
+        >>> head, mask = Normal(5), torch.ones(2, 3) > 0
+        >>> head.best(torch.zeros(2, 3, 5), mask).shape  # [B, T]
+        torch.Size([2, 3])
     """
 
     has_quantiles: ClassVar[bool] = True

@@ -142,6 +142,12 @@ class Dropout(nn.Module):
 
     Raises:
         ConfigError: the share is not between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> x = torch.ones(2, 3)
+        >>> torch.equal(Dropout(0.5).eval()(x), x)  # nothing is dropped in use
+        True
     """
 
     def __init__(self, share: float = 0.1) -> None:
