@@ -4,11 +4,12 @@
 #   make test    add the test tools, run the tests (five minutes on two cores); make test-all: every test (an hour)
 #   make check   format, lint, types, the rules of the house
 #   make docs    the documentation site, in build/site; make docs-run: its pages with code run anew
+#   make course  JupyterLab with the course's notebooks; make homework: the same for nbgrader
 #   make sbom    what is installed, as CycloneDX; make audit: its known weaknesses; make lock: its hashes
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all test-changed test-forced check audit sbom lock format docs docs-run docs-gettext clean
+.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all test-changed test-forced check audit sbom lock format docs docs-run docs-gettext course homework clean
 
 PYTHON ?=
 TORCH_INDEX ?=
@@ -41,7 +42,7 @@ define install
 endef
 
 help:
-	@sed -n '2,8s/^# \{0,1\}//p' Makefile
+	@sed -n '2,9s/^# \{0,1\}//p' Makefile
 
 setup: $(VENV)/ready
 setup-test: $(VENV)/ready-test
@@ -135,6 +136,15 @@ docs-run: $(VENV)/ready-docs
 	@rm -rf build/jupyter-cache build/doctrees docs/_executed
 	@$(MAKE) --no-print-directory docs
 
+# Notebooks with pictures inside and folded solutions; those that are there already may hold a student's work.
+COURSE ?= course-notebooks
+course: $(VENV)/ready-course
+	@test -e $(COURSE) || $(RUN) docs/_ext/notebooks.py $(COURSE)
+	@cd $(COURSE) && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(CURDIR)/$(RUN) -m jupyter lab index.ipynb
+
+homework: $(VENV)/ready-course
+	@$(RUN) docs/_ext/notebooks.py build/homework --homework
+
 docs-gettext: $(VENV)/ready-docs
 	@$(SPHINX) -b gettext docs build/gettext
 	@echo "Catalogs to translate are in build/gettext; translations go to docs/_locale/LANGUAGE/LC_MESSAGES"
@@ -171,6 +181,11 @@ $(VENV)/ready-dev: $(VENV)/ready-test
 $(VENV)/ready-docs: $(VENV)/ready | $(VENV)/groups
 	@echo "Installing Sphinx with its theme, and what the reference imports, into $(VENV)."
 	$(call install,-c constraints.txt -e ".[all,export]" --group docs)
+	@touch $@
+
+$(VENV)/ready-course: $(VENV)/ready | $(VENV)/groups
+	@echo "Installing JupyterLab into $(VENV)."
+	$(call install,-c constraints.txt --group course)
 	@touch $@
 
 # An interpreter of the right age, then a virtual environment that works; a broken one is made anew.

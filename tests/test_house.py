@@ -56,10 +56,10 @@ ALLOWED["serve"] = ALLOWED["serve"] | {"inspect"}  # its page opens the page of 
 ALLOWED["serve"] = ALLOWED["serve"] | {"machine"}  # its workers end with their parent
 ALLOWED["commands"] = GROUND | SIDE | {"figures", "documents"} | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
-ALLOWED["testing"] = GROUND | {"nn", "metrics"}
+ALLOWED["testing"] = GROUND | SIDE | {"nn"}
 ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
 ALLOWED |= {"machine": set(), "version": set()}
-ALLOWED["commands"] = ALLOWED["commands"] | {"machine"}
+ALLOWED["commands"] = ALLOWED["commands"] | {"machine", "testing"}
 ALLOWED["cli"] = ALLOWED["cli"] | {"machine"}
 ALLOWED |= {
     "lazy": set(),

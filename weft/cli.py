@@ -41,6 +41,7 @@ COMMANDS = {
     "show": "Print the sizes, scores and recipe of a run.",
     "data": "Check data files for mistakes before training.",
     "ngram": "Count an n-gram model, or score text with one (ARPA files).",
+    "check": "Check an answer to an exercise of the course.",
     "doctor": "Report what this machine offers and how fast it is.",
 }
 """Name and help of every command; commands/<name>.py defines it as `command`."""

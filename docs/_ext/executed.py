@@ -6,11 +6,13 @@ from docs/_executed before a build and writes new outputs back after it. Only co
 
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
 from jupyter_cache import get_cache
 from myst_nb.core import render, utils
+from notebooks import Page, clean
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -31,7 +33,7 @@ def fill(app: Sphinx) -> None:
 
 
 def keep(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Writes outputs to docs/_executed and to the notebooks for download; removes those of former pages."""
+    """Writes outputs to docs/_executed, and clean notebooks for download; removes those of former pages."""
     folder = Path(app.srcdir, "_executed")
     known = getattr(env, "nb_metadata", {})  # MyST-NB's
     ran = {name for name, one in known.items() if one.get("exec_data")}
@@ -41,8 +43,9 @@ def keep(app: Sphinx, env: BuildEnvironment) -> list[str]:
         with suppress(FileNotFoundError, KeyError):  # not read in this build, and the cache is gone
             # MyST-NB writes a page without its outputs here where it took them from the cache
             _, book = cache.merge_match_into_notebook(nbformat.read(made, as_version=4))
-            nbformat.write(book, made)
-            _write(book, folder / f"{name}.ipynb")
+            _write(deepcopy(book), folder / f"{name}.ipynb")
+            if book.metadata.get("title") != name:  # else it was cleaned in an earlier build
+                nbformat.write(clean(book, Page(name, app.config.html_baseurl)), made)
     for path in folder.rglob("*.ipynb"):
         if path.relative_to(folder).with_suffix("").as_posix() not in ran:
             path.unlink()

@@ -1,0 +1,72 @@
+"""weft check: answers of students, in files and notebooks."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import weft
+
+RIGHT = "lstm = 4 * (200 * 100 + 200**2 + 200)\nelman = lstm // 4\n"
+
+
+def notebook(path: Path, *cells: tuple[str, dict]) -> Path:
+    book = {
+        "cells": [
+            {"cell_type": "code", "metadata": metadata, "source": source.splitlines(True), "outputs": []}
+            for source, metadata in cells
+        ]
+    }
+    path.write_text(json.dumps(book), "utf-8")
+    return path
+
+
+def test_exercises_are_listed_and_one_says_what_it_asks_for() -> None:
+    answer = weft("check")
+    assert answer.code == 0
+    assert any(line.startswith("lstm-parameters ") for line in answer.lines)
+    assert weft("check", "lstm-parameters").out == "Define `lstm` and `elman`, two numbers of parameters.\n"
+
+
+def test_a_right_answer(tmp_path: Path) -> None:
+    file = tmp_path / "answer.py"
+    file.write_text(RIGHT, "utf-8")
+    assert weft("check", "lstm-parameters", file)[:2] == (0, "✓ lstm-parameters\n")
+    file = notebook(tmp_path / "a.ipynb", ("%%bash\nfalse", {}), ("!false\n%time 1\n" + RIGHT, {}))
+    assert weft("check", "lstm-parameters", file)[:2] == (0, "✓ lstm-parameters\n")
+    mark = {"nbgrader": {"grade_id": "lstm-parameters"}}
+    file = notebook(tmp_path / "b.ipynb", ("1 / 0", {}), (RIGHT, mark))
+    assert weft("check", "lstm-parameters", file)[:2] == (0, "✓ lstm-parameters\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (
+            "lstm = 60200\nelman = 60200",
+            "lstm-parameters: `lstm` is 60,200, which is not right: count four gates",
+        ),
+        ("elman = 1", "lstm-parameters: `lstm` is not defined"),
+        ("lstm = 'many'", "lstm-parameters: `lstm` is 'many', expected a number"),
+        ("x = 1\nlstm = x / 0", "line 2: ZeroDivisionError: division by zero; correct it and check again"),
+        ("lstm = (", "line 1: '(' was never closed; correct it and check again"),
+        ("raise SystemExit", "line 1: SystemExit: ; correct it and check again"),
+        ("lstm = float('nan')", "lstm-parameters: `lstm` is nan, which is not right: count four gates"),
+    ],
+)
+def test_a_wrong_answer_gets_one_sentence(tmp_path: Path, code: str, sentence: str) -> None:
+    file = tmp_path / "answer.py"
+    file.write_text(code, "utf-8")
+    answer = weft("check", "lstm-parameters", file)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == f"weft: {file}: {sentence}\n"
+
+
+def test_an_unknown_exercise_and_files_that_are_none(tmp_path: Path) -> None:
+    assert "did you mean 'lstm-parameters'?" in weft("check", "lstm-parameter").err
+    assert "cannot be read" in weft("check", "lstm-parameters", tmp_path / "none.py").err
+    file = tmp_path / "bad.ipynb"
+    for content in (b"\xff\xfe", b"{}", b"[]", b'{"cells": [1]}', b'"x"'):
+        file.write_bytes(content)
+        answer = weft("check", "lstm-parameters", file)
+        assert (answer.code, "expected a Python file or a notebook" in answer.err) == (2, True)

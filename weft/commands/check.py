@@ -1,0 +1,95 @@
+"""weft check: is this answer to an exercise of the course right?"""
+
+import json
+import traceback
+from pathlib import Path
+from typing import Any
+
+import click
+
+from weft.wording import columns, folded
+
+CODE = "<answer>"
+
+
+@click.command()
+@click.argument("exercise", required=False)
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+def command(exercise: str | None, file: Path | None) -> None:
+    """Check an answer to an exercise of the course.
+
+    FILE is a Python file or a notebook that defines the names that the exercise asks for; it is run. Without
+    FILE, print these names. Without EXERCISE, list the exercises.
+
+    \b
+    Examples:
+      weft check
+      weft check lstm-parameters
+      weft check lstm-parameters answer.py
+      weft check bptt-relu bptt.ipynb
+    """  # noqa: D301  click reads the \b
+    from weft.errors import DataError
+    from weft.testing.exercises import EXERCISES, check_exercise, exercise_of
+
+    if exercise is None:
+        width = max(map(len, EXERCISES))
+        for name, one in EXERCISES.items():
+            lines = folded(one.asks, max(30, columns() - width - 2), indent=0).split("\n")
+            click.echo("\n".join(f"{name if not n else '':<{width}}  {line}" for n, line in enumerate(lines)))
+        return
+    asked = exercise_of(exercise)
+    if file is None:
+        click.echo(f"Define {asked.asks}")
+        return
+    names = _run(_code(file, exercise), file)
+    try:
+        check_exercise(exercise, names)
+    except AssertionError as wrong:
+        raise DataError(f"{file}: {exercise}: {wrong}") from None
+
+
+def _code(file: Path, exercise: str) -> str:
+    """The Python code of a file; of a notebook, only the exercise's own cell if one is marked."""
+    from weft.errors import DataError
+
+    try:
+        text = file.read_text("utf-8")
+        if file.suffix != ".ipynb":
+            return text
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+        marked = [cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("grade_id") == exercise]
+        return "\n\n".join(_python("".join(cell["source"])) for cell in marked or cells)
+    except OSError as mistake:
+        raise DataError(f"{file}: cannot be read: {mistake.strerror}; give a .py or .ipynb file") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise DataError(
+            f"{file}: expected a Python file or a notebook in UTF-8; save it again as one"
+        ) from None
+
+
+def _python(cell: str) -> str:
+    """A cell without what only IPython understands, and without checks."""
+    lines = cell.split("\n")
+    if lines[0].startswith("%%"):
+        return ""
+    return "\n".join(line for line in lines if not line.startswith(("%", "!", "check_exercise(")))
+
+
+def _run(code: str, file: Path) -> dict[str, Any]:
+    """The names that the code defines."""
+    from weft.errors import DataError
+
+    names: dict[str, Any] = {"__name__": "__answer__"}
+    try:
+        exec(compile(code, CODE, "exec"), names)  # the student's own file, as python FILE would run it
+    except SyntaxError as mistake:
+        raise DataError(f"{file}: line {mistake.lineno}: {mistake.msg}; correct it and check again") from None
+    except (Exception, SystemExit) as mistake:  # noqa: BLE001 - the student's code may raise anything
+        lines = [
+            frame.lineno for frame in traceback.extract_tb(mistake.__traceback__) if frame.filename == CODE
+        ]
+        where = f"line {lines[-1]}: " if lines else ""
+        raise DataError(
+            f"{file}: {where}{type(mistake).__name__}: {mistake}; correct it and check again"
+        ) from None
+    return names

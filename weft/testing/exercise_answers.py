@@ -1,0 +1,161 @@
+"""What a student defined, read with one clear sentence where it is missing or wrong."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+T = TypeVar("T")
+
+
+def expect(right: bool, sentence: str) -> None:
+    """Raise the sentence unless it is right.
+
+    Raises:
+        AssertionError: with the sentence.
+    """
+    if not right:
+        raise AssertionError(sentence)
+
+
+class Answers:
+    """The names that an answer defines.
+
+    Args:
+        given: names and values.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self.given = given
+
+    def value(self, name: str) -> Any:
+        """What stands under a name.
+
+        Raises:
+            AssertionError: nothing does.
+        """
+        expect(self.given.get(name) is not None, f"`{name}` is not defined")
+        return self.given[name]
+
+    def guarded(self, what: Callable[[], T], name: str) -> T:
+        """A result of the student's own code.
+
+        Raises:
+            AssertionError: it raised an error.
+        """
+        try:
+            return what()
+        except Exception as mistake:
+            raise AssertionError(f"{name} raises {type(mistake).__name__}: {mistake}") from mistake
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """The result of a function.
+
+        Raises:
+            AssertionError: it is missing, no function, raises an error or returns nothing.
+        """
+        function = self.value(name)
+        expect(callable(function), f"`{name}` is {function!r}, expected a function")
+        found = self.guarded(lambda: function(*arguments), f"`{name}`")
+        expect(found is not None, f"`{name}` returns nothing; end it with return")
+        return found
+
+    def number(self, name: str, expected: float, *, hint: str, tolerance: float = 1e-9) -> None:
+        """Compare a number.
+
+        Raises:
+            AssertionError: it is another one; gives the hint.
+        """
+        _compare(f"`{name}` is", self.value(name), expected, hint, tolerance)
+
+    def close(self, name: str, expected: float, *arguments: Any, hint: str, tolerance: float = 1e-6) -> None:
+        """Compare the number that a function returns; the tolerance is relative above 1.
+
+        Raises:
+            AssertionError: it is another one; gives the hint.
+        """
+        shown = ", ".join(_shown(one) for one in arguments)
+        found = self.call(name, *arguments)
+        _compare(f"`{name}({shown})` gives", found, expected, hint, tolerance * max(1.0, abs(expected)))
+
+    def plain(self, name: str, *arguments: Any) -> float:
+        """The number that a function returns.
+
+        Raises:
+            AssertionError: it returns something else.
+        """
+        return _number(f"`{name}` gives", self.call(name, *arguments))
+
+    def listed(self, name: str, *arguments: Any) -> list[Any]:
+        """The result of a function that returns a list or another sequence.
+
+        Raises:
+            AssertionError: it returns something else.
+        """
+        found = self.call(name, *arguments)
+        expect(
+            isinstance(found, Iterable),
+            f"`{name}` gives {_shown(found)}, expected a list or another sequence",
+        )
+        return list(found)
+
+    def array(self, name: str, shape: Sequence[int], *arguments: Any) -> Tensor:
+        """The result of a function that returns numbers of a shape, in its own precision.
+
+        Raises:
+            AssertionError: they have another shape, or are no numbers.
+        """
+        value = self.call(name, *arguments)
+        found = self.guarded(lambda: torch.as_tensor(value).detach(), f"`{name}`")
+        expect(
+            found.shape == tuple(shape),
+            f"`{name}` gives the shape {list(found.shape)}, expected {list(shape)}, rows first",
+        )
+        return found
+
+    def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
+        """Numbers of a shape, in float64.
+
+        Raises:
+            AssertionError: they have another shape, or are no numbers.
+        """
+        value = self.value(name)
+        found = self.guarded(lambda: torch.as_tensor(value).detach().to(torch.float64), f"`{name}`")
+        expect(
+            found.shape == tuple(shape), f"`{name}` has the shape {list(found.shape)}, expected {list(shape)}"
+        )
+        return found
+
+    def part(self, name: str, kind: type[T]) -> T:
+        """An object of a class.
+
+        Raises:
+            AssertionError: it is something else.
+        """
+        value = self.value(name)
+        expect(
+            isinstance(value, kind), f"`{name}` is {_shown(value)}, expected weft.nn.cells.{kind.__name__}"
+        )
+        found: T = value
+        return found
+
+
+def _compare(what: str, value: Any, expected: float, hint: str, tolerance: float) -> None:
+    found = _number(what, value)
+    shown = f"{found:,.0f}" if found.is_integer() else f"{found:.6g}"
+    expect(abs(found - expected) <= tolerance, f"{what} {shown}, which is not right: {hint}")
+
+
+def _number(what: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):  # RuntimeError: a tensor of several numbers
+        raise AssertionError(f"{what} {_shown(value)}, expected a number") from None
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"a tensor {list(value.shape)}"
+    text = repr(value)
+    return text if len(text) <= 30 else f"a {type(value).__name__}"
