@@ -34,49 +34,54 @@ def lstm() -> Diagram:
         "LSTM cell: the cell state runs along the top, is multiplied by the forget gate and gets the input "
         "gate times the candidate added. The output gate times tanh of the cell state is the hidden state.",
     )
-    d.box(325, 172, w=500, h=256, kind="part")
-    d.line((20, 75), (167, 75), kind="state")
-    d.op(180, 75, "×")
-    d.line((193, 75), (317, 75), kind="state")
-    d.op(330, 75, "+")
-    d.line((343, 75), (620, 75), kind="state")
-    for x, name, what in (
-        (180, "σ", "$f_t$"),
-        (270, "σ", "$i_t$"),
-        (355, "tanh", "$c\u0303_t$"),
-        (440, "σ", "$o_t$"),
-    ):
+    def gate(x: float, name: str, what: str) -> None:
         d.box(x, 205, name, w=50)
         d.line((x, 265), (x, 221))
         d.text(x + 18, 172, what)
+        if x < 440:
+            d.dot(x, 265)
+
+    d.box(325, 172, w=500, h=256, kind="part")
     d.line((20, 265), (440, 265), kind="state", arrow=False)
     d.line((120, 335), (120, 265), arrow=False)
     d.dot(120, 265)
-    for x in (180, 270, 355):
-        d.dot(x, 265)
+    d.text(45, 55, "$c_{t-1}$")
+    d.text(45, 288, "$h_{t-1}$")
+    d.text(100, 325, "$x_t$")
+    d.step()  # forget
+    d.line((20, 75), (167, 75), kind="state")
+    d.op(180, 75, "×")
+    gate(180, "σ", "$f_t$")
     d.line((180, 189), (180, 88))
+    d.text(174, 130, "forget", "note right")
+    d.step()  # write
+    gate(270, "σ", "$i_t$")
+    gate(355, "tanh", "$c\u0303_t$")
     d.op(330, 140, "×")
     d.line((270, 189), (270, 140), (317, 140))
     d.line((355, 189), (355, 140), (343, 140))
+    d.text(262, 125, "write", "note right")
+    d.step()  # the new cell state
+    d.line((193, 75), (317, 75), kind="state")
+    d.op(330, 75, "+")
+    d.line((343, 75), (620, 75), kind="state")
     d.line((330, 127), (330, 88))
+    d.text(598, 55, "$c_t$")
+    d.step()  # show
+    gate(440, "σ", "$o_t$")
+    d.op(500, 205, "×")
+    d.line((465, 205), (487, 205))
+    d.text(440, 240, "show", "note")
+    d.step()  # the hidden state
     d.dot(500, 75)
     d.line((500, 75), (500, 112))
     d.box(500, 125, "tanh", w=50, h=26, kind="plain")
-    d.op(500, 205, "×")
     d.line((500, 138), (500, 192))
-    d.line((465, 205), (487, 205))
     d.line((500, 218), (500, 265), (620, 265), kind="state")
     d.dot(545, 265)
     d.line((545, 265), (545, 20))
-    d.text(45, 55, "$c_{t-1}$")
-    d.text(598, 55, "$c_t$")
-    d.text(45, 288, "$h_{t-1}$")
     d.text(598, 288, "$h_t$")
     d.text(564, 30, "$h_t$")
-    d.text(100, 325, "$x_t$")
-    d.text(174, 130, "forget", "note right")
-    d.text(262, 125, "write", "note right")
-    d.text(440, 240, "show", "note")
     return d
 
 

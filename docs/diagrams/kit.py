@@ -54,6 +54,7 @@ class Diagram:
     height: float
     alt: str
     pieces: list[str] = field(default_factory=list)
+    steps: int = 0
 
     def box(
         self, x: float, y: float, text: str = "", w: float = 44, h: float = 32, kind: Kind = "layer"
@@ -108,9 +109,14 @@ class Diagram:
                     f'height="{size:g}" fill-opacity="{0.06 + 0.9 * value:.2f}"/>'
                 )
 
+    def step(self) -> None:
+        """What follows appears at the next step of a slide; elsewhere everything is visible."""
+        self.pieces.append(f'</g><g class="fragment" data-fragment-index="{self.steps}">')
+        self.steps += 1
+
     def svg(self) -> str:
         """The SVG element."""
-        inside = "\n".join(self.pieces)
+        inside = "\n".join(["<g>", *self.pieces, "</g>"])
         size = f"{self.width:g} {self.height:g}"
         return (
             f'<svg class="dg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" '
