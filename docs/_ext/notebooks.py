@@ -182,7 +182,8 @@ def of_block(block: Block, page: Page) -> Iterator[str | nbformat.NotebookNode]:
         inside = "\n\n".join(one for one in rendered(body, page) if isinstance(one, str))
         yield "\n".join(f"> {line}".rstrip() for line in f"**{title}**\n\n{inside}".split("\n"))
     elif block.kind == "live":  # runs in a browser only
-        yield inline(body, page)
+        inside = inline(f"**{given.get('title', '')}** (moves on the site)\n\n{body}", page)
+        yield "\n".join(f"> {line}".rstrip() for line in inside.split("\n"))
     elif block.kind in ("grid", "card", "tab-set", "tab-item", "dropdown"):
         yield f"**{block.argument}**" if block.kind != "grid" and block.argument else ""
         yield from rendered(body, page)

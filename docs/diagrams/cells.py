@@ -34,6 +34,7 @@ def lstm() -> Diagram:
         "LSTM cell: the cell state runs along the top, is multiplied by the forget gate and gets the input "
         "gate times the candidate added. The output gate times tanh of the cell state is the hidden state.",
     )
+
     def gate(x: float, name: str, what: str) -> None:
         d.box(x, 205, name, w=50)
         d.line((x, 265), (x, 221))
