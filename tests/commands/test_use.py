@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sacrebleu
+import torch
 
 import weft as package
 from tests.commands.corpus import WORDS, translated, write
@@ -176,6 +177,15 @@ def test_the_model_card_holds_scores_and_recipe(trained: Path) -> None:
     assert "xx to yy" in card and "seed 1" in card
     assert re.search(r"\| bleu \| \d+\.\d{4} \|", card)
     assert f'weft.load("{trained}")' in card
+
+
+def test_doctor_knows_what_an_update_costs() -> None:
+    """On a CPU, which computes at once; what it prints of a GPU was not seen on one."""
+    from weft.commands.doctor import _gpu
+
+    cost, launched = _gpu(torch.device("cpu"), size=64, num_layers=1, rows=2, steps=3)
+    assert re.fullmatch(r"Transformer 1 x 64, update of 2 x 3 in bfloat16: [\d.]+ ms, [\d,]+ tokens/s", cost)
+    assert re.fullmatch(r"Python launches it in [\d.]+ ms: .+", launched)
 
 
 @pytest.mark.slow

@@ -79,12 +79,14 @@ def _measure(device: "torch.device") -> list[str]:
 
     from weft.nn.kernels.cells.operations import lacks_bfloat16
 
-    x, w = t.randn(1024, 512, device=device), t.randn(2048, 512, device=device)
-    flops = 2 * 1024 * 512 * 2048
+    # large products only keep a GPU busy
+    rows, size = (8192, 4096) if device.type == "cuda" else (1024, 512)
+    x, w = t.randn(rows, size, device=device), t.randn(4 * size, size, device=device)
+    flops = 2 * rows * size * 4 * size
     lines = []
     for dtype in (t.float32, t.bfloat16):
         a, b = x.to(dtype), w.to(dtype)
-        seconds = _median(lambda a=a, b=b: t.nn.functional.linear(a, b))  # type: ignore[misc]
+        seconds = _median(lambda a=a, b=b: t.nn.functional.linear(a, b), device)  # type: ignore[misc]
         lines.append(
             f"matrix product in {str(dtype).removeprefix('torch.')}: {flops / seconds / 1e9:,.0f} GFLOP/s"
         )
@@ -101,22 +103,60 @@ def _measure(device: "torch.device") -> list[str]:
 
             if fast and kind is t.nn.LSTM and device.type == "cpu" and lacks_bfloat16():
                 continue
-            times.append(_median(step))
+            times.append(_median(step, device))
         narrow = (
             f"{times[1] * 1e3:.1f} ms with bfloat16 ({times[0] / times[1]:.1f}x)"
             if times[1:]
             else "not available in bfloat16 on this processor"
         )
         lines.append(f"{kind.__name__} 256, training step of 64 x 20: {times[0] * 1e3:.1f} ms, {narrow}")
+    if device.type == "cuda":
+        lines += _gpu(device, size=512, num_layers=6, rows=256, steps=64)
     return lines
 
 
-def _median(function: Callable[[], object]) -> float:
+def _gpu(device: "torch.device", *, size: int, num_layers: int, rows: int, steps: int) -> list[str]:
+    """What an update of a Transformer encoder costs, as launched by Python and without waiting for it."""
+    import torch as t
+
+    layer = t.nn.TransformerEncoderLayer(size, size // 64, 4 * size, dropout=0.0, batch_first=True)
+    model = t.nn.TransformerEncoder(layer, num_layers, enable_nested_tensor=False).to(device)
+    optimiser = t.optim.AdamW(model.parameters(), fused=True)
+    x = t.randn(rows, steps, size, device=device)
+
+    def update() -> None:
+        with t.autocast(device.type, t.bfloat16):
+            loss = model(x).float().square().mean()
+        loss.backward()
+        optimiser.step()
+        optimiser.zero_grad()
+
+    seconds = _median(update, device)
+    launched = _median(update, device, waits=False)
+    shown = f"Transformer {num_layers} x {size}, update of {rows} x {steps} in bfloat16"
+    slow = launched > 0.7 * seconds
+    advice = "larger batches, or training.cuda_graphs, use it better" if slow else "it is busy meanwhile"
+    lines = [f"{shown}: {seconds * 1e3:.1f} ms, {rows * steps / seconds:,.0f} tokens/s"]
+    lines.append(f"Python launches it in {launched * 1e3:.1f} ms: {advice}")
+    if device.type == "cuda":
+        free, whole = (number / 2**30 for number in t.cuda.mem_get_info(device))
+        lines.append(f"memory: {free:.1f} of {whole:.1f} GiB free")
+    return lines
+
+
+def _median(function: Callable[[], object], device: "torch.device", *, waits: bool = True) -> float:
+    """Seconds of a call; a GPU computes later than Python calls it, and is waited for if asked."""
+    import torch
+
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
     function()
     times = []
     for _ in range(5):
+        wait()
         begun = time.perf_counter()
         function()
+        if waits:
+            wait()
         times.append(time.perf_counter() - begun)
     return sorted(times)[2]
 
