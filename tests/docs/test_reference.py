@@ -1,8 +1,12 @@
 """The site's reference is complete: every package, task and kind of part has a page."""
 
+import importlib
+import inspect
 import pkgutil
 import re
 from pathlib import Path
+
+import pytest
 
 import weft
 import weft.tasks
@@ -21,6 +25,17 @@ INTERNAL = {
     "weft.export.page",
     "weft.nn.kernels.triton",
 }
+
+WITHOUT_EXAMPLE = {
+    "weft.data": {"ConlluSentence", "PlainText", "read_captions", "read_series"},
+    "weft.metrics": {"Metric"},
+    "weft.nn": {
+        *("Context", "Distance", "Front", "InContext", "PairForecaster", "PiecesInContext", "Pointer"),
+        *("PointerDecoder", "Source"),
+    },
+    "weft.search": {"Step", "Trace", "sample"},
+}
+"""Public names whose docstring has no example yet. Those of weft.tasks need a trained run."""
 
 
 def test_every_package_is_in_the_python_reference() -> None:
@@ -61,3 +76,13 @@ def test_every_kind_of_part_that_a_recipe_names_has_a_page() -> None:
                     room = rooms.room_of(part[0])
                     todo += rooms.parts(room, part[0]).values()
     assert sorted(found - named) == []
+
+
+@pytest.mark.parametrize("package", ["weft.data", "weft.metrics", "weft.nn", "weft.nn.cells", "weft.search"])
+def test_public_names_have_examples(package: str) -> None:
+    module = importlib.import_module(package)
+    public = {name: getattr(module, name) for name in dir(module) if not name.startswith("_")}
+    without = {
+        name for name, one in public.items() if not inspect.ismodule(one) and ">>>" not in (one.__doc__ or "")
+    }
+    assert without == WITHOUT_EXAMPLE.get(package, set())
