@@ -5,11 +5,12 @@
 #   make check   format, lint, types, the rules of the house
 #   make docs    the documentation site, in build/site; make docs-run: its pages with code run anew
 #   make course  JupyterLab with the course's notebooks; make homework: the same for nbgrader
+#   make bench   the speed table of README.md on this machine, into build/bench (fetches data and peers)
 #   make sbom    what is installed, as CycloneDX; make audit: its known weaknesses; make lock: its hashes
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all test-changed test-forced check audit sbom lock format docs docs-run docs-gettext course homework clean
+.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all test-changed test-forced check audit bench sbom lock format docs docs-run docs-gettext course homework clean
 
 PYTHON ?=
 TORCH_INDEX ?=
@@ -42,7 +43,7 @@ define install
 endef
 
 help:
-	@sed -n '2,9s/^# \{0,1\}//p' Makefile
+	@sed -n '2,10s/^# \{0,1\}//p' Makefile
 
 setup: $(VENV)/ready
 setup-test: $(VENV)/ready-test
@@ -99,6 +100,15 @@ audit: $(VENV)/ready-dev
 	if [ "$$unknown" -gt 20 ] || grep -qiE "connection|timed out|name resolution" build/audit.txt; then \
 	    echo "pip-audit SKIPPED: the service of advisories cannot be reached; nothing was audited (build/audit.txt)"; \
 	else grep -vE "could not be audited" build/audit.txt; exit $$code; fi
+
+# One version, one machine, one thread: every program takes its turn; each round is in the dated JSON.
+BENCH_ARGS ?= --rounds 5 --batches 2 --sentences 64 --alone 8
+bench: $(VENV)/ready-test
+	@$(RUN) -m weft data get multi30k --folder data/multi30k
+	@$(RUN) benchmarks/translate.py --install transformers opennmt
+	@mkdir -p build/bench
+	@OMP_WAIT_POLICY=passive $(RUN) benchmarks/translate.py --data data/multi30k --model both \
+	    --json build/bench/$$(date +%Y-%m-%d).json $(BENCH_ARGS)
 
 sbom: $(VENV)/ready-dev
 	@mkdir -p build

@@ -2,12 +2,15 @@
 
 import os
 import platform
+import time
 from argparse import Namespace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from measure import Answer, Measured, Rounds
+
+from weft.version import __version__
 
 ROW_OF_OURS = "weft"
 
@@ -41,6 +44,8 @@ def figures(measured: Measured, options: Namespace) -> dict[str, Any]:
     kinds = {"training": measured.training, **measured.searching}
     return {
         "model": measured.model,
+        "date": time.strftime("%Y-%m-%d"),
+        "weft": __version__,
         "machine": machine(measured, options.threads),
         "options": {name: str(value) for name, value in vars(options).items()},
         "engines": measured.facts,

@@ -139,7 +139,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _sentence(trouble: Exception, plugins: Sequence[str]) -> str:
-    """What to tell the user about an error that is not Weft's own; "" if only a developer can mend it."""
+    """A sentence about an error that Weft did not raise; "" if only a developer can correct it."""
     if isinstance(trouble, MemoryError):
         return NO_MEMORY
     if isinstance(trouble, RuntimeError) and "can't allocate memory" in str(trouble):

@@ -22,7 +22,7 @@ def test_the_models_of_the_page_learn_in_a_few_steps() -> None:
 
 @pytest.mark.parametrize(("library", "code"), list(zip(("lightning", "accelerate"), SHOWN, strict=True)))
 def test_the_same_in_other_loops(library: str, code: str) -> None:
-    pytest.importorskip(library)
+    pytest.importorskip(library, reason=f"{library} is not installed: pip install --group loop-tests")
     names: dict[str, Any] = {}
     exec(CELLS[0].partition("class Tagger")[0], names)
     exec(CELLS[2], names)

@@ -86,7 +86,7 @@ class LabelBatch(NamedTuple):
         )
 
     def filled(self) -> "LabelBatch":
-        """The same batch with masked columns, as PairBatch has them; a masked row would count as a label."""
+        """The same batch with masked columns, as in PairBatch; a masked row would count as a label."""
         rows, columns = len(self.source_mask), grid(self.source_mask.shape[1])
         if isinstance(self.source, Tensor) and self.source.dim() == 2 and not self.source.is_floating_point():
             source: Any = fill(self.source, rows, columns)

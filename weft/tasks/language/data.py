@@ -391,7 +391,7 @@ class ProseBatch(NamedTuple):
         return ProseBatch(first, second, third, int(third.sum()), self.continues)
 
     def filled(self) -> "ProseBatch":
-        """The same batch with masked rows and columns, as PairBatch has them; windows need none."""
+        """The same batch with masked rows and columns, as in PairBatch; windows need none."""
         if self.target_mask.all():
             return self
         rows, columns = grid(len(self.target_in)), grid(self.target_in.shape[1])

@@ -41,7 +41,7 @@ class MaskedBatch(NamedTuple):
         return to_device(self, device)
 
     def filled(self) -> "MaskedBatch":
-        """The same batch with masked rows, of one padding symbol each, and columns, as PairBatch has them."""
+        """The same batch with masked rows, of one padding symbol each, and columns, as in PairBatch."""
         rows, columns = grid(len(self.source)), grid(self.source.shape[1])
         source, mask, target, chosen = (fill(part, rows, columns) for part in self[:4])
         mask[len(self.source) :, 0] = True
