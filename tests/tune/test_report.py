@@ -46,7 +46,8 @@ def test_it_announces_only_what_follows(tmp_path: Path) -> None:
     untested = (*words, "data.test=null", "--trials", 1, "--study", tmp_path / "untested")
     answer = weft(*untested)
     assert answer.code == 0 and "are now retrained" in answer.err
-    assert answer.lines[-1].endswith(" --data FILE   # score it on a file that no trial has seen")
+    assert "next: " in answer.lines[-1] and " show " in answer.lines[-1]
+    assert answer.lines[-1].endswith("   # then weft evaluate --data with a file that no trial has seen")
     file = tmp_path / "toy" / "train.txt"
     file.write_text(file.read_text().replace("good", "fair"))
     assert f"{file}: has changed since this search began, so its scores" in refused(weft(*untested))
