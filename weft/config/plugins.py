@@ -88,8 +88,7 @@ def _named_in(error: Exception, plugins: Collection[str]) -> type | None:
     if isinstance(error, AttributeError) and _inside(type(error.obj).__module__, plugins):
         return type(error.obj)
     called = re.match(r"(\w+)\.\w+\(\)", str(error))
-    for name, module in list(sys.modules.items()) if called is not None else ():
-        found = getattr(module, called[1], None) if called is not None and _inside(name, plugins) else None
-        if isinstance(found, type):
-            return found
-    return None
+    modules = [module for name, module in list(sys.modules.items()) if called and _inside(name, plugins)]
+    found = {getattr(module, called[1], None) for module in modules} if called else set()
+    classes = [one for one in found if isinstance(one, type)]
+    return classes[0] if len(classes) == 1 else None
