@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 import yaml
 
 from recipes import ASKED, RECIPES, texts
 from weft import load
+from weft.probe import probe
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ROOT / "docs" / "_static" / "live" / "models"
@@ -73,7 +75,14 @@ def expect(name: str, answers: list[Any]) -> None:
 
 
 def answers(name: str, run: Path) -> list[Any]:
-    """[text, answer] of what a model is asked."""
+    """[text, answer] of what a model is asked; of the heads their weights [layer][head][row][column]."""
+    if name == "heads":
+        filler = load(str(run))
+        source = torch.tensor([filler.tokens(ASKED[name][0])])
+        with torch.no_grad(), probe() as seen:
+            filler.model(source, torch.ones_like(source, dtype=torch.bool))
+        [layers] = seen.values()
+        return [[ASKED[name][0], [np.round(weights[0].float().numpy(), 3).tolist() for weights in layers]]]
     line, lines = (
         [sys.executable, "-m", "weft", "predict", str(run)],
         "".join(f"{one}\n" for one in ASKED[name]),

@@ -124,6 +124,38 @@ def reverse(enters: str) -> dict[str, Any]:
     }
 
 
+HEADS: dict[str, Any] = {
+    "task": "masked",
+    "data": {
+        "corpus": "libreoffice-help",
+        "language": "en",
+        "vocabulary": {"kind": "word", "size": 2500, "lowercase": True},
+        "batches": "lines",
+        "length": 40,
+        "rows": 25,
+    },
+    "model": {
+        "size": 96,
+        "encoder": {
+            "use": "transformer",
+            "size": 96,
+            "num_layers": 2,
+            "num_heads": 4,
+            "activation": "gelu",
+            "positions": "learned",
+            "max_length": 64,
+        },
+    },
+    "training": {
+        "optimiser": {"use": "adamw", "lr": 0.002},
+        "schedule": {"use": "linear", "warmup": 100},
+        "max_updates": 1200,
+        "validate_every": 1200,
+        "precision": "float32",
+        "seed": 1,
+    },
+}
+
 VECTORS: dict[str, Any] = {
     "task": "embeddings",
     "data": {"corpus": "libreoffice-help", "language": "en", "min_count": 5},
@@ -168,6 +200,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "reverse-never": reverse("never"),
     "reverse-late": reverse("late"),
     "reverse-input": reverse("input"),
+    "heads": HEADS,
     "vectors": VECTORS,
     "opinions-bag": judge(bag={"ngrams": 1, "weight": "presence", "naive_bayes": False}),
     "opinions-lstm": judge(
@@ -186,5 +219,6 @@ ASKED = {
     "reverse-input": _STRINGS,
     "opinions-bag": _OPINIONS,
     "opinions-lstm": _OPINIONS,
+    "heads": ["click the button to open the dialog ."],
 }
 """What each model is asked, so that tests can compare the page's answers with those of `weft predict`."""

@@ -37,6 +37,7 @@ def opened(
 
     def open_part(name: str) -> Browser:
         chromium.events.clear()
+        chromium.send("Emulation.setFocusEmulationEnabled", enabled=True)  # as in a window in front
         chromium.screen(width, height, phone=request.param == "phone")
         chromium.open((site / f"{name}.html").as_uri())
         chromium.wait("document.querySelector('.live[data-ready]')")
