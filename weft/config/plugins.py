@@ -89,6 +89,6 @@ def _named_in(error: Exception, plugins: Collection[str]) -> type | None:
         return type(error.obj)
     called = re.match(r"(\w+)\.\w+\(\)", str(error))
     modules = [module for name, module in list(sys.modules.items()) if called and _inside(name, plugins)]
-    found = {getattr(module, called[1], None) for module in modules} if called else set()
-    classes = [one for one in found if isinstance(one, type)]
-    return classes[0] if len(classes) == 1 else None
+    found = [getattr(module, called[1], None) for module in modules] if called else []
+    classes = {one for one in found if isinstance(one, type)}
+    return classes.pop() if len(classes) == 1 else None
