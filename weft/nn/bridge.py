@@ -96,7 +96,9 @@ class Bridge(nn.Module):
         directions = self._of_layer(memory.carry, layer) if self.source == "layers" else ()
         if directions and all(directions):
             x = torch.cat([_tensor_at(state, index) for state in directions], -1)
-        function = self.maps[layer][index]
+        of_layer = self.maps[layer]
+        assert isinstance(of_layer, nn.ModuleList)
+        function = of_layer[index]
         y = function(x)
         return torch.tanh(y) if self.squashed and index == 0 and isinstance(function, Linear) else y
 

@@ -154,6 +154,8 @@ class Alibi(Distance):
         [[-0.0, -0.0625, -0.125], [-0.0, -0.00390625, -0.0078125]]
     """
 
+    slopes: Tensor
+
     def __init__(self, num_heads: int) -> None:
         super().__init__()
         power = 2 ** int(math.log2(num_heads))
@@ -185,6 +187,8 @@ class Relative(Distance):
         >>> Relative(3, both_ways=True)(range(4), range(5), torch.zeros(1)).bias.shape  # [1, H, T, S]
         torch.Size([1, 3, 4, 5])
     """
+
+    bucket_of: Tensor
 
     def __init__(self, num_heads: int, *, both_ways: bool, buckets: int = 32, farthest: int = 128) -> None:
         super().__init__()

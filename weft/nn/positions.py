@@ -101,7 +101,7 @@ def added(
         like: [.., D], for dtype and device.
     """
     if isinstance(encoding, Sinusoidal) and first + count <= TABLE:
-        return encoding.table[first : first + count].to(like.dtype)  # type: ignore[operator]
+        return encoding.table[first : first + count].to(like.dtype)
     most = most_positions(encoding)
     if isinstance(encoding, Concatenated) or (most is not None and first + count > most):
         return None
@@ -136,6 +136,8 @@ class Sinusoidal(nn.Module):
         >>> Sinusoidal(4)(torch.zeros(1, 2, 4), range(2))[0, 0].tolist()  # position 0: sines 0, cosines 1
         [0.0, 1.0, 0.0, 1.0]
     """
+
+    table: Tensor
 
     def __init__(self, size: int, *, base: float = 10000.0) -> None:
         super().__init__()

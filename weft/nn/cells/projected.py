@@ -4,6 +4,7 @@ Read next: zoneout.py, variational.py.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -59,7 +60,8 @@ class Projected(Cell):
     @property
     def projection(self) -> Tensor:
         """R, [P, H]."""
-        weight: Tensor = self.cell.parametrizations.weight_h[0].weight
+        parts: Any = self.cell.parametrizations
+        weight: Tensor = parts.weight_h[0].weight
         return weight
 
     def start(self, like: Tensor) -> State:

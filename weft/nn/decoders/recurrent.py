@@ -206,5 +206,6 @@ class RecurrentDecoder(Decoder):
         if self.enters == "late":
             context = self.attention(h, source)
         if self.enters in ("late", "both"):
+            assert context is not None
             h = torch.cat([h, context], -1)
         return self.dropout(self.readout(h))

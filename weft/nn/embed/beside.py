@@ -18,6 +18,8 @@ class Beside(nn.Module):
         [[2.5, 0.5]]
     """
 
+    weights: Tensor
+
     def __init__(self, embed: nn.Module, weights: Tensor) -> None:
         super().__init__()
         self.embed = embed

@@ -37,6 +37,8 @@ class Weighted(nn.Module):
         (torch.Size([1, 2, 3]), True)
     """
 
+    weights: Tensor
+
     def __init__(self, embed: nn.Module, weights: Tensor) -> None:
         super().__init__()
         check_shape("weights", weights, None)

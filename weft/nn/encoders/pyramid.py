@@ -1,6 +1,7 @@
 """A pyramid of recurrent layers, each of which merges neighbours to shorten the memory."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -79,6 +80,7 @@ class Pyramid(Encoder):
         x, mask = self.check(x, mask)
         carry: tuple[tuple[tuple[Tensor, ...], ...], ...] = ()
         shown: list[Tensor] = []
+        stack: Any  # ModuleList forgets its class
         for stack, factor in zip(self.layers, self.factors, strict=True):
             x, mask = joined(x, mask, factor)
             x, finals = stack(x, mask=None if masks.full(mask) else mask)

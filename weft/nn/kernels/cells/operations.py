@@ -148,6 +148,7 @@ def lstm(
 def lstm_operation(given: LayerInput) -> Result:
     """`lstm` with torch's own lstm_operation."""
     x, h, c, weight_x, weight_h, bias, _, mask = given
+    assert c is not None
     if mask is not None:
         size = weight_h.shape[1]
         x, weight_x = pad_feature(x, weight_x, mask, (-HOLD, HOLD, 0.0, 0.0), size)
@@ -230,6 +231,7 @@ def gru(
 def gru_operation(given: LayerInput) -> Result:
     """`gru` with torch's own gru_operation."""
     x, h, _, weight_x, weight_h, bias, bias_n, mask = given
+    assert bias_n is not None
     size = weight_h.shape[1]
     if mask is not None:
         x, weight_x = pad_feature(x, weight_x, mask, (0.0, HOLD, 0.0), size)
