@@ -4,13 +4,13 @@
 #   make test    add the test tools, run the tests (five minutes on two cores); make test-all: every test (an hour)
 #   make check   format, lint, types, the rules of the house
 #   make docs    the documentation site, in build/site; make docs-run: its pages with code run anew
-#   make course  JupyterLab with the course's notebooks; make homework: the same for nbgrader
+#   make course  JupyterLab with the course's notebooks; make homework: the same for nbgrader; make slides: lectures
 #   make bench   the speed table of README.md on this machine, into build/bench (fetches data and peers)
 #   make sbom    what is installed, as CycloneDX; make audit: its known weaknesses; make lock: its hashes
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all test-changed test-forced check audit bench sbom lock format docs docs-run docs-gettext course homework clean
+.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all test-changed test-forced check audit bench sbom lock format docs docs-run docs-gettext course homework slides clean
 
 PYTHON ?=
 TORCH_INDEX ?=
@@ -154,6 +154,9 @@ course: $(VENV)/ready-course
 
 homework: $(VENV)/ready-course
 	@$(RUN) docs/_ext/notebooks.py build/homework --homework
+
+slides: $(VENV)/ready-docs
+	@$(RUN) docs/_ext/slides.py build/slides
 
 docs-gettext: $(VENV)/ready-docs
 	@$(SPHINX) -b gettext docs build/gettext

@@ -8,6 +8,9 @@ def perplexity(probs):
     return math.exp(-sum(math.log(p) for p in probs) / len(probs))
 
 
+# %% tokens-kneser
+prob = (1 - 0.5) / 3 + 3 * 0.5 / 3 * 0.2250
+
 # %% tokens-sizes
 import numpy as np
 
@@ -103,6 +106,17 @@ import math
 
 steps = math.ceil(math.log(0.001) / math.log(0.95))
 
+# %% bptt-scalar
+import math
+
+state = 1.0
+for _ in range(100):
+    state = math.tanh(2 * state)
+left = (2 * (1 - state**2)) ** 10
+
+# %% bptt-every
+bound = sum(0.5**n for n in range(11, 100))
+
 # %% bptt-inputs
 import torch
 
@@ -192,6 +206,16 @@ def sees_itself(sizes):
 # %% encdec-chain
 mean, mode = 10, 1
 
+# %% encdec-sampling
+import math
+
+half = 100 * math.log(100)
+tenth = 100 * math.log(9 * 100)
+
+# %% encdec-tags
+pairs = 3 * 2
+unseen = pairs - 4
+
 # %% encdec-both
 from weft.nn.cells.gru import GRU
 from weft.nn.encoders.recurrent import RecurrentEncoder
@@ -203,6 +227,9 @@ encoder = RecurrentEncoder(32, sizes=(64,), cell=GRU, bidirectional=True)
 def moments(d):
     return 0, d
 
+
+# %% attention-queries
+query = [2.0, 0.0]
 
 # %% decoding-alpha
 import math
@@ -261,6 +288,12 @@ row = [sin(3), cos(3), sin(0.3), cos(0.3)]
 blocks = 12 * (12 * 768**2 + 13 * 768)
 embeddings = (30_522 + 512 + 2) * 768
 parameters = blocks + embeddings + 2 * 768 + 768**2 + 768
+
+
+# %% transformer-tied
+saved = 50_257 * 768
+untied = 12 * (12 * 768**2 + 13 * 768) + 2 * saved + 1024 * 768 + 2 * 768
+share = saved / untied
 
 
 # %% transformer-norm

@@ -83,6 +83,11 @@ def tokens_perplexity(given: Answers) -> None:
     given.close("perplexity", expected, prob, hint="take exp of the mean of -ln P")
 
 
+def tokens_kneser(given: Answers) -> None:
+    """(1 - D) / 3 + 3 D / 3 times the lower order."""
+    given.number("prob", 0.5 / 3 + 0.5 * 0.225, hint="three words follow *is*, once each", tolerance=1e-4)
+
+
 def tokens_sizes(given: Answers) -> None:
     """The text's nats divided by its characters, line ends included."""
     train = [
@@ -171,6 +176,20 @@ def bptt_number(given: Answers) -> None:
     given.number(
         "steps", math.ceil(math.log(0.001) / math.log(0.95)), hint="solve 0.95**n <= 0.001 for a whole n"
     )
+
+
+def bptt_scalar(given: Answers) -> None:
+    """The fixed point of tanh(2h), and (2 (1 - h^2)) ** 10."""
+    h = 1.0
+    for _ in range(100):
+        h = math.tanh(2 * h)
+    given.number("state", h, hint="iterate h = tanh(2 h) from a positive h", tolerance=1e-3)
+    given.number("left", (2 * (1 - h * h)) ** 10, hint="each step multiplies by 2 (1 - h**2)", tolerance=5e-9)
+
+
+def bptt_every(given: Answers) -> None:
+    """The sum of 0.5 ** n for n above 10."""
+    given.number("bound", 0.5**10, hint="add 0.5**11 + 0.5**12 + ...", tolerance=1e-5)
 
 
 def bptt_inputs(given: Answers) -> None:
@@ -295,6 +314,18 @@ def encdec_chain(given: Answers) -> None:
     given.number("mode", 1, hint="every longer output has another factor of 0.9")
 
 
+def encdec_sampling(given: Answers) -> None:
+    """k / (k + e^(n / k)) for k = 100."""
+    given.number("half", 100 * math.log(100), hint="k = e**(n / k)", tolerance=1)
+    given.number("tenth", 100 * math.log(900), hint="e**(n / k) = 9 k", tolerance=1)
+
+
+def encdec_tags(given: Answers) -> None:
+    """Ordered pairs of three languages, and those without training pairs."""
+    given.number("pairs", 6, hint="count ordered pairs of three languages")
+    given.number("unseen", 2, hint="subtract the four pairs of the training data")
+
+
 def encdec_both(given: Answers) -> None:
     """The first state of a bidirectional encoder depends on the last input."""
     encoder = given.value("encoder")
@@ -311,6 +342,16 @@ def attention_scaled(given: Answers) -> None:
     for d in (1, 64, 512):
         found = tuple(given.listed("moments", d))
         expect(found == (0, d), f"`moments({d})` gives {found}; each product has mean 0 and variance 1")
+
+
+def attention_queries(given: Answers) -> None:
+    """Nearly all weight on the second state."""
+    query = given.tensor("query", (2,))
+    states = torch.tensor([[0.0, 1.0], [3.0, 0.0], [0.0, 2.0]], dtype=torch.float64)
+    weight = (states @ query).softmax(0)[1].item()
+    expect(
+        weight > 0.95, f"`query` gives *good* the weight {weight:.2f}; let it point where only *good* does"
+    )
 
 
 def decoding_alpha(given: Answers) -> None:
@@ -394,6 +435,14 @@ def transformer_bert(given: Answers) -> None:
     given.number("parameters", total, hint=f"the 12 blocks alone have {blocks:,}")
 
 
+def transformer_tied(given: Answers) -> None:
+    """V D of the untied model."""
+    saved = 50_257 * 768
+    untied = 12 * (12 * 768**2 + 13 * 768) + 2 * saved + 1024 * 768 + 2 * 768
+    given.number("saved", saved, hint="a tied head has no matrix of its own")
+    given.number("share", saved / untied, hint=f"the untied model has {untied:,}", tolerance=0.005)
+
+
 def transformer_norm(given: Answers) -> None:
     """Rises over the warm-up, then stays."""
     for update, warmup in ((0, 1), (0, 100), (49, 100), (99, 100), (500, 100)):
@@ -456,6 +505,7 @@ EXERCISES: dict[str, Exercise] = {
     "tokens-perplexity": Exercise(
         "`perplexity(probs)`, the perplexity of a list of probabilities.", tokens_perplexity
     ),
+    "tokens-kneser": Exercise("`prob`, the probability of *new* after *is*.", tokens_kneser),
     "tokens-sizes": Exercise(
         "`nats_per_character(train, valid, size)` of a trigram Kneser-Ney model on byte pairs.",
         tokens_sizes,
@@ -475,6 +525,8 @@ EXERCISES: dict[str, Exercise] = {
         elman_size,
     ),
     "bptt-number": Exercise("`steps`, a number.", bptt_number),
+    "bptt-scalar": Exercise("`state`, above 0, and `left`, two numbers.", bptt_scalar),
+    "bptt-every": Exercise("`bound`, a number.", bptt_every),
     "bptt-inputs": Exercise(
         "`norm(cell, x)`, the largest singular value of dh_T/dh_1 for x [1, T, D].", bptt_inputs
     ),
@@ -498,8 +550,11 @@ EXERCISES: dict[str, Exercise] = {
         "`sees_itself(sizes)`, the largest derivative of [a_3; b_5] by x_4.", stacks_cloze
     ),
     "encdec-chain": Exercise("`mean` and `mode`, the expected and the most likely length.", encdec_chain),
+    "encdec-sampling": Exercise("`half` and `tenth`, two numbers of updates.", encdec_sampling),
+    "encdec-tags": Exercise("`pairs` and `unseen`, two numbers.", encdec_tags),
     "encdec-both": Exercise("`encoder`, a `RecurrentEncoder` of 32 inputs.", encdec_both),
     "attention-scaled": Exercise("`moments(d)`, mean and variance.", attention_scaled),
+    "attention-queries": Exercise("`query`, two numbers.", attention_queries),
     "decoding-alpha": Exercise("`alpha`, a number.", decoding_alpha),
     "decoding-coin": Exercise(
         "`sequence` (a probability), `heads` (the most probable number) and `prob` (its probability).",
@@ -521,6 +576,9 @@ EXERCISES: dict[str, Exercise] = {
     ),
     "positions-row": Exercise("`row`, four numbers.", positions_row),
     "transformer-bert": Exercise("`parameters`, a number.", transformer_bert),
+    "transformer-tied": Exercise(
+        "`saved`, a number of parameters, and `share`, between 0 and 1.", transformer_tied
+    ),
     "transformer-norm": Exercise(
         "`rate(update, warmup)`, the learning rate of an update, counted from 0.", transformer_norm
     ),

@@ -1,0 +1,215 @@
+"""Slides of every chapter, from the chapter itself: python docs/_ext/slides.py build/slides
+
+Each chapter becomes one HTML file for reveal.js: its aim, its picture (step by step where the diagram has
+steps), the formulas and sentences of each section, cells with what they gave, common mistakes and exercises.
+Nothing is fetched: reveal.js and KaTeX lie beside the files. Read next: notebooks.py, which reads the pages.
+"""
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from markdown_it import MarkdownIt
+from named import drawn
+from notebooks import CODE_CELL, DOCS, Page, blocks, inline, options
+
+HERE = Path(__file__).parent
+LEFT_OUT = {"Exercises", "Read on", "The same on the command line"}
+FORMULA = re.compile(r"\$\$\n?(.+?)\n?\$\$|\$([^$\n]+(?:\n[^$\n]+)?)\$", re.DOTALL)
+LINES = 18
+"""A cell with more lines is no slide."""
+POINTS = 5
+"""Sentences and formulas on one slide."""
+
+FRAMES = {"lstm": ((), (1,), (0, 2), (4,), (3,), (5,))}
+"""For a diagram with steps, the lines of the chapter's block of six formulas that each step shows."""
+
+STYLE = """
+.reveal { font-family: system-ui, sans-serif; font-size: 30px; color: #1c2733; }
+.reveal .slides { text-align: left; } .reveal h1 { font-size: 2em; } .reveal h2 { font-size: 1.4em; }
+.reveal section > svg, .reveal img { max-height: 60vh; max-width: 100%; display: block; margin: 0 auto; }
+.reveal pre { font-size: 0.6em; line-height: 1.35; background: #f4f6f8; padding: 0.6em; }
+.reveal blockquote { border-left: 5px solid #d55e00; margin: 0; padding: 0 1em; }
+.reveal table { border-collapse: collapse; font-size: 0.75em; }
+.reveal td, .reveal th { padding: 0.2em 0.7em; }
+.reveal .frames { display: grid; grid-template-columns: 3fr 2fr; gap: 1em; font-size: 0.8em; }
+"""
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<link rel="stylesheet" href="reveal.css"><link rel="stylesheet" href="katex/katex.min.css">
+<style>{style}</style></head><body><div class="reveal"><div class="slides">
+{sections}
+</div></div><script src="reveal.js"></script><script src="katex.min.js"></script><script>
+const macros = {{"\\\\R": "\\\\mathbb{{R}}", "\\\\softmax": "\\\\operatorname{{softmax}}"}};
+for (const place of document.querySelectorAll(".formula"))
+  katex.render(place.textContent, place, {{displayMode: place.tagName === "DIV", throwOnError: false,
+    macros}});
+Reveal.initialize({{hash: true, fragmentInURL: true, center: false, width: 1280, height: 720}});
+</script></body></html>
+"""
+
+
+def markdown(text: str, page: Page) -> str:
+    """HTML of running text, with formulas left for KaTeX."""
+    formulas: list[str] = []
+
+    def kept(found: re.Match[str]) -> str:
+        tag = "div" if found[1] else "span"
+        formulas.append(f'<{tag} class="formula">{escape((found[1] or found[2]).strip())}</{tag}>')
+        return f"\x02{len(formulas) - 1}\x03"
+
+    text = FORMULA.sub(kept, text)
+    html = MarkdownIt("commonmark").enable("table").render(inline(text, page))
+    html = re.sub(r"<a [^>]*>(.*?)</a>", r"\1", html, flags=re.DOTALL)  # nobody clicks during a lecture
+    return re.sub("\x02(\\d+)\x03", lambda found: formulas[int(found[1])], html)
+
+
+def slides(name: str) -> list[str]:
+    """The sections of a page of docs/course, by its name there."""
+    page = Page(f"course/{name}")
+    text = re.sub(r"\A---\n.*?\n---\n", "", (DOCS / f"{page.name}.md").read_text("utf-8"), flags=re.DOTALL)
+    kept = DOCS / "_executed" / f"{page.name}.ipynb"
+    outputs = iter(nbformat.read(kept, as_version=4).cells if kept.exists() else [])
+    first, *parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
+    title = re.search(r"^# (.+)$", first, re.MULTILINE)
+    assert title
+    formulas = re.findall(r"\\begin\{aligned\}\n(.*?)\\end\{aligned\}", text, re.DOTALL)
+    aligned = (re.split(r"\\\\\n", one.strip()) for one in formulas)
+    lines = next((one for one in aligned if len(one) == 6), [])
+    found = [f"<section><h1>{_line(title[1], page)}</h1>{_aim(first, page)}</section>"]
+    found += _of(first.replace(title[0], ""), "", page, outputs, lines, only=("diagram",))
+    for heading, body in zip(parts[::2], parts[1::2], strict=True):
+        if heading in LEFT_OUT:
+            for _ in CODE_CELL.findall(body):
+                next(outputs, None)
+        else:
+            found += _of(body, heading, page, outputs, lines)
+    return [*found, *_exercises(text, page)]
+
+
+def _line(text: str, page: Page) -> str:
+    return markdown(text, page).strip().removeprefix("<p>").removesuffix("</p>")
+
+
+def _aim(text: str, page: Page) -> str:
+    paragraph = re.search(r"^After this chapter .+?(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    return markdown(paragraph[0], page) if paragraph else ""
+
+
+def _of(
+    body: str, heading: str, page: Page, outputs: Iterator[Any], lines: list[str], only: tuple[str, ...] = ()
+) -> list[str]:
+    """Slides of a section: one of its sentences and formulas, one for each picture, cell and warning."""
+    title = f"<h2>{_line(heading, page)}</h2>" if heading else ""
+    said, found = [], []
+    for block in blocks(body):
+        if only and block.kind not in only:
+            continue
+        given, inside = options(block.lines)
+        if block.kind == "text":
+            said += _points("\n".join(block.lines), page)
+        elif block.kind == "diagram":
+            found.append(_diagram(block.argument, inside, page, lines))
+        elif block.kind == "figure":
+            found.append(f"<section>{title}{_picture((DOCS / page.name).parent / block.argument)}</section>")
+        elif block.kind == "admonition":
+            found.append(f"<section><h2>{escape(block.argument)}</h2>{markdown(inside, page)}</section>")
+        elif block.kind == "code-cell":
+            hidden = "remove-input" in given.get("tags", "")
+            found += _cell("" if hidden else inside, next(outputs, None), title)
+    parts = (said[at : at + POINTS] for at in range(0, len(said), POINTS))
+    return [f"<section>{title}{''.join(part)}</section>" for part in parts] + found
+
+
+def _points(text: str, page: Page) -> list[str]:
+    """The first sentence of each paragraph; formulas, lists and tables whole."""
+    found = []
+    for part in re.split(r"\n{2,}", text.strip()):
+        if part and not part.startswith(("$$", "|", "-", "#", "1.")):
+            part = re.split(r"(?<=[.:?])\s", part, maxsplit=1)[0]
+        if part:
+            found.append(f'<div class="fragment">{markdown(part, page)}</div>')
+    return found
+
+
+def _diagram(name: str, caption: str, page: Page, lines: list[str]) -> str:
+    svg = drawn(name)
+    if name not in FRAMES or not lines:
+        return f"<section>{svg}{markdown(caption, page)}</section>"
+    shown = []
+    for step, numbers in enumerate(FRAMES[name][1:]):
+        for number in numbers:
+            formula, _, meaning = lines[number].partition("&&")
+            meaning = re.sub(r"\\text\{(.*?)\}", r"\1", meaning).strip()
+            formula = escape(formula.replace("&", "").strip())
+            shown.append(
+                f'<div class="fragment" data-fragment-index="{step}"><div class="formula">{formula}</div>'
+                f"{escape(meaning)}</div>"
+            )
+    return f'<section><div class="frames"><div>{svg}</div><div>{"".join(shown)}</div></div></section>'
+
+
+def _cell(code: str, cell: Any, title: str) -> list[str]:
+    """A slide with the code and what it printed, and one for each picture that it drew."""
+    printed, pictures = [], []
+    for output in cell.outputs if cell else []:
+        data = output.get("data", {})
+        if "image/svg+xml" in data:
+            pictures.append(data["image/svg+xml"])
+        elif "image/png" in data:
+            pictures.append(f'<img alt="" src="data:image/png;base64,{data["image/png"].strip()}">')
+        else:
+            printed.append(output.get("text") or data.get("text/plain", ""))
+    text = re.sub(r"\x1b\[\d+m", "", "".join(printed)).strip()
+    found = []
+    if code and code.count("\n") < LINES and text.count("\n") < LINES:
+        shown = f'<pre class="fragment">{escape(text)}</pre>' if text else ""
+        found.append(f"<section>{title}<pre>{escape(code)}</pre>{shown}</section>")
+    return found + [f"<section>{title}{one}</section>" for one in pictures]
+
+
+def _picture(path: Path) -> str:
+    text = path.read_text("utf-8") if path.suffix == ".svg" else ""
+    return text[text.index("<svg") :] if text else f'<img alt="" src="{path.as_uri()}">'
+
+
+def _exercises(text: str, page: Page) -> list[str]:
+    found = []
+    for block in blocks(text):
+        if block.kind == "exercise":
+            given, body = options(block.lines)
+            found.append(f"<section><h2>Exercise {given['label']}</h2>{markdown(body, page)}</section>")
+    return found
+
+
+def write(out: Path) -> list[Path]:
+    """Writes one file for each chapter, and the list of them."""
+    out.mkdir(parents=True, exist_ok=True)
+    for path in (HERE / "reveal").iterdir():
+        shutil.copy(path, out / path.name)
+    shutil.copytree(DOCS / "_static" / "katex", out / "katex", dirs_exist_ok=True)
+    katex = find_spec("sphinxcontrib.katex")
+    assert katex and katex.origin
+    shutil.copy(Path(katex.origin).parent / "katex.min.js", out)
+    names = re.findall(
+        r"^\| \d+ \| \[(.+?)\]\(([\w-]+)\.md\)", (DOCS / "course/index.md").read_text("utf-8"), re.M
+    )
+    for title, name in names:
+        page = PAGE.format(title=escape(title), style=STYLE, sections="\n".join(slides(name)))
+        (out / f"{name}.html").write_text(page, "utf-8")
+    listed = "".join(f'<li><a href="{name}.html">{escape(title)}</a></li>' for title, name in names)
+    (out / "index.html").write_text(
+        f"<!doctype html><title>Slides</title><h1>Slides</h1><ol>{listed}</ol>", "utf-8"
+    )
+    return [out / f"{name}.html" for _, name in names]
+
+
+if __name__ == "__main__":
+    print(f"{sys.argv[1]}: {len(write(Path(sys.argv[1])))} chapters; open {sys.argv[1]}/index.html")

@@ -1,0 +1,54 @@
+"""Slides of the course: made from the chapters, step by step, without a network."""
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def slides() -> ModuleType:
+    for library in ("nbformat", "markdown_it", "sphinxcontrib.katex"):
+        pytest.importorskip(library)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs" / "_ext")
+        import slides as found  # type: ignore[import-not-found]
+
+        return found  # type: ignore[no-any-return]
+
+
+def test_every_chapter_has_slides_that_load_only_what_lies_beside_them(
+    slides: ModuleType, tmp_path: Path
+) -> None:
+    made = slides.write(tmp_path)
+    assert len(made) == 16
+    for path in made:
+        text = path.read_text("utf-8")
+        assert text.count("<section>") == text.count("</section>") > 5
+        for address in re.findall(r'(?:src|href)="([^"]+)"', text):
+            assert address.startswith(("data:", "#")) or (tmp_path / address).is_file(), (path.name, address)
+        assert "```" not in text
+        assert "{term}" not in text
+    assert (tmp_path / "LICENSE").read_text("utf-8").startswith("Copyright (C) 2011-2024 Hakim El Hattab")
+
+
+def test_the_lstm_is_drawn_in_six_frames_with_its_equations(slides: ModuleType) -> None:
+    (frames,) = [one for one in slides.slides("lstm") if "frames" in one]
+    drawn, _, equations = frames.partition("</svg>")
+    assert re.findall(r'<g class="fragment" data-fragment-index="(\d)"', drawn) == list("01234")
+    steps = re.findall(r'data-fragment-index="(\d)"><div class="formula">(.+?) =', equations)
+    assert steps == [
+        ("0", "f_t"), ("1", "i_t"), ("1", "\\tilde c_t"), ("2", "c_t"), ("3", "o_t"), ("4", "h_t")
+    ]  # fmt: skip
+
+
+def test_a_paragraph_becomes_its_first_sentence_and_a_formula_stays(slides: ModuleType) -> None:
+    page = slides.Page("course/lstm")
+    found = slides._points("One thing is $a < b$. Another is not.\n\n$$\nx = y\n$$", page)
+    assert [re.sub('</?(p|div class="fragment")>', "", one) for one in found] == [
+        'One thing is <span class="formula">a &lt; b</span>.\n</div>',
+        '<div class="formula">x = y</div>\n</div>',
+    ]
