@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 class Reply(NamedTuple):
     status: int
     body: Any  # JSON read, or text
-    headers: dict[str, str]
+    headers: dict[str, str]  # their names in lower case
 
 
 def ask(
@@ -36,7 +36,7 @@ def post(address: str, content: Any, headers: dict[str, str] | None = None) -> R
 
 
 def _reply(status: int, body: bytes, headers: dict[str, str]) -> Reply:
-    text = body.decode("utf-8")
+    text, headers = body.decode("utf-8"), {name.lower(): value for name, value in headers.items()}
     is_json = headers.get("content-type", "").startswith("application/json")
     return Reply(status, json.loads(text) if is_json and text else text, headers)
 

@@ -1,4 +1,4 @@
-"""deploy/nginx.conf in front of the server, run by nginx; skipped, and said so, where it is not installed."""
+"""nginx.conf and Caddyfile of deploy/ in front of the server; skipped, and said so, where not installed."""
 
 import contextlib
 import json
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.serve.client import ask, post
 from tests.serve.conftest import listening
 from tests.serve.test_guard import ASKED, served
 from weft.serve.counts import AccessLog
@@ -153,3 +154,53 @@ def test_a_client_that_asks_too_often_is_told_to_wait(proxy: Proxy) -> None:
     assert statuses[0] == b"200" and b"429" in statuses
     time.sleep(1)
     assert proxy.ask("/health").startswith(b"HTTP/1.1 200")
+
+
+@pytest.fixture(scope="module")
+def caddy(library: None, runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Caddy with its configuration, and where it listens."""
+    program = shutil.which("caddy")
+    if not program:
+        pytest.skip("no caddy on this machine: apt install caddy")
+    folder = tmp_path_factory.mktemp("caddy")
+    with listening(served(runs, Access(hosts=(NAME,)))) as where:
+        text = (CONFIGURATION.parent / "Caddyfile").read_text("utf-8")
+        address = f"http://{NAME}:{free_port()}"  # it would ask an authority for a certificate
+        for old, new in (
+            ("\n{\n", "\n{\n\tadmin off\n"),
+            (f"\n{NAME} {{", f"\n{address} {{"),
+            ("127.0.0.1:8000 {", f"{where.removeprefix('http://')} {{"),
+            ("read_header 10s", "read_header 1s"),
+        ):
+            assert old in text
+            text = text.replace(old, new, 1)
+        (folder / "Caddyfile").write_text(text)
+        environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin"}
+        command = [program, "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
+        with (folder / "log").open("w") as log, subprocess.Popen(command, env=environment, stderr=log) as one:
+            until = time.monotonic() + 20
+            while time.monotonic() < until and one.poll() is None:
+                with contextlib.suppress(OSError):
+                    socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), 1).close()
+                    break
+                time.sleep(0.05)
+            assert one.poll() is None, (folder / "log").read_text()
+            yield f"http://127.0.0.1:{address.rpartition(':')[2]}"
+            one.terminate()
+
+
+def test_caddy_passes_requests_on_and_ends_large_bodies_and_slow_headers(caddy: str) -> None:
+    host = {"Host": f"{NAME}:{caddy.rpartition(':')[2]}"}
+    assert post(f"{caddy}/translate", ASKED, host).body == {"translatedText": "uno"}
+    sent = ask(f"{caddy}/translate_file", FILE, "multipart/form-data; boundary=e", headers=host)
+    assert sent.status == 200 and f"http://{NAME}" in sent.body["translatedFileUrl"]
+    assert ask(f"{caddy}/metrics", headers=host).status == 404
+    assert ask(f"{caddy}/health", headers={"Host": "evil.example"}).body != {"status": "ok"}
+    large = ask(f"{caddy}/translate", b" " * 12_000_000, "application/json", headers=host)
+    assert large.status in (413, 502)  # Caddy 2.6 says 502
+    begun = time.monotonic()
+    with socket.create_connection(("127.0.0.1", int(caddy.rpartition(":")[2])), timeout=20) as line:
+        line.sendall(b"GET /health HTTP/1.1\r\nHost: ")
+        with contextlib.suppress(ConnectionError):
+            assert b" 200 " not in line.recv(1000)
+    assert time.monotonic() - begun < 10
