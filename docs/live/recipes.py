@@ -124,6 +124,39 @@ def reverse(enters: str) -> dict[str, Any]:
     }
 
 
+TRANSLATOR: dict[str, Any] = {
+    "task": "translate",
+    "data": {
+        "corpus": "libreoffice-help",
+        "source": "en",
+        "target": "es",
+        "vocabulary": {"kind": "bpe", "size": 1500, "shared": True},
+        "batch_tokens": 1200,
+        "validate_rows": 100,
+    },
+    "model": {
+        "encoder": {"use": "recurrent", "cell": "lstm", "sizes": [96], "bidirectional": True, "dropout": 0.0},
+        "decoder": {
+            "use": "recurrent",
+            "cell": "lstm",
+            "sizes": [160],
+            "score": "bilinear",
+            "enters": "late",
+            "dropout": 0.0,
+        },
+        "embedding": {"size": 96, "dropout": 0.0},
+    },
+    "training": {
+        "optimiser": {"use": "adamw", "lr": 0.004, "betas": [0.9, 0.98]},
+        "schedule": {"use": "linear", "warmup": 100},
+        "max_updates": 1800,
+        "validate_every": 900,
+        "metric": "bleu",
+        "seed": 1,
+    },
+    "decoding": {"beam": 5},
+}
+
 HEADS: dict[str, Any] = {
     "task": "masked",
     "data": {
@@ -200,6 +233,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "reverse-never": reverse("never"),
     "reverse-late": reverse("late"),
     "reverse-input": reverse("input"),
+    "translator": TRANSLATOR,
     "heads": HEADS,
     "vectors": VECTORS,
     "opinions-bag": judge(bag={"ngrams": 1, "weight": "presence", "naive_bayes": False}),
@@ -220,5 +254,11 @@ ASKED = {
     "opinions-bag": _OPINIONS,
     "opinions-lstm": _OPINIONS,
     "heads": ["click the button to open the dialog ."],
+    "translator": [
+        "Click the button to open the dialog.",
+        "Choose a file and press Enter.",
+        "The cell is empty.",
+        "Select the text that you want to format.",
+    ],
 }
 """What each model is asked, so that tests can compare the page's answers with those of `weft predict`."""
