@@ -9,6 +9,8 @@ TOOLS = Path(__file__).resolve().parents[2] / "docs" / "_ext"
 
 
 def tool(name: str) -> ModuleType:
+    if str(TOOLS) not in sys.path:  # as in conf.py: extensions import each other
+        sys.path.insert(0, str(TOOLS))
     spec = importlib.util.spec_from_file_location(f"site_{name}", TOOLS / f"{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
