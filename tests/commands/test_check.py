@@ -44,11 +44,11 @@ def test_files_for_two_tasks_are_refused(tmp_path: Path) -> None:
 def test_the_task_of_files_that_are_no_text_is_guessed_and_the_check_reports_them(tmp_path: Path) -> None:
     for name in ("cat", "dog"):
         (tmp_path / "photos" / name).mkdir(parents=True)
-        Image.new("RGB", (5, 5), "red" if name == "cat" else "blue").save(
-            tmp_path / "photos" / name / "1.png"
-        )
+        for n in range(6):
+            colour = (255, n, 0) if name == "cat" else (0, n, 255)
+            Image.new("RGB", (5, 5), colour).save(tmp_path / "photos" / name / f"{n}.png")
     answer = weft("data", "check", tmp_path / "photos")
-    assert answer.code == 0 and "photos: 2 pictures" in answer.out, answer
+    assert answer.code == 0 and "photos: 12 pictures" in answer.out, answer
     (tmp_path / "a.wav").write_bytes(b"RIFF no sound")
     answer = weft("data", "check", tmp_path / "a.wav")
     assert answer.code == 1 and "damaged, or no recording" in answer.out
@@ -82,8 +82,8 @@ def test_the_zone_and_the_order_of_dates_are_named(tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     file.write_text("t,y\n" + "".join(f"{n}/2/2024,{n * n % 7}\n" for n in range(1, 13)))
     assert "may begin with the day or the month" in weft("data", "check", file).out
-    assert weft("data", "check", file, "--dates", "day").code == 0
-    twice = [f"2024-10-27 {hour:02d}:00" for hour in (0, 1, 2, 2, 3, 4, 5)]
+    assert "may begin" not in weft("data", "check", file, "--dates", "day").out
+    twice = [f"2024-10-27 {hour:02d}:00" for hour in (0, 1, 2, 2, *range(3, 14))]
     file.write_text("t,y\n" + "".join(f"{time},{n * n % 7}\n" for n, time in enumerate(twice)))
     assert "clocks went back" in weft("data", "check", file).out
     assert weft("data", "check", file, "--zone", "Europe/Zagreb").code == 0
@@ -97,3 +97,26 @@ def test_a_number_in_place_of_missing_values_is_named(tmp_path: Path) -> None:
         (tmp_path / "x.csv").write_text("".join(["day,y\n", *rows]))
         answer = weft("data", "check", tmp_path / "x.csv")
         assert answer.code == 0 and (said in answer.out if said else "leave the cells" not in answer.out)
+
+
+@pytest.mark.parametrize("rows", [0, 2, 3, 9])
+def test_labelled_texts_are_ready_if_training_takes_them(tmp_path: Path, rows: int) -> None:
+    file, recipe = tmp_path / "x.csv", tmp_path / "x.yaml"
+    file.write_text(
+        "\n".join(["text,label", *(f"word{n} and more,{'ab'[n % 2]}" for n in range(rows))]) + "\n"
+    )
+    checked = weft("data", "check", file, "--task", "classify")
+    made = weft("init", "classify", file, "-o", recipe)
+    trained = made.code or weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=1").code
+    assert (checked.code, trained) == ((0, 0) if rows == 9 else (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "task"),
+    [("x.txt", "\n\n", "language"), ("x.conllu", "\n", "tag"), ("x.csv", "en,de\n", "translate")],
+)
+def test_files_with_nothing_to_train_on_are_not_ready(
+    tmp_path: Path, name: str, text: str, task: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert weft("data", "check", tmp_path / name, "--task", task).code == 1

@@ -91,7 +91,7 @@ def test_other_forms(tmp_path: Path, text: str, form: tuple[str, int], tags: lis
     path = write(tmp_path / "x.txt", text)
     assert form_of(path) == TaggedForm(*form) and form_of(io.BytesIO(text.encode())) == TaggedForm(*form)
     assert read(path)[1] == tags
-    assert weft("data", "check", path).code == 0
+    assert weft("data", "check", path).code == (len(tags) == 1)  # of a single sentence none is held out
 
 
 def test_half_of_the_tags_may_be_punctuation() -> None:

@@ -31,6 +31,29 @@ def test_compressed_and_without_a_header(tmp_path: Path) -> None:
     assert table.columns == ("1", "2") and table.series[0].times.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("text", "columns", "said"),
+    [
+        ("0,1\n3,4\n5,6\n", ("0", "1"), "(0, 1) is read as the names of columns"),  # pandas' names
+        ("101,205\n3.5,4.0\n,6.5\n", ("101", "205"), "(101, 205) is read as the names"),
+        ("1,2\n3,4\n5,6\n", ("1", "2"), "(1, 2) is read as values of columns called 1 to 2"),
+        ("0,5\n1,6\n2,7\n", ("1", "2"), "(0, 5) is read as values"),
+        ("2,5.5\n3.5,4.0\n4,6.5\n", ("1", "2"), "(2, 5.5) is read as values"),
+    ],
+)
+def test_a_first_row_of_numbers_is_never_read_silently(
+    tmp_path: Path, text: str, columns: tuple[str, ...], said: str
+) -> None:
+    table = read_series(write(tmp_path / "x.csv", text))
+    assert table.columns == columns and said in " ".join(table.assumed)
+    assert len(table.series[0].times) == (2 if "names" in said else 3)
+
+
+def test_the_keys_of_records_are_names_also_if_they_are_numbers(tmp_path: Path) -> None:
+    table = read_series(write(tmp_path / "x.jsonl", '{"1": 3, "2": 4}\n{"1": 5, "2": 6}\n'))
+    assert table.columns == ("1", "2") and table.series[0].values.tolist() == [[3, 4], [5, 6]]
+
+
 def test_a_long_table_is_a_series_an_id(tmp_path: Path) -> None:
     text = "unique_id,ds,y\nB,2024-01,1\nB,2024-02,2\nA,2024-01,7\n"
     table = read_series(write(tmp_path / "x.csv", text))

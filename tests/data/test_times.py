@@ -166,6 +166,25 @@ def test_of_hours_the_begin_counts_and_their_end_is_no_offset(between: str) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("cell", "base", "hour", "zone"),
+    [
+        ("31.01.2024 05:00-06:00", None, 5, ""),
+        ("2024-01-31 05:00 - 06:00", None, 5, ""),
+        ("2024-01-31 05:00–06:00", None, 5, ""),
+        ("2024-01-31 05:00-06:00", "", 5, ""),  # as in training
+        ("2024-01-31 05:00-06:00", None, 5, "-06:00"),
+        ("2024-01-31 05:00 -0600", None, 5, "-06:00"),
+        ("01/31/2024 05:00-06:00", "UTC", 11, "UTC"),
+    ],
+)
+def test_a_single_hour_is_told_from_an_offset(cell: str, base: str | None, hour: int, zone: str) -> None:
+    for cells in ([cell], [cell, cell.replace("31", "30")]):
+        found = read_times("x", list(enumerate(cells, 2)), "month" if "/" in cell else "day", base=base)
+        assert (found.zone, found.times[0].hour) == (zone, hour)
+        assert zone == "" or base or zone in found.notes[0]
+
+
 def test_offsets_stay_offsets_and_impossible_ones_are_refused() -> None:
     winter = [(2, "2024-01-31 00:00-05:00"), (3, "2024-01-31 01:00-05:00")]
     assert list(read_times("x", winter).times.tz_convert("UTC").hour) == [5, 6]
@@ -303,8 +322,8 @@ def test_the_column_of_times_is_found(tmp_path: Path, header: str, cells: str) -
 
 
 def test_a_workbook_and_a_tsv_of_series_are_checked_as_forecasts(tmp_path: Path) -> None:
-    days = pd.date_range("2024-01-01", periods=12)
-    table = pd.DataFrame({"Datum": days, "Umsatz": np.arange(12) * 1.5})
+    days = pd.date_range("2024-01-01", periods=13)
+    table = pd.DataFrame({"Datum": days, "Umsatz": np.arange(13) * 1.5})
     table.to_csv(tmp_path / "x.tsv", sep="\t", index=False)
     names = ["x.tsv"]
     if importlib.util.find_spec("openpyxl") and importlib.util.find_spec("python_calamine"):

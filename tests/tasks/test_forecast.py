@@ -108,6 +108,32 @@ def test_init_looks_at_the_file_and_data_check_names_holes(tmp_path: Path) -> No
     assert answer.code == 0 and "column three: 1 of 400 values are missing" in answer.out
 
 
+@pytest.mark.parametrize("rows", [0, 1, 3, 12, 13])
+def test_a_table_is_ready_if_init_and_train_take_it(tmp_path: Path, rows: int) -> None:
+    days = np.datetime64("2024-01-01") + np.arange(rows)
+    file, recipe = tmp_path / "x.csv", tmp_path / "x.yaml"
+    file.write_text("\n".join(["date,v", *(f"{day},{n % 7}" for n, day in enumerate(days))]) + "\n")
+    ready = rows >= 13
+    answer = weft("data", "check", file, "--task", "forecast")
+    assert answer.code == (not ready) and (ready or rows == 0 or "at least 13 rows to train on" in answer.out)
+    made = weft("init", "forecast", "--file", file, "--horizon", 1, "-o", recipe)
+    assert made.code == (0 if ready else 2)
+    if ready:
+        assert weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=1").code == 0
+
+
+def test_a_column_without_values_to_train_on_is_not_ready(tmp_path: Path) -> None:
+    rows = [
+        f"{day},{n},{n if n > 16 else ''}"
+        for n, day in enumerate(np.datetime64("2024-01-01") + np.arange(20))
+    ]
+    (tmp_path / "x.csv").write_text("\n".join(["date,v,late", *rows]) + "\n")
+    answer = weft("data", "check", tmp_path / "x.csv")
+    assert answer.code == 1 and "column late: no value in the training rows" in answer.out
+    asked = ("init", "forecast", "--file", tmp_path / "x.csv", "--horizon", 1, "-o", tmp_path / "x.yaml")
+    assert weft(*asked).code == 2
+
+
 def test_init_says_how_long_the_shortest_and_the_longest_series_are(tmp_path: Path) -> None:
     days = np.datetime64("2024-01-01") + np.arange(83)
     first, second = ([f"{name},{one},1" for one in days[:count]] for name, count in (("a", 83), ("b", 61)))

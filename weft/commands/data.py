@@ -123,6 +123,7 @@ def check(
     from weft import rooms
     from weft.config.plugins import named_part
     from weft.errors import ConfigError
+    from weft.tasks.init import VALID_NAMES, sibling
     from weft.tasks.task import Task
 
     columns = {name: value for name, value in form.items() if given_one(value)}
@@ -137,7 +138,8 @@ def check(
             f"{' and '.join(unknown)}: expected files of a task that has this option, got files for {named}; "
             "leave it out"
         )
-    report = kind.check(files, **columns)
+    beside = any(sibling(file, VALID_NAMES) for file in files)
+    report = kind.check(files, **columns).with_too_few(1 if beside else kind.least)
     click.echo(report.summary)
     if task is None and report.num_errors:
         click.echo(f"checked as files for {named}; if they are for another task, pass --task")

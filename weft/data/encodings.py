@@ -27,6 +27,10 @@ _LETTERS = {
     "ISO-8859-2": _CENTRAL,
     "KOI8-R": _CYRILLIC,
     "WINDOWS-1253": "αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩΆΈΉΊΌΎΏ",
+    "WINDOWS-1254": "ğĞıİşŞçÇöÖüÜâîû",
+    "WINDOWS-1255": "".join(map(chr, range(0x5D0, 0x5EB))),
+    "WINDOWS-1256": "".join(map(chr, range(0x621, 0x653))),
+    "CP874": "".join(map(chr, range(0xE01, 0xE5C))),
 }
 """Letters beyond a to z of the languages written in each encoding; ties go to the first encoding."""
 
@@ -55,10 +59,12 @@ def guess(sample: bytes) -> str | None:
     judged = b"\n".join(beyond)[:JUDGED]
     scores = {name: _score(judged, name) for name in _LETTERS}
     best = max(scores, key=lambda name: scores[name])
-    if scores[best] > 0.5:
+    if scores[best] > 0.5 and best != "CP874":
         return best
-    other = from_bytes(judged).best()  # of many bytes a letter, such as Shift JIS
-    return other.encoding.upper() if other is not None and other.multi_byte_usage > 0.3 else None
+    other = from_bytes(judged).best()  # of many bytes a letter, such as Shift JIS; Thai has the same bytes
+    if other is None or other.multi_byte_usage <= 0.3:
+        return best if scores[best] > 0.5 else None
+    return "EUC-JP" if other.encoding.startswith("euc_ji") else other.encoding.upper()
 
 
 def advice(file: str, line: bytes) -> str:

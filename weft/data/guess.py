@@ -121,11 +121,22 @@ def columns_of(path: Path, encoding: str = "utf-8") -> list[ColumnStatistics]:
 def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row names the columns: no cell of it is also a value of a column with few values.
 
+    A row of numbers names them if it counts from 0, as pandas does, or if it alone has whole numbers only.
+
     Example:
         >>> rows = [["one text", "bill"], ["another", "tech"], ["a third", "bill"], ["a last", "tech"]]
         >>> has_header(["text", "class"], rows), has_header(["a text", "tech"], rows)
         (True, False)
+        >>> [has_header(first, [["3", "4"], ["5", "4"]]) for first in (["0", "1"], ["1", "2"])]
+        [True, False]
+        >>> has_header(["101", "205"], [["3.5", "4.0"], ["", "1.5"]])
+        True
     """
+    if all(map(is_number, first)):
+        below = [cell.strip() for row in rows for cell in row]
+        whole = all(map(str.isdecimal, first)) and not any(map(str.isdecimal, below))
+        counted = list(first) == [str(n) for n in range(len(first))] and rows[:1] and rows[0][0] != "1"
+        return bool(counted and len(first) > 1) or (whole and len(rows) > 1 and len(set(first)) == len(first))
     for name, cells in zip(first, zip(*rows, strict=True), strict=True):
         values = set(cells)
         if name and name in values and len(values) <= len(cells) / 2:

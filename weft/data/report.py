@@ -85,6 +85,18 @@ class Report(NamedTuple):
     notes: tuple[str, ...] = ()
     """How the files were interpreted, where that was a guess."""
 
+    def with_too_few(self, least: int = 1) -> "Report":
+        """The report with an error for each text that has no item, or fewer than `least` if it is alone."""
+        least = least if len(self.lines) == 1 else 1
+        known = {one.file for one in self.findings if one.kind in ERRORS}
+        few = {name: count for name, count in self.lines.items() if count < least and name not in known}
+        if not few:
+            return self
+        what = "expected {} {} or more, got {}; give more" + ", or files for validation" * (least > 1)
+        found = [Finding(name, 0, "file", what.format(least, self.item, n)) for name, n in few.items()]
+        counts = {**self.counts, "file": self.counts.get("file", 0) + len(found)}
+        return self._replace(findings=[*self.findings, *found], counts=counts)
+
     @property
     def num_errors(self) -> int:
         """Number of findings that stop training."""

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from weft.data.dialect import Order, order_of, plain_numbers
-from weft.data.guess import PERIODS, TIMES
+from weft.data.guess import PERIODS, TIMES, has_header
 from weft.data.parquet import parquet_rows
 from weft.data.periods import aligned, resampled
-from weft.data.tables import WORKBOOKS, TableFile, is_number
+from weft.data.tables import RECORDS, WORKBOOKS, TableFile, is_number
 from weft.data.times import TimeColumn, are_times, in_order, read_times, shown
 from weft.errors import ConfigError, DataError, check_installed
 from weft.wording import plural
@@ -292,12 +292,18 @@ def _text_rows(path: Path) -> TableRows:
     if len(kept) < count:  # columns without text, as between the tables of a spreadsheet
         read = [(line, [row[n] for n in kept]) for line, row in read]
         names = [names[n] for n in kept]
-    headed = not all(is_number(cell) for cell in read[0][1])
+    first = read[0][1]
+    numbered = all(map(is_number, first)) and table.kind not in RECORDS  # whose keys are names
+    headed = not numbered or has_header([cell.strip() for cell in first], [row for _, row in read[1:]])
     if headed:
         _check_upright(path, table.number, table.mark, names, read[1:])
     rows, notes = plain_numbers(read[headed:], table.mark)
     names = names if headed else [str(n + 1) for n in range(len(names))]
     said = [f"{path}: in column {names[n][:40]} {note}" for n, note in notes]
+    if numbered:
+        what = "the names of columns" if headed else f"values of columns called 1 to {len(names)}"
+        shown = ", ".join(cell.strip() for cell in first[:3]) + ", ..." * (len(first) > 3)
+        said.append(f"{path}: the first row ({shown[:60]}) is read as {what}")
     return TableRows(names, list(rows), [*table.notes, *said])
 
 

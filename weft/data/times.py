@@ -40,7 +40,7 @@ LONGEST = 100
 _OFFSET = re.compile(
     r"(?i)(.*\d[T ]\d.*?)\s*(?:(?:UTC|GMT)?([+-][01]\d(?::?[0-5]\d)?)|Z|UTC|GMT)(?:\[[\w/+-]+\]|\s\(.*\))?"
 )
-_HOURS = re.compile(r"(.*\d[T ])(\d\d?):(\d\d) ?[-–] ?(\d\d?):(\d\d)")
+_HOURS = re.compile(r"(.*\d[T ])(\d\d?):(\d\d)( ?[-–] ?)(\d\d?):(\d\d)")
 _FAR = re.compile(r".*:\d\d(?:\.\d+)?\s*[+-]\d\d:?\d\d")  # no place is so far from UTC
 _MIDNIGHT = re.compile(r"(.*\d[T ])24:00((?::00)?(?:\.0+)?)")  # the end of a day
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
@@ -102,7 +102,7 @@ def read_times(
     if whole and (base == STEPS or (base in _OPEN and numbers is None)):
         said = () if base == STEPS else (f"{path}: times such as {texts[0]} are steps, not dates",)
         return TimeColumn(np.array(list(map(int, texts)), np.int64)[codes], STEPS, said)
-    clocks = numbers or _of_texts(texts, order)
+    clocks = numbers or _of_texts(texts, order, bare=base == "")
     if base == STEPS or clocks.shown.isna().any():
         _refuse(path, rows, np.asarray(clocks.shown.isna())[codes], steps=base == STEPS)
     bare = np.array([offset is None for offset in clocks.offsets])[codes]
@@ -299,11 +299,11 @@ def _of_numbers(texts: Sequence[str]) -> _Clocks | None:
     return None
 
 
-def _of_texts(texts: Sequence[str], order: Order) -> _Clocks:
-    """Clocks and their offsets; NaT for what is no time."""
+def _of_texts(texts: Sequence[str], order: Order, *, bare: bool = False) -> _Clocks:
+    """Clocks and their offsets; NaT for what is no time. `bare`: times of the run have no offsets."""
     plain, offsets = [], list[timedelta | None]()
     late = []
-    for text in _begins(list(map(begin_of, texts))):
+    for text in _begins(list(map(begin_of, texts)), bare):
         match = _OFFSET.fullmatch(text)
         clock = match[1] if match else text
         late.append(midnight := _MIDNIGHT.fullmatch(clock))
@@ -316,18 +316,20 @@ def _of_texts(texts: Sequence[str], order: Order) -> _Clocks:
     return _Clocks(shown, offsets)
 
 
-def _begins(texts: Sequence[str]) -> Sequence[str]:
+def _begins(texts: Sequence[str], bare: bool) -> Sequence[str]:
     """The begins of hours such as 01.01.2024 00:00-01:00; other texts as they are.
 
-    The end of an hour looks like an offset from UTC, but only ends move with their begins.
+    The end of an hour looks like an offset from UTC, but it moves with its begin. Where all rows have the
+    same hour, the sign or the date tells it: offsets are written with a minus, after dates in ISO 8601.
     """
     found = [match for text in texts if (match := _HOURS.fullmatch(text))]
     if len(found) < len(texts):
         return texts
-    begins, ends = ([60 * int(one[n]) + int(one[n + 1]) for one in found] for n in (2, 4))
+    begins, ends = ([60 * int(one[n]) + int(one[n + 1]) for one in found] for n in (2, 5))
     lengths = {(end - begin) % 1440 for begin, end in zip(begins, ends, strict=True)}
-    moves = len(lengths) == 1 and 0 not in lengths and len(set(begins)) > 1
-    return [f"{one[1]}{one[2]}:{one[3]}" for one in found] if moves else texts
+    plain = all(one[4][-1] in "– " or re.match(r"\d\d?\.\d", one[1]) for one in found)
+    hours = len(lengths) == 1 and 0 not in lengths and (bare or plain or len(set(begins)) > 1)
+    return [f"{one[1]}{one[2]}:{one[3]}" for one in found] if hours else texts
 
 
 def _plain(text: str, order: Order) -> str:

@@ -224,6 +224,7 @@ class Task(ABC):
             again.
         suffixes: extensions of files that belong to this task alone, such as .conllu; `weft data check`
             finds the task by them. "/" takes folders, "*" the files that no other task claims.
+        least: items of a single file that training can begin with, as it holds some of them out.
         samples_readable: whether `inspection` can read the source of a validation sample.
         columns: column names in the header of a table that identify this task.
         recipe: what of the recipe describes the model, kept with the weights; set by the recipe's reader.
@@ -242,6 +243,7 @@ class Task(ABC):
     suffixes: ClassVar[Sequence[str]] = ()
     columns: ClassVar[Sequence[str]] = ()
     evaluates: ClassVar[Sequence[Split]] = ("valid", "test")
+    least: ClassVar[int] = 1
     streams: bool = False
     reads_runs: ClassVar[bool] = False
     samples_readable: ClassVar[bool] = True

@@ -17,7 +17,17 @@ from weft.data.lines import read_lines
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.data.tables import is_table, kind_of
 from weft.errors import ConfigError, DataError
-from weft.tasks.labels.splits import check_classes, check_columns, check_parts, cut_texts, said
+from weft.tasks.init import VALID_NAMES, sibling
+from weft.tasks.labels.splits import (
+    can_hold_out,
+    check_classes,
+    check_columns,
+    check_parts,
+    cut_texts,
+    few,
+    held_out,
+    said,
+)
 from weft.tasks.task import Split
 from weft.tasks.vocabulary import WordSettings
 from weft.wording import plural
@@ -378,7 +388,7 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
         lines[str(path)] = rows
         if path == first:
             known = dict(counts)
-            _training(found, path, counts, separator, most)
+            _training(found, path, counts, separator, most, alone=len(files) == 1)
         for label in sorted(set(known) - set(counts)):
             what = f"no text has the class {label!r}, which {first} has; it is not scored here"
             found.add(Finding(str(path), 0, "label", what))
@@ -386,8 +396,17 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
     return Report(found.findings, found.counts, lines, WORDS, "texts", notes=tuple(notes))
 
 
-def _training(found: _Found, path: Path, counts: Counter[str], separator: str | None, most: int) -> None:
-    """Too few classes or labels of the training file, whose texts have `most` labels at most."""
+def _training(
+    found: _Found, path: Path, counts: Counter[str], separator: str | None, most: int, *, alone: bool
+) -> None:
+    """Too few classes or labels of the training file, whose texts have `most` labels at most.
+
+    A file that is `alone` gives the validation texts too.
+    """
+    labels = list(counts.elements())
+    cut = alone and separator is None and len(counts) > 1 and not sibling(path, VALID_NAMES)
+    if cut and not can_hold_out(labels, held_out(len(labels))):
+        found.add(Finding(str(path), 0, "single", few(len(labels), "texts")))
     if separator is not None and most == 1:
         what = f"no text has several labels; if some should, {separator!r} is not their separator"
         found.add(Finding(str(path), 0, "separator", what))

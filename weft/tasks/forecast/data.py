@@ -423,6 +423,12 @@ WORDS = COMMON | {
 CODE = re.compile(r"-?99(9+|\.9+)?")
 """Numbers that are written where nothing was measured."""
 
+LOOKBACK = 8
+"""Minimum lookback that `weft init` writes."""
+
+LEAST = 13
+"""Minimum rows of a table to train on: the training part holds LOOKBACK and a horizon of 1."""
+
 SHORT = 4.0
 """A series is reported if the usual length is more than so many times its own."""
 
@@ -449,6 +455,12 @@ def check(files: Sequence[Path], given: Mapping[str, Any] = {}) -> Report:
         except ConfigError as error:
             findings.append(Finding(str(file), 0, "file", str(error).removeprefix(f"{file}: ")))
             continue
+        longest = max(len(series.times) for series in table.series)
+        try:
+            SeriesData(file=str(file), lookback=LOOKBACK, horizon=1).windows(table)
+        except DataError as error:
+            why = f"expected at least {LEAST} rows to train on, got {longest}; give more"
+            findings.append(Finding(str(file), 0, "file", why if longest < LEAST else error.why))
         usual = float(np.median([len(series.times) for series in table.series]))
         for series in table.series:
             if len(series.times) < usual / SHORT:

@@ -155,7 +155,7 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
 
 
 def _measured(table: SeriesTable, file: Path, horizon: int, which: Columns) -> _Measured:
-    from weft.tasks.forecast.data import SeriesData  # loads torch
+    from weft.tasks.forecast.data import LOOKBACK, SeriesData  # loads torch
     from weft.tasks.forecast.model import lookback_of
 
     lengths = sorted(len(series.times) for series in table.series)
@@ -171,7 +171,7 @@ def _measured(table: SeriesTable, file: Path, horizon: int, which: Columns) -> _
     room = max(horizon, train // 2 - horizon)
     wanted = [week_of(frequency) if frequency else 0, 2 * season, season]
     fitting = [one for one in wanted if one <= min(room, LONGEST_SEASON)] or [min(2 * season, room)]
-    lookback = max(horizon, 8, *fitting)
+    lookback = max(horizon, LOOKBACK, *fitting)
     if not which.known:  # the closed form does not read them, and would take a longer past in their place
         longest = train // 2 - horizon
         lookback = lookback_of(

@@ -98,19 +98,36 @@ def check_classes(labels: Sequence[str], part: str, *, cut: bool, seed: int | No
         seed: of the cut.
 
     Raises:
-        DataError: all labels are equal.
+        DataError: all labels are equal, or there are none.
     """
-    if len(set(labels)) != 1:
+    if len(set(labels)) > 1:
         return
     remedy = "give examples of other classes too"
     if cut:
         remedy = "set data.split_seed: 1, which shuffles before it splits, or give a validation file"
     if cut and seed is not None:
         remedy = "hold more examples out (a smaller data.hold_out), or give a validation file"
+    what = f", all {labels[0]!r}" if labels else ""
     raise DataError(
-        f"{part}: expected two classes or more, got {plural(len(labels), 'example')}, "
-        f"all {labels[0]!r}; {remedy}"
+        f"{part}: expected two classes or more, got {plural(len(labels), 'example')}{what}; {remedy}"
     )
+
+
+def can_hold_out(labels: Sequence[str], hold_out: int) -> bool:
+    """Whether every `hold_out`-th example, shuffled within the classes, is of two classes or more.
+
+    Example:
+        >>> can_hold_out(["a", "b"] * 5, 5), can_hold_out(["a", "b"] * 5, 10)
+        (True, False)
+    """
+    cut = parts(labels, folds=0, fold=0, hold_out=hold_out, seed=1)
+    return len({label for label, part in zip(labels, cut, strict=True) if part == "valid"}) > 1
+
+
+def few(count: int, what: str) -> str:
+    """What is wrong with a file of which nothing can be held out, see `can_hold_out`."""
+    wanted = f"enough {what} to hold some of two classes out for validation"
+    return f"expected {wanted}, got {count}; give more, or a validation file"
 
 
 def held_out(total: int) -> int:

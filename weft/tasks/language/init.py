@@ -22,14 +22,13 @@ from weft.tasks.init import (
     splits,
     survey,
 )
+from weft.tasks.running_text.recipe import FEWEST
 from weft.wording import plural
 from weft.words import LETTERS
 
 Kind = Literal["space", "word", "character", "bpe"]
 Model = Literal["lstm", "gpt"]
 SMALL = 2_000_000  # characters
-FEWEST = 10
-"""Lines of a text without validation text."""
 _LOOSE = re.compile(r"(?<=\S) [.,;:?!](?= |$)", re.MULTILINE)
 _TIGHT = regex.compile(rf"(?<={LETTERS}|_)[.,;:?!](?= |$)", regex.MULTILINE)
 

@@ -19,6 +19,8 @@ from weft.data.report import COMMON, Finding, Report, other_form, placed
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError
 from weft.setting_types import Size
+from weft.tasks.init import VALID_NAMES
+from weft.tasks.labels.splits import can_hold_out, few
 from weft.tasks.pictures.pictures import check_shape
 from weft.tasks.task import SPLITS, Progress, Split
 from weft.tasks.vocabulary import WordSettings
@@ -232,6 +234,9 @@ def read_pictures(data: CaptionData, progress: Progress) -> Pictures:
     return found
 
 
+HOLD_OUT = 10
+"""`weft init` holds so many of the pictures out, the tenth part."""
+
 SIZES = "pictures of other sizes"
 CAPTIONS = COMMON | {
     "file": "pictures or files that cannot be read",
@@ -291,6 +296,7 @@ def check_classes(files: Sequence[Path]) -> Report:
         sizes: dict[tuple[int, ...], Path] = {}
         seen: dict[bytes, Path] = {}
         lines[str(path)] = 0
+        labels: list[str] = []
         if not path.is_dir():
             what = "no such folder; give one with a folder for each class"
             findings.append(Finding(str(path), 0, "file", what))
@@ -315,10 +321,14 @@ def check_classes(files: Sequence[Path]) -> Report:
                 )
             for each in known:
                 lines[str(path)] += 1
+                labels.append(folder.name)
                 findings += _picture(each, sizes, clip=is_clip(each))
                 first = seen.setdefault(each.read_bytes(), each)
                 if first != each:
                     findings.append(Finding(str(each), 0, "again", f"the same file as {first}"))
+        beside = len(files) > 1 or any(path.with_name(name).is_dir() for name in VALID_NAMES)
+        if len(set(labels)) > 1 and not beside and not can_hold_out(labels, HOLD_OUT):
+            findings.append(Finding(str(path), 0, "single", few(len(labels), "pictures")))
     return _report(findings, lines, CLASSES, "pictures")
 
 

@@ -20,6 +20,7 @@ from weft.errors import CheckpointError
 from weft.metrics.scored import ScoreWithBaselines
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.running_text.data import ProseData
+from weft.tasks.running_text.recipe import FEWEST
 from weft.tasks.task import EvaluationSettings, Pipeline, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
@@ -41,6 +42,7 @@ class RunningTextTask(Task, Generic[M]):
         model: the section `model`.
     """
 
+    least: ClassVar[int] = FEWEST
     data: ProseData
 
     def __init__(self, *, data: ProseData, model: M) -> None:

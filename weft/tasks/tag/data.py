@@ -21,6 +21,7 @@ from weft.data.conllu import (
 from weft.data.lines import read_lines
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.errors import ConfigError, DataError
+from weft.tasks.init import VALID_NAMES, sibling
 from weft.tasks.labels.splits import check_columns, check_enough, check_parts, cut, said
 from weft.tasks.task import Split
 
@@ -124,7 +125,11 @@ class TagData:
             groups = [group for group, _ in grouped(read, self.group, str(path))]
         how = {"folds": self.folds, "fold": self.fold, "hold_out": self.hold_out}
         split_of = cut([""] * len(whole), path, groups, str(self.group), **how, seed=self.split_seed)
-        yield from (sentence for sentence, part in zip(whole, split_of, strict=True) if part == split)
+        found = [sentence for sentence, part in zip(whole, split_of, strict=True) if part == split]
+        if not found:
+            why = f"expected enough sentences to hold some out, got {len(whole)}"
+            raise DataError(f"{why}; give more, or a file as data.valid", path=path)
+        yield from found
 
     def _inside(self, split: Split) -> bool:
         """Whether a split is cut out of the training file."""
@@ -194,21 +199,27 @@ def check_tags(files: Sequence[Path]) -> Report:
     first_file = ordered[0]
     for place, path in enumerate(ordered):
         seen: dict[str, dict[str, int]] = {}
-        number = 0
+        number = count = 0
         wide = False
         try:
             form = form_of(path)
             for one in each_sentence(path, column="ner") if form else ():
                 number += 1 if isinstance(one, DataError) else len(one.lines)
+                count += isinstance(one, ConlluSentence) and bool(one.forms)
                 for finding in _findings_of_form(str(path), one, seen, sentences):
                     add(finding)
             for first, held in _blocks(read_lines(path)) if form is None else ():
-                number = first + len(held) - 1
+                number, count = first + len(held) - 1, count + 1
                 wide = wide or any(len(line.split("\t")) > 2 for line in held)
                 for finding in _findings(str(path), first, held, wide, seen, sentences):
                     add(finding)
         except DataError as error:
             add(placed(str(path), error, "bytes"))
+        if len(files) == 1 and count == 1 and not sibling(path, VALID_NAMES):
+            what = (
+                "expected two sentences or more, as one is held out, got 1; give more, or a validation file"
+            )
+            add(Finding(str(path), 0, "file", what))
         lines[str(path)] = number
         if place == 0:
             known = {column: set(tags) for column, tags in seen.items()}
