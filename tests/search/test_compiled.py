@@ -22,6 +22,7 @@ from weft.probe import probe
 from weft.search import compiled as whole
 from weft.search.beam import beam_search
 from weft.search.greedy import greedy_search
+from weft.search.hypotheses import Hypotheses
 from weft.search.rules import least_length, prefix
 from weft.tasks.language.decoding import StepReader
 from weft.tasks.seq2seq.batch_search import rounded
@@ -123,9 +124,18 @@ def test_of_equal_hypotheses_both_take_the_same(way: str, counted: list[bool]) -
             part[5::2] = part[4:-1:2]
     how = {"width": 4, "nbest": 4}
     with choice.use(fused=way):  # type: ignore[arg-type]
-        mine = found(model, plain=False, **how)
-        same(mine, found(model, plain=True, **how), 1e-12)
-    assert len(set(mine.score[0].tolist())) < 4 and counted == [True]
+        mine, true = found(model, plain=False, **how), found(model, plain=True, **how)
+    same(twins_as_one(mine), twins_as_one(true))
+    if torch.equal(mine.score, true.score):
+        # not on AVX2, where how a row is rounded depends on its place in the batch, which breaks the ties
+        assert torch.equal(mine.tokens, true.tokens) and len(set(mine.score[0].tolist())) < 4
+    assert counted == [True]
+
+
+def twins_as_one(hypotheses: Hypotheses) -> Hypotheses:
+    """With the even one of the twins 4 and 5, 6 and 7, and so on."""
+    tokens = hypotheses.tokens
+    return hypotheses._replace(tokens=torch.where(tokens < 4, tokens, tokens // 2 * 2))
 
 
 @pytest.mark.parametrize("search", ["beam", "greedy"])
