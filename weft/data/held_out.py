@@ -16,7 +16,7 @@ def is_held_out(number: int, every: int) -> bool:
 
     Example:
         >>> [number for number in range(20) if is_held_out(number, 5)]
-        [0, 8, 14, 17]
+        [0, 8, 12, 16]
     """
     block, place = divmod(number, every)
     return place == (crc32(str(block).encode()) % every if block else 0)
