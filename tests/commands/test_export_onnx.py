@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
-from tests.commands.exporting import exported, run_program
+from tests.commands.exporting import exported, run_program, run_translator, same
 from tests.commands.prose import GPT, RECIPE, RECURRENT, write
 from tests.commands.shell import refused, weft
 from tests.export.runs import TEXTS, translator
@@ -24,7 +24,6 @@ from weft.export.formats.tokenizer import TokenizerOnly
 from weft.export.shared import share
 from weft.store.locks import lock
 
-OWN = ("--set", "verbatim=false")  # what the model itself writes, as a program does
 LINES = ["the cat sat", "", "  one dog ran home .", "the <eos> sat", "zebra é\u0301 ﬁ", "on\u00a0a mat", "."]
 
 
@@ -42,8 +41,8 @@ def test_a_translator(trained: Path, tmp_path: Path) -> None:
     assert about["kind"] == "rewrite" and about["sos"] == 2 and about["state"]  # how to drive the graphs
     text = "".join(f"{line}\n" for line in inputs(trained))
     for beam in (1, 2, 5):
-        ours = weft("predict", trained, *OWN, "--beam", beam, stdin=text.encode()).lines
-        assert run_program(tmp_path / "out", text, "--beam", str(beam)) == ours, beam
+        ours = weft("predict", trained, "--beam", beam, stdin=text.encode()).lines
+        assert same(ours, run_translator(tmp_path / "out", text, "--beam", str(beam))), beam
         assert len(set(ours)) > 5
 
 
@@ -61,7 +60,8 @@ def test_a_transformer_with_random_weights(settings: dict[str, Any], tmp_path: P
     exported(run, tmp_path / "out")
     lines = [*LINES, *TEXTS[:40]]
     text = "".join(f"{line}\n" for line in lines)
-    assert run_program(tmp_path / "out", text) == weft("predict", run, *OWN, stdin=text.encode()).lines
+    ours = weft("predict", run, stdin=text.encode()).lines
+    assert same(ours, run_translator(tmp_path / "out", text))
 
 
 @pytest.mark.parametrize(
@@ -171,9 +171,9 @@ def test_a_penalty_for_what_was_not_covered(trained: Path, tmp_path: Path) -> No
     exported(run, tmp_path / "out")
     text = "".join(f"{line}\n" for line in inputs(trained))
     for beam in ("1", "4"):
-        ours = weft("predict", run, *OWN, "--beam", beam, stdin=text.encode()).lines
-        assert run_program(tmp_path / "out", text, "--beam", beam) == ours, beam
-        plain = weft("predict", trained, *OWN, "--beam", beam, stdin=text.encode()).lines
+        ours = weft("predict", run, "--beam", beam, stdin=text.encode()).lines
+        assert same(ours, run_translator(tmp_path / "out", text, "--beam", beam)), beam
+        plain = weft("predict", trained, "--beam", beam, stdin=text.encode()).lines
         assert (ours == plain) == (beam == "1")
 
 
@@ -185,9 +185,9 @@ def test_rules_of_a_search(trained: Path, tmp_path: Path, old: str, new: str) ->
     run = searched(trained, tmp_path / "run", old, new)
     exported(run, tmp_path / "out")
     text = "".join(f"{line}\n" for line in inputs(trained))
-    ours = weft("predict", run, *OWN, "--beam", "3", stdin=text.encode()).lines
-    assert run_program(tmp_path / "out", text, "--beam", "3") == ours
-    assert ours != weft("predict", trained, *OWN, "--beam", "3", stdin=text.encode()).lines
+    ours = weft("predict", run, "--beam", "3", stdin=text.encode()).lines
+    assert same(ours, run_translator(tmp_path / "out", text, "--beam", "3"))
+    assert ours != weft("predict", trained, "--beam", "3", stdin=text.encode()).lines
 
 
 def test_missing_libraries_are_listed(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,12 @@ from weft.documents.files import opened
 from weft.documents.links import Links
 from weft.documents.moving import laid
 from weft.documents.placeholders import (
+    PORTABLE,
     differing,
     missing,
     placeholders,
     restored,
+    spans,
     tagged,
     unbroken,
     untagged,
@@ -179,3 +181,15 @@ def flat(parts: list) -> list:
     for one in parts:
         found += [one] if isinstance(one, str) else ["|", *flat(one.inner), "|"]
     return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%1$s of %(all)d: {name}, {0:.2f}, ${x}, 50% done",
+        '<b id="1">Mail</b>&nbsp;to me@a.org, or see https://a.org/?b=1.',
+        "{count, plural, one {# file} other {# files}} %n of %L1 {{ x }} %d%% <x/> $t(a.b) {0,-3:N} \\n",
+    ],
+)
+def test_exported_programs_find_the_same_placeholders(text: str) -> None:
+    assert [found.span() for found in re.finditer(PORTABLE, text)] == spans(text)

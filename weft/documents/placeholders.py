@@ -4,9 +4,11 @@ They are read by the model as they stand. One that its translation lacks is put 
 are. Read next: moving.py; ../tasks/seq2seq/translator.py, which uses it.
 """
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 import regex
@@ -42,6 +44,14 @@ _FORMS = (
 )
 _FORM = regex.compile("|".join(f"(?:{form})" for form in _FORMS))
 _TAGS = regex.compile(_TAG)
+_OTHER = (
+    (r"\(\?P<\w+>", "(?:"),  # names of groups
+    (r"(?<!\\)([+*?}])\+", r"\1"),  # possessive repetition
+    (r"\(\?:\\G\|(\(\?<!\[.*?\]\))\)", r"\1"),
+    (r"\(\?!\\p\{Han\}\|\\p\{Kana\}\)", ""),
+)
+PORTABLE = reduce(lambda form, other: re.sub(other[0], other[1], form), _OTHER, _FORM.pattern)
+"""The same expression for programs without the library, in Python's `re` and JavaScript."""
 _OPENING, _CLOSING = ("Ps", "Pi"), ("Pe", "Pf", "Po")
 HALF = 0.5
 """Share of a word's attention from which on it stands for a placeholder."""

@@ -56,7 +56,7 @@ export class TableForecaster extends Scaled {
 
   // The next rows of every series of a CSV table; rows without targets at the end are the future.
   async answer(text) {
-    const [header, rows] = cellsOf(text), lines = ['unique_id,ds,y'], series = [];
+    const { columns, targets, names } = this.about, [header, rows] = cellsOf(text, columns.length ? columns : targets.length ? targets : names), lines = ['unique_id,ds,y'], series = [];
     for (const one of this.series(header, rows)) {
       one.columns.forEach((name, column) => {
         if (this.about.targets.length && !this.about.targets.includes(name)) return;
@@ -137,11 +137,12 @@ export class TableForecaster extends Scaled {
 
 const quoted = (cell) => (/[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
 
-// The header and the rows of a table; columns without names are 1, 2, ...
-export function cellsOf(text) {
+// The header and the rows of a table; columns without names are 1, 2, ...; a first row of numbers is the header if it names these columns, other than 1, 2, ...
+export function cellsOf(text, columns = []) {
   const plain = text.replace(/^\ufeff/, ''), first = plain.split(/\r?\n/, 1)[0], mark = [...',;\t|'].reduce((a, b) => (first.split(b).length > first.split(a).length ? b : a));
   let rows = records(plain, mark);
-  if (rows.length && rows[0].every((cell) => numberIn(cell) !== undefined)) rows = [rows[0].map((_, at) => String(at + 1)), ...rows];
+  const cells = (rows[0] ?? []).map((cell) => cell.trim()), named = columns.length > 0 && columns[0] !== '1' && columns.every((name) => cells.includes(name));
+  if (rows.length && !named && cells.every((cell) => numberIn(cell) !== undefined)) rows = [rows[0].map((_, at) => String(at + 1)), ...rows];
   if (rows.length < 2) throw new Error('Expected a header and rows of numbers, got no row.');
   const wrong = rows.findIndex((row) => row.length !== rows[0].length);
   if (wrong >= 0) throw new Error(`Row ${wrong + 1}: expected ${rows[0].length} cells, got ${rows[wrong].length}.`);

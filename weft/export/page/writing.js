@@ -1,4 +1,5 @@
 // Models that write: translators, summarisers, language models, captioners and transcribers. Read next: weft.js.
+import { Kept } from './kept.js';
 import { tensor } from './operators.js';
 import { pixels } from './pictures.js';
 import { sound } from './sound.js';
@@ -130,6 +131,7 @@ export class Rewriter extends SourceWriter {
     super(content);
     this.source = this.about.target === this.about.source ? this.target : new Vocabulary(content.file(this.about.source));
     this.directions = Object.keys(this.about.directions ?? {});
+    this.kept = this.about.kept ? new Kept(this.about.kept, this.source) : null;
   }
 
   // The numbers of a text, and the names of unknown pieces that may be copied.
@@ -153,12 +155,13 @@ export class Rewriter extends SourceWriter {
   }
 
   async answer(text, options = {}) {
-    const { numbers, names } = this.read(text, options.direction), most = this.about.max_source;
+    if (text.trim() && this.kept?.whole(text)) return { text, source: [], pieces: [], score: 0, hypotheses: [{ text, pieces: [], score: 0, attention: null }], attention: null, lacks: [] };
+    const read = this.kept?.readable(text) ?? text, { numbers, names } = this.read(read, options.direction), most = this.about.max_source;
     if (!numbers.length) return { text: '', source: [], pieces: [], hypotheses: [], attention: null };
     if (most !== null && numbers.length > most) throw new Error(`The text has ${numbers.length} pieces, the model reads at most ${most}; shorten it.`);
     const found = await this.write({ source: ints(numbers, [1, numbers.length]), mask: trues(numbers.length) }, numbers.length, options, names);
     const looks = found.attention?.[0]?.length === numbers.length ? found.attention : null;
-    return { ...found, attention: looks, source: this.shown(text, numbers, names) };
+    return { ...found, attention: looks, source: this.shown(read, numbers, names), lacks: this.kept?.lacking(text, found.text) ?? [] };
   }
 }
 

@@ -63,6 +63,9 @@ def main() -> None:
             except ValueError as error:  # the next line may be right
                 print(error if whole else f"line {number}: {error}", file=sys.stderr)
                 answer, failed = "", True
+            else:
+                if note := getattr(model, "note", ""):
+                    print(f"line {number}: {note}", file=sys.stderr)
             print(answer, file=out, flush=True)
     sys.exit(3 if failed else 0)
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from weft.export.programs.common import KINDS, Vocabulary
+from weft.export.programs.kept import KeptSource
 from weft.export.programs.writers import SourceWriter
 
 
@@ -15,13 +16,23 @@ class Rewriter(SourceWriter):
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         super().__init__(folder, about)
         self.source = Vocabulary(folder / about["source"])
+        self.kept = KeptSource(about["kept"], self.source) if about["kept"] else None
+        self.note = ""
 
     def __call__(
         self, text: str, beam: int | None = None, target: str | None = None, source: str | None = None
     ) -> str:
-        """The best text for a text; a model of many languages needs the target."""
-        tokens, names = self.read(text, source, target)
-        return self.target.decode(self.search(tokens, beam)[0], names) if tokens else ""
+        """The best text for a text; a model of many languages needs the target.
+
+        Text without letters is its own translation; `note` says what another one lacks of its source.
+        """
+        self.note, kept = "", self.kept
+        if kept and text.strip() and kept.whole(text):
+            return text
+        tokens, names = self.read(kept.readable(text) if kept else text, source, target)
+        answer = self.target.decode(self.search(tokens, beam)[0], names) if tokens else ""
+        self.note = kept.lacking(text, answer) if kept else ""
+        return answer
 
     def read(self, text: str, language: str | None, target: str | None) -> tuple[list[int], list[str]]:
         """The tokens of a source, and its unknown pieces where the model can copy them."""

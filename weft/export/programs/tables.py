@@ -38,7 +38,7 @@ class TableForecaster(Scaled):
         found = io.StringIO()
         writer = csv.writer(found, lineterminator="\n")
         writer.writerow(["unique_id", "ds", "y"])
-        header, rows = cells_of(text)
+        header, rows = cells_of(text, self.about["columns"] or self.about["targets"] or self.about["names"])
         for one, columns in self.series(header, rows):
             for column, name in enumerate(columns):
                 if self.about["targets"] and name not in self.about["targets"]:
@@ -139,12 +139,16 @@ class TableForecaster(Scaled):
         return header.index(name) if name in header else lower.index(name.lower())
 
 
-def cells_of(text: str) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows of a table; columns without names are 1, 2, ..."""
+def cells_of(text: str, columns: Sequence[str] = ()) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of a table; columns without names are 1, 2, ...
+
+    A first row of numbers is the header if it has the names of these columns, other than 1, 2, ...
+    """
     lines = text.removeprefix("\ufeff").splitlines()
     mark = max(",;\t|", key=(lines or [""])[0].count)
     rows = [row for row in csv.reader(lines, delimiter=mark) if row]
-    if rows and all(map(is_number, rows[0])):
+    first = [cell.strip() for cell in rows[0]] if rows else []
+    if rows and all(map(is_number, first)) and ("1" in columns[:1] or not {*columns} <= {*first}):
         rows = [[str(n + 1) for n in range(len(rows[0]))], *rows]
     if len(rows) < 2:
         raise ValueError("expected a header and rows of numbers, got no row")

@@ -298,6 +298,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
             vocabulary,
             self.decoding,
             symbols=data.symbols,
+            keeps=True,
             more={"directions": directions},
         )
         source, target = self.directions()[0]

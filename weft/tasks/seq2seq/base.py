@@ -413,7 +413,8 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
     def model_export(self, model: nn.Module) -> ModelExport:
         from weft.tasks.seq2seq.graphs import export_rewriter
 
-        form = export_rewriter(model, self.source, self.target, self.decoding, cut=self.reading.cut)
+        cut, keeps = self.reading.cut, bool(self.directions())
+        form = export_rewriter(model, self.source, self.target, self.decoding, cut=cut, keeps=keeps)
         return form._replace(examples=self.examples, scored=self.scored_examples)
 
     def examples(self, count: int) -> Sequence[str]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from weft import masks
+from weft.documents.placeholders import PORTABLE
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.nn.positions import most_positions
@@ -151,6 +152,7 @@ def export_rewriter(
     *,
     cut: int | None = None,
     symbols: int = 0,
+    keeps: bool = False,
     more: Mapping[str, Json] = {},
 ) -> ModelExport:
     """The graphs of a model that writes a text for a text, without examples.
@@ -161,6 +163,7 @@ def export_rewriter(
         decoding: the recipe's search.
         cut: number of source tokens that are read; None for all.
         symbols: number of symbols after the vocabulary's, which are never written.
+        keeps: whether to keep parts of the source as `decoding.verbatim` says.
         more: further settings of the program.
 
     Raises:
@@ -175,7 +178,14 @@ def export_rewriter(
         decoding,
         program="rewriting",
         banned=range(size, size + symbols),
-        more={"kind": "rewrite", "cut": cut, "source": names[0], "target": names[1], **more},
+        more={
+            "kind": "rewrite",
+            "cut": cut,
+            "source": names[0],
+            "target": names[1],
+            "kept": PORTABLE if keeps and decoding.verbatim else None,
+            **more,
+        },
     )
     files = {names[0]: portable(source), names[1]: portable(target)}
     return form._replace(files=files)

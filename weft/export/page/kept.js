@@ -1,0 +1,36 @@
+// What a translation keeps of its source: text without letters. Anything else that it lacks is named. Read next: writing.js.
+const SIGNS = new Map([...'’‘‚‛′'].map((one) => [one, "'"]).concat([...'“”„‟″'].map((one) => [one, '"']), [...'‐‑‒–—―−'].map((one) => [one, '-'])));
+
+export class Kept {
+  constructor(forms, vocabulary) {
+    Object.assign(this, { forms: new RegExp(forms, 'g'), vocabulary });
+    const names = [...vocabulary.tokenizer.model.names].filter(([number]) => number > 3).map(([, name]) => name);
+    this.known = vocabulary.order ? null : new Set([...names.join(''), ' ']); // others may have bytes
+    this.reads = !this.known || [...this.known].some((one) => /\p{L}/u.test(one));
+  }
+
+  has(text) { return !this.known || [...this.vocabulary.normalise(text)].every((one) => this.known.has(one)); }
+
+  // The text with plain signs and other letter cases for characters that the vocabulary lacks.
+  readable(text) {
+    if (!this.known) return text;
+    const other = (one) => [one, SIGNS.get(one) ?? one, one.toLowerCase(), one.toUpperCase(), one.normalize('NFKC')].find((form) => this.has(form)) ?? one;
+    return [...(this.vocabulary.form === 'none' ? text : text.normalize('NFC'))].map((one) => (/\s/.test(one) ? one : other(one))).join('');
+  }
+
+  without(text) { return text.replace(this.forms, ' '); }
+
+  unknown(text) { return new Set([...this.readable(this.without(text))].filter((one) => !this.has(one))); }
+
+  // Whether a text has no letters to translate, beside placeholders and unknown words.
+  whole(text) {
+    const unknown = this.unknown(text);
+    return this.reads && !this.without(text).split(/\s+/).some((word) => /\p{L}/u.test(word) && ![...word].some((one) => unknown.has(one)));
+  }
+
+  // What an answer lacks of its text.
+  lacking(text, answer) {
+    const given = answer.match(this.forms) ?? [], take = (one) => given.includes(one) && given.splice(given.indexOf(one), 1);
+    return [...(text.match(this.forms) ?? []).filter((one) => !take(one)), ...[...this.unknown(text)].filter((one) => !answer.includes(one))];
+  }
+}

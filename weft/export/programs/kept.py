@@ -1,0 +1,54 @@
+"""What a translation keeps of its source: text without letters. Anything else that it lacks is named."""
+
+import re
+import unicodedata
+from collections import Counter
+
+from weft.export.programs.common import Vocabulary
+
+SIGNS = str.maketrans("’‘‚‛′“”„‟″‐‑‒–—―−", "'''''\"\"\"\"\"-------")
+
+
+class KeptSource:
+    """Placeholders, and characters that the vocabulary lacks."""
+
+    def __init__(self, forms: str, vocabulary: Vocabulary) -> None:
+        self.forms = re.compile(forms)
+        self.vocabulary = vocabulary
+        numbers = vocabulary.tokenizer.get_vocab()
+        names = "".join(name for name, number in numbers.items() if number > 3)
+        self.known = {*names, " "} if vocabulary.order is None else None  # others may have bytes
+
+    def readable(self, text: str) -> str:
+        """The text with plain signs and other letter cases for characters that the vocabulary lacks."""
+        if self.known is None:
+            return text
+        form = text if self.vocabulary.form == "none" else unicodedata.normalize("NFC", text)
+        return "".join(mark if mark.isspace() else self.other(mark) or mark for mark in form)
+
+    def other(self, mark: str) -> str | None:
+        """A form of a character that the vocabulary has."""
+        forms = (mark, mark.translate(SIGNS), mark.lower(), mark.upper(), unicodedata.normalize("NFKC", mark))
+        return next((one for one in forms if self.has(one)), None)
+
+    def has(self, text: str) -> bool:
+        """Whether the vocabulary has all characters of a text."""
+        return self.known is None or self.known.issuperset(self.vocabulary.normalise(text))
+
+    def unknown(self, text: str) -> list[str]:
+        """The characters that the vocabulary has in no form, outside of placeholders."""
+        return [mark for mark in self.readable(self.forms.sub(" ", text)) if not self.has(mark)]
+
+    def whole(self, text: str) -> bool:
+        """Whether a text has no letters to translate, beside placeholders and unknown words."""
+        unknown = set(self.unknown(text))
+        rest = [word for word in self.forms.sub(" ", text).split() if not unknown.intersection(word)]
+        reads = self.known is None or any(map(str.isalpha, self.known))
+        return reads and not any(map(str.isalpha, "".join(rest)))
+
+    def lacking(self, text: str, answer: str) -> str:
+        """What an answer lacks of its text, as a sentence; empty if it lacks nothing."""
+        wanted, given = (Counter(one.group() for one in self.forms.finditer(each)) for each in (text, answer))
+        unknown = [mark for mark in dict.fromkeys(self.unknown(text)) if mark not in answer]
+        lost = [*(wanted - given).elements(), *unknown]
+        return f"the answer lacks {' '.join(lost[:10])} of the text; correct it" if lost else ""
