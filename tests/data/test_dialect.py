@@ -216,7 +216,7 @@ def test_a_table_of_tickets_is_a_classifiers(tmp_path: Path) -> None:
         ("¿Qué es eso?\n", "latin-1", "WINDOWS-1252"),
         ("Привет, мир\n", "cp1251", "WINDOWS-1251"),
         ("Dosyayı açın ve Yazdır'ı tıklatın.\n", "cp1254", "WINDOWS-1254"),
-        ("פתח את הקובץ ולחץ על הדפס.\n", "cp1255", "WINDOWS-1255"),
+        ("פתח את הקובץ ולחץ על הדפס. שמור את המסמך וסגור אותו. כיצד להוסיף טבלה\n", "cp1255", "WINDOWS-1255"),
         ("افتح الملف وانقر فوق طباعة.\n", "cp1256", "WINDOWS-1256"),
         ("เปิดไฟล์แล้วคลิกพิมพ์\n", "cp874", "CP874"),
         ("ファイルを開いて、印刷をクリックします。文書を保存してください。\n", "euc_jp", "EUC-JP"),
