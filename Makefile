@@ -22,6 +22,7 @@ NEEDS := pyproject.toml constraints.txt hatch_build.py $(wildcard weft/native/*.
 USERS := -e ".[all]"
 TESTERS := -e ".[all,export,tune]" --group test --group serve-tests
 DEVELOPERS := $(TESTERS) --group dev
+WRITERS := -e ".[all,export]" --group docs
 # Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
 QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
@@ -32,6 +33,7 @@ FORCED := ATEN_CPU_CAPABILITY=default ATEN_CPU_CAPABILITY=avx2,ONEDNN_MAX_CPU_IS
 KERNELS := tests/laws/test_cells.py $(wildcard tests/nn/test_*_kernel.py) tests/nn/test_choice.py tests/train/test_kernels.py
 WAYS := WEFT_CELLS=torch WEFT_CELLS=steps WEFT_LINEAR=torch WEFT_LINEAR=onednn
 
+# A comma would end the argument of $(call install,...): extras have variables above.
 # pip: what it is doing is shown, and every 20 seconds that it still works; all it says goes to .venv/setup.log
 define install
 @begun=$$(date +%s); (while sleep 20 >/dev/null 2>&1; do echo "  ... $$(($$(date +%s) - begun)) seconds"; done) & beat=$$!; \
@@ -193,7 +195,7 @@ $(VENV)/ready-dev: $(VENV)/ready-test
 
 $(VENV)/ready-docs: $(VENV)/ready | $(VENV)/groups
 	@echo "Installing Sphinx with its theme, and what the reference imports, into $(VENV)."
-	$(call install,-c constraints.txt -e ".[all,export]" --group docs)
+	$(call install,-c constraints.txt $(WRITERS))
 	@touch $@
 
 $(VENV)/ready-course: $(VENV)/ready | $(VENV)/groups

@@ -1,8 +1,11 @@
-"""`make docs` after `make setup`: all that the reference imports is what `make docs` installs."""
+"""The Makefile installs what it says, and `make docs` all that the reference imports."""
 
 import ast
 import importlib.metadata
 import re
+import shlex
+import shutil
+import subprocess
 import sys
 import tomllib
 from contextlib import suppress
@@ -11,12 +14,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-MAKEFILE = ROOT / "Makefile"
 LEFT_OUT = ("weft/nn/kernels/triton", "weft/commands")  # modules.py leaves these out of the reference
 
 
 def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def planned(*targets: str) -> str:
+    """The commands that make would run in a new environment."""
+    make = shutil.which("make") or pytest.skip("make is not installed")
+    given = [make, "--no-print-directory", "-n", "VENV=nowhere", *targets]
+    return subprocess.run(given, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
 def brought() -> set[str]:
@@ -25,9 +34,7 @@ def brought() -> set[str]:
     with (ROOT / "pyproject.toml").open("rb") as file:
         about = tomllib.load(file)
     project, found = about["project"], set[str]()
-    install = re.search(
-        r"\$\(VENV\)/ready-docs:.*?-e \"\.(\[\S+\])\" --group docs", MAKEFILE.read_text("utf-8"), re.S
-    )
+    install = re.search(r'pip install .*-e "\.(\[\S+\])" --group docs', planned("docs"))
     assert install
     waiting = [*project["dependencies"], *about["dependency-groups"]["docs"], project["name"] + install[1]]
     for one in map(requirement, waiting):  # grows while it is read
@@ -65,3 +72,13 @@ def test_make_docs_installs_all_that_the_reference_imports() -> None:
         if not have & {plain(one) for one in homes.get(module, [module])}
     }
     assert missing == {}
+
+
+@pytest.mark.parametrize("target", ["setup", "setup-test", "setup-dev", "docs", "course", "homework", "slides"])
+def test_commands_of_the_makefile_are_whole(target: str) -> None:
+    commands = planned(target)  # a comma in $(call ...) once cut one short, with its quotes open
+    subprocess.run(["sh", "-n"], input=commands, check=True, text=True)
+    installs = [line for line in commands.splitlines() if "-m pip install" in line]
+    assert installs and all("echo $? >nowhere/status" in line for line in installs)
+    for line in installs:
+        assert shlex.split(line.partition("pip install")[2].partition(";")[0])
