@@ -16,6 +16,9 @@ from notebooks import Page, clean
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
+RUNS = "---\nfile_format: mystnb\n"
+"""How a page with code that runs begins."""
+
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
@@ -46,8 +49,9 @@ def keep(app: Sphinx, env: BuildEnvironment) -> list[str]:
             _write(deepcopy(book), folder / f"{name}.ipynb")
             if book.metadata.get("title") != name:  # else it was cleaned in an earlier build
                 nbformat.write(clean(book, Page(name, app.config.html_baseurl)), made)
-    for path in folder.rglob("*.ipynb"):
-        if path.relative_to(folder).with_suffix("").as_posix() not in ran:
+    for path in sorted(folder.rglob("*.ipynb")):
+        page = Path(app.srcdir, path.relative_to(folder)).with_suffix(".md")
+        if not (page.exists() and page.read_text("utf-8").startswith(RUNS)):  # not: did not run in this build
             path.unlink()
     return []
 

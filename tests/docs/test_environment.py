@@ -74,7 +74,9 @@ def test_make_docs_installs_all_that_the_reference_imports() -> None:
     assert missing == {}
 
 
-@pytest.mark.parametrize("target", ["setup", "setup-test", "setup-dev", "docs", "course", "homework", "slides"])
+@pytest.mark.parametrize(
+    "target", ["setup", "setup-test", "setup-dev", "docs", "course", "homework", "slides"]
+)
 def test_commands_of_the_makefile_are_whole(target: str) -> None:
     commands = planned(target)  # a comma in $(call ...) once cut one short, with its quotes open
     subprocess.run(["sh", "-n"], input=commands, check=True, text=True)
