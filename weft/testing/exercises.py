@@ -5,8 +5,8 @@
     check_exercise("lstm-parameters", {"lstm": 240_800, "elman": 60_200})
 
 `weft check EXERCISE FILE` does the same for a file. The exercises themselves are in docs/course, under
-the same names, and docs/course/solutions.py has an answer to each. Exercises that are answered in words, or by a
-training, are not here. Read next: exercise_answers.py, which reads what a student defined.
+the same names, and docs/course/solutions.py has an answer to each. Exercises that are answered in words,
+or by a training, are not here. Read next: exercise_answers.py, which reads what a student defined.
 """
 
 import difflib
