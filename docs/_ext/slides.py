@@ -32,6 +32,7 @@ FRAMES = {"lstm": ((), (1,), (0, 2), (4,), (3,), (5,))}
 
 STYLE = """
 .reveal { font-family: system-ui, sans-serif; font-size: 30px; color: #1c2733; }
+.reveal .slides section .fragment { transition: opacity 0.2s; }
 .reveal .slides { text-align: left; } .reveal h1 { font-size: 2em; } .reveal h2 { font-size: 1.4em; }
 .reveal section > svg, .reveal img { max-height: 60vh; max-width: 100%; display: block; margin: 0 auto; }
 .reveal pre { font-size: 0.6em; line-height: 1.35; background: #f4f6f8; padding: 0.6em; }
@@ -51,6 +52,13 @@ const macros = {{"\\\\R": "\\\\mathbb{{R}}", "\\\\softmax": "\\\\operatorname{{s
 for (const place of document.querySelectorAll(".formula"))
   katex.render(place.textContent, place, {{displayMode: place.tagName === "DIV", throwOnError: false,
     macros}});
+// A slide that is too large for the screen gets smaller letters.
+function fit({{currentSlide: slide}}) {{
+  for (let size = 29; size > 14 && (slide.scrollHeight > 720 || slide.scrollWidth > 1280); size--)
+    slide.style.fontSize = `${{size}}px`;
+}}
+Reveal.on("ready", fit);
+Reveal.on("slidechanged", fit);
 Reveal.initialize({{hash: true, fragmentInURL: true, center: false, width: 1280, height: 720}});
 </script></body></html>
 """
