@@ -40,6 +40,7 @@ STYLE = """
 .reveal table { border-collapse: collapse; font-size: 0.75em; }
 .reveal td, .reveal th { padding: 0.2em 0.7em; }
 .reveal .frames { display: grid; grid-template-columns: 3fr 2fr; gap: 1em; font-size: 0.8em; }
+.reveal .frames svg { width: 100%; height: auto; }
 """
 
 PAGE = """<!doctype html>
@@ -59,7 +60,8 @@ function fit({{currentSlide: slide}}) {{
 }}
 Reveal.on("ready", fit);
 Reveal.on("slidechanged", fit);
-Reveal.initialize({{hash: true, fragmentInURL: true, center: false, width: 1280, height: 720}});
+Reveal.initialize({{hash: true, fragmentInURL: true, center: false, width: 1280, height: 720,
+  scrollActivationWidth: null}});  // on a phone too: its scrolling view moves the letters of diagrams
 </script></body></html>
 """
 
@@ -114,7 +116,7 @@ def _aim(text: str, page: Page) -> str:
 def _of(
     body: str, heading: str, page: Page, outputs: Iterator[Any], lines: list[str], only: tuple[str, ...] = ()
 ) -> list[str]:
-    """Slides of a section: one of its sentences and formulas, one for each picture, cell and warning."""
+    """Slides of a section: some of its sentences and formulas, one for each picture, cell and warning."""
     title = f"<h2>{_line(heading, page)}</h2>" if heading else ""
     said, found = [], []
     for block in blocks(body):
@@ -132,8 +134,17 @@ def _of(
         elif block.kind == "code-cell":
             hidden = "remove-input" in given.get("tags", "")
             found += _cell("" if hidden else inside, next(outputs, None), title)
-    parts = (said[at : at + POINTS] for at in range(0, len(said), POINTS))
-    return [f"<section>{title}{''.join(part)}</section>" for part in parts] + found
+    return [f"<section>{title}{''.join(part)}</section>" for part in _parts(said)] + found
+
+
+def _parts(said: list[str]) -> list[list[str]]:
+    """What stands on each slide; a heading begins one."""
+    parts: list[list[str]] = []
+    for one in said:
+        if not parts or len(parts[-1]) == POINTS or "<h3>" in one:
+            parts.append([])
+        parts[-1].append(one)
+    return parts
 
 
 def _points(text: str, page: Page) -> list[str]:
@@ -141,7 +152,7 @@ def _points(text: str, page: Page) -> list[str]:
     found = []
     for part in re.split(r"\n{2,}", text.strip()):
         if part and not part.startswith(("$$", "|", "-", "#", "1.")):
-            part = re.split(r"(?<=[.:?])\s", part, maxsplit=1)[0]
+            part = re.split(r"(?<=[.?])\s", part, maxsplit=1)[0]
         if part:
             found.append(f'<div class="fragment">{markdown(part, page)}</div>')
     return found

@@ -52,3 +52,11 @@ def test_a_paragraph_becomes_its_first_sentence_and_a_formula_stays(slides: Modu
         'One thing is <span class="formula">a &lt; b</span>.\n</div>',
         '<div class="formula">x = y</div>\n</div>',
     ]
+
+
+def test_a_heading_begins_a_slide_and_a_colon_ends_no_sentence(slides: ModuleType) -> None:
+    said = slides._points("A\n\nB: *b*, c. D\n\n### E\n\nF", slides.Page("course/lstm"))
+    assert [[re.sub("<[^>]+>|\n", "", one) for one in part] for part in slides._parts(said)] == [
+        ["A", "B: b, c."],
+        ["E", "F"],
+    ]
