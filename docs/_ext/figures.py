@@ -3,20 +3,22 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 SOURCE = Path(__file__).resolve().parents[1] / "figures.toml"
 QUOTED = re.compile(r"\{\{ ([a-z]+)\.([a-z_]+) \}\}")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: "Sphinx") -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("source-read", fill)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def fill(app: Sphinx, page: str, source: list[str]) -> None:
+def fill(app: "Sphinx", page: str, source: list[str]) -> None:
     """The figures of one page, which is read again when they change."""
     if QUOTED.search(source[0]):
         app.env.note_dependency(str(SOURCE), docname=page)

@@ -9,7 +9,7 @@ from tests.commands import corpus
 from tests.commands.corpus import WORDS, translated
 from tests.commands.shell import refused, weft
 from weft.run import load
-from weft.search import budget
+from weft.search import settings
 
 TEXT = b"alpha beta\ngamma\n\ntheta zeta eta\n"
 RIGHT = [translated(line) for line in TEXT.decode().splitlines()]
@@ -45,12 +45,12 @@ def test_a_batch_has_a_budget_of_tokens_that_changes_no_answer(
     trained: Path, monkeypatch: pytest.MonkeyPatch, search: tuple[object, ...]
 ) -> None:
     expected = answers(trained, "--scores", *search)
-    monkeypatch.setattr(budget, "TOKENS", 100)  # two sources at a time, or one
+    monkeypatch.setattr(settings, "TOKENS", 100)  # two sources at a time, or one
     assert answers(trained, "--scores", *search) == expected
 
 
 def test_a_text_is_no_longer_than_the_budget_allows(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "TOKENS", 30)
+    monkeypatch.setattr(settings, "TOKENS", 30)
     options = "--beam", 3, "--set", "max_extra=100000"
     assert [len(line.split()) for line in answers(trained, *options, "--min-length", 9)] == [9, 9, 0, 9]
     said = refused(weft("predict", trained, *options, "--min-length", 10, stdin=TEXT))
@@ -77,7 +77,7 @@ def test_given_translations_are_scored_as_the_search_scores_its_own(trained: Pat
     given.write_text("".join(f"{one.text}\n" for one in found))
     answer = weft("evaluate", trained, "--score", given, "--output", tmp_path / "scores")
     assert answer.code == 0, answer.err
-    assert "17 translations" in answer.out and "perplexity" in answer.out
+    assert "17 translations" in answer.unfolded and "perplexity" in answer.out
     rows = [line.split("\t") for line in (tmp_path / "scores").read_text().splitlines()]
     for (logp, tokens, text), one in zip(rows, found, strict=True):
         assert text == one.text and int(tokens) == len(one.tokens) + 1

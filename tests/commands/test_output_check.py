@@ -22,6 +22,7 @@ FRESH = {
     "--run": "a new run, or one that is resumed",
     "--study": "an empty folder, or the same study",
     "--corpus": "an empty folder, or the same teacher",
+    "data get --folder": "existing files in it are kept",
     "backtranslate --output": "an empty folder, or the same texts and model",
 }
 """Folders that are checked where they are made."""

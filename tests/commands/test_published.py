@@ -46,9 +46,9 @@ def test_latin_1_and_a_class_in_front_are_named_and_read_by_an_option(questions:
 
 
 def test_the_forms_of_a_line(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("0 a dull film\n1 do n't miss it\n")
+    (tmp_path / "a.txt").write_text("0 a dull film\n1 do n't miss it\n" * 5)
     found = [(one.label, one.text) for one in LabelledText(tmp_path / "a.txt", labels="first")]
-    assert found == [("0", "a dull film"), ("1", "do n't miss it")]
+    assert found == [("0", "a dull film"), ("1", "do n't miss it")] * 5
     (tmp_path / "b.txt").write_text("NUM:dist How far ?\nalone\n")
     rows = list(LabelledText(tmp_path / "b.txt", labels="coarse").rows())
     assert rows[0].label == "NUM" and rows[1].kind == "unlabelled"  # type: ignore[union-attr]

@@ -35,7 +35,7 @@ _LETTERS = {
 """Letters beyond a to z of the languages written in each encoding; ties go to the first encoding."""
 
 _MIXED = "mixed"
-_TWO_SCRIPTS = re.compile("[A-Za-z][\u0370-\u04ff]|[\u0370-\u04ff][A-Za-z]")
+_TWO_SCRIPTS = re.compile("[A-Za-z][\u0370-\u06ff\u0e00-\u0e7f]|[\u0370-\u06ff\u0e00-\u0e7f][A-Za-z]")
 _MARKS = "„“”‚‘’«»–—…€§°©®·"
 
 
