@@ -72,7 +72,7 @@ def lstm() -> Diagram:
     gate(440, "σ", "$o_t$")
     d.op(500, 205, "×")
     d.line((465, 205), (487, 205))
-    d.text(440, 240, "show", "note")
+    d.text(434, 240, "show", "note right")
     d.step()  # the hidden state
     d.dot(500, 75)
     d.line((500, 75), (500, 112))
