@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # notebooks.py runs without Sphinx
     from sphinx.application import Sphinx
 
 SOURCE = Path(__file__).resolve().parents[1] / "figures.toml"

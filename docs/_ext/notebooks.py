@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
+from figures import filled
 from named import drawn
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
@@ -292,11 +293,16 @@ def solutions() -> dict[str, str]:
     return {label: text.strip() for label, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
+def text_of(path: Path) -> str:
+    """The Markdown of a page, with the figures that it quotes."""
+    text = filled(path.read_text("utf-8"), path.name)
+    return re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
+
+
 def read(path: Path) -> nbformat.NotebookNode:
     """The cells of a page, code as in the site."""
-    text = re.sub(r"\A---\n.*?\n---\n", "", path.read_text("utf-8"), flags=re.DOTALL)
     cells = []
-    for number, part in enumerate(CODE_CELL.split(text)):
+    for number, part in enumerate(CODE_CELL.split(text_of(path))):
         if number % 2:
             tags = re.match(r":tags: \[(.*)\]\n", part)
             cell = new_code_cell(

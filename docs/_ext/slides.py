@@ -17,7 +17,7 @@ from typing import Any
 import nbformat
 from markdown_it import MarkdownIt
 from named import drawn
-from notebooks import CODE_CELL, DOCS, Page, blocks, inline, options
+from notebooks import CODE_CELL, DOCS, Page, blocks, inline, options, text_of
 
 HERE = Path(__file__).parent
 LEFT_OUT = {"Exercises", "Read on", "The same on the command line"}
@@ -84,7 +84,7 @@ def markdown(text: str, page: Page) -> str:
 def slides(name: str) -> list[str]:
     """The sections of a page of docs/course, by its name there."""
     page = Page(f"course/{name}")
-    text = re.sub(r"\A---\n.*?\n---\n", "", (DOCS / f"{page.name}.md").read_text("utf-8"), flags=re.DOTALL)
+    text = text_of(DOCS / f"{page.name}.md")
     kept = DOCS / "_executed" / f"{page.name}.ipynb"
     outputs = iter(nbformat.read(kept, as_version=4).cells if kept.exists() else [])
     first, *parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)

@@ -31,7 +31,7 @@ def test_every_chapter_has_slides_that_load_only_what_lies_beside_them(
         for address in re.findall(r'(?:src|href)="([^"]+)"', text):
             assert address.startswith(("data:", "#")) or (tmp_path / address).is_file(), (path.name, address)
         assert "```" not in text
-        assert "{term}" not in text
+        assert "{term}" not in text and "{{ " not in text
     assert (tmp_path / "LICENSE").read_text("utf-8").startswith("Copyright (C) 2011-2024 Hakim El Hattab")
 
 
