@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from weft.data.calendar import after, grid, infer, season_of
+from weft.data.periods import resampled
 from weft.data.series import Columns, read_series
 from weft.data.times import read_times
 from weft.errors import ConfigError, DataError
@@ -114,6 +116,17 @@ def test_times_that_are_not_of_the_given_frequency_are_named(tmp_path: Path) -> 
     far = write(tmp_path / "far.csv", ["1724-02-01", "2024-02-02", "2024-02-03"])
     with pytest.raises(DataError, match="3 rows from 1724-02-01"):
         read_series(far, Columns(frequency="min"))
+    with pytest.raises(DataError, match=r"1724-02-01 followed by 2024-02-02"):
+        read_series(far)
+
+
+def test_times_outside_the_calendar_are_named() -> None:
+    last = pd.Timestamp("2262-04-10").as_unit("ns")
+    for name in ("3 months", "YS", "D"):
+        with pytest.raises(DataError, match=r"2262-04-10.*correct them"):
+            after(name, last, 4)
+    with pytest.raises(DataError, match=r"2262-04-10 00:00:00 and 10D"):
+        resampled(pd.DatetimeIndex([last]), np.ones((1, 1)), "10D", ["sum"])
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def infer(times: Any) -> str:
         return str(getattr(whole, "freqstr", whole))
     best, fewest = "", HOLES * len(times)
     for name in _candidates(times):
-        if (times[-1] - times[0]).total_seconds() / about_seconds(name) <= 2 + (1 + HOLES) * len(times):
+        if seconds_between(times) / about_seconds(name) <= 2 + (1 + HOLES) * len(times):
             on = grid(name, times[0], times[-1])
             holes = len(on) - len(times)
             if (holes < fewest or (not holes and not best)) and times.isin(on).all():
@@ -116,6 +116,11 @@ def months_of(name: str) -> int:
     offset = offset_of(name)
     found = re.search("Year|Quarter|Month(?!.*Week)", type(offset).__name__)
     return {"Year": 12, "Quarter": 3, "Month": 1}[found[0]] * int(offset.n) if found else 0
+
+
+def seconds_between(times: "pd.DatetimeIndex") -> float:
+    """Seconds from the first of some times to the last, also where pandas' Timedelta would overflow."""
+    return float(times[-1].timestamp() - times[0].timestamp())
 
 
 def about_seconds(name: str) -> float:
@@ -195,13 +200,19 @@ def _dates(name: str, first: Any, *, end: Any = None, periods: int | None = None
         clock = pd.date_range(first.tz_localize(None), end, periods=periods, freq=offset)
         return clock.tz_localize(first.tz, nonexistent="shift_forward", ambiguous=np.ones(len(clock), bool))
     except (ValueError, OverflowError):
-        raise DataError(
-            f"expected times that a calendar can count, got {first} and {name}; correct them"
-        ) from None
+        raise beyond(first, name) from None
 
 
 def _same_day(first: Any, months: range) -> "pd.DatetimeIndex":
     """The same day and time some months later, or the last day of a shorter month."""
     import pandas as pd
 
-    return pd.DatetimeIndex([first + pd.DateOffset(months=number) for number in months])
+    try:
+        return pd.DatetimeIndex([first + pd.DateOffset(months=number) for number in months])
+    except (ValueError, OverflowError):
+        raise beyond(first, plural(months.step, "month")) from None
+
+
+def beyond(first: Any, name: str) -> DataError:
+    """The error for times outside pandas' calendar, which before version 3 ended in the year 2262."""
+    return DataError(f"expected times that a calendar can count, got {first} and {name}; correct them")

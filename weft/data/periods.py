@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from weft.data.calendar import OTHER_DAY, about_seconds, alias_of, grid, infer, months_of, offset_of
+from weft.data.calendar import (
+    OTHER_DAY,
+    about_seconds,
+    alias_of,
+    beyond,
+    grid,
+    infer,
+    months_of,
+    offset_of,
+    seconds_between,
+)
 from weft.data.times import shown
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
@@ -50,7 +60,7 @@ def aligned(place: str, times: Any, frequency: str | None = None) -> Grid:
         if len(times) < 2:
             return Grid("", times, np.arange(len(times)))
         raise irregular(place, times)
-    if (times[-1] - times[0]).total_seconds() / about_seconds(name) > most:
+    if seconds_between(times) / about_seconds(name) > most:
         raise DataError(
             f"{place}: expected times at the frequency {name}, got {plural(len(times), 'row')} from "
             f"{shown(times[0])} to {shown(times[-1])}; give a table with rows at this frequency"
@@ -80,6 +90,7 @@ def resampled(times: Any, columns: np.ndarray, frequency: str, how: Sequence[str
 
     Raises:
         ConfigError: the frequency is not a pandas alias, or the times are no dates.
+        DataError: a period ends outside pandas' calendar.
     """
     import pandas as pd
 
@@ -87,7 +98,10 @@ def resampled(times: Any, columns: np.ndarray, frequency: str, how: Sequence[str
         raise ConfigError("resample: expected dates or times, got whole numbers; leave data.resample out")
     if OTHER_DAY.match(frequency):
         raise ConfigError(f"resample: expected a frequency with periods, such as MS or ME, got {frequency!r}")
-    groups = pd.DataFrame(columns, index=times).resample(offset_of(frequency))
+    try:
+        groups = pd.DataFrame(columns, index=times).resample(offset_of(frequency))
+    except (ValueError, OverflowError):
+        raise beyond(times[-1], frequency) from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about periods without values
         found = [
@@ -112,7 +126,7 @@ def irregular(place: str, times: "pd.DatetimeIndex") -> DataError:
     """The error for times that fit no frequency."""
     import pandas as pd
 
-    between = pd.Series(times).diff()[1:]
+    between = pd.Series(times.as_unit("us")).diff()[1:]  # nanoseconds overflow after 292 years
     counts = between.value_counts()
     usual = counts.index[0]
     at = int((between != usual).to_numpy().argmax())
