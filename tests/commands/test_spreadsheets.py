@@ -168,3 +168,36 @@ def test_a_glossary_may_be_a_table(tmp_path: Path, name: str) -> None:
         assert glossary.required("English") == () and glossary.required("term") == ()
     with pytest.raises(DataError, match="expected two columns"):
         read_glossary(WRITERS[name](tmp_path / name, [["a", "b", "c"], ["d", "e", "f"]]))
+
+
+@pytest.mark.parametrize(
+    ("first", "count"),
+    [
+        (["English", "Deutsch"], 2),
+        (["Source text", "Translation"], 2),
+        (["A cat sleeps", "Eine Katze schläft"], 3),
+    ],
+)
+def test_the_check_and_the_recipe_agree_on_the_header_of_two_columns(
+    tmp_path: Path, first: list[str], count: int
+) -> None:
+    rows = [first, ["Good day", "Guten Tag"], ["A red door", "Eine rote Tür"]]
+    table = text(tmp_path / "pairs.csv", rows, ",", "utf-8")
+    checked = weft("data", "check", table)
+    assert checked.code == 0 and f"{table}: {count} pairs" in checked.lines
+    began = weft("init", "translate", table, "--output", tmp_path / "r.yaml")
+    if count == 2:
+        assert f"{first[0]} to {first[1]}: 2 training pairs" in began.out
+    else:
+        assert "no header" in refused(began)
+        began = weft(
+            "init", "translate", table, "--source", "en", "--target", "de", "-o", tmp_path / "r.yaml"
+        )
+        assert "3 training pairs" in began.out
+
+
+def test_three_columns_without_names_are_told(tmp_path: Path) -> None:
+    rows = [[f"word {n} of a text", f"Wort {n} im Text", "ok"] for n in range(6)]
+    checked = weft("data", "check", text(tmp_path / "pairs.csv", rows, ",", "utf-8"), "--task", "translate")
+    assert checked.code == 1 and "pairs.csv:1: " in checked.err + checked.out
+    assert "write their names into a first line" in checked.err + checked.out

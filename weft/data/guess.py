@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from weft.data.dialect import plain_numbers
 from weft.data.labelled import MARKED
-from weft.data.language_guess import code_of
+from weft.data.language_guess import SIDES, code_of
 from weft.data.lines import raw_lines
 from weft.data.tables import Row, TableFile, is_number, is_table, kind_of
 from weft.data.times import are_times, count_times
@@ -189,7 +189,7 @@ def holds_texts(path: Path) -> bool:
 def holds_pairs(path: Path) -> bool:
     """Whether a file is a table that seems to hold sentence pairs."""
     found = _columns(path) if is_table(path) else []
-    return names_languages(found) or sides_of(found) is not None
+    return names_languages(found) or _two_texts(found) is not None
 
 
 def names_languages(columns: Sequence[ColumnStatistics]) -> bool:
@@ -201,8 +201,14 @@ def names_languages(columns: Sequence[ColumnStatistics]) -> bool:
 def sides_of(columns: Sequence[ColumnStatistics]) -> tuple[str, str] | None:
     """The two columns that are called after languages, or the two with the most text, in their order.
 
-    None if there are no two columns with different texts.
+    None if there are no two columns with different texts, or if they have no names.
     """
+    bare = [one.name for one in columns] == [str(n + 1) for n in range(len(columns))]
+    bare = bare or (len(columns) == 2 and not all(_is_title(one.name) for one in columns))
+    return None if bare else _two_texts(columns)
+
+
+def _two_texts(columns: Sequence[ColumnStatistics]) -> tuple[str, str] | None:
     named = [one.name for one in columns if code_of(one.name) is not None]
     named = named or [one.name for one in columns if one.name.lower() in ("source", "target")]
     if len(named) == 2:
@@ -214,6 +220,18 @@ def sides_of(columns: Sequence[ColumnStatistics]) -> tuple[str, str] | None:
     most = sorted(textual, key=lambda one: one.filled * one.words)[-2:]
     first, second = (one.name for one in columns if one in most)
     return first, second
+
+
+def _is_title(cell: str) -> bool:
+    """Whether a cell may name a column: a word, or a few of which one names a language or a side.
+
+    Example:
+        >>> [_is_title(cell) for cell in ("Deutsch", "English text", "Source text", "The cat", "Hello!")]
+        [True, True, True, False, False]
+    """
+    words = cell.lower().split()
+    told = any(word in SIDES or (len(word) > 3 and code_of(word) is not None) for word in words)
+    return cell[-1:].isalnum() and (len(words) == 1 or (len(words) <= 3 and told))
 
 
 def _columns(path: Path) -> list[ColumnStatistics]:

@@ -28,15 +28,21 @@ _NAMES = {
     "czech": "cs", "danish": "da", "german": "de", "english": "en", "spanish": "es", "french": "fr",
     "croatian": "hr", "italian": "it", "dutch": "nl", "polish": "pl", "portuguese": "pt", "russian": "ru",
     "slovene": "sl", "slovenian": "sl", "serbian": "sr", "swedish": "sv", "ukrainian": "uk",
+    "čeština": "cs", "dansk": "da", "deutsch": "de", "español": "es", "français": "fr", "hrvatski": "hr",
+    "italiano": "it", "nederlands": "nl", "polski": "pl", "português": "pt", "русский": "ru",
+    "slovenščina": "sl", "srpski": "sr", "svenska": "sv", "українська": "uk",
 }  # fmt: skip
+
+SIDES = ("source", "target", "src", "tgt", "trg")
+"""Common names of the two sides of a pair."""
 
 
 def code_of(name: str) -> str | None:
-    """The code of a language that has a word list, from its code or English name; None for others.
+    """The code of a language that has a word list, from its code or a name in English or in itself; or None.
 
     Example:
-        >>> code_of("English"), code_of("de_AT"), code_of("source")
-        ('en', 'de', None)
+        >>> code_of("English"), code_of("Deutsch"), code_of("de_AT"), code_of("source")
+        ('en', 'de', 'de', None)
     """
     lower = name.lower()
     code = _NAMES.get(lower, lower.replace("_", "-").partition("-")[0])

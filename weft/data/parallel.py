@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from weft.data.files import COMPRESSED, file_bytes, unreadable
 from weft.data.held_out import is_held_out
-from weft.data.language_guess import code_of
+from weft.data.language_guess import SIDES, code_of
 from weft.data.lines import read_lines
 from weft.data.magic import not_text
 from weft.data.report import Finding
@@ -27,7 +27,6 @@ from weft.store.files import status
 from weft.wording import plural
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
-_SIDES = "source", "target", "src", "tgt", "trg"
 
 
 class SentencePair(NamedTuple):
@@ -236,7 +235,7 @@ def names_side(cell: str) -> bool:
         [True, True, True, True, False, False]
     """
     lower = cell.strip().lower()
-    return bool(_LANGUAGE.fullmatch(cell) and cell != "id") or lower in _SIDES or code_of(lower) is not None
+    return bool(_LANGUAGE.fullmatch(cell) and cell != "id") or lower in SIDES or code_of(lower) is not None
 
 
 def one_line(cell: str) -> str:

@@ -197,19 +197,21 @@ def _table(file: str, named: tuple[str, str] | None) -> AlignedText | Finding:
             left, right, header = pair_columns(table, *named)
             names, columns = list(named), [left, right] if header else [0, 1]
             notes += [] if header else headless(table)
-        elif not header and len(names) == 2:
-            notes += headless(table)
-            names, columns = ["source", "target"], [0, 1]
         elif not header:
             found = sides_of(columns_of(Path(file)))
-            if found is None:
-                what = f"expected two columns of texts, got {', '.join(names)[:200]}"
-                return Finding(file, table.number, "columns", f"{what}; name them: --source and --target")
-            columns, header = [names.index(name) for name in found], True
-            notes.append(
-                f"{file}: columns {found[0]!r} and {found[1]!r} are read as the two sides; --source and "
-                "--target name others"
-            )
+            if found is not None:
+                columns, header = [names.index(name) for name in found], True
+                notes.append(
+                    f"{file}: columns {found[0]!r} and {found[1]!r} are read as the two sides; --source and "
+                    "--target name others"
+                )
+            elif len(names) == 2:
+                notes += headless(table)
+                names, columns = ["source", "target"], [0, 1]
+            else:
+                what = f"expected two columns of texts, got {', '.join(names)[:200]}; "
+                what += "write their names into a first line, or name them: --source and --target"
+                return Finding(file, table.number, "columns", what)
     except DataError as error:
         return placed(file, error, "columns" if error.line else "file")
     except ConfigError as error:

@@ -183,5 +183,6 @@ def _named(given: Mapping[str, Any]) -> TrainingText:
         note = f"{train}: columns {source!r} and {target!r} are read as source and target; --source and "
         note += "--target name others"
     if not source or not target:
-        raise ConfigError("--source and --target: name the languages, as file endings or columns")
+        why = f"{train} has no header that names its two columns; " if table else ""
+        raise ConfigError(f"--source and --target: {why}name the languages, as file endings or columns")
     return TrainingText(train, source, target, note, valid, test)
