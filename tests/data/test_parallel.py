@@ -168,15 +168,17 @@ def test_an_unknown_corpus_language_or_split_is_refused(arguments: tuple, messag
 
 def test_a_first_row_that_may_be_a_header_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    path.write_text("Englisch;Deutsch\none house;ein Haus\n")
+    path.write_text("Vorlage;Fassung\none house;ein Haus\n")
     text = ParallelText(path, "en", "de")
-    assert (
-        len(list(text)) == 2 and "the first row (Englisch, Deutsch) is a pair; if it names" in text.notes[0]
-    )
-    assert ParallelText(path, "Englisch", "Deutsch").notes == []
+    assert len(list(text)) == 2
+    assert "the first row (Vorlage, Fassung) is a pair; if it names" in text.notes[0]
+    assert ParallelText(path, "Vorlage", "Fassung").notes == []
     assert text.notes[0] in weft("data", "check", path, "--source", "en", "--target", "de").out
     (tmp_path / "x.tsv").write_text("One house.\tEin Haus.\nTwo\tZwei\n")
     assert ParallelText(tmp_path / "x.tsv", "en", "de").notes == []
+    (tmp_path / "y.csv").write_text("Englisch;Deutsch\none house;ein Haus\n")  # a language in itself
+    with pytest.raises(DataError, match="expected a column 'en', got Englisch, Deutsch; name the columns"):
+        ParallelText(tmp_path / "y.csv", "en", "de")
 
 
 def test_a_corpus_of_weft_needs_no_notes_on_its_quotes() -> None:
