@@ -168,8 +168,9 @@ def test_a_translator_of_another_toolkit(name: str, tmp_path: Path) -> None:
     rows = json.loads((tmp_path / "expected.json").read_text("utf-8"))["rows"]
     texts = [row["source"] for row in rows] + ["", "zebra é ß 5", "the </s> file"]
     export(tmp_path / "run", tmp_path / "page", "--float32")
-    found = answers(tmp_path / "page", texts, tmp_path, beam=4)
-    assert kept(found, predicted(tmp_path / "run", texts, "--beam", "4")) and len(set(texts_of(found))) > 5
+    found = texts_of(answers(tmp_path / "page", texts, tmp_path, beam=4))
+    own = "--set", "verbatim=false"  # the page cannot tell which characters an imported vocabulary lacks
+    assert found == predicted(tmp_path / "run", texts, "--beam", "4", *own) and len(set(found)) > 5
 
 
 @node
