@@ -32,8 +32,8 @@ from weft.models import Labeller
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.tasks.memory.data import MemoryData
-from weft.tasks.memory.evaluation import measure as scores_of
 from weft.tasks.memory.predictor import Rememberer
+from weft.tasks.memory.predictor import measure as scores_of
 from weft.tasks.memory.task import MemoryModel
 
 RUNS = FOLDER / "runs.jsonl"

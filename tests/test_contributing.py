@@ -248,7 +248,7 @@ def test_a_head(home: Path) -> None:
 
 
 def test_an_embedding(home: Path) -> None:
-    """A recipe has no name for one: the model.py of a task chooses it, or a model built in Python."""
+    """A recipe has no name for one: the section `model` of a task chooses it, or a model built in Python."""
     from importlib import import_module
 
     torch.manual_seed(1)

@@ -2,7 +2,7 @@
 
 A Task is the recipe made into objects; its Pipeline has what was learnt from the data and, during training,
 the data (Training). Each task is a folder: task.py has these classes, and the other files are named by their
-content (model, data, predictor, evaluation, check, init). Most tasks extend a base in labels/, running_text/
+content (model, data, predictor, evaluation, init). Most tasks extend a base in labels/, running_text/
 or seq2seq/.
 Read next: predictor.py, evaluation.py; translate/task.py, the main task.
 """

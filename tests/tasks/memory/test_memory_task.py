@@ -16,8 +16,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.pools import Queries
 from weft.tasks.memory.data import EndlessBatches, MemoryData, ProblemName
-from weft.tasks.memory.evaluation import evaluate
-from weft.tasks.memory.predictor import Rememberer
+from weft.tasks.memory.predictor import Rememberer, evaluate
 from weft.tasks.memory.task import MemoryModel, MemoryPipeline, MemoryTask, MemoryTraining
 from weft.tasks.predictor import answered
 from weft.tasks.task import InspectionSettings

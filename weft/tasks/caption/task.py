@@ -20,8 +20,15 @@ from weft.metrics.cider import cider_d
 from weft.metrics.compared import ComparedOutputs
 from weft.models import Generator
 from weft.nn.pictures.front import Front
-from weft.tasks.caption.evaluation import CaptionEvaluation, evaluate, exact
-from weft.tasks.caption.predictor import Captioner, captioned, export_captioner, inspect_caption
+from weft.tasks.caption.predictor import (
+    Captioner,
+    CaptionEvaluation,
+    captioned,
+    evaluate,
+    exact,
+    export_captioner,
+    inspect_caption,
+)
 from weft.tasks.evaluation import Sample, Validation, mean_loss, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection

@@ -18,8 +18,7 @@ from weft.data.batching import ShuffledBatches
 from weft.data.report import Report
 from weft.errors import DataError
 from weft.models import Generator
-from weft.tasks.draw.evaluation import DrawEvaluation, evaluate, judged
-from weft.tasks.draw.predictor import Painter, inspect_painting
+from weft.tasks.draw.predictor import DrawEvaluation, Painter, evaluate, inspect_painting, judged
 from weft.tasks.draw.tiles import Tiles
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection

@@ -19,8 +19,14 @@ from weft.nn.embed.contextual import BothWays, Sentences
 from weft.nn.heads.head import Loss
 from weft.setting_types import Count, DropoutRate, Size
 from weft.store import jsonfile
-from weft.tasks.elmo.evaluation import collate, evaluate, nats
-from weft.tasks.elmo.predictor import ContextComparer, export_contexts, inspect_sentences
+from weft.tasks.elmo.predictor import (
+    ContextComparer,
+    collate,
+    evaluate,
+    export_contexts,
+    inspect_sentences,
+    nats,
+)
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection

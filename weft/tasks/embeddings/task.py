@@ -1,6 +1,6 @@
 """Static embeddings: a vector for each word of a text, by word2vec, fastText's n-grams or GloVe.
 
-Read next: data.py, predictor.py, evaluation.py; ../../nn/embed/neighbours.py.
+Read next: data.py, predictor.py; ../../nn/embed/neighbours.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,7 @@ from weft.tasks.embeddings.data import (
     WordsData,
     WordWindows,
 )
-from weft.tasks.embeddings.evaluation import WordsEvaluation, evaluate
-from weft.tasks.embeddings.predictor import NEAREST, WordVectors, inspect_words
+from weft.tasks.embeddings.predictor import NEAREST, WordsEvaluation, WordVectors, evaluate, inspect_words
 from weft.tasks.evaluation import Sample, Validation, mean_loss, samples_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.task import (

@@ -1,10 +1,14 @@
 """A trained classifier of pictures or clips: predicts the classes of files.
 
-`inspect_picture` is what `weft inspect` shows, `export_pictures` what `weft export` writes.
+`inspect_picture` is what `weft inspect` shows, `export_pictures` what `weft export` writes, `evaluate` the
+scores next to the most frequent class.
 """
 
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,15 +20,19 @@ from torch import Tensor, nn
 
 from weft.data.held import held
 from weft.errors import DataError
+from weft.metrics.accuracy import Accuracy
+from weft.metrics.confusion import classes, confusion
+from weft.metrics.f1 import by_class, macro_f1, table
+from weft.metrics.scored import scored
 from weft.models import Labeller
 from weft.nn.pictures.front import Front
 from weft.probe import probe
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.export import Graph, ModelExport
-from weft.tasks.images.data import ClassData
+from weft.tasks.images.data import ClassData, LabelledPictures
 from weft.tasks.inspection import Inspection, PictureWeights, TokenChoice, asked, places
-from weft.tasks.labels.base import LabelBatch
+from weft.tasks.labels.base import ClassEvaluation, LabelBatch
 from weft.tasks.pictures.pictures import (
     check_shape,
     content,
@@ -36,9 +44,11 @@ from weft.tasks.pictures.pictures import (
     source,
 )
 from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads, read_each
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 ROWS = 64
 
@@ -288,3 +298,45 @@ def _files(data: ClassData) -> Iterator[bytes]:
         if data.generated is not None:
             yield from map(encoded, data.load("valid").pixels)
         yield from (content(one.path) for one in data.find("valid"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageEvaluation(ClassEvaluation):
+    """The classes that a model predicted, and their scores: accuracy and macro F1."""
+
+    def details(self) -> list[str]:
+        """Speed, and each class."""
+        speed = f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s"
+        return [speed, table(self.rows)]
+
+    def facts(self) -> dict[str, Any]:
+        return {**super().facts(), "seconds": self.seconds}
+
+
+def evaluate(
+    classifier: ImageClassifier, found: LabelledPictures, *, title: str, usual: str | None
+) -> ImageEvaluation:
+    """Classify and score.
+
+    Args:
+        classifier: with the trained model.
+        found: pictures and classes.
+        title: names the data.
+        usual: the most frequent class of the training data; None takes that of `found`.
+    """
+    begun = time.perf_counter()
+    outputs = [classifier.names[n] for n in classifier.probs(found.pixels).argmax(1)]
+    seconds = time.perf_counter() - begun
+    names = classes(outputs, found.labels)
+    most = usual or Counter(found.labels).most_common(1)[0][0]
+    lowest = {"most frequent class": [most] * len(outputs)}
+    accuracy = scored(Accuracy(), outputs, found.labels, baselines=lowest)
+    return ImageEvaluation(
+        title=f"{title}, {plural(len(outputs), 'picture')}",
+        outputs=outputs,
+        scores=[accuracy.counted("picture"), macro_f1(outputs, found.labels, baselines=lowest)],
+        rows=by_class(outputs, found.labels),
+        labels=names,
+        matrix=confusion(outputs, found.labels, names),
+        seconds=seconds,
+    )

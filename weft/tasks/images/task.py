@@ -23,8 +23,13 @@ from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.images.data import ClassData, LabelledPictures
-from weft.tasks.images.evaluation import ImageEvaluation, evaluate
-from weft.tasks.images.predictor import ImageClassifier, export_pictures, inspect_picture
+from weft.tasks.images.predictor import (
+    ImageClassifier,
+    ImageEvaluation,
+    evaluate,
+    export_pictures,
+    inspect_picture,
+)
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelSettings, LabelTask
 from weft.tasks.pictures.data import check_classes

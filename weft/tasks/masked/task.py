@@ -21,9 +21,8 @@ from weft.setting_types import AtLeastOne
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
-from weft.tasks.masked.evaluation import evaluate, score
 from weft.tasks.masked.model import MaskedBatch, MaskedLanguageModel, MaskedModel, hide, words_in_pieces
-from weft.tasks.masked.predictor import MASK, GapFiller, export_filler, inspect_gaps
+from weft.tasks.masked.predictor import MASK, GapFiller, evaluate, export_filler, inspect_gaps, score
 from weft.tasks.running_text.base import (
     ContextEvaluation,
     RunningTextPipeline,

@@ -1,7 +1,7 @@
 """The synthetic memory problems: add numbers far apart, copy, recall, follow a ball under cups.
 
 A network that cannot store information over `length` steps cannot solve them, so they measure only memory.
-Read next: ../../data/memory_problems.py, which makes the examples; data.py, evaluation.py.
+Read next: ../../data/memory_problems.py, which makes the examples; data.py, predictor.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +27,7 @@ from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelSettings, LabelTask
 from weft.tasks.memory.data import PROBLEMS, EndlessBatches, MemoryData
-from weft.tasks.memory.evaluation import MemoryEvaluation, evaluate, measure
-from weft.tasks.memory.predictor import Rememberer, inspect_problem
+from weft.tasks.memory.predictor import MemoryEvaluation, Rememberer, evaluate, inspect_problem, measure
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,

@@ -1,16 +1,32 @@
-"""A trained model of many language pairs: translates each text into the chosen language."""
+"""A trained model of many language pairs: translates each text into the chosen language.
 
-from collections.abc import Iterator, Sequence
+`together` scores it on each of its pairs, and on pairs that were never trained.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NoReturn, Self
 
 from weft.errors import ConfigError
+from weft.metrics.baseline import beside
+from weft.metrics.bootstrap import mean_with_interval
+from weft.metrics.metric import Metric
+from weft.metrics.scored import ScoreWithBaselines, report
 from weft.models import Generator
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.predictor import Answer, ParsedInput, Place, Predictor, Raw
 from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.evaluation import COPIED, PairEvaluation
 from weft.tasks.seq2seq.translator import Alignment, Translator
 from weft.text.vocabulary import Vocabulary
+from weft.wording import plural
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class ManyTranslator(Predictor[str]):
@@ -93,3 +109,95 @@ class ManyTranslator(Predictor[str]):
     def predict(self, raw: Any, target: str = "", source: str | None = None) -> str:
         """The best translation of one text."""
         return self.to(target, source).predict(raw) if target else self._refuse()
+
+
+@dataclass(frozen=True)
+class ManyEvaluation(Evaluation):
+    """The evaluations of all pairs, trained ones first."""
+
+    title: str  # the number of pairs and the search
+    outputs: list[str]  # pair, tab, translation
+    scores: list[ScoreWithBaselines]  # the mean BLEU of trained pairs, and every score of every pair
+    pairs: Mapping[str, PairEvaluation]  # trained ones first
+    unseen: Sequence[str]  # pairs without training data
+    wrong: Sequence[str] = ()
+    shows: ClassVar[str] = "BLEU of each pair"
+    compares: ClassVar[bool] = True
+
+    def with_metrics(self, metrics: Mapping[str, Metric]) -> Self:
+        found = together({pair: one.with_metrics(metrics) for pair, one in self.pairs.items()}, self.unseen)
+        return replace(self, scores=found.scores, pairs=found.pairs)
+
+    def text(self) -> str:
+        """Mean BLEU, a table of BLEU, and every score of every pair."""
+        lines = [*self.scores[0].lines(), f"  {'pair':<8}{'BLEU':>6}{'95 %':>13}{'copied':>8}"]
+        for pair, one in self.pairs.items():
+            bleu, copied = one.scores[0].score, one.scores[0].baselines[COPIED]
+            interval = f"{bleu.low:.2f}-{bleu.high:.2f}"
+            note = beside(bleu.value, copied)
+            lines.append(f"  {pair:<8}{bleu.value:>6.2f}{interval:>13}{copied:>8.2f}{note}")
+            if pair in self.unseen:
+                lines.append(f"  {'':<8}never trained (zero-shot)")
+            if one.left_out:
+                lines.append(f"  {'':<8}{plural(one.left_out, 'pair')} with an empty side left out")
+        for pair, one in self.pairs.items():
+            lines += [f"{pair}: {one.title}", *report(one.scores)]
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """The mean of the pairs; in `pairs` everything of each."""
+        return super(ManyEvaluation, replace(self, scores=self.scores[:1])).json()
+
+    def facts(self) -> dict[str, Any]:
+        every = {pair: json.loads(one.json()) for pair, one in self.pairs.items()}
+        return {"pairs": every, "unseen": list(self.unseen)}
+
+    def figure(self, name: str) -> "Figure":
+        """A row for each pair, on one scale."""
+        from weft.figures.intervals import intervals
+
+        rows = []
+        for pair, one in self.pairs.items():
+            unseen = ", never trained" if pair in self.unseen else ""
+            rows.append(one.scores[0].renamed(f"{pair}{unseen}"))
+        return intervals(rows, title=f"{name}: BLEU, {_after_count(self.title)}", shared=True)
+
+
+def together(pairs: Mapping[str, PairEvaluation], unseen: Sequence[str]) -> ManyEvaluation:
+    """The evaluations of all pairs in one.
+
+    Args:
+        pairs: of each, trained ones first.
+        unseen: pairs without training data.
+    """
+    first = next(iter(pairs.values()))
+    every = [
+        score.renamed(f"{pair} {score.score.name}") for pair, one in pairs.items() for score in one.scores
+    ]
+    return ManyEvaluation(
+        title=f"{plural(len(pairs), 'pair')}, {_after_count(first.title)}",
+        outputs=[f"{pair}\t{line}" for pair, one in pairs.items() for line in one.outputs],
+        scores=[_mean([one for pair, one in pairs.items() if pair not in unseen]), *every],
+        pairs=pairs,
+        unseen=unseen,
+        wrong=[reason for one in pairs.values() for reason in one.wrong],
+    )
+
+
+def _after_count(title: str) -> str:
+    """A title without the number of pairs and what stands before it."""
+    return re.split(r" pairs?(?: \([^()]*\))?, ", title, maxsplit=1)[-1]
+
+
+def _mean(trained: Sequence[PairEvaluation]) -> ScoreWithBaselines:
+    """Mean BLEU of the trained pairs."""
+    bleus = [one.scores[0] for one in trained]
+    rows = [one.statistics for one in bleus if one.statistics is not None]
+    assert bleus[0].metric is not None
+    lowest = {
+        name: sum(one.baselines[name] for one in bleus) / len(bleus)
+        for name in bleus[0].baselines
+        if all(name in one.baselines for one in bleus)
+    }
+    mean = ScoreWithBaselines(mean_with_interval(bleus[0].metric, rows), lowest)
+    return mean.renamed(f"mean BLEU of the {plural(len(bleus), 'trained pair')}")

@@ -33,8 +33,7 @@ from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.multilingual.data import ManyData
-from weft.tasks.multilingual.evaluation import ManyEvaluation, together
-from weft.tasks.multilingual.predictor import ManyTranslator
+from weft.tasks.multilingual.predictor import ManyEvaluation, ManyTranslator, together
 from weft.tasks.predictor import Json, Predictor
 from weft.tasks.seq2seq.base import Pairs, Seq2SeqPipeline, TextPairTask, read_pairs
 from weft.tasks.seq2seq.data import data_in

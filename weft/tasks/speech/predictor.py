@@ -1,16 +1,19 @@
 """A trained transcriber: writes the text of recordings, and shows where it attended.
 
+`evaluate` gives error rates with counts and intervals, next to the most frequent transcript.
+
 Read next: data.py, which makes batches; ../seq2seq/batch_search.py.
 """
 
 import io
+import time
 import wave
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import numpy as np
 import torch
@@ -20,6 +23,12 @@ from weft.data.audio import Sound, read_paths, read_sound
 from weft.data.held import held
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Heard
+from weft.metrics.accuracy import Accuracy
+from weft.metrics.bylength import LengthRow, by_length
+from weft.metrics.cer import Cer
+from weft.metrics.compared import ComparedOutputs, of_lines
+from weft.metrics.forms import ScoresInForm, scores_in_form
+from weft.metrics.scored import ScoreWithBaselines, scored
 from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.nn.embed.audio import LEAST, mel_filters, points_of
@@ -28,6 +37,7 @@ from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList, answer_list
+from weft.tasks.evaluation import Evaluation, mean_loss
 from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, name_of, read_each
@@ -36,8 +46,16 @@ from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded
 from weft.tasks.seq2seq.translator import BestTexts, SearchResult, texts_of
-from weft.tasks.speech.data import FrameSettings, RecordingBatch, SpeechData, collate_recordings, pad_frames
+from weft.tasks.speech.data import (
+    FrameSettings,
+    Recording,
+    RecordingBatch,
+    SpeechData,
+    collate_recordings,
+    pad_frames,
+)
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -338,3 +356,95 @@ def _noise(sound: FrameSettings, count: int) -> list[bytes]:
             file.writeframes(draw.normal(0, 3000, round(seconds * sound.rate)).astype("<i2").tobytes())
         found.append(out.getvalue())
     return found
+
+
+EDGES = (2, 4, 8, 16)  # words per recording
+ROWS = 32  # recordings per step while a loss is computed
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpeechEvaluation(Evaluation):
+    """Transcripts, and their scores."""
+
+    title: str
+    outputs: list[str]
+    references: list[str]
+    lengths: list[LengthRow]  # WER by words said
+    scores: list[ScoreWithBaselines]  # WER, CER, accuracy
+    counts: list[int]  # substitutions, deletions, insertions, words of the references
+    hours: float  # of sound
+    seconds: float  # of the search
+    compared: ComparedOutputs | None
+    forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
+    shows: ClassVar[str] = "WER by words said"
+    compares: ClassVar[bool] = True
+    length: ClassVar[str] = "words said"
+
+    def details(self) -> list[str]:
+        """Errors by kind, and the speed."""
+        changed, out, put, words = self.counts
+        minutes, speed = 60 * self.hours, 3600 * self.hours / max(self.seconds, 1e-9)
+        return [
+            *([] if self.forms is None else [self.forms.line()]),
+            f"  {plural(changed, 'word')} substituted, {out:,} deleted, {put:,} inserted, of {words:,}",
+            f"  {minutes:.1f} minutes of sound in {self.seconds:.1f} s, {speed:.0f} times as fast",
+        ]
+
+    def facts(self) -> dict[str, Any]:
+        """Errors by kind, and the scores in one Unicode form."""
+        counts = dict(zip(("substitutions", "deletions", "insertions", "words"), self.counts, strict=True))
+        forms = {} if self.forms is None else {"in_one_form": self.forms._asdict()}
+        return {"counts": counts, "seconds": self.seconds, **forms}
+
+    def figure(self, name: str) -> "Figure":
+        """WER by length as bars with intervals; empty bins at the long end are left out."""
+        from weft.figures.quality import quality_by_length
+
+        rows = list(self.lengths)
+        while rows[-1].score is None:
+            rows.pop()
+        return quality_by_length({name: rows}, title=f"{name}: {self.title}", x=self.length)
+
+
+def evaluate(
+    transcriber: Transcriber, recordings: Sequence[Recording], *, title: str, answer: str
+) -> SpeechEvaluation:
+    """Transcribe and score.
+
+    Args:
+        transcriber: with the trained model.
+        recordings: with their transcripts.
+        title: names the data.
+        answer: the most frequent transcript of the training list.
+    """
+    begun = time.perf_counter()
+    outputs = [best[0].text for best in transcriber.transcribe(one.frames for one in recordings)]
+    seconds = time.perf_counter() - begun
+    references = [spelled(transcriber, one.text) for one in recordings]
+    lowest = {f"the most frequent answer of the training list ({answer!r})": [answer] * len(references)}
+    found = [scored(metric, outputs, references, baselines=lowest) for metric in (Wer(), Cer(), Accuracy())]
+    counts = Wer().statistics(outputs, references).sum(0)
+    frames = sum(len(one.frames) for one in recordings)
+    return SpeechEvaluation(
+        title=f"{title}, {plural(len(recordings), 'recording')}, {transcriber.decoding.describe()}",
+        outputs=outputs,
+        references=references,
+        scores=found,
+        lengths=by_length(Wer(), outputs, references, references, edges=EDGES),
+        counts=[int(count) for count in counts],
+        hours=frames * transcriber.sound.hop / 3600,
+        seconds=seconds,
+        compared=of_lines(outputs, references, None, lowest),
+        forms=scores_in_form(
+            {"WER": Wer(), "CER": Cer()}, outputs, references, form=transcriber.vocabulary.form
+        ),
+    )
+
+
+def loss_of_recordings(model: Generator, frames: Sequence[np.ndarray], targets: Sequence[list[int]]) -> float:
+    """Loss in nats per target token, with <eos>, without label smoothing; the model is in evaluation mode."""
+    order = sorted(range(len(frames)), key=lambda n: len(frames[n]))
+    parts = (order[at : at + ROWS] for at in range(0, len(order), ROWS))
+    return mean_loss(
+        model, (collate_recordings([frames[n] for n in part], [targets[n] for n in part]) for part in parts)
+    )
