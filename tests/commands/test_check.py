@@ -22,12 +22,26 @@ def test_columns_text_and_label_are_a_classifiers(tmp_path: Path, name: str, fir
     assert "the class '0a' has 1 text" in answer.out
 
 
-def test_a_table_of_other_columns_is_of_series_and_the_answer_says_so(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text("review,stars\nfine,five\nbad,one\n")
+def test_a_table_of_other_columns_is_asked_about(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("review,stars\nfine,5\nbad,1 of 5\n")
+    answer = weft("data", "check", tmp_path / "x.csv")
+    assert "cannot tell what its columns (review, stars) are for; pass --task" in refused(answer)
+    (tmp_path / "x.csv").write_text("day,load\n2024-01-01,3\n2024-01-03,x\n")
     answer = weft("data", "check", tmp_path / "x.csv")
     said = "checked as files for forecast; if they are for another task, pass --task"
     assert answer.code == 1 and said in answer.lines
     assert said not in weft("data", "check", tmp_path / "x.csv", "--task", "forecast").out
+
+
+def test_a_few_words_without_names_are_asked_about(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("yes,ja\nno,nein\nmaybe,vielleicht\n")
+    assert "--task translate for sentence pairs" in refused(weft("data", "check", tmp_path / "x.csv"))
+    answer = weft("data", "check", tmp_path / "x.csv", "--task", "translate")
+    assert "'yes' in its first row is read as a name of a column" in answer.lines[0]
+    said = refused(weft("init", "translate", tmp_path / "x.csv", "--source", "en", "--target", "de"))
+    assert "or write a line of names above it, such as en and de" in said
+    (tmp_path / "x.csv").write_text("en,de\n" + (tmp_path / "x.csv").read_text())
+    assert "x.csv: 3 pairs" in weft("data", "check", tmp_path / "x.csv").out
 
 
 def test_files_for_two_tasks_are_refused(tmp_path: Path) -> None:

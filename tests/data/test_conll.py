@@ -216,3 +216,14 @@ def test_a_sentence_without_tags_in_the_last_column_is_a_finding(tmp_path: Path)
     path.write_text("Rain\tNN\tO\nin\tIN\tO\nRome\tNNP\tB-LOC\n\nSun\tNN\t\nset\tVB\t\n")
     (found,) = check_tags([path]).findings
     assert (found.line, found.kind) == (5, "tag") and "the last column has no tag" in found.text
+
+
+def test_sentences_are_counted_whatever_the_form(tmp_path: Path) -> None:
+    for name, text in (
+        ("a.txt", CONLL),
+        ("b.txt", "Rain/NN falls/VB\nSun/NN sets/VB\n"),
+        ("c.txt", "a\tX\nb\tY\n\nc\tX\n"),
+    ):
+        write(tmp_path / name, text)
+        found = check_tags([tmp_path / name])
+        assert found.summary.startswith(f"{tmp_path / name}: 2 sentences") and found.counts == {}, found

@@ -76,7 +76,7 @@ def test_a_bad_line_is_named_with_its_file(tmp_path: Path) -> None:
         ("id\ten\tde\n1\ta\n", r"x\.tsv:2: .*3 columns, got 2"),
         ("id\ten\tfr\n1\ta\tb\n", r"x\.tsv:1: .*'de', got id, en, fr"),
         ("en\tfr\na\tb\n", r"x\.tsv:1: .*'de'"),
-        ("one\ttwo\tthree\n", r"x\.tsv:1: .*'en'.*two columns"),
+        ("one\ttwo\tthree\n", r"x\.tsv:1: .*'en'.*write a line of names above it, such as en and de"),
         ("only one\n", r"x\.tsv:1: .*'en'"),
     ],
 )

@@ -176,14 +176,35 @@ def _task_of(file: Path, kinds: Mapping[str, type]) -> str:
     ending = (
         kind_of(file) or next((one for one in reversed(file.suffixes) if one not in COMPRESSED), "").lower()
     )
-    cells = set(header_of(file)) if is_table(file) else set[str]()  # the check reports what is wrong
+    cells = header_of(file) if is_table(file) else ()  # the check reports what is wrong
     ending = "/" if file.is_dir() else ending
     tasks = {name: kind for name, kind in kinds.items() if issubclass(kind, Task)}
-    by_columns = (name for name, kind in tasks.items() if kind.columns and cells.issuperset(kind.columns))
+    by_columns = (
+        name for name, kind in tasks.items() if kind.columns and set(cells).issuperset(kind.columns)
+    )
     by_content = (name for name, kind in tasks.items() if _knows(kind, file))
-    by_ending = (name for name, kind in tasks.items() if ending in kind.suffixes)
+    by_ending = (name for name, kind in tasks.items() if ending in kind.suffixes and _told(file, cells))
     others = (name for name, kind in tasks.items() if "*" in kind.suffixes)
     return next(chain(by_columns, by_content, by_ending, others))
+
+
+def _told(file: Path, cells: Sequence[str]) -> bool:
+    """Always true; a table in which no column has numbers or times is no series, and may be anything.
+
+    Raises:
+        ConfigError: the file is such a table.
+    """
+    from weft.data.guess import columns_of
+    from weft.errors import ConfigError, DataError
+
+    with suppress(DataError):
+        columns = columns_of(file) if len(cells) > 1 else []
+        if columns and not any(one.numbers or one.times or one.clocks for one in columns):
+            raise ConfigError(
+                f"{file}: cannot tell what its columns ({', '.join(cells)[:60]}) are for; pass --task "
+                "translate for sentence pairs, classify for texts and classes, or forecast for series"
+            )
+    return True
 
 
 def _knows(kind: Any, file: Path) -> bool:

@@ -183,7 +183,7 @@ def pair_columns(table: TableFile, source: str, target: str) -> PairColumns:
         table,
         missing,
         "name the columns as the first line does (--source, --target; in a recipe data.source, data.target), "
-        "or give two columns (source TAB target) without names",
+        f"or write a line of names above it, such as {source} and {target}, if it has none",
     )
 
 

@@ -31,6 +31,10 @@ FREE_HOLES = 20.0
 """Maximum missing periods per row for a frequency given by the user, and for whole numbers."""
 
 
+MOST_PERIODS = 10_000_000
+"""Maximum periods that rows of a series are aggregated into; 19 years of minutes."""
+
+
 class Grid(NamedTuple):
     """All periods of a series, and which of them have rows."""
 
@@ -90,7 +94,7 @@ def resampled(times: Any, columns: np.ndarray, frequency: str, how: Sequence[str
 
     Raises:
         ConfigError: the frequency is not a pandas alias, or the times are no dates.
-        DataError: a period ends outside pandas' calendar.
+        DataError: a period ends outside pandas' calendar, or there are too many.
     """
     import pandas as pd
 
@@ -98,6 +102,12 @@ def resampled(times: Any, columns: np.ndarray, frequency: str, how: Sequence[str
         raise ConfigError("resample: expected dates or times, got whole numbers; leave data.resample out")
     if OTHER_DAY.match(frequency):
         raise ConfigError(f"resample: expected a frequency with periods, such as MS or ME, got {frequency!r}")
+    count = seconds_between(times) / about_seconds(frequency)
+    if count > MOST_PERIODS:
+        raise DataError(
+            f"expected at most {MOST_PERIODS:,} periods, got {count:,.0f} of {frequency} from "
+            f"{shown(times[0])} to {shown(times[-1])}; give a longer data.frequency, or correct the times"
+        )
     try:
         groups = pd.DataFrame(columns, index=times).resample(offset_of(frequency))
     except (ValueError, OverflowError):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from weft.data.files import COMPRESSED, file_bytes
 from weft.data.guess import columns_of, sides_of
+from weft.data.language_guess import SIDES, code_of
 from weft.data.lines import raw_lines
 from weft.data.parallel import ParallelText, headless, is_memory, names_side, one_line, pair_columns
 from weft.data.report import Finding, placed
@@ -197,7 +198,13 @@ def _table(file: str, named: tuple[str, str] | None) -> AlignedText | Finding:
             left, right, header = pair_columns(table, *named)
             names, columns = list(named), [left, right] if header else [0, 1]
             notes += [] if header else headless(table)
-        elif not header:
+        elif header:
+            if unknown := [name for name in names if name.lower() not in SIDES and code_of(name) is None]:
+                what = f"{unknown[0]!r} in its first row is read as a name of a column"
+                notes += [f"{file}: {what}; if the row is a pair, write a line of names above it"] * (
+                    len(names) == 2
+                )
+        else:
             found = sides_of(columns_of(Path(file)))
             if found is not None:
                 columns, header = [names.index(name) for name in found], True

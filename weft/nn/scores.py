@@ -3,10 +3,11 @@
 Read next: attention.py, which turns scores into a weighted sum.
 """
 
+import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -34,6 +35,14 @@ class Score(Explained, nn.Module, ABC):
 
     checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs", "prepare": "check_keys"}
     returns: ClassVar[Mapping[str, str | type]] = {"forward": "tensor", "prepare": "tensor"}
+    _prepared = False  # whether `prepare` ran, in classes that have one of their own
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if "prepare" in cls.__dict__:
+            cls.prepare = _noted(cls.__dict__["prepare"])  # type: ignore[method-assign]
+        if "forward" in cls.__dict__:
+            cls.forward = _after_prepare(cls.__dict__["forward"])  # type: ignore[method-assign]
 
     def __init__(self, query_size: int, key_size: int) -> None:
         super().__init__()
@@ -70,6 +79,28 @@ class Score(Explained, nn.Module, ABC):
     @abstractmethod
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """Energies [B, T, S] of queries [B, T, Q] and prepared keys [B, S, A]; higher is a better match."""
+
+
+def _noted(prepare: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    @functools.wraps(prepare)
+    def run(self: Score, keys: Tensor) -> Tensor:
+        self._prepared = True
+        return prepare(self, keys)
+
+    return run
+
+
+def _after_prepare(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Refuses keys as they are where sizes alone would not tell them from prepared ones."""
+
+    @functools.wraps(forward)
+    def run(self: Score, query: Tensor, keys: Tensor) -> Tensor:
+        if not self._prepared and type(self).prepare is not Score.prepare:
+            name = type(self).__name__
+            raise ShapeError(f"{name}: expected prepared keys; call score(query, score.prepare(keys))")
+        return forward(self, query, keys)
+
+    return run
 
 
 class Dot(Score):

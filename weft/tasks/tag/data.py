@@ -21,7 +21,6 @@ from weft.data.conllu import (
 from weft.data.lines import read_lines
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.errors import ConfigError, DataError
-from weft.tasks.init import VALID_NAMES, sibling
 from weft.tasks.labels.splits import check_columns, check_enough, check_parts, cut, said
 from weft.tasks.task import Split
 
@@ -186,7 +185,7 @@ def check_tags(files: Sequence[Path]) -> Report:
     """
     findings: list[Finding] = []
     counts: dict[str, int] = {}
-    lines: dict[str, int] = {}
+    counted: dict[str, int] = {}
 
     def add(finding: Finding) -> None:
         counts[finding.kind] = counts.get(finding.kind, 0) + 1
@@ -199,28 +198,22 @@ def check_tags(files: Sequence[Path]) -> Report:
     first_file = ordered[0]
     for place, path in enumerate(ordered):
         seen: dict[str, dict[str, int]] = {}
-        number = count = 0
+        count = 0
         wide = False
         try:
             form = form_of(path)
             for one in each_sentence(path, column="ner") if form else ():
-                number += 1 if isinstance(one, DataError) else len(one.lines)
                 count += isinstance(one, ConlluSentence) and bool(one.forms)
                 for finding in _findings_of_form(str(path), one, seen, sentences):
                     add(finding)
             for first, held in _blocks(read_lines(path)) if form is None else ():
-                number, count = first + len(held) - 1, count + 1
+                count += 1
                 wide = wide or any(len(line.split("\t")) > 2 for line in held)
                 for finding in _findings(str(path), first, held, wide, seen, sentences):
                     add(finding)
         except DataError as error:
             add(placed(str(path), error, "bytes"))
-        if len(files) == 1 and count == 1 and not sibling(path, VALID_NAMES):
-            what = (
-                "expected two sentences or more, as one is held out, got 1; give more, or a validation file"
-            )
-            add(Finding(str(path), 0, "file", what))
-        lines[str(path)] = number
+        counted[str(path)] = count
         if place == 0:
             known = {column: set(tags) for column, tags in seen.items()}
             continue
@@ -230,7 +223,7 @@ def check_tags(files: Sequence[Path]) -> Report:
                     what = f"the {column} {tag!r} does not occur in {first_file}"
                     add(Finding(str(path), line, "label", f"{what}, so no tagger can learn it"))
     findings.sort(key=lambda found: (found.file, found.line))
-    return Report(findings, counts, lines, WORDS)
+    return Report(findings, counts, counted, WORDS, "sentences")
 
 
 def _findings_of_form(

@@ -431,6 +431,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         "span_f1": "higher",
     }
     suffixes: ClassVar[Sequence[str]] = (".conllu",)
+    least: ClassVar[int] = 2
 
     def about(self) -> str:
         """The column and the file."""
