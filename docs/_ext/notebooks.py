@@ -306,7 +306,7 @@ def read(path: Path) -> nbformat.NotebookNode:
         if number % 2:
             tags = re.match(r":tags: \[(.*)\]\n", part)
             cell = new_code_cell(
-                re.sub(r"\A(:[\w-]+:.*\n)+|\A---\n.*?\n---\n", "", part, flags=re.DOTALL).strip("\n")
+                re.sub(r"\A(:[\w-]+:[^\n]*\n)+|\A---\n.*?\n---\n", "", part, flags=re.DOTALL).strip("\n")
             )
             cell.metadata.update({"tags": tags[1].split(", ")} if tags else {})
             cells.append(cell)

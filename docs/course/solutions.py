@@ -11,6 +11,11 @@ def perplexity(probs):
 # %% tokens-kneser
 prob = (1 - 0.5) / 3 + 3 * 0.5 / 3 * 0.2250
 
+
+# %% tokens-merges
+word = "newest"
+
+
 # %% tokens-sizes
 import numpy as np
 
@@ -55,6 +60,10 @@ softmax = 50_000 * 100
 negative = (1 + 5) * 100
 
 
+# %% vectors-bag
+votes = {"good": 1, "bad": -1, "not good": -2, "not bad": 2}
+
+
 # %% vectors-window
 def pairs(words, window):
     return [
@@ -63,6 +72,10 @@ def pairs(words, window):
         for j in range(max(0, i - window), min(len(words), i + window + 1))
         if i != j
     ]
+
+
+# %% vectors-two
+lowest = 0.5
 
 
 # %% elman-delay
@@ -99,6 +112,18 @@ def train(size, seed, updates=1500):
         h, _ = cell(bits[:, :-1], cell.start(bits[:, 0]))
         wrong = ((head(h) > 0) != (bits[:, 1:] > 0)).float().mean(0)[:, 0]
     return wrong[1::3].mean().item()
+
+
+# %% elman-shapes
+shapes = ["aligned", "aligned", "unaligned", "one to many", "many to one"]
+
+
+# %% elman-sigmoid
+sigmoid, tanh = 0.25, 1
+
+
+# %% elman-jordan
+prob = 0.5
 
 
 # %% bptt-number
@@ -139,6 +164,11 @@ cell = Elman(4, 24, activation="relu", weights="identity")
 lstm = 4 * (200 * 100 + 200**2 + 200)
 elman = 200 * 100 + 200**2 + 200
 
+
+# %% lstm-backward
+zero, factor = {"f", "i", "c"}, 1
+
+
 # %% lstm-bias
 import math
 
@@ -170,6 +200,15 @@ def run(cell, x):
         h = u * h + (1 - u) * torch.tanh(gx[:, 2 * size :] + (r * h) @ U[2 * size :].T)
         states.append(h)
     return torch.stack(states, 1)
+
+
+# %% gru-light
+import torch
+
+
+def apart(stack, ones):
+    y, _ = stack(torch.ones(1, ones, 1, dtype=next(stack.parameters()).dtype))
+    return (y[0, -1] - y[0, -2]).abs().max().item()
 
 
 # %% stacks-parameters
@@ -223,13 +262,34 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 encoder = RecurrentEncoder(32, sizes=(64,), cell=GRU, bidirectional=True)
 
 
+# %% encdec-reverse
+def distances(length, reverse):
+    return [2 * t - 1 if reverse else length for t in range(1, length + 1)]
+
+
 # %% attention-scaled
 def moments(d):
     return 0, d
 
 
+# %% attention-scores
+from weft.nn.cells.gru import GRU
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.scores import Dot
+
+encoder = RecurrentEncoder(32, sizes=(32,), bidirectional=True)
+decoder = RecurrentDecoder(32, encoder, sizes=(64,), cell=GRU, enters="late", score=Dot, key_size=64)
+
+
 # %% attention-queries
 query = [2.0, 0.0]
+
+
+# %% attention-uniform
+def weights(mask):
+    return mask / mask.sum(1, keepdim=True)
+
 
 # %% decoding-alpha
 import math
@@ -259,6 +319,24 @@ def kept(probs, p):
 parameters = 4 * 512**2 + 4 * 512
 one_head, eight_heads = 1000**2, 8 * 1000**2
 
+
+# %% self-attention-similar
+def attend(x):
+    return (x @ x.T).softmax(-1) @ x
+
+
+# %% self-attention-pixels
+def convolution(places, channels):
+    return 9 * places * channels**2
+
+
+def block(places, channels):
+    return 2 * places * channels**2 + places**2 * channels
+
+
+equal = 7 * 256
+
+
 # %% self-attention-mask
 import torch
 
@@ -283,6 +361,20 @@ def off(weights, head):
 from math import cos, sin
 
 row = [sin(3), cos(3), sin(0.3), cos(0.3)]
+
+
+# %% positions-alibi
+import torch
+
+
+def bias(length, slope):
+    place = torch.arange(length)
+    return -slope * (place[:, None] - place).abs()
+
+
+# %% positions-longer
+answers = {"learned": False, "sinusoidal": True}
+
 
 # %% transformer-bert
 blocks = 12 * (12 * 768**2 + 13 * 768)
@@ -328,6 +420,19 @@ def error(count, texts=20):
             S += key[:, None] * (value - S.T @ key)
         errors.append((keys @ S - values).square().mean().sqrt().item())
     return sum(errors) / texts
+
+
+# %% pretraining-mask
+loss = 0
+
+
+# %% payoff-both
+import math
+
+
+def mixed(first, second, share):
+    pairs = zip(first, second)
+    return -sum(math.log(share * a + (1 - share) * b) for a, b in pairs) / len(first)
 
 
 # %% evaluating-holm

@@ -88,6 +88,14 @@ def test_every_page_that_runs_has_a_clean_download(notebooks: ModuleType) -> Non
         notebooks.clean(notebooks.read(ROOT / "docs" / f"{name}.md"), notebooks.Page(name))
 
 
+def test_a_cell_with_options_keeps_its_code(notebooks: ModuleType, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```{code-cell} python3\n:tags: [remove-input]\nx = 1\ny = x\n```\n", "utf-8")
+    [cell] = notebooks.read(page).cells
+    assert cell.source == "x = 1\ny = x"
+    assert cell.metadata.tags == ["remove-input"]
+
+
 def test_links_outside_the_notebooks_go_to_the_site_or_are_words(notebooks: ModuleType) -> None:
     text = "See [cells](../reference/equations.md#c5), {term}`nats <nat>`, {setting}`training.seed`, "
     text += "`[a](b.md)`."

@@ -1,7 +1,7 @@
 """What a student defined, read with one clear sentence where it is missing or wrong."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -69,6 +69,16 @@ class Answers:
         """
         _compare(f"`{name}` is", self.value(name), expected, hint, tolerance)
 
+    def word(self, name: str, expected: Sequence[str], *, hint: str) -> None:
+        """Compare a word.
+
+        Raises:
+            AssertionError: it is none of the expected ones; gives the hint.
+        """
+        value = self.value(name)
+        expect(isinstance(value, str), f"`{name}` is {_shown(value)}, expected a word in quotes")
+        expect(value.strip(" ▁") in expected, f"`{name}` is {value!r}, which is not right: {hint}")
+
     def close(self, name: str, expected: float, *arguments: Any, hint: str, tolerance: float = 1e-6) -> None:
         """Compare the number that a function returns; the tolerance is relative above 1.
 
@@ -134,11 +144,21 @@ class Answers:
             AssertionError: it is something else.
         """
         value = self.value(name)
-        expect(
-            isinstance(value, kind), f"`{name}` is {_shown(value)}, expected weft.nn.cells.{kind.__name__}"
-        )
+        expect(isinstance(value, kind), f"`{name}` is {_shown(value)}, expected a {kind.__name__} of weft.nn")
         found: T = value
         return found
+
+
+class Exercise(NamedTuple):
+    """A checkable exercise.
+
+    Attributes:
+        asks: the names that an answer defines, as a sentence after "Define".
+        check: raises AssertionError with one sentence for a wrong answer.
+    """
+
+    asks: str
+    check: Callable[[Answers], None]
 
 
 def _compare(what: str, value: Any, expected: float, hint: str, tolerance: float) -> None:

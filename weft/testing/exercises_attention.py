@@ -1,0 +1,320 @@
+"""Checks of the exercises of the chapters from attention to evaluating. Read next: exercises.py."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.scores import Dot
+from weft.search.filters import top_p
+from weft.testing.exercise_answers import Answers, Exercise, expect
+
+
+def attention_scaled(given: Answers) -> None:
+    """Mean 0 and variance d."""
+    for d in (1, 64, 512):
+        found = tuple(given.listed("moments", d))
+        expect(found == (0, d), f"`moments({d})` gives {found}; each product has mean 0 and variance 1")
+
+
+def attention_scores(given: Answers) -> None:
+    """The decoder's attention scores by products."""
+    decoder = given.part("decoder", RecurrentDecoder)
+    score = next((one for one in decoder.modules() if isinstance(one, Dot)), None)
+    expect(score is not None, "`decoder` has another score; pass score=Dot")
+
+
+def attention_queries(given: Answers) -> None:
+    """Nearly all weight on the second state."""
+    query = given.tensor("query", (2,))
+    states = torch.tensor([[0.0, 1.0], [3.0, 0.0], [0.0, 2.0]], dtype=torch.float64)
+    weight = (states @ query).softmax(0)[1].item()
+    expect(
+        weight > 0.95, f"`query` gives *good* the weight {weight:.2f}; let it point where only *good* does"
+    )
+
+
+def attention_uniform(given: Answers) -> None:
+    """One divided by the number of real positions."""
+    mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
+    found = given.array("weights", (2, 5), mask)
+    expected = mask / mask.sum(1, keepdim=True)
+    expect(
+        bool((found.double() - expected).abs().max() < 1e-6),
+        "`weights` are not equal at the real positions (True in the mask) and 0 elsewhere",
+    )
+
+
+def decoding_alpha(given: Answers) -> None:
+    """ln 0.11 / 2^a = ln 0.099 / 4^a."""
+    expected = math.log2(math.log(0.099) / math.log(0.11))
+    given.number(
+        "alpha", expected, hint="set ln 0.11 / 2**alpha equal to ln 0.099 / 4**alpha", tolerance=1e-3
+    )
+
+
+def decoding_coin(given: Answers) -> None:
+    """The most probable sequence is not typical."""
+    ways = [math.comb(20, n) * 0.6**n * 0.4 ** (20 - n) for n in range(21)]
+    given.number("sequence", 0.6**20, hint="20 heads, each with 0.6", tolerance=1e-7)
+    given.number("heads", ways.index(max(ways)), hint="the number of heads has a binomial distribution")
+    given.number(
+        "prob", max(ways), hint="multiply by the number of sequences with that many heads", tolerance=1e-3
+    )
+
+
+def decoding_top_p(given: Answers) -> None:
+    """As many tokens as weft.search keeps."""
+    for seed in range(5):
+        chance = torch.Generator().manual_seed(seed)
+        logp = torch.randn(1, 20, generator=chance).log_softmax(-1)
+        expected = (top_p(logp, 0.8) > -math.inf).sum().item()
+        hint = "the fewest most probable tokens that together reach p"
+        given.close("kept", expected, logp[0].exp().tolist(), 0.8, hint=hint)
+
+
+def self_attention_cost(given: Answers) -> None:
+    """Four maps with biases; T^2 energies a head."""
+    given.number("parameters", 4 * 512**2 + 4 * 512, hint="four linear maps of 512 features, with biases")
+    given.number("one_head", 1000**2, hint="every position has an energy for every position")
+    given.number("eight_heads", 8 * 1000**2, hint="every head has its own energies")
+
+
+def self_attention_similar(given: Answers) -> None:
+    """softmax(X Xᵀ) X; swapped rows stay swapped."""
+    torch.manual_seed(3)
+    x = torch.randn(5, 3, dtype=torch.float64)
+    found = given.array("attend", (5, 3), x)
+    gap = (found - (x @ x.T).softmax(-1) @ x).abs().max().item()
+    expect(
+        gap < 1e-8, f"`attend` differs by {gap:.0e}; the weights are softmax(X Xᵀ), without a scale or a mask"
+    )
+
+
+def self_attention_pixels(given: Answers) -> None:
+    """9 N C² and 2 N C² + N² C."""
+    for places, channels in ((100, 64), (1792, 256)):
+        hint = "a filter reads nine places for each of N places, from C channels to C"
+        given.close("convolution", 9 * places * channels**2, places, channels, hint=hint)
+        hint = "four matrices of C · C/2 at each place, then energies and sums of N · N · C/2 each"
+        given.close("block", 2 * places * channels**2 + places**2 * channels, places, channels, hint=hint)
+    given.number("equal", 7 * 256, hint="solve 9 N C² = 2 N C² + N² C for N")
+
+
+def self_attention_mask(given: Answers) -> None:
+    """Both ways agree in the middle of the range; only one survives energies of 200."""
+    energy, mask = torch.tensor([0.3, -1.0, 2.0]), torch.tensor([1.0, 1.0, 0.0])
+    expected = torch.tensor([0.3, -1.0, -math.inf]).softmax(-1)
+    for name in ("hidden", "multiplied"):
+        found = given.array(name, (3,), energy, mask)
+        expect(
+            torch.allclose(found, expected), f"`{name}` gives {found.tolist()}, expected {expected.tolist()}"
+        )
+    energy, mask = torch.tensor([0.0, 200.0]), torch.tensor([1.0, 0.0])
+    found = given.array("hidden", (2,), energy, mask)
+    expect(
+        found.tolist() == [1.0, 0.0], f"`hidden` gives {found.tolist()} for (0, 200); mask before the softmax"
+    )
+    found = given.array("multiplied", (2,), energy, mask)
+    expect(
+        bool(found.isnan()[0]),
+        "`multiplied` must apply softmax to all energies first, then mask and divide: 0/0",
+    )
+
+
+def self_attention_ablate(given: Answers) -> None:
+    """One head has equal weights, the other is unchanged."""
+    weights = torch.randn(2, 2, 3, 5).softmax(-1)
+    found = given.array("off", (2, 2, 3, 5), weights.clone(), 1)
+    expect(torch.equal(found[:, 0], weights[:, 0]), "`off(weights, 1)` changes head 0; axis 1 is the head")
+    expect(
+        torch.allclose(found[:, 1], torch.full((2, 3, 5), 0.2)),
+        "head 1 needs the weight 1/S for each of S positions",
+    )
+
+
+def positions_row(given: Answers) -> None:
+    """Sine and cosine of 3 and of 0.3."""
+    row = given.tensor("row", (4,))
+    expected = torch.tensor([math.sin(3), math.cos(3), math.sin(0.3), math.cos(0.3)], dtype=torch.float64)
+    expect(torch.allclose(row, expected, atol=0.006), "take sin and cos of 3, then of 3 * 100**(-2/4)")
+
+
+def positions_alibi(given: Answers) -> None:
+    """A slope times the distance, the same in both directions."""
+    found = given.array("bias", (6, 6), 6, 0.25)
+    place = torch.arange(6)
+    expected = -0.25 * (place[:, None] - place).abs()
+    expect(
+        bool((found - expected).abs().max() < 1e-6),
+        "`bias(6, 0.25)` is not -0.25 times the distance of each two positions",
+    )
+
+
+def positions_longer(given: Answers) -> None:
+    """A table has an end, a formula has none."""
+    answers = given.value("answers")
+    expect(
+        isinstance(answers, dict) and set(answers) == {"learned", "sinusoidal"},
+        "`answers` is not a dict with learned and sinusoidal",
+    )
+    expect(not answers["learned"], "a table of 64 learned vectors has none for position 65")
+    expect(bool(answers["sinusoidal"]), "the formula of sinusoids gives a vector to every position")
+
+
+def transformer_bert(given: Answers) -> None:
+    """Blocks, embeddings, a norm and a linear layer."""
+    blocks = 12 * (12 * 768**2 + 13 * 768)
+    total = blocks + (30_522 + 512 + 2) * 768 + 2 * 768 + 768**2 + 768
+    given.number("parameters", total, hint=f"the 12 blocks alone have {blocks:,}")
+
+
+def transformer_tied(given: Answers) -> None:
+    """V D of the untied model."""
+    saved = 50_257 * 768
+    untied = 12 * (12 * 768**2 + 13 * 768) + 2 * saved + 1024 * 768 + 2 * 768
+    given.number("saved", saved, hint="a tied head has no matrix of its own")
+    given.number("share", saved / untied, hint=f"the untied model has {untied:,}", tolerance=0.005)
+
+
+def transformer_norm(given: Answers) -> None:
+    """Rises over the warm-up, then stays."""
+    for update, warmup in ((0, 1), (0, 100), (49, 100), (99, 100), (500, 100)):
+        expected = 0.002 * min(1, (update + 1) / warmup)
+        given.close(
+            "rate", expected, update, warmup, hint="rise in equal steps to 0.002 at update number warmup"
+        )
+
+
+def recurrence_half(given: Answers) -> None:
+    """2^(-1/1000) and 2^-10."""
+    given.number("decay", 0.5 ** (1 / 1000), hint="decay**1000 is one half", tolerance=1e-6)
+    given.number("left", 2.0**-10, hint="10,000 steps are ten half-lives", tolerance=1e-4)
+
+
+def recurrence_parity(given: Answers) -> None:
+    """Odd after each bit."""
+    bits = torch.randint(2, (50,), generator=torch.Generator().manual_seed(1)).tolist()
+    found = list(map(bool, given.listed("parity", bits)))
+    expected = [bool(n % 2) for n in np.cumsum(bits).tolist()]
+    expect(
+        found == expected,
+        "`parity` is wrong for a random row of bits; a one multiplies the state by 1 - 2 = -1",
+    )
+
+
+def recurrence_keys(given: Answers) -> None:
+    """Few keys are held well, more keys than features are not."""
+    errors = [given.plain("error", count) for count in (8, 32, 128)]
+    rising = all(a < b for a, b in pairwise(errors))
+    expect(rising and errors[0] < 0.5, f"`error` gives {errors}; eight keys of 64 features leave about 0.3")
+    expect(
+        errors[-1] > 0.8,
+        f"`error(128)` gives {errors[-1]:.2f}; 128 keys in 64 features are no better than zeros",
+    )
+
+
+def pretraining_mask(given: Answers) -> None:
+    """Copying is certain."""
+    given.number("loss", 0, hint="position t may look at the answer, position t + 1", tolerance=0.01)
+
+
+def payoff_both(given: Answers) -> None:
+    """The mean of -ln of the mixed probabilities."""
+    first, second = [0.5, 0.001, 0.25], [0.1, 0.5, 0.25]
+    for share in (0.0, 0.3, 1.0):
+        mixed = [share * one + (1 - share) * two for one, two in zip(first, second, strict=True)]
+        expected = -sum(map(math.log, mixed)) / len(mixed)
+        hint = "mix the probabilities, then take the mean of -ln; `share` belongs to the first list"
+        given.close("mixed", expected, first, second, share, hint=hint)
+
+
+def evaluating_holm(given: Answers) -> None:
+    """Stops at the first p that is too large."""
+    for p in ([0.012, 0.020, 0.030, 0.400], [0.012, 0.016, 0.030, 0.400], [0.4, 0.03, 0.016, 0.012]):
+        expected = 0
+        for rank, one in enumerate(sorted(p)):
+            if one > 0.05 / (len(p) - rank):
+                break
+            expected += 1
+        given.close(
+            "holm",
+            expected,
+            p,
+            hint="sort; compare the k-th smallest with 0.05 / (m - k + 1); stop at the first miss",
+        )
+
+
+def evaluating_seeds(given: Answers) -> None:
+    """2 sqrt(2 / k) = 1."""
+    given.number("seeds", 8, hint="a difference of two means has the standard error sigma * sqrt(2 / k)")
+
+
+ATTENTION = {
+    "attention-scaled": Exercise("`moments(d)`, mean and variance.", attention_scaled),
+    "attention-scores": Exercise(
+        "`decoder`, a `RecurrentDecoder` with the score `Dot` for your encoder.", attention_scores
+    ),
+    "attention-queries": Exercise("`query`, two numbers.", attention_queries),
+    "attention-uniform": Exercise(
+        "`weights(mask)` for a mask [B, S], True at real positions.", attention_uniform
+    ),
+    "decoding-alpha": Exercise("`alpha`, a number.", decoding_alpha),
+    "decoding-coin": Exercise(
+        "`sequence` (a probability), `heads` (the most probable number) and `prob` (its probability).",
+        decoding_coin,
+    ),
+    "decoding-top-p": Exercise(
+        "`kept(probs, p)`, the number of tokens that top-p keeps of a list.", decoding_top_p
+    ),
+    "self-attention-cost": Exercise(
+        "`parameters`, `one_head` and `eight_heads` (numbers of energies).", self_attention_cost
+    ),
+    "self-attention-similar": Exercise(
+        "`attend(x)`, self-attention without parameters and mask for x [T, D].", self_attention_similar
+    ),
+    "self-attention-pixels": Exercise(
+        "`convolution(places, channels)`, `block(places, channels)` and `equal`, places for 256 channels.",
+        self_attention_pixels,
+    ),
+    "self-attention-mask": Exercise(
+        "`hidden(energy, mask)` and `multiplied(energy, mask)`, the weights of both ways.",
+        self_attention_mask,
+    ),
+    "self-attention-ablate": Exercise(
+        "`off(weights, head)` for weights [B, H, T, S], with equal weights in that head.",
+        self_attention_ablate,
+    ),
+    "positions-row": Exercise("`row`, four numbers.", positions_row),
+    "positions-alibi": Exercise(
+        "`bias(length, slope)`, what ALiBi adds [length, length] in a head that reads both ways.",
+        positions_alibi,
+    ),
+    "positions-longer": Exercise(
+        "`answers`, a dict from learned and sinusoidal to whether the model answers.", positions_longer
+    ),
+    "transformer-bert": Exercise("`parameters`, a number.", transformer_bert),
+    "transformer-tied": Exercise(
+        "`saved`, a number of parameters, and `share`, between 0 and 1.", transformer_tied
+    ),
+    "transformer-norm": Exercise(
+        "`rate(update, warmup)`, the learning rate of an update, counted from 0.", transformer_norm
+    ),
+    "recurrence-half": Exercise("`decay` and `left`, two numbers.", recurrence_half),
+    "recurrence-parity": Exercise(
+        "`parity(bits)`, a list that says after each bit whether it is odd.", recurrence_parity
+    ),
+    "recurrence-keys": Exercise(
+        "`error(count)`, the mean error with that many random keys of 64 features.", recurrence_keys
+    ),
+    "pretraining-mask": Exercise("`loss`, what it gets close to, in nats.", pretraining_mask),
+    "payoff-both": Exercise(
+        "`mixed(first, second, share)`, nats per token of two lists of probabilities, mixed.", payoff_both
+    ),
+    "evaluating-holm": Exercise(
+        "`holm(p)`, how many of the p-values are significant at 0.05.", evaluating_holm
+    ),
+    "evaluating-seeds": Exercise("`seeds`, a number.", evaluating_seeds),
+}
