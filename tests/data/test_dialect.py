@@ -239,6 +239,55 @@ def test_the_encoding_is_named_with_the_command_that_converts(
 
 
 @pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("שלום עולם", "cp1255"),
+        ("פתח קובץ", "cp1255"),
+        ("Πού;", "cp1253"),
+        ("да", "koi8-r"),
+        ("сон", "cp1251"),
+        ("naïve", "cp1252"),  # or naďve
+        ("El niño", "cp1252"),
+        ("łąka", "cp1250"),
+        ("ğ", "cp1254"),
+        ("ครับ", "cp874"),
+        ("naïve", "mac-roman"),
+        ("Übergröße", "cp850"),
+        ("Žižek", "cp852"),
+        ("日本", "cp932"),
+        ("中文", "gb18030"),
+        ("한국", "euc_kr"),
+    ],
+)
+def test_a_text_too_short_to_tell_its_encoding_is_asked_about(
+    tmp_path: Path, text: str, encoding: str
+) -> None:
+    assert guess(text.encode(encoding)) is None
+    (tmp_path / "x.txt").write_bytes(text.encode(encoding) + b"\n")
+    with pytest.raises(
+        DataError, match=r"x\.txt:1: not UTF-8 .* its encoding cannot be told; convert the file"
+    ):
+        list(read_lines(tmp_path / "x.txt"))
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "name"),
+    [
+        ("café", "cp1252", "WINDOWS-1252"),
+        ("Ça va", "cp1252", "WINDOWS-1252"),
+        ("Łódź", "cp1250", "WINDOWS-1250"),
+        ("Привет", "koi8-r", "KOI8-R"),
+        ("Україна", "cp1251", "WINDOWS-1251"),
+        ("Καλημέρα", "cp1253", "WINDOWS-1253"),
+        ("مرحبا", "cp1256", "WINDOWS-1256"),
+        ("Это не тот файл", "cp866", "CP866"),
+    ],
+)
+def test_a_word_tells_its_encoding_if_no_other_explains_it(text: str, encoding: str, name: str) -> None:
+    assert guess(text.encode(encoding)) == name
+
+
+@pytest.mark.parametrize(
     ("language", "encoding", "name"),
     [
         ("de", "cp1252", "WINDOWS-1252"),

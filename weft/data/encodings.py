@@ -1,16 +1,18 @@
 """Guess the encoding of a file that is not UTF-8, and suggest a command that converts it.
 
-charset-normalizer judges how a text reads in each encoding. In a few words it cannot tell Windows-1250 from
-Windows-1252, so the letters of each encoding's languages count too. Read next: lines.py, which shows the
-suggestion in its errors.
+charset-normalizer names an encoding also for a word that many of them explain: Hebrew is then Cyrillic, and
+"naïve" Chinese. Here the letters of their languages decide, and where two encodings explain a text, none is
+named. Read next: lines.py, which shows the suggestion in its errors.
 """
 
 import re
 import shlex
+import unicodedata
 from functools import lru_cache
 from pathlib import Path
 
 from charset_normalizer import from_bytes
+from charset_normalizer.constant import FREQUENCIES
 
 SAMPLE = 2**20
 """Bytes read of a file."""
@@ -18,24 +20,32 @@ SAMPLE = 2**20
 JUDGED = 2**14
 """Bytes judged."""
 
-_CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЭЮЯёіїєґ"
+FEW = 20
+"""Bytes beyond ASCII below which two encodings may explain a text, also one with several bytes a letter."""
+
 _CENTRAL = "čćđšžČĆĐŠŽáďéěíňóřťúůýÁĎÉĚÍŇŘŤÚŮÝąęłńśźżĄĘŁŃÓŚŹŻöőüűÖŐÜŰß"
-_LETTERS = {
+_LATIN = {
     "WINDOWS-1252": "äöüßÄÖÜéèêàâçùûîïôœÉÀÇáíóúñÁÍÓÚÑ¿¡ªºìòãõåÅæøÆØ",
     "WINDOWS-1250": _CENTRAL,
-    "WINDOWS-1251": _CYRILLIC,
     "ISO-8859-2": _CENTRAL,
-    "KOI8-R": _CYRILLIC,
-    "WINDOWS-1253": "αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩΆΈΉΊΌΎΏ",
     "WINDOWS-1254": "ğĞıİşŞçÇöÖüÜâîû",
-    "WINDOWS-1255": "".join(map(chr, range(0x5D0, 0x5EB))),
-    "WINDOWS-1256": "".join(map(chr, range(0x621, 0x653))),
-    "CP874": "".join(map(chr, range(0xE01, 0xE5C))),
 }
 """Letters beyond a to z of the languages written in each encoding; ties go to the first encoding."""
 
+_SCRIPTS = {
+    "WINDOWS-1251": ("Russian", "Ukrainian", "Serbian", "Bulgarian"),
+    "KOI8-R": ("Russian",),
+    "CP866": ("Russian",),
+    "WINDOWS-1253": ("Greek",),
+    "WINDOWS-1255": ("Hebrew",),
+    "WINDOWS-1256": ("Arabic", "Farsi"),
+    "CP874": ("Thai",),
+}
+"""Languages of other scripts, whose letters charset-normalizer lists by frequency."""
+
 _MIXED = "mixed"
-_TWO_SCRIPTS = re.compile("[A-Za-z][\u0370-\u06ff\u0e00-\u0e7f]|[\u0370-\u06ff\u0e00-\u0e7f][A-Za-z]")
+_BEYOND = "\u0370-\u06ff\u0e00-\u0e7f"
+_ODD = re.compile(rf"[A-Za-z][{_BEYOND}]|[{_BEYOND}][A-Za-z]|\w[„“”‚«»–…€§°©®]\w")
 _MARKS = "„“”‚‘’«»–—…€§°©®·"
 
 
@@ -57,14 +67,24 @@ def guess(sample: bytes) -> str | None:
         return None
     beyond = [line for line in sample.split(b"\n") if not line.isascii()]
     judged = b"\n".join(beyond)[:JUDGED]
-    scores = {name: _score(judged, name) for name in _LETTERS}
+    scores = {name: _score(judged, name) for name in (*_LATIN, *_SCRIPTS)}
     best = max(scores, key=lambda name: scores[name])
+    few = sum(byte > 127 for byte in judged) < FEW
     if scores[best] > 0.5 and best != "CP874":
-        return best
+        return None if few and _rivals(judged, best, scores) else best
+    if few:
+        return None
     other = from_bytes(judged).best()  # of many bytes a letter, such as Shift JIS; Thai has the same bytes
     if other is None or other.multi_byte_usage <= 0.3:
         return best if scores[best] > 0.5 else None
     return "EUC-JP" if other.encoding.startswith("euc_ji") else other.encoding.upper()
+
+
+def _rivals(sample: bytes, best: str, scores: dict[str, float]) -> list[str]:
+    """Encodings that explain a sample as well as the best does, but as another text."""
+    text = sample.decode(best, "replace")
+    close = [name for name, score in scores.items() if score > scores[best] - 0.15]
+    return [name for name in close if sample.decode(name, "replace") != text]
 
 
 def advice(file: str, line: bytes) -> str:
@@ -84,7 +104,8 @@ def advice(file: str, line: bytes) -> str:
     if found == _MIXED:
         return "other lines are UTF-8, so correct or remove the line"
     if found is None:
-        return "convert the file (iconv -f ENCODING -t UTF-8) or remove the line"
+        told = "" if 0 in line else "its encoding cannot be told; "
+        return f"{told}convert the file (iconv -f ENCODING -t UTF-8) or remove the line"
     command = f"iconv -f {found} -t UTF-8"
     if plain and path.suffix not in (".gz", ".xz", ".zst"):
         other = path.with_name(f"{path.stem}.utf8{path.suffix}")
@@ -110,7 +131,24 @@ def _score(sample: bytes, name: str) -> float:
     """How well an encoding explains a sample: its letters, and how the text reads."""
     text = sample.decode(name, errors="replace")
     beyond = [mark for mark in text if ord(mark) > 127 and mark not in _MARKS]
-    share = sum(mark in _LETTERS[name] for mark in beyond) / len(beyond) if beyond else 0.6
-    mixed = 1.0 if _TWO_SCRIPTS.search(text) else 0.0
+    if name in _LATIN:
+        share = sum(mark in _LATIN[name] for mark in beyond) / len(beyond) if beyond else 0.6
+        odd = not re.search("[A-Za-z]", text) or re.search(r"[a-zß-ÿ][A-ZÀ-Þ]", text)
+    else:
+        share, odd = max(_common(beyond, language) for language in _SCRIPTS[name]), None
     read = from_bytes(sample, cp_isolation=[name], threshold=1.0).best()
-    return share - mixed + (read.coherence - 2 * min(read.chaos, 0.2) if read is not None else -0.4)
+    known = read.coherence - 2 * min(read.chaos, 0.2) if read is not None else -0.4
+    return share - bool(odd or _ODD.search(text)) + known
+
+
+def _common(letters: list[str], language: str) -> float:
+    """How frequent letters are in a language, from 0 to 1."""
+    ranks = {letter: place for place, letter in enumerate(FREQUENCIES[language])}
+    script = unicodedata.name(FREQUENCIES[language][0]).split()[0]
+    worth = {
+        mark: 1 - ranks[mark.lower()] / 50
+        if mark.lower() in ranks
+        else 0.4 * unicodedata.name(mark, "").startswith(script)
+        for mark in set(letters)
+    }
+    return sum(worth[mark] for mark in letters) / len(letters) if letters else 0.0

@@ -224,10 +224,10 @@ def _several(names: Sequence[object]) -> str:
 
 def _option(wrong: str) -> str:
     """Advice on reading a file in the encoding that an error message suggests."""
-    found = re.search(r"probably (WINDOWS|ISO|KOI8)(\S+):", wrong)
+    found = re.search(r"probably ((WINDOWS|ISO|KOI8|CP)\S+):", wrong)
     if not found:
         return ""
-    name = (found[1] + found[2]).lower()
+    name = found[1].lower()
     name += " (or latin-1)" if name == "windows-1252" else ""
     return f"; or read it as it is: data.encoding: {name}, --encoding on the command line"
 
