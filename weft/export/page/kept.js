@@ -1,21 +1,29 @@
 // What a translation keeps of its source: text without letters. Anything else that it lacks is named. Read next: writing.js.
 const SIGNS = new Map([...'’‘‚‛′'].map((one) => [one, "'"]).concat([...'“”„‟″'].map((one) => [one, '"']), [...'‐‑‒–—―−'].map((one) => [one, '-'])));
 
+const UNK = 1;
+
 export class Kept {
   constructor(forms, vocabulary) {
     Object.assign(this, { forms: new RegExp(forms, 'g'), vocabulary });
-    const names = [...vocabulary.tokenizer.model.names].filter(([number]) => number > 3).map(([, name]) => name);
-    this.known = vocabulary.order ? null : new Set([...names.join(''), ' ']); // others may have bytes
-    this.reads = !this.known || [...this.known].some((one) => /\p{L}/u.test(one));
+    const { model, normalizer } = vocabulary.tokenizer, { order } = vocabulary, own = order?.filter((there, here) => here > 3 && there >= 0) ?? [...model.names.keys()].filter((number) => number > 3);
+    this.known = new Set(` ${order && !vocabulary.listed ? '' : own.map((number) => model.names.get(number)).join('')}`);
+    this.lost = order ? new Set() : null; // of another program's tokenizer, which may have bytes
+    this.shaped = !order ? (text) => vocabulary.normalise(text) : vocabulary.listed ? normalizer : (text) => text;
+    this.reads = Boolean(order) || [...this.known].some((one) => /\p{L}/u.test(one));
   }
 
-  has(text) { return !this.known || [...this.vocabulary.normalise(text)].every((one) => this.known.has(one)); }
+  has(text) { return [...this.shaped(text)].every((one) => this.known.has(one) || (this.lost && this.found(one))); }
+
+  found(one) {
+    if (!this.lost.has(one)) (/\s/.test(one) || !this.vocabulary.encode(one).includes(UNK) ? this.known : this.lost).add(one);
+    return this.known.has(one);
+  }
 
   // The text with plain signs and other letter cases for characters that the vocabulary lacks.
   readable(text) {
-    if (!this.known) return text;
     const other = (one) => [one, SIGNS.get(one) ?? one, one.toLowerCase(), one.toUpperCase(), one.normalize('NFKC')].find((form) => this.has(form)) ?? one;
-    return [...(this.vocabulary.form === 'none' ? text : text.normalize('NFC'))].map((one) => (/\s/.test(one) ? one : other(one))).join('');
+    return [...(this.lost || this.vocabulary.form === 'none' ? text : text.normalize('NFC'))].map((one) => (/\s/.test(one) ? one : other(one))).join('');
   }
 
   without(text) { return text.replace(this.forms, ' '); }

@@ -10,6 +10,7 @@ export class Vocabulary {
     const { weft, ...content } = JSON.parse(new TextDecoder().decode(bytes)), pairs = (weft.order ?? []).map((there, here) => [there, here]).filter(([there]) => there >= 0);
     if (!weft.opening) pairs.reverse(); // of a symbol with two roles, a language model predicts the last one
     Object.assign(this, { tokenizer: new Tokenizer(content), numbers: new Map(pairs), ...weft });
+    this.listed = content.model.type === 'WordLevel';
     this.size = weft.order?.length ?? this.tokenizer.model.numbers.size;
   }
 

@@ -155,7 +155,7 @@ export class Rewriter extends SourceWriter {
   }
 
   async answer(text, options = {}) {
-    if (text.trim() && this.kept?.whole(text)) return { text, source: [], pieces: [], score: 0, hypotheses: [{ text, pieces: [], score: 0, attention: null }], attention: null, lacks: [] };
+    if (this.kept?.whole(text)) return { text: text.trim() && text, source: [], pieces: [], score: 0, hypotheses: [{ text: text.trim() && text, pieces: [], score: 0, attention: null }], attention: null, lacks: [] };
     const read = this.kept?.readable(text) ?? text, { numbers, names } = this.read(read, options.direction), most = this.about.max_source;
     if (!numbers.length) return { text: '', source: [], pieces: [], hypotheses: [], attention: null };
     if (most !== null && numbers.length > most) throw new Error(`The text has ${numbers.length} pieces, the model reads at most ${most}; shorten it.`);

@@ -15,15 +15,21 @@ class KeptSource:
     def __init__(self, forms: str, vocabulary: Vocabulary) -> None:
         self.forms = re.compile(forms)
         self.vocabulary = vocabulary
-        numbers = vocabulary.tokenizer.get_vocab()
-        names = "".join(name for name, number in numbers.items() if number > 3)
-        self.known = {*names, " "} if vocabulary.order is None else None  # others may have bytes
+        self.tokenizer, self.order = vocabulary.tokenizer, vocabulary.order
+        self.listed = type(self.tokenizer.model).__name__ == "WordLevel"
+        own = self.tokenizer.get_vocab().values() if self.order is None else self.order
+        numbers = {number for here, number in enumerate(own) if (number if self.order is None else here) > 3}
+        names = (name for name, number in self.tokenizer.get_vocab().items() if number in numbers)
+        self.known = {" ", *("".join(names) if self.order is None or self.listed else "")}
+        self.lost = set[str]()  # what another program's tokenizer lacks
 
     def readable(self, text: str) -> str:
         """The text with plain signs and other letter cases for characters that the vocabulary lacks."""
-        if self.known is None:
-            return text
-        form = text if self.vocabulary.form == "none" else unicodedata.normalize("NFC", text)
+        form = (
+            text
+            if self.order is not None or self.vocabulary.form == "none"
+            else unicodedata.normalize("NFC", text)
+        )
         return "".join(mark if mark.isspace() else self.other(mark) or mark for mark in form)
 
     def other(self, mark: str) -> str | None:
@@ -33,7 +39,19 @@ class KeptSource:
 
     def has(self, text: str) -> bool:
         """Whether the vocabulary has all characters of a text."""
-        return self.known is None or self.known.issuperset(self.vocabulary.normalise(text))
+        normaliser = self.tokenizer.normalizer if self.listed else None
+        if self.order is None:
+            text = self.vocabulary.normalise(text)
+        elif normaliser is not None:
+            text = normaliser.normalize_str(text)
+        return all(mark in self.known or self.found(mark) for mark in text)
+
+    def found(self, mark: str) -> bool:
+        """Whether another program's tokenizer, which may have bytes, has a character."""
+        if self.order is not None and mark not in self.lost:
+            there = mark.isspace() or 1 not in self.vocabulary.encode(mark)
+            (self.known if there else self.lost).add(mark)
+        return mark in self.known
 
     def unknown(self, text: str) -> list[str]:
         """The characters that the vocabulary has in no form, outside of placeholders."""
@@ -43,7 +61,7 @@ class KeptSource:
         """Whether a text has no letters to translate, beside placeholders and unknown words."""
         unknown = set(self.unknown(text))
         rest = [word for word in self.forms.sub(" ", text).split() if not unknown.intersection(word)]
-        reads = self.known is None or any(map(str.isalpha, self.known))
+        reads = self.order is not None or any(map(str.isalpha, self.known))
         return reads and not any(map(str.isalpha, "".join(rest)))
 
     def lacking(self, text: str, answer: str) -> str:

@@ -27,8 +27,8 @@ class Rewriter(SourceWriter):
         Text without letters is its own translation; `note` says what another one lacks of its source.
         """
         self.note, kept = "", self.kept
-        if kept and text.strip() and kept.whole(text):
-            return text
+        if kept and kept.whole(text):
+            return text if text.strip() else ""
         tokens, names = self.read(kept.readable(text) if kept else text, source, target)
         answer = self.target.decode(self.search(tokens, beam)[0], names) if tokens else ""
         self.note = kept.lacking(text, answer) if kept else ""
