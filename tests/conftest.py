@@ -4,6 +4,7 @@ Read next: test_house.py, rules for the source; laws/, tests of every part of a 
 """
 
 import atexit
+import gc
 import os
 import random
 import shutil
@@ -38,9 +39,16 @@ settings.register_profile(
 settings.load_profile("weft")
 torch.set_num_threads(1)
 
+# Collecting makes hundreds of thousands of lasting objects, which every full collection would visit.
+gc.set_threshold(50_000, 20, 20)
+
 # Before Triton's kernels are imported: without a GPU they run in its interpreter.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -34,6 +34,8 @@ RUNS: dict[str, Run] = {
 }
 TYPES = {torch.float32: 1e-3, torch.float64: 1e-9}
 """Tolerances, of the largest number; in float32 energies of 1000 have steps of 6e-5."""
+PAST_1024 = 2.0
+"""Energies of 1000 with what nine steps add to them have steps of 1.2e-4, which may add up to 1.1e-3."""
 
 
 def exact(make: Make, dtype: torch.dtype) -> Cell:
@@ -81,12 +83,12 @@ def extreme_gates(make: Make, scales: tuple[float, ...]) -> None:
             continue  # gradients are small differences of huge numbers: the output grows with the third power
             # of the input, and the norm of two features is a sign; RWKV7Layers normalises the input
         want = everything(exact(make, torch.float64), RUNS["steps"], inputs(scale))
+        loose = PAST_1024 if scale == 1000.0 else 1.0
         for dtype, run in itertools.product(TYPES, RUNS.values()):
-            same(everything(exact(make, dtype), run, inputs(scale).to(dtype)), want, TYPES[dtype])
+            same(everything(exact(make, dtype), run, inputs(scale).to(dtype)), want, loose * TYPES[dtype])
         with choice.use(cells="torch", linear="torch"):
-            same(
-                everything(exact(make, torch.float32), RUNS["all at once"], inputs(scale).float()), want, 1e-3
-            )
+            found = everything(exact(make, torch.float32), RUNS["all at once"], inputs(scale).float())
+            same(found, want, loose * TYPES[torch.float32])
 
 
 @cases(CELLS)

@@ -1,4 +1,4 @@
-// Additive attention's energies, w^T tanh(q + k) of every query of a source with every key (scores/additive.py), and
+// Additive attention's energies, w^T tanh(q + k) of every query of a source with every key (nn/scores.py), and
 // their gradients, on the CPU in float32. The hidden layer [B, Q, S, A] is never stored: the backward pass
 // recomputes it, which costs less than writing and reading it. Each thread takes a slab of sources.
 //

@@ -7,7 +7,7 @@
 #include "drawing.h"
 #include "stepping.h"
 
-constexpr Int MOST = 64;  // hypotheses of a source; as MOST in search/whole.py
+constexpr Int MOST = 64;  // hypotheses of a source; as MOST in search/compiled.py
 enum Stop { BEST, FULL, WORST };
 enum Kind { BEAM, GREEDY, SAMPLED };
 

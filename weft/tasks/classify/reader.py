@@ -305,7 +305,7 @@ class LabelReader:
         """A batch of the tokens of texts, their labels, the texts themselves, and their known subclasses."""
         source, mask = self.source(rows, texts)
         target = self.targets(labels)
-        if self.finer:  # see Nested.loss
+        if self.finer:  # see SubclassHead.loss
             pairs = zip(labels, finer or [""] * len(labels), strict=True)
             known = torch.tensor([self._subclass.get(pair, -1) for pair in pairs])
             target = torch.where(known < 0, len(self.finer) + target, known)

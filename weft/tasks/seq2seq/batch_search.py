@@ -221,10 +221,10 @@ class BatchSearch:
         first = torch.full((len(tokens),), SOS, device=tokens.device)
         with torch.inference_mode():
             state = tuple(model.start(tokens, mask) for model in self._models)
-            step = ensemble([model.step for model in models], how.mean)
-            if len(models) == 1:
-                state, step = state[0], models[0].step
-            step, state = rules.ruled(step, state, self._rules(named(self._prefix)))
+            step = models[0].step if len(models) == 1 else ensemble([one.step for one in models], how.mean)
+            state = state[0] if len(models) == 1 else state
+            if asked := self._rules(named(self._prefix)):
+                step, state = rules.ruled(step, state, asked)
             if how.search != "beam":
                 found = search(
                     how,

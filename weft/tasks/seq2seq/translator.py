@@ -241,7 +241,10 @@ class Translator(Predictor[str]):
         """The best translation of one text; `pairs` and `translate` take many."""
         if not isinstance(raw, str):
             raise TypeError(f"expected one text, got {type(raw).__name__}; for many use pairs(lines)")
-        best = next(self.translate([raw]))[0]
+        (found,) = self._window([raw], self._seeded())
+        if isinstance(found, DataError | ShapeError):
+            raise found
+        best = found[0]
         if best.lost:
             warnings.warn(f"{raw[:60]!r}: {best.lost}", stacklevel=2)
         if lacking := self.lacking(raw):

@@ -44,7 +44,7 @@ def run(cell: str, given: LayerInput, operation: Operation | None, backend: choi
     """
     if exporting():
         return layer(cell, given) if cell in OPERATORS else steps.run(cell, given)
-    asked = choice.check("backend", backend or choice.forced("cells"), "cells")
+    asked = choice.forced("cells") if backend is None else choice.check("backend", backend, "cells")
     if opened() and asked in ("auto", "native") and not why_not_repeated(cell, given):
         return compiled.run(cell, given)
     if asked == "steps" or not given.x.shape[0]:
@@ -83,7 +83,8 @@ def _by_rule(cell: str, given: LayerInput, operation: Operation | None, *, compi
             can.append("narrow")
         rows, steps_ = given.x.shape[:2]
         training = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given.tensors())
-        padding = low and _mostly_padding(given.mask)
+        # so much padding that a way which does not skip it is slower
+        padding = low and given.mask is not None and float(given.mask.sum()) < 0.75 * given.mask.numel()
         return rules.recurrent(
             rules.LayerShape(cell, rows, steps_, given.h.shape[1], training, low, padding), can
         )
@@ -136,8 +137,3 @@ def _why_not_narrow() -> str:
     if not (torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16):
         return "the compiled cells multiply in bfloat16 only under autocast"
     return ""
-
-
-def _mostly_padding(mask: Tensor | None) -> bool:
-    """Whether there is so much padding that a way which does not skip it is slower."""
-    return mask is not None and float(mask.sum()) < 0.75 * mask.numel()
