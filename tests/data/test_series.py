@@ -4,6 +4,7 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from weft.data.parquet import as_parquet
@@ -149,3 +150,14 @@ def test_the_calendar_is_numbers_around_zero() -> None:
     times = np.array(["2024-01-01T00", "2024-12-31T12"], dtype="datetime64[s]")  # a Monday, a Tuesday
     got = covariates(times, np.zeros((2, 0)), True)
     np.testing.assert_allclose(got, [[-0.5, -0.5, -0.5, -0.5], [0, 1 / 6 - 0.5, 0.5, 0.5]])
+
+
+def test_a_parquet_table_is_read_as_its_csv(tmp_path: Path) -> None:
+    times = pd.date_range("2024-03-30 22:00", periods=5, freq="h", tz="Europe/Zagreb")
+    table = pd.DataFrame({"ds": times, "y": [1.5, np.nan, 3e-7, 4.0, 1 / 3], "n": [1, 2, 3, 4, 2**40]})
+    table.to_parquet(tmp_path / "x.parquet")
+    table.to_csv(tmp_path / "x.csv", index=False)
+    one, other = (read_series(tmp_path / name).series[0] for name in ("x.parquet", "x.csv"))
+    np.testing.assert_array_equal(one.values, table[["y", "n"]].to_numpy())
+    assert (one.times == other.times).all() and (one.times == times).all()
+    np.testing.assert_array_equal(one.values, other.values)

@@ -1,5 +1,6 @@
-"""Recordings: read by soundfile, resampled here, and listed with their transcripts.
+"""Recordings: read by soundfile, and listed with their transcripts.
 
+soundfile does not resample, and believes a header that states more samples than there are, or none.
 Read next: ../nn/embed/audio.py, which turns samples into frames.
 """
 

@@ -1,6 +1,7 @@
 """Tagged text of other forms than CoNLL-U: several columns on each line, as in CoNLL-2003, or word/TAG.
 
-A file's first lines tell its form, as none of them says it. Read next: conllu.py, which reads all forms.
+A file's first lines tell its form, as none of them says it and no library guesses it. Read next: conllu.py,
+which reads all forms.
 """
 
 import re

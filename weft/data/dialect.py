@@ -1,5 +1,6 @@
 """Variants of numbers and dates in tables: decimal commas, currencies, and the order of day and month.
 
+pandas has to be told the decimal separator, the thousands and the order; here they are found in the column.
 Read next: series.py, which reads them; guess.py, which guesses columns.
 """
 
@@ -30,7 +31,7 @@ _BETWEEN = re.compile(r"\s*(/|-|–|—|to)\s*")
 _DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})\.?(?:[ T,]+(\S.*))?$")
 _MONTH = re.compile(r"(\d{1,2})[./](\d{4})$")
 
-Row = tuple[int, list[Any]]
+Row = tuple[int, list[str]]
 """Line number and cells."""
 
 Order = Literal["day", "month"]
@@ -74,10 +75,7 @@ def plain_numbers(rows: Sequence[Row], mark: str) -> PlainNumbers:
         >>> plain_numbers([(2, ["1,500", "0.5"])], ";").rows
         [(2, ['1500', '0.5'])]
     """
-    columns = [
-        {cell for cell in cells if isinstance(cell, str)}
-        for cells in zip(*(row for _, row in rows), strict=True)
-    ]
+    columns = [set(cells) for cells in zip(*(row for _, row in rows), strict=True)]
     changed: dict[int, dict[str, str]] = {}
     notes: list[tuple[int, str]] = []
     for n, cells in enumerate(columns):
@@ -174,7 +172,8 @@ def order_of(path: str | Path, rows: Sequence[tuple[int, Any]], given: Order | N
     if not first and found[0][1][2] == ".":
         return "day"
     orders: tuple[Order, ...] = ("day", "month")
-    rising = [order for order in orders if _rises([iso(match[0], order) for _, match in found])]
+    times = {order: [iso(match[0], order) for _, match in found] for order in orders}
+    rising = [order for order in orders if all(one < other for one, other in pairwise(times[order]))]
     if not first and len(rising) == 1:
         return rising[0]
     line, match = found[0]
@@ -222,7 +221,3 @@ def iso(text: str, order: Order) -> str:
     day, month = (match[1], match[3]) if order == "day" else (match[3], match[1])
     year = match[4] if len(match[4]) == 4 else f"{20 if int(match[4]) < 69 else 19}{match[4]}"
     return f"{year}-{int(month):02d}-{int(day):02d}" + (f" {match[5]}" if match[5] else "")
-
-
-def _rises(texts: Sequence[str]) -> bool:
-    return all(one < other for one, other in pairwise(texts))

@@ -15,8 +15,8 @@ from weft.data.series import (
     Columns,
     SeriesTable,
     TimeSeries,
-    column_of,
     column_times,
+    columns_of,
     groups_of,
     numbers_of,
     read_rows,
@@ -48,8 +48,8 @@ def read_future(path: str | Path, which: Columns, long: bool) -> Future:
     path = Path(path)
     header, rows, _ = read_rows(path, which.time)
     place = time_column(path, header, which.time, rows)
-    known = [column_of(path, header, name) for name in which.known]
-    ids = [column_of(path, header, name) for name in which.id or LONG[:1]] if long else []
+    known = columns_of(path, header, which.known)
+    ids = columns_of(path, header, which.id or LONG[:1]) if long else []
     column = column_times(path, rows, place, which) if place >= 0 and rows else None
     found: dict[str, dict[Any, np.ndarray]] = {}
     for name, at in groups_of(rows, ids).items():

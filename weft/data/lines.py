@@ -49,8 +49,8 @@ def read_lines(file: str | Path | BinaryIO) -> Iterator[str]:
     return map(_readable, each_line(file))
 
 
-def each_line(file: str | Path | BinaryIO) -> Iterator[str | DataError]:
-    r"""Like `read_lines`, with an error instead of a line that is not UTF-8.
+def each_line(file: str | Path | BinaryIO, encoding: str = "utf-8") -> Iterator[str | DataError]:
+    r"""Like `read_lines`, with an error instead of a line that is not UTF-8; or in another encoding.
 
     Raises:
         DataError: the file is missing, empty, a directory, unreadable or damaged; or its first line has a
@@ -62,9 +62,9 @@ def each_line(file: str | Path | BinaryIO) -> Iterator[str | DataError]:
         ['one', 'three']
     """
     if isinstance(file, str | Path):
-        return _decoded(text_bytes(file), str(file))
+        return _decoded(text_bytes(file, encoding), str(file))
     name = str(getattr(file, "name", "input"))
-    return _decoded(_unmarked(stream_bytes(file), name), name)
+    return _decoded(_unmarked(stream_bytes(file), name, encoding), name)
 
 
 def raw_lines(file: str | Path, encoding: str = "utf-8") -> Iterator[bytes | Finding]:

@@ -1,13 +1,13 @@
 """Choose how the cells of a text table are separated, and whether quotes enclose them.
 
-The csv module reads either way; its Sniffer sees only a sample, and takes any character for a delimiter. A
-.tsv may be a table that a spreadsheet, pandas or R wrote, with quotes around cells; or plain text with tabs,
-whose quotes belong to the text. Read next: tables.py.
+The csv module reads either way; its Sniffer takes decimal commas for delimiters, and does not tell a table
+of a spreadsheet, pandas or R, with quotes around cells, from text with tabs, whose quotes belong to the text.
+Read next: tables.py.
 """
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -16,9 +16,6 @@ from weft.data.lines import raw_lines, text_bytes
 from weft.errors import DataError
 
 MARKS = ",;\t|"
-SPAN = 1_000
-"""Maximum lines of a cell."""
-
 ENOUGH = 100
 """Cells with quotes that no table would have, after which the rest is not examined."""
 
@@ -136,80 +133,56 @@ def enclosed(lines: Iterable[str], mark: str = "\t") -> bool:
         >>> enclosed(['5" disk\t"x"\t1']), enclosed(['"5"" disk"\tx\t1']), enclosed(['"Hello," she said.\tx'])
         (False, True, False)
     """
-    signs = _Signs(mark)
-    for line in lines:
-        signs.see(line)
-        if signs.against > signs.doubled + ENOUGH:
+    raw = list[str]()  # the lines of a row
+    reader = csv.reader(_noted(lines, raw), delimiter=mark, strict=True)
+    needed = against = width = 0  # enclosed cells for a reason; quotes that no program writes
+    others = Counter[bool]()  # cells enclosed for no other reason than commas, if they have one
+    commas = False  # outside of enclosed cells
+    always: set[int] | None = None  # columns with all cells enclosed
+    while against <= needed + ENOUGH:
+        raw.clear()
+        try:
+            cells = next(reader, None)
+        except csv.Error:
+            against += 1
+            continue
+        if cells is None:
             break
-    return signs.enclosed()
-
-
-class _Signs:
-    """What speaks for quotes that enclose cells, and what against it."""
-
-    def __init__(self, mark: str) -> None:
-        self.mark = mark
-        self.doubled = 0  # enclosed cells that need it
-        self.against = 0  # cells with quotes that no program writes
-        self.reasons = Counter[bool]()  # enclosed cells without quotes by whether they have a comma
-        self.commas = False  # outside of enclosed cells
-        self.always: set[int] | None = None  # columns with all cells enclosed
-        self.width = 0
-        self._open: list[str] = []  # the parts of a cell whose closing quote has not come
-        self._lines = 0  # that it spans
-        self._even = True  # whether each of them has as many cells as the first line
-
-    def see(self, line: str) -> None:
-        cells = line.split(self.mark)
-        self.width = self.width or len(cells)
-        if not self._open and '"' not in line:
-            self.commas = self.commas or "," in line
-            if line.strip() and any(cell not in ("", "NA") for cell in cells):
-                self.always = set()
-            return
-        if self._open:
-            self._lines += 1
-            self._even = self._even and len(cells) == self.width
-            if self._lines > SPAN:
-                self.against, self._open = self.against + 1, []
-        elsewhere = set()  # columns with cells that are not enclosed
-        for place, cell in enumerate(cells):
-            if self._open:
-                self._close(("\n" if place == 0 else self.mark) + cell)
-            elif cell.startswith('"'):
-                self._begin(cell, len(cells))
+        text = "\n".join(raw)
+        width = width or raw[0].count(mark) + 1
+        even = all(line.count(mark) + 1 == width for line in raw)  # rows of their own, by chance
+        inside = set(_enclosed_cells(cells, text)) if '"' in text else set()
+        commas = commas or (not inside and "," in text)
+        for place, cell in enumerate(cells if '"' in text else ()):
+            if place not in inside:
+                against += '"' in cell
+                commas = commas or "," in cell
+            elif "\n" in cell or mark in cell:
+                needed, against = needed + (not even), against + even
+            elif '"' in cell:
+                needed += 1
             else:
-                self.against += '"' in cell
-                self.commas = self.commas or "," in cell
-                if cell not in ("", "NA"):  # R writes NA without quotes
-                    elsewhere.add(place)
-        everywhere = set(range(self.width)) if self.always is None else self.always
-        self.always = everywhere - elsewhere
+                others["," in cell or ";" in cell] += 1
+        if always is None or always:
+            bare = {n for n, cell in enumerate(cells) if n not in inside and cell not in ("", "NA")}  # R: NA
+            always = (set(range(width)) if always is None else always) - bare
+    if against or needed:
+        return needed > against
+    return bool(others) and (bool(always) or (not others[False] and not commas))
 
-    def _begin(self, cell: str, width: int) -> None:
-        inside = cell[1:-1].replace('""', "")
-        if cell.count('"') % 2:
-            self._open, self._lines, self._even = [cell], 1, width == self.width
-        elif not cell.endswith('"') or '"' in inside:
-            self.against += 1
-        elif '""' in cell[1:-1]:
-            self.doubled += 1
-        else:
-            self.reasons["," in cell or ";" in cell] += 1
 
-    def _close(self, part: str) -> None:
-        self._open.append(part)
-        if part.count('"') % 2 == 0:
-            return
-        whole, self._open = "".join(self._open), []
-        fits = whole.endswith('"') and '"' not in whole[1:-1].replace('""', "")
-        if fits and not self._even:
-            self.doubled += 1
-        else:
-            self.against += 1
+def _noted(lines: Iterable[str], raw: list[str]) -> Iterator[str]:
+    for line in lines:
+        raw.append(line)
+        yield f"{line}\n"
 
-    def enclosed(self) -> bool:
-        against = self.against + bool(self._open)
-        if against or self.doubled:
-            return self.doubled > against
-        return bool(self.always) or (self.reasons[False] == 0 and self.reasons[True] > 0 and not self.commas)
+
+def _enclosed_cells(cells: Sequence[str], text: str) -> Iterator[int]:
+    """The places of the cells that have quotes around them in the text of their row."""
+    at = 0
+    for place, cell in enumerate(cells):
+        written = '"{}"'.format(cell.replace('"', '""'))
+        inside = text.startswith(written, at)
+        at += len(written if inside else cell) + 1
+        if inside:
+            yield place

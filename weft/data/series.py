@@ -2,12 +2,13 @@
 
 Missing values become NaN and missing periods become rows of NaN. Rows at the end without values are the
 future, with known covariates only. Errors for irregular, decreasing or duplicate times, infinite values and
-cells that are not numbers name file and line.
+cells that are not numbers name file and line, where pandas would make the whole column text.
 Read next: times.py and periods.py, times; future.py, covariates known ahead; windows.py, the model's inputs.
 """
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,9 +17,8 @@ import numpy as np
 
 from weft.data.dialect import Order, order_of, plain_numbers
 from weft.data.guess import PERIODS, TIMES, has_header
-from weft.data.parquet import parquet_rows
 from weft.data.periods import aligned, resampled
-from weft.data.tables import RECORDS, WORKBOOKS, TableFile, is_number
+from weft.data.tables import NAMED, WORKBOOKS, TableFile, is_number
 from weft.data.times import TimeColumn, are_times, in_order, read_times, shown
 from weft.errors import ConfigError, DataError, check_installed
 from weft.wording import plural
@@ -199,7 +199,7 @@ def _trained(path: Path, others: Sequence[str], trained: Sequence[str]) -> tuple
     return found
 
 
-def column_times(path: Path, rows: Sequence[tuple[int, list[Any]]], place: int, which: Columns) -> TimeColumn:
+def column_times(path: Path, rows: Sequence[tuple[int, list[str]]], place: int, which: Columns) -> TimeColumn:
     """The times of a table, whose column of times is at `place`.
 
     Raises:
@@ -210,11 +210,11 @@ def column_times(path: Path, rows: Sequence[tuple[int, list[Any]]], place: int, 
     return read_times(path, cells, order, base=which.base, zone=which.zone)
 
 
-def groups_of(rows: Sequence[tuple[int, list[Any]]], ids: Sequence[int]) -> dict[str, list[int]]:
+def groups_of(rows: Sequence[tuple[int, list[str]]], ids: Sequence[int]) -> dict[str, list[int]]:
     """The places of each series' rows, by its name: the cells of the columns `ids`."""
     groups: dict[str, list[int]] = {}
     for n, (_, row) in enumerate(rows):
-        groups.setdefault("/".join(str(row[place]).strip() for place in ids), []).append(n)
+        groups.setdefault("/".join(row[place].strip() for place in ids), []).append(n)
     return groups
 
 
@@ -248,7 +248,7 @@ class TableRows(NamedTuple):
     """The cells of a table."""
 
     header: list[str]  # 1, 2, ... if it has none
-    rows: list[tuple[int, list[Any]]]  # number and cells
+    rows: list[tuple[int, list[str]]]  # number and cells
     notes: Sequence[str] = ()  # what was chosen, such as a sheet
 
 
@@ -263,7 +263,7 @@ def read_rows(path: Path, time: Sequence[str] = ()) -> TableRows:
         DataError: the file cannot be read.
         ConfigError: there is no such column.
     """
-    table = TableRows(*parquet_rows(path)) if path.suffix == ".parquet" else _text_rows(path)
+    table = _rows(path)
     if len(time) < 2:
         return table
     header, rows, notes = table
@@ -271,12 +271,12 @@ def read_rows(path: Path, time: Sequence[str] = ()) -> TableRows:
     kept = [n for n in range(len(header)) if n not in more]
     joined = []
     for line, row in rows:
-        row[first] = joined_time([(header[n], str(row[n]).strip()) for n in (first, *more)])
+        row[first] = joined_time([(header[n], row[n].strip()) for n in (first, *more)])
         joined.append((line, [row[n] for n in kept]))
     return TableRows([header[n] for n in kept], joined, notes)
 
 
-def _text_rows(path: Path) -> TableRows:
+def _rows(path: Path) -> TableRows:
     table = TableFile(path)
     if (count := len(table.first)) > MOST_COLUMNS:
         raise DataError(
@@ -293,7 +293,7 @@ def _text_rows(path: Path) -> TableRows:
         read = [(line, [row[n] for n in kept]) for line, row in read]
         names = [names[n] for n in kept]
     first = read[0][1]
-    numbered = all(map(is_number, first)) and table.kind not in RECORDS  # whose keys are names
+    numbered = all(map(is_number, first)) and table.kind not in NAMED
     headed = not numbered or has_header([cell.strip() for cell in first], [row for _, row in read[1:]])
     if headed:
         _check_upright(path, table.number, table.mark, names, read[1:])
@@ -324,20 +324,11 @@ def _check_upright(path: Path, line: int, mark: str, names: Sequence[str], rows:
 def time_column(path: Path, header: list[str], names: Sequence[str], rows: Sequence[Any]) -> int:
     """The index of the column of times, -1 if there is none."""
     if names:
-        return column_of(path, header, names[0])
+        return columns_of(path, header, names[:1])[0]
     for n, column in enumerate(header):
         if column.lower() in TIMES:
             return n
     return 0 if rows and not is_number(rows[0][1][0]) and not _missing(rows[0][1][0]) else -1
-
-
-def column_of(path: Path, header: list[str], name: str) -> int:
-    """The index of a column by its case-insensitive name.
-
-    Raises:
-        ConfigError: unknown column.
-    """
-    return columns_of(path, header, [name])[0]
 
 
 def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[int]:
@@ -365,17 +356,14 @@ def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[
 def _check_apart(columns: Sequence[str], which: Columns) -> None:
     """Check that no column has two roles."""
     names = [*columns, *which.known, *which.past]
-    seen = set[str]()
-    for name in names:
-        if name in seen:
-            raise ConfigError(f"column {name!r} is named twice; name it once under targets, known or past")
-        seen.add(name)
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ConfigError(f"column {twice[0]!r} is named twice; name it once under targets, known or past")
 
 
 def _series(
     path: Path,
     name: str,
-    rows: Sequence[tuple[int, list[Any]]],
+    rows: Sequence[tuple[int, list[str]]],
     times: Any,
     kinds: Sequence[list[int]],
     header: list[str],
@@ -414,7 +402,7 @@ def _series(
 
 def _check_known(
     path: Path,
-    rows: Sequence[tuple[int, list[Any]]],
+    rows: Sequence[tuple[int, list[str]]],
     known: np.ndarray,
     measured: np.ndarray,
     names: list[str],
@@ -441,29 +429,29 @@ def _note(called: str, frequency: str, missing: Any) -> str:
 
 
 def numbers_of(
-    path: Path, rows: Sequence[tuple[int, list[Any]]], kind: list[int], header: list[str]
+    path: Path, rows: Sequence[tuple[int, list[str]]], kind: list[int], header: list[str]
 ) -> np.ndarray:
     """[T, K] numbers of some columns, NaN where missing."""
     found = [[_number(path, line, row[n], header[n]) for n in kind] for line, row in rows]
     return np.array(found, dtype=np.float64).reshape(len(rows), len(kind))
 
 
-def _missing(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, str) and cell.strip().lower() in MISSING)
+def _missing(cell: str) -> bool:
+    return cell.strip().lower() in MISSING
 
 
-def _number(path: Path, line: int, cell: Any, column: str) -> float:
+def _number(path: Path, line: int, cell: str, column: str) -> float:
     if _missing(cell):
         return float("nan")
     try:
         value = float(cell)
-    except (TypeError, ValueError):
-        if (truth := TRUTH.get(str(cell).strip().lower())) is not None:
+    except ValueError:
+        if (truth := TRUTH.get(cell.strip().lower())) is not None:
             return truth
-        why = f"{str(cell)[:40]!r} in column {column[:40]} is not a number; correct it, leave it empty"
+        why = f"{cell[:40]!r} in column {column[:40]} is not a number; correct it, leave it empty"
         why += ", or name the columns to forecast (data.targets, --target)"
         raise DataError(why, path=path, line=line) from None
     if np.isinf(value):
-        why = f"{str(cell)[:40]} in column {column[:40]} is infinite; correct it or leave it empty"
+        why = f"{cell[:40]} in column {column[:40]} is infinite; correct it or leave it empty"
         raise DataError(why, path=path, line=line)
     return value

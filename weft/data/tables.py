@@ -1,7 +1,7 @@
 """Read tables row by row, as text: .csv, .tsv, workbooks (.xlsx, .xls, .ods), .jsonl, .json and .parquet.
 
-The csv module, python-calamine and pyarrow read. This file chooses the delimiter, the quoting and the sheet,
-and says what it chose; every command and task reads tables with it.
+The csv module, python-calamine and pyarrow read; pandas would not say in which line a row begins, nor go on
+after a wrong one. This file chooses the delimiter, the quoting and the sheet, and says what it chose.
 Read next: quoting.py; parallel.py and labelled.py, which find their columns.
 """
 
@@ -27,7 +27,10 @@ from weft.wording import plural
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 RECORDS = (".jsonl", ".json")
-ENDINGS = (".csv", ".tsv", *RECORDS, ".parquet", *WORKBOOKS)
+NAMED = (*RECORDS, ".parquet")
+"""Tables whose columns always have names."""
+
+ENDINGS = (".csv", ".tsv", *NAMED, *WORKBOOKS)
 """Endings of tables; those of text files may be compressed too."""
 
 HEAD = 20
@@ -126,11 +129,7 @@ class TableFile:
         rows = [row for row in begin if isinstance(row, Row)]
         filled = [[cell for cell in row.cells if cell.strip()] for row in rows]
         place = next((n for n, cells in enumerate(filled) if len(cells) > 1), 0)
-        if (
-            not 0 < place < len(rows) - 1
-            or self.kind in (".tsv", *RECORDS, ".parquet")
-            or len(rows) < len(begin)
-        ):
+        if not 0 < place < len(rows) - 1 or self.kind in (".tsv", *NAMED) or len(rows) < len(begin):
             return 0
         index = any(len(row.cells) == 2 and not row.cells[0].strip() and row.cells[1] for row in rows[:place])
         if index or any(map(is_number, filled[place])):
@@ -231,19 +230,13 @@ class TableFile:
             self._escaped = escaped(sample, self.mark)
 
     def _lines(self) -> Iterator[Row | Finding]:
-        lines: Iterator[Any] = raw_lines(self.path, self.encoding)
-        if self.encoding == "utf-8":
-            lines = each_line(self.path)  # faster
         try:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(each_line(self.path, self.encoding), 1):
                 if isinstance(line, DataError):
                     yield placed(str(self.path), line, "bytes")
-                elif isinstance(line, Finding):
-                    yield line
                 elif number > self._begin:
-                    text = line if isinstance(line, str) else line.decode("utf-8", "replace")
-                    cells = text.split(self.mark)
-                    if len(cells) > 1 or text.strip() or len(self.first) == 1:  # a blank line is no row
+                    cells = line.split(self.mark)
+                    if len(cells) > 1 or line.strip() or len(self.first) == 1:  # a blank line is no row
                         yield Row(number, cells)
         except DataError as error:
             yield placed(str(self.path), error)
