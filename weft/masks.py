@@ -5,7 +5,7 @@ with the mask to the device, because asking a GPU for a value makes Python wait 
 Read next: nn/attention.py, which applies masks to scores.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
@@ -91,7 +91,8 @@ def note(mask: Tensor, twin: Tensor) -> MaskFacts:
     """
     found = MaskFacts(twin, mask.device)
     if mask.device.type != "cpu":
-        found.places  # noqa: B018  copied to the device now, before anything is computed there
+        if not _static.get():  # a recorded graph must not wait for a copy, and needs no places
+            found.places  # noqa: B018  copied to the device now, before anything is computed there
         mask._facts = (_version(mask), found)  # type: ignore[attr-defined]
     return found
 
@@ -116,12 +117,23 @@ def static_shapes() -> Iterator[None]:
         _static.reset(before)
 
 
+def derived(function: Callable[..., Tensor], *masks: Tensor) -> Tensor:
+    """function(*masks), another mask [B, T], with its facts, if those of the masks are known.
+
+    Example:
+        >>> derived(lambda mask: mask[:, 1:], torch.tensor([[True, False]])).tolist()
+        [[False]]
+    """
+    found, known = function(*masks), [known_facts(mask) for mask in masks]
+    twins = [one.twin for one in known if one is not None]
+    if len(twins) == len(masks):
+        note(found, function(*twins))
+    return found
+
+
 def strided(mask: Tensor, stride: int) -> Tensor:
     """Every so many positions of a mask: [B, T] to [B, ceil(T / stride)]."""
-    found = mask[:, ::stride]
-    if (known := known_facts(mask)) is not None:
-        note(found, known.twin[:, ::stride])
-    return found
+    return derived(lambda mask: mask[:, ::stride], mask)
 
 
 def to_device(batch: Batch, device: torch.device) -> Batch:
@@ -186,13 +198,24 @@ def grid(size: int) -> int:
 
 
 def fill(part: Tensor, rows: int, columns: int) -> Tensor:
-    """Tokens or a mask [B, S] with padding, or False, in new rows and columns.
+    """Tokens, features or a mask [B, S, ..] with zeros, or False, in new rows and columns.
 
     Example:
         >>> fill(torch.tensor([[7, 8]]), 2, 3).tolist()
         [[7, 8, 0], [0, 0, 0]]
     """
-    return F.pad(part, (0, columns - part.shape[1], 0, rows - part.shape[0]))
+    features = (0, 0) * (part.dim() - 2)
+    return F.pad(part, (*features, 0, columns - part.shape[1], 0, rows - part.shape[0]))
+
+
+def repeat(part: Tensor, rows: int) -> Tensor:
+    """[B, ..] with copies of the first row after the others, [rows, ..].
+
+    Example:
+        >>> repeat(torch.tensor([7, 8]), 4).tolist()
+        [7, 8, 7, 7]
+    """
+    return torch.cat([part, part[:1].expand(rows - len(part), *part.shape[1:])])
 
 
 def from_lengths(lengths: Tensor, size: int) -> Tensor:

@@ -18,7 +18,7 @@ from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import WholeSteps
 from weft.nn.pools import Pool
 from weft.nn.positions import most_positions
-from weft.nn.randomness import for_rows, open_generator
+from weft.nn.randomness import for_rows, open_generator, uniform
 from weft.shapes import check_choice
 from weft.tree import State, at_step, detach, join_steps
 
@@ -202,8 +202,8 @@ class Generator(WholeSteps, nn.Module):
         """[B, T] bool: positions where the true token is fed."""
         tokens = batch.target_in
         columns = 1 if per_sequence else tokens.shape[1]
-        draw = for_rows(lambda shape: torch.rand(shape, generator=open_generator()), (len(tokens), columns))
-        return (draw.to(tokens.device) < feeding).expand(tokens.shape)
+        draw = for_rows(lambda shape: uniform(shape, tokens.device), (len(tokens), columns))
+        return (draw < feeding).expand(tokens.shape)
 
     def _guessed_words(self, batch: SequencePair, true: Tensor) -> Any:
         tokens = batch.target_in
@@ -284,7 +284,7 @@ class Labeller(nn.Module):
         memory = self.memory(source, mask)
         if self.pool is None:
             return memory.states, memory.mask
-        return self.pool(memory)[:, None], mask[:, :1]
+        return self.pool(memory)[:, None], masks.derived(lambda mask: mask[:, :1], mask)
 
     def forward(self, source: Any, mask: Tensor) -> Any:
         """The head's predictions, for a categorical head log-probabilities [B, T, C]."""

@@ -69,6 +69,12 @@ def open_rows() -> Rows | None:
     return _rows.get()
 
 
+def uniform(shape: Sequence[int], device: torch.device) -> Tensor:
+    """Numbers from 0 to 1, drawn where the open generator is, without one on the device itself."""
+    own = open_generator()
+    return torch.rand(tuple(shape), generator=own, device=device if own is None else own.device).to(device)
+
+
 def for_rows(draw: Callable[[tuple[int, ...]], Tensor], shape: Sequence[int]) -> Tensor:
     """draw(shape) for a shape whose first axis has batch rows, each repeated W times in a row.
 

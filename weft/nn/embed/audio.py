@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from weft.errors import ConfigError
 from weft.nn.ops import Dropout, Linear
-from weft.nn.randomness import for_rows, open_generator
+from weft.nn.randomness import for_rows, uniform
 from weft.setting_types import DropoutRate
 
 LEAST = 1e-6
@@ -156,11 +156,9 @@ class Frames(nn.Module):
 
 def _stretches(rows: int, places: int, most: int, like: Tensor) -> Tensor:
     """[rows, places] bool: one random span of 0 to `most` places is True in each row."""
-    drawn = for_rows(
-        lambda shape: torch.rand(2, *shape, generator=open_generator()).transpose(0, 1), (rows, 1)
-    )
+    drawn = for_rows(lambda shape: uniform((2, *shape), like.device).transpose(0, 1), (rows, 1))
     drawn = drawn.transpose(0, 1)  # [2, rows, 1]
     width = (drawn[0] * (most + 1)).floor()
     begin = (drawn[1] * (places - width + 1)).floor()
-    place = torch.arange(places)
-    return ((place >= begin) & (place < begin + width)).to(like.device)
+    place = torch.arange(places, device=like.device)
+    return (place >= begin) & (place < begin + width)

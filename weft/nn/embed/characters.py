@@ -68,7 +68,12 @@ class Characters(nn.Module):
             self.pool = Summary(2 * (size // 2))
         self.size = self.pool.size
 
-    def forward(self, letters: Tensor) -> Tensor:
-        """[N, L] int64, each row with at least one letter, to [N, size]."""
-        mask = letters != 0
+    def forward(self, letters: Tensor, mask: Tensor | None = None) -> Tensor:
+        """[N, L] int64, each row with at least one letter, to [N, size].
+
+        Args:
+            letters: 0 is padding.
+            mask: [N, L] bool, False at padding.
+        """
+        mask = letters != 0 if mask is None else mask
         return self.pool(self.encoder(self.dropout(self.table(letters)), mask))  # type: ignore[no-any-return]

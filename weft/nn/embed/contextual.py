@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from weft import masks
-from weft.masks import to_device
+from weft.masks import fill, grid, to_device
 from weft.nn.cells.lstm import LSTM
 from weft.nn.embed.characters import Characters
 from weft.nn.embed.tokens import Tokens
@@ -38,6 +38,12 @@ class Sentences(NamedTuple):
     def to(self, device: torch.device) -> "Sentences":
         """Move to a device."""
         return to_device(self, device)
+
+    def filled(self) -> "Sentences":
+        """The same batch with masked columns; a masked row would count as a boundary."""
+        columns = grid(self.mask.shape[1])
+        mask = fill(self.mask, len(self.mask), columns)
+        return Sentences(self.given.filled(columns), mask, self.target_tokens)
 
 
 class Directions(NamedTuple):
@@ -131,8 +137,9 @@ class BothWays(Context):
         """The loss of each direction: forward of words and the end, backward of words and the beginning."""
         top, target, mask = self._targets(batch)
         rows = len(batch.mask)
-        forward = self.head.loss(top[:rows], target[:rows], mask[:rows])
-        return Directions(forward, self.head.loss(top[rows:], target[rows:], mask[rows:]))
+        real = masks.derived(lambda mask: mask[:rows], mask)  # the same in both directions
+        forward = self.head.loss(top[:rows], target[:rows], real)
+        return Directions(forward, self.head.loss(top[rows:], target[rows:], real))
 
     def nats(self, batch: Sentences) -> tuple[Tensor, Tensor]:
         """Nats of each prediction: forward rows first (words and the end), then backward rows.
@@ -149,20 +156,19 @@ class BothWays(Context):
         words = nn.functional.pad(
             batch.given.words.masked_fill(~batch.mask, BOUNDARY), (1, 1), value=BOUNDARY
         )
-        real = framed[:, 1:]
         top = self.dropout(torch.cat([ahead[-1][:, :-1], back[-1][:, 1:]]))
-        target, mask = torch.cat([words[:, 1:], words[:, :-1]]), torch.cat([real, real])
-        return top, target, mask
+        mask = masks.derived(lambda framed: torch.cat([framed[:, 1:], framed[:, 1:]]), framed)
+        return top, torch.cat([words[:, 1:], words[:, :-1]]), mask
 
     def _layers(self, given: Spelled, mask: Tensor) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Each direction's layers [B, S + 2, H] including boundaries, and the mask."""
-        x = self.project(self.characters(given.letters))[given.which]  # [B, S, H]
+        x = self.project(self.characters(given.letters, given.real))[given.which]  # [B, S, H]
         start = self.ends[0].to(x.dtype).expand(x.shape[0], 1, -1)
         length = mask.sum(1)
         x = torch.cat([start, x, x.new_zeros(x.shape[0], 1, x.shape[2])], 1)
         at = torch.arange(x.shape[1], device=x.device)
         x = torch.where((at == length[:, None] + 1)[..., None], self.ends[1].to(x.dtype), x)
-        framed = at < length[:, None] + 2
+        framed = masks.derived(_framed, mask)
         ragged = None if masks.full(framed) else framed
         ahead, back = [x], [x]
         y, z = x, masks.reverse(x, framed)
@@ -174,6 +180,11 @@ class BothWays(Context):
             ahead.append(y)
             back.append(masks.reverse(z, framed))
         return ahead, back, framed
+
+
+def _framed(mask: Tensor) -> Tensor:
+    """The mask [B, S + 2] of sentences with a boundary before and after, from theirs [B, S]."""
+    return torch.arange(mask.shape[1] + 2, device=mask.device) < mask.sum(1)[:, None] + 2
 
 
 class Mix(nn.Module):

@@ -53,7 +53,7 @@ class Glove(nn.Module):
         bias = self.inner_bias(batch.words)[:, 0] + self.outer_bias(batch.others)[:, 0]
         weight = (batch.counts / self.most).clamp(max=1) ** self.alpha
         total = (weight * (product + bias - batch.counts.log()).square()).sum()
-        return Loss(total, total.new_tensor(len(batch.words)))
+        return Loss(total, total.new_full((), len(batch.words), dtype=torch.int64))
 
     def vectors(self) -> Tensor:
         """[V, D]."""

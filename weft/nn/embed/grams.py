@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from weft.masks import to_device
+from weft.masks import fill, to_device
 
 
 class Grams(NamedTuple):
@@ -20,6 +20,11 @@ class Grams(NamedTuple):
     def to(self, device: torch.device) -> "Grams":
         """Move to a device."""
         return to_device(self, device)
+
+    def filled(self, columns: int) -> "Grams":
+        """The same items, and more of weight 0."""
+        numbers, weights = (fill(part, len(part), columns) for part in self)
+        return Grams(numbers, weights)
 
 
 class GramTable(nn.Module):

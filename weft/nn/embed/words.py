@@ -8,10 +8,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from weft.masks import fill, grid, to_device
+from weft.masks import fill, grid, repeat, to_device
 from weft.nn.embed.characters import Characters
 from weft.nn.ops import Dropout
-from weft.nn.randomness import for_rows, open_generator
+from weft.nn.randomness import for_rows, uniform
 from weft.setting_types import DropoutRate, Size
 
 
@@ -21,17 +21,19 @@ class Spelled(NamedTuple):
     words: Tensor  # [B, S] int64 rows of the word table
     letters: Tensor  # [N, L] int64, 0 is padding
     which: Tensor  # [B, S] int64 rows of letters
+    real: Tensor | None = None  # [N, L] bool, letters that are not padding; None to compare them with 0
 
     def to(self, device: torch.device) -> "Spelled":
         """Move to a device."""
-        return to_device(self, device)
+        return to_device(self._replace(real=self.letters != 0), device)
 
     def filled(self, columns: int) -> "Spelled":
         """The same sentences with more columns; letters get new columns, and rows that repeat the first."""
         words, which = (fill(part, len(part), columns) for part in (self.words, self.which))
         count, length = self.letters.shape
         letters = fill(self.letters, count, grid(length))
-        return Spelled(words, torch.cat([letters, letters[:1].expand(grid(count) - count, -1)]), which)
+        letters = repeat(letters, grid(count))
+        return Spelled(words, letters, which, letters != 0)
 
 
 class Words(nn.Module):
@@ -101,7 +103,7 @@ class Words(nn.Module):
         if self.fixed is not None:
             parts.append(nn.functional.embedding(given.words, self.fixed))
         if self.characters is not None:
-            parts.append(self.characters(given.letters)[given.which])
+            parts.append(self.characters(given.letters, given.real)[given.which])
         return self.dropout(torch.cat(parts, -1))  # type: ignore[no-any-return]
 
     def _counted(self, words: Tensor) -> Tensor:
@@ -113,6 +115,5 @@ class Words(nn.Module):
         if not self.training or not self.replaced:
             return words
         chance = self.replaced / (self.replaced + self.get_buffer("counts")[words])
-        drawn = for_rows(lambda shape: torch.rand(shape, generator=open_generator()), words.shape)
-        drawn = drawn.to(words.device)
-        return words.masked_fill(drawn < chance, self.unknown)
+        draw = for_rows(lambda shape: uniform(shape, words.device), words.shape)
+        return words.masked_fill(draw < chance, self.unknown)

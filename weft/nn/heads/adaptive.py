@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.masks import select
-from weft.nn.heads.categorical import Categorical
+from weft.masks import static
+from weft.nn.heads.categorical import Categorical, real_targets
 from weft.nn.heads.head import Head, Loss
-from weft.nn.ops import cross_entropy, linear
+from weft.nn.ops import IGNORED, cross_entropy, linear
 
 
 class Adaptive(Head):
@@ -80,19 +80,24 @@ class Adaptive(Head):
         return torch.cat([first, *inside], -1)
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
-        """Cross-entropy; padding is removed before the matrix products."""
-        h, target = self.words.project(select(h, mask)), select(target, mask)
+        """Cross-entropy; padding is removed before the matrix products, where shapes are not static."""
+        h, target = real_targets(h, target, mask)
+        h = self.words.project(h)
         first, *others = self.words.weight.split(self.sizes)
         first_bias, *other_biases = self.words.bias.split(self.sizes)
         low, chosen = self.sizes[0], target
         rest = []
         for k, (weight, bias) in enumerate(zip(others, other_biases, strict=True)):
             inside = (target >= low) & (target < low + len(weight))
-            rest.append(cross_entropy(h[inside], weight, bias, target[inside] - low)[0])
+            if static():  # the words of a group are not counted: the others are ignored
+                wanted = (target - low).masked_fill(~inside, IGNORED)
+                rest.append(cross_entropy(h, weight, bias, wanted, padded=True)[0])
+            else:
+                rest.append(cross_entropy(h[inside], weight, bias, target[inside] - low)[0])
             chosen = torch.where(inside, self.sizes[0] + k, chosen)
             low += len(weight)
         weight, bias = torch.cat([first, self.groups]), torch.cat([first_bias, self.group_bias])
-        total, _ = cross_entropy(h, weight, bias, chosen)
+        total, _ = cross_entropy(h, weight, bias, chosen, padded=static())
         return Loss(total + torch.stack(rest).sum(), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:

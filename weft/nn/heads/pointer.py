@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from weft.masks import select
+from weft.masks import positions, summed
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import linear
@@ -58,7 +58,7 @@ class Pointer(Head):
 
     def loss(self, h: PointerFeatures, target: Tensor, mask: Tensor) -> Loss:
         """See Head.loss; coverage loss and smoothing apply in training only."""
-        features, gate, wanted = select(h.h, mask), select(h.gate, mask)[:, 0], select(target, mask)
+        features, gate, wanted = (positions(each, mask) for each in (h.h, h.gate, target))
         logits = linear(self.words.project(features), self.words.weight, self.words.bias)
         wide = torch.promote_types(logits.dtype, torch.float32)
         logp = logits.log_softmax(-1, dtype=wide)  # [M, V]
@@ -66,13 +66,14 @@ class Pointer(Head):
         own = logp.gather(1, wanted.masked_fill(~known, 0)[:, None])[:, 0]
         own = own.masked_fill(~known, torch.finfo(wide).min)  # not -inf, whose gradient would be NaN
         same = self._tokens(h) == target[..., None]  # [B, T, S]
-        copied = select(h.weights.to(wide) * same, mask).sum(1).clamp_min(torch.finfo(wide).tiny)
-        gate = gate.to(wide)
-        cost = -torch.logaddexp(own + F.logsigmoid(gate), copied.log() + F.logsigmoid(-gate)).sum()
+        copied = positions(h.weights.to(wide) * same, mask).sum(1).clamp_min(torch.finfo(wide).tiny)
+        gate = gate[:, 0].to(wide)
+        costs = torch.logaddexp(own + F.logsigmoid(gate), copied.log() + F.logsigmoid(-gate))
+        cost = -summed(costs, mask)
         if self.training:
-            cost = (1 - self.smoothing) * cost - self.smoothing * logp.mean(1).sum()
+            cost = (1 - self.smoothing) * cost - self.smoothing * summed(logp.mean(1), mask)
             if h.again is not None:
-                cost = cost + select(h.again, mask).to(wide).sum()
+                cost = cost + summed(positions(h.again, mask).to(wide), mask)
         return Loss(cost, mask.sum())
 
     def best(self, h: PointerFeatures, mask: Tensor) -> Tensor:

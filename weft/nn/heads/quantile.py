@@ -78,7 +78,7 @@ class Quantile(RealHead):
         With a separate mean, its squared error is added.
         """
         q, single = self._both(positions(h, mask))
-        levels = torch.tensor(self.levels, dtype=q.dtype, device=q.device)
+        levels = torch.cat([q.new_full((1,), level) for level in self.levels])
         error = positions(target, mask).to(q.dtype)[..., None] - q
         total = summed(torch.maximum(levels * error, (levels - 1) * error), mask)
         total = total * (2 / len(self.levels))

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.masks import positions, summed
 from weft.metrics.threshold import best_f1
 from weft.models import Labeller
 from weft.nn.embed.contextual import Context, InContext
@@ -253,9 +254,10 @@ class MultiLabelHead(Head):
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """Binary cross-entropies, summed over the labels of each text; targets [B, T, C] are 0 or 1."""
-        logits = self._logits(h[mask])
-        total = F.binary_cross_entropy_with_logits(logits, target[mask].to(logits), reduction="sum")
-        return Loss(total, mask.sum())
+        logits = self._logits(positions(h, mask))
+        wanted = positions(target, mask).to(logits)
+        costs = F.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
+        return Loss(summed(costs, mask), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
         """[B, T, C] bool: the labels with a probability of at least one half."""
@@ -331,15 +333,16 @@ class SubclassHead(Head):
         A target is a subclass s, or S + c for a text of which only the class c is known: its subclass has the
         cross-entropy of the class.
         """
-        logp, target = self._subclasses(h[mask]), target[mask]
+        logp, target = self._subclasses(positions(h, mask)), positions(target, mask)
         classes = self._classes(logp)
         both = torch.cat([logp, classes], -1)
         own = torch.cat([self.inside, torch.arange(classes.shape[-1], device=target.device)])[target]
-        total = (F.nll_loss(both, target, reduction="sum") + F.nll_loss(classes, own, reduction="sum")) / 2
+        right = both.gather(1, target[:, None]) + classes.gather(1, own[:, None])
+        costs = -right[:, 0] / 2
         if self.training and self.smoothing:
-            spread = (logp.mean(-1) + classes.mean(-1)).sum() / 2
-            total = (1 - self.smoothing) * total - self.smoothing * spread
-        return Loss(total, mask.sum())
+            spread = (logp.mean(-1) + classes.mean(-1)) / 2
+            costs = (1 - self.smoothing) * costs - self.smoothing * spread
+        return Loss(summed(costs, mask), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
         """The most probable class at each position."""

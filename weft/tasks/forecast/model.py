@@ -21,12 +21,12 @@ from torch import Tensor, nn
 
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError
-from weft.masks import to_device
+from weft.masks import fill, grid, repeat, to_device
 from weft.nn.forecasters.forecaster import Forecaster, Past
 from weft.nn.forecasters.segments import SegmentForecaster
 from weft.nn.heads.head import Head, Loss, RealHead
 from weft.nn.heads.point import Point
-from weft.nn.randomness import for_rows, open_generator
+from weft.nn.randomness import for_rows, uniform
 
 Normalise = Literal["last", "mean", "mean_std", "none"]
 Base = Literal["none", "linear", "level"]
@@ -49,6 +49,13 @@ class SeriesBatch(NamedTuple):
         mask = self.mask[chosen]
         past = Past(*(part[chosen] for part in self.past))
         return SeriesBatch(past, self.future[chosen], mask, int(mask.sum()))
+
+    def filled(self) -> "SeriesBatch":
+        """The same batch with copies of its first window in new rows, all of whose values are missing."""
+        rows = grid(len(self.future))
+        past = Past(*(repeat(part, rows) for part in self.past))
+        mask = fill(self.mask, rows, self.mask.shape[1])
+        return SeriesBatch(past, repeat(self.future, rows), mask, self.target_tokens)
 
 
 class ForecastNetwork(nn.Module):
@@ -154,11 +161,9 @@ class ForecastNetwork(nn.Module):
         true = None
         if feeding < 1:
             columns = 1 if per_sequence else batch.future.shape[1]
-            drawn = for_rows(
-                lambda shape: torch.rand(shape, generator=open_generator()), (len(batch.future), columns)
-            )
-            draw = drawn < feeding
-            true = draw.to(batch.future.device).expand(batch.future.shape)
+            device = batch.future.device
+            draw = for_rows(lambda shape: uniform(shape, device), (len(batch.future), columns))
+            true = (draw < feeding).expand(batch.future.shape)
         h, level, scale = self.features(batch.past, batch.future, true)
         return self.head.loss(h, (batch.future - level) / scale, batch.mask)
 

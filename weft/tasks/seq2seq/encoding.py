@@ -30,7 +30,7 @@ from weft.data.joined import JoinedStores
 from weft.data.shortlist import Shortlist
 from weft.data.store import EncodedPairs, PairEncoder, TokenStore, content_key
 from weft.errors import CheckpointError, DataError
-from weft.masks import fill, grid, to_device
+from weft.masks import fill, grid, repeat, to_device
 from weft.nn.randomness import open_generator
 from weft.store.cache import cache_directory
 from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
@@ -368,14 +368,17 @@ class PairBatch(NamedTuple):
     def filled(self) -> "PairBatch":
         """The same batch with masked rows and columns, so that few shapes occur; see train/captured.py.
 
-        A masked row has a source of one padding symbol, as an empty line has, and no targets.
+        A masked row has a source of one padding symbol, as an empty line has, and no targets. A picture is
+        repeated, and its places are not added to.
         """
-        rows = grid(len(self.source))
-        source, target = grid(self.source.shape[1]), grid(self.target_in.shape[1])
-        found = [fill(part, rows, source) for part in self[:2]]
-        found += [fill(part, rows, target) for part in self[2:5]]
-        found[1][len(self.source) :, 0] = True
-        return PairBatch(found[0], found[1], found[2], found[3], found[4], self.target_tokens, self.joined)
+        rows, target = grid(len(self.source)), grid(self.target_in.shape[1])
+        found = [fill(part, rows, target) for part in self[2:5]]
+        if self.source.is_floating_point():
+            sources = [repeat(part, rows) for part in self[:2]]
+        else:
+            sources = [fill(part, rows, grid(self.source.shape[1])) for part in self[:2]]
+            sources[1][len(self.source) :, 0] = True
+        return PairBatch(*sources, *found, self.target_tokens, self.joined)
 
 
 def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) -> tuple[Tensor, Tensor]:

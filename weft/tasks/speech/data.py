@@ -19,7 +19,7 @@ from weft.data.held_out import check_hold_out, is_held_out
 from weft.data.listed import ListedText, listed
 from weft.data.report import COMMON, Finding, Report, other_form, placed
 from weft.errors import ConfigError, DataError
-from weft.masks import to_device
+from weft.masks import fill, grid, to_device
 from weft.nn.embed.audio import log_mel, mel_filters, normalised
 from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.task import Progress, Split
@@ -207,6 +207,14 @@ class RecordingBatch(NamedTuple):
         tensors = [part[chosen] for part in self[:5]]
         count = int(tensors[4].sum())
         return RecordingBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], count)
+
+    def filled(self) -> "RecordingBatch":
+        """The same batch with masked rows, of one silent frame each, frames and tokens, as in PairBatch."""
+        rows, frames, target = len(self.source), self.source.shape[1], self.target_in.shape[1]
+        found = [fill(part, grid(rows), grid(frames)) for part in self[:2]]
+        found[1][rows:, 0] = True
+        found += [fill(part, grid(rows), grid(target)) for part in self[2:5]]
+        return RecordingBatch(*found, self.target_tokens)
 
 
 def pad_frames(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:

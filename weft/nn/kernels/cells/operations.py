@@ -91,7 +91,8 @@ def pad_feature(
     extra = MULTIPLE - x.shape[2] % MULTIPLE
     x = x * mask[..., None].to(x.dtype)  # a large enough value at padding would outweigh the hold
     flag = F.pad((~mask).to(x.dtype)[..., None], (0, extra - 1))
-    column = torch.tensor(holds, dtype=weight.dtype, device=weight.device).repeat_interleave(size)
+    # filled where it is needed: a recorded graph must not wait for a copy from the CPU
+    column = torch.cat([weight.new_full((size,), hold) for hold in holds])
     return torch.cat([x, flag], -1), torch.cat([weight, F.pad(column[:, None], (0, extra - 1))], 1)
 
 
