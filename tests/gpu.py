@@ -30,7 +30,8 @@ GPU = torch.device("cuda", 0)
 META = torch.device("meta")
 ASKING = {
     "_local_scalar_dense", "item", "nonzero", "nonzero_static", "equal", "is_nonzero", "masked_select",
-    "_unique2", "unique_dim", "unique_consecutive", "repeat_interleave", "bincount", "linalg_inv_ex",
+    "_unique2", "unique_dim", "unique_consecutive", "repeat_interleave", "bincount", "_linalg_check_errors",
+    "linalg_matrix_exp",
 }  # fmt: skip
 """Operations whose result has a size, or is a number, that only the GPU knows."""
 COPYING = {"_to_copy", "copy_", "lift_fresh_copy"}

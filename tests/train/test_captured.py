@@ -6,6 +6,7 @@ Here no graph is recorded; fixed buffers, masked rows, late reading and skipping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +14,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.gpu import GPU, Graph, gpu, rehearsed
 from tests.laws.members import normal
 from tests.train.toy import Notes, Task, quiet, settings
 from tests.train.traces import Trace, terminate
 from weft import masks
 from weft.config import read_recipe
+from weft.errors import ShapeError
 from weft.masks import static_shapes
 from weft.nn.embed.words import Spelled
 from weft.nn.heads.head import Loss
@@ -149,6 +152,99 @@ def test_what_cannot_be_recorded_is_said_and_trained_as_usual(tmp_path: Path) ->
     sgd = chosen(optimiser=SGD(lr=0.1))
     train(Rows(), tmp_path / "a", sgd, quiet(tmp_path / "a", note))
     assert any("training.cuda_graphs: SGD is not a fused Adam" in text for text in note.texts)
+
+
+class Normed(Rows):
+    """The toy with a batch norm, whose running means an update changes."""
+
+    def model(self) -> Any:
+        model = super().model()
+        norm = torch.nn.BatchNorm1d(5)
+        model.norm = torch.nn.Sequential(Turned(), norm, Turned())
+        return model
+
+
+class Turned(torch.nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mT
+
+
+def test_a_warm_up_leaves_running_means_as_they_were(tmp_path: Path) -> None:
+    ran = []
+    for captured in (False, True):
+        run, made = tmp_path / str(captured), Normed()
+        ran.append(Trace(run, [], train(made, run, chosen(cuda_graphs=captured), quiet(run))))
+    assert ran[1].differs(ran[0]) == []
+
+
+class Scarce(Rows):
+    """Its static batches raise an error until so many were computed."""
+
+    error: Exception
+
+    def model(self) -> Any:
+        model = super().model()
+        plain, self.left = model.loss, 3
+
+        def loss(batch: Any, **forced: Any) -> Loss:
+            if masks.static() and self.left:
+                self.left -= 1
+                raise self.error
+            return plain(batch, **forced)
+
+        model.loss = loss
+        return model
+
+
+@pytest.mark.parametrize(
+    ("error", "recorded", "what"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory.\nmore"), False, "memory does not suffice"),
+        (ShapeError("expected at most 5 positions, got 8"), True, "at most 5 positions"),
+    ],
+)
+def test_an_update_that_cannot_be_recorded_is_taken_as_usual(
+    tmp_path: Path, error: Exception, recorded: bool, what: str
+) -> None:
+    plain = trained(tmp_path / "plain", chosen(cuda_graphs=False))
+    note, made, run = Notes(), Scarce(), tmp_path / "scarce"
+    made.error = error
+    outcome = train(made, run, chosen(), quiet(run, note))
+    assert Trace(run, plain.ids, outcome).differs(plain) == []
+    (said,) = [text for text in note.warnings if "cuda_graphs" in text]
+    assert what in said and ("such updates" in said) == recorded
+    assert made.left == (0 if recorded else 2)
+
+
+def test_further_shapes_are_trained_as_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = trained(tmp_path / "plain", chosen(cuda_graphs=False))
+    monkeypatch.setattr("weft.train.captured.SHAPES", 1)
+    note, made, run = Notes(), Rows(), tmp_path / "few"
+    outcome = train(made, run, chosen(), quiet(run, note))
+    assert Trace(run, plain.ids, outcome).differs(plain) == []
+    assert [text for text in note.warnings if "more than 1 shapes" in text]
+
+
+@pytest.mark.parametrize(
+    "recipe", ["translate/help-demo", "translate/help-transformer-tiny", "language/help-gpt"]
+)
+def test_a_whole_update_asks_a_gpu_for_nothing(recipe: str) -> None:
+    model, batch = rehearsed(recipe)
+    rules = chosen(optimiser=AdamW(lr=0.01), device="cuda", precision="float32")
+    with gpu():
+        learner: Any = model.train().to(GPU)
+        optimiser = rules.optimiser.build(learner)
+        for parameter in learner.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        optimiser.step()
+        made: Any = SimpleNamespace(streams=False, collate=lambda numbers: batch)
+        captured = CapturedUpdates(made, OwnLoss(learner), optimiser, rules, GPU)
+        assert why_not_captured(made, OwnLoss(learner), optimiser, rules) == ""
+        group, before = BatchGroup(0, 0, [np.arange(2)] * 2, 2, 1, 0), Graph.replays
+        captured.launch(group, Position(), 1.0)
+        captured.launch(group, Position(), 0.5)
+        assert Graph.replays == before + 2 * 3  # two batches and the step
+        assert len(captured.pending) == 2
 
 
 RECIPES = ["translate/help-demo", "translate/help-transformer-tiny", "translate/help-rnn-plain"]

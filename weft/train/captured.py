@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from weft import masks
+from weft.errors import ShapeError
 from weft.masks import static_shapes
 from weft.nn import devices
 from weft.nn.heads.head import Loss
@@ -44,7 +45,16 @@ Replay = Callable[[], None]
 
 
 class CannotCapture(Exception):
-    """An update cannot be recorded; the message says why."""
+    """An update cannot be recorded; the message says why.
+
+    Args:
+        why: the reason.
+        once: whether other updates can be.
+    """
+
+    def __init__(self, why: str, *, once: bool = False) -> None:
+        super().__init__(why)
+        self.once = once
 
 
 class Launch(NamedTuple):
@@ -112,6 +122,10 @@ class CapturedUpdates:
         self._shapes: dict[Any, _Buffers] = {}
         self._step: Replay | None = None
         self._pool: Any = None
+        # Warm-ups and recordings share a stream: the nodes of a backward pass keep the one they began on.
+        self._stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
+        # Taken as usual, an update would be warned that its optimiser is not being recorded.
+        self.optimiser._warned_capturable_if_run_uncaptured = True  # type: ignore[attr-defined]
 
     @property
     def _groups(self) -> list[dict[str, Any]]:
@@ -171,7 +185,7 @@ class CapturedUpdates:
         key = _key(batch)
         if key not in self._shapes:
             if len(self._shapes) == SHAPES:
-                raise CannotCapture(f"batches have more than {SHAPES} shapes")
+                raise CannotCapture(f"batches have more than {SHAPES} shapes", once=True)
             self._shapes[key] = self._recorded(batch, group, offset)
         return self._shapes[key]
 
@@ -191,10 +205,11 @@ class CapturedUpdates:
             return found, list(torch.autograd.grad(found.total, self._parameters, allow_unused=True))
 
         self._seed(group, offset)
-        try:
-            _, gradients = self._warm(loss)
-        except NotImplementedError as error:
-            raise CannotCapture(str(error)) from None
+        buffers = list(self.criterion.learner.buffers())
+        kept = [buffer.clone() for buffer in buffers]
+        gradients = self._warm(lambda: loss()[1])
+        for buffer, before in zip(buffers, kept, strict=True):
+            buffer.copy_(before)  # such as the running means of a batch norm
         used = [p for p, g in zip(self._parameters, gradients, strict=True) if g is not None]
         if self._used is None:
             self._used, self._gradients = used, [torch.zeros_like(p) for p in used]
@@ -231,27 +246,43 @@ class CapturedUpdates:
 
     def _warm(self, run: Callable[[], Any]) -> Any:
         """Run something before it is recorded, as CUDA graphs need it."""
-        if self.device.type != "cuda":
-            return run()
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            run()
-            found = run()
-        torch.cuda.current_stream().wait_stream(side)
+        try:
+            if self._stream is None:
+                return run()
+            self._stream.wait_stream(torch.cuda.current_stream(self.device))
+            with torch.cuda.stream(self._stream):
+                run()
+                found = run()
+            torch.cuda.current_stream(self.device).wait_stream(self._stream)
+        except NotImplementedError as error:
+            raise CannotCapture(str(error)) from None
+        except ShapeError as error:  # such as masked columns beyond the last learned position
+            raise CannotCapture(str(error), once=True) from None
+        except torch.OutOfMemoryError as error:
+            why = f"memory does not suffice to record one ({str(error).splitlines()[0][:90]})"
+            raise CannotCapture(why) from None
         return found
 
     def _record(self, run: Replay) -> Replay:
-        if self.device.type != "cuda":
+        if self._stream is None:
             return run
         graph = torch.cuda.CUDAGraph()
+        # Other threads may use the GPU meanwhile, such as one that writes a checkpoint.
+        how: dict[str, Any] = {"stream": self._stream, "capture_error_mode": "thread_local"}
         try:
-            with torch.cuda.graph(graph, pool=self._pool):
+            with torch.cuda.graph(graph, pool=self._pool, **how):
                 run()
         except RuntimeError as error:
-            raise CannotCapture(str(error).splitlines()[0][:120]) from None
+            self._restore_generator()
+            raise CannotCapture((str(error).splitlines() or [type(error).__name__])[0][:120]) from None
         self._pool = self._pool or graph.pool()
         return graph.replay
+
+    def _restore_generator(self) -> None:
+        """After a recording that failed, give the GPU's generator a state that no recording holds."""
+        number = torch.cuda.current_device() if self.device.index is None else self.device.index
+        other = torch.Generator(self.device)
+        torch.cuda.default_generators[number].graphsafe_set_state(other.graphsafe_get_state())
 
 
 def why_not_captured(

@@ -54,7 +54,7 @@ class TrainingState:
     frozen: parts of the model that are not trained.
     saved: update of the newest checkpoint; -1 if the untrained model must be saved too.
     samples: samples of the last validation.
-    notes: sentences of earlier validations, each reported once.
+    notes: sentences of earlier validations and updates, each reported once.
     split: whether a batch has been split because it did not fit into memory.
     captured: launches updates whose results are read later; None to take them one by one.
     """
@@ -248,8 +248,13 @@ class TrainingState:
             tokens = self.captured.launch(group, self.position, factor)
         except CannotCapture as why:
             self.settle()
-            self.captured = None
-            self.session.report.warned(f"training.cuda_graphs: {why}; updates are not recorded from here on")
+            said = f"training.cuda_graphs: {why}; such updates are taken as usual"
+            if not why.once:
+                self.captured = None
+                said = f"training.cuda_graphs: {why}; updates are not recorded from here on"
+            if said not in self.notes:
+                self.notes += (said,)
+                self.session.report.warned(said)
             return None
         rate = self.session.settings.optimiser.lr * factor
         return UpdateResult(0.0, 0.0, tokens, 0.0, rate, 1.0, True)

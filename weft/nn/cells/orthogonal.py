@@ -81,7 +81,9 @@ class _Cayley(nn.Module):
         lower = x.to(wide).tril()
         skew = lower - lower.mT
         eye = torch.eye(len(x), dtype=wide, device=x.device)
-        turn = torch.linalg.solve(torch.add(eye, skew, alpha=-0.5), torch.add(eye, skew, alpha=0.5))
+        # solve would wait for a GPU to say that the matrix can be inverted; this one always can
+        left, right = (torch.add(eye, skew, alpha=share) for share in (-0.5, 0.5))
+        turn: Tensor = torch.linalg.solve_ex(left, right).result
         return (self.base.to(wide) @ turn).to(x.dtype)
 
     def right_inverse(self, matrix: Tensor) -> Tensor:
