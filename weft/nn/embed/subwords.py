@@ -113,6 +113,8 @@ class Subwords(nn.Module):
 
     def gathered(self, words: Tensor) -> tuple[Tensor, Tensor]:
         """See WordTable.gathered; each distinct word is computed once."""
+        if static():
+            raise NotImplementedError("the distinct words of a batch are counted")
         different, which = words.unique(return_inverse=True)
         ends = self.get_buffer("_ends")[different]
         begins = torch.where(different > 0, self.get_buffer("_ends")[different - 1], 0)
