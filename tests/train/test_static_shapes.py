@@ -121,6 +121,12 @@ def test_what_the_plain_path_must_count(recipe: str) -> None:
         passes(model.train().to(GPU), batch.to(GPU))
 
 
+def test_word_vectors_from_ngrams_are_not_recorded() -> None:
+    model, batch = rehearsed("embeddings/wikitext2-subwords")
+    with static_shapes(), pytest.raises(NotImplementedError, match="distinct words"):
+        model.loss(batch)
+
+
 def asks(x: Tensor) -> Any:
     return x[x > 0]
 

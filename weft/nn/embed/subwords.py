@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from weft.masks import static
+
 _START, _PRIME, _BITS = 2166136261, 16777619, 0xFFFFFFFF
 
 
