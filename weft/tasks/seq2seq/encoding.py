@@ -378,7 +378,8 @@ class PairBatch(NamedTuple):
         else:
             sources = [fill(part, rows, grid(self.source.shape[1])) for part in self[:2]]
             sources[1][len(self.source) :, 0] = True
-        return PairBatch(*sources, *found, self.target_tokens, self.joined)
+        tokens, joined = self.target_tokens, self.joined
+        return PairBatch(sources[0], sources[1], found[0], found[1], found[2], tokens, joined)
 
 
 def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) -> tuple[Tensor, Tensor]:

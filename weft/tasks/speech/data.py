@@ -214,7 +214,7 @@ class RecordingBatch(NamedTuple):
         found = [fill(part, grid(rows), grid(frames)) for part in self[:2]]
         found[1][rows:, 0] = True
         found += [fill(part, grid(rows), grid(target)) for part in self[2:5]]
-        return RecordingBatch(*found, self.target_tokens)
+        return RecordingBatch(found[0], found[1], found[2], found[3], found[4], self.target_tokens)
 
 
 def pad_frames(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
