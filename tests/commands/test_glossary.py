@@ -86,6 +86,12 @@ def test_a_damaged_glossary_is_named(tmp_path: Path, line: str) -> None:
         read_glossary(path)
 
 
+def test_a_damaged_glossary_of_a_spreadsheet_is_named(tmp_path: Path) -> None:
+    (tmp_path / "terms.csv").write_text("alpha;uno\nbeta;\n")
+    with pytest.raises(DataError, match=r"terms\.csv:2: expected a term and its translation, got 'beta"):
+        read_glossary(tmp_path / "terms.csv")
+
+
 def test_a_missing_glossary_is_named_before_the_training(toy: Path, tmp_path: Path) -> None:
     said = refused(weft("train", toy, "--run", tmp_path / "run", f"decoding.glossary={tmp_path}/gone.tsv"))
     assert "gone.tsv: no such file" in said and not (tmp_path / "run" / "checkpoints").exists()

@@ -36,6 +36,7 @@ from weft.search.settings import most_rows, most_tokens, search
 from weft.search.trace import Trace
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.glossary import read_glossary
+from weft.text.characters import named
 from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
 from weft.tree import State, at_step
 
@@ -292,9 +293,9 @@ def spelled(vocabulary: Vocabulary, name: str, text: str) -> list[int]:
     if not tokens:
         raise ConfigError(f"{name}: expected a text with words, got none; give some, or leave it out")
     if UNK in tokens:
-        pieces = " ".join(vocabulary.pieces(tokens))
+        lacking = named(vocabulary.alphabet.unknown(text)) or " ".join(vocabulary.pieces(tokens))
         raise ConfigError(
-            f"{name}: {text!r} contains characters or words that the vocabulary lacks ({pieces}); "
+            f"{name}: {text!r} contains characters or words that the vocabulary lacks ({lacking}); "
             "write it differently"
         )
     return tokens

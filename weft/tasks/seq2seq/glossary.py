@@ -17,7 +17,7 @@ from weft.data.language_guess import code_of
 from weft.data.lines import read_lines
 from weft.data.parallel import one_line
 from weft.data.report import Finding
-from weft.data.tables import TableFile, is_table
+from weft.data.tables import TableFile, is_table, kind_of
 from weft.errors import DataError
 from weft.search.required import MOST_WORDS
 from weft.words import folded, spans, words
@@ -198,7 +198,7 @@ def _entries(path: Path) -> Iterator[tuple[int, str, str]]:
         )
     for row in table.rows():
         if isinstance(row, Finding):
-            told = row.text.replace("2 columns", "TERM TAB TRANSLATION")
+            told = row.text.replace("2 columns", _form(path))
             raise DataError(told, path=path, line=row.line or None)
         cells = [one_line(row.cells[column]).strip() for column in columns]
         if any(cells) and not (row.number == table.number and len(named) == 2):
@@ -208,8 +208,12 @@ def _entries(path: Path) -> Iterator[tuple[int, str, str]]:
 _NAMES = "term", "translation", "source", "target"
 
 
+def _form(path: Path) -> str:
+    return "TERM TAB TRANSLATION" if kind_of(path) in ("", ".tsv") else "a term and its translation"
+
+
 def _wrong(path: Path, number: int, line: str) -> DataError:
-    told = f"expected TERM TAB TRANSLATION, got {line[:60]!r}; correct or remove the line"
+    told = f"expected {_form(path)}, got {line[:60]!r}; correct or remove the line"
     return DataError(told, path=path, line=number)
 
 

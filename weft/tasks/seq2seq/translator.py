@@ -407,7 +407,9 @@ class Translator(Predictor[str]):
         text, lost = completed(line, parts, found.text, partial(self.links, line, found))
         asked = (*self._searches.required(line), *self.decoding.require, self.decoding.prefix)
         if any(word in found.text and word not in text for word in asked):  # it took the place of one
-            return found._replace(lost=differing(line, found.text))
+            lacking = named([line[begin:end] for begin, end in missing(line, found.text, parts.unknown)])
+            why = f"the answer lacks {lacking}, which would stand in place of a required word; correct it"
+            return found._replace(lost=differing(line, found.text) or why)
         return found._replace(text=text, lost=lost)
 
     def _batch(

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from weft.data.guess import columns_of, sides_of
-from weft.data.parallel import ParallelText, both, is_memory, names_side
+from weft.data.parallel import ParallelText, both, is_memory, names_side, pair_columns
 from weft.data.sides import side_name
 from weft.data.split import hold_out
-from weft.data.tables import is_table
+from weft.data.tables import TableFile, is_table
 from weft.errors import ConfigError
 from weft.tasks.init import (
     MIDDLE,
@@ -158,7 +158,8 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
 
 def _meaning(train: Path, source: str, target: str) -> str:
     if is_table(train):
-        return f"its columns {source} and {target}"
+        header = pair_columns(TableFile(train), source, target).header
+        return f"its columns {source} and {target}" if header else "its two columns"
     if is_memory(train):
         return f"its texts in {source} and {target}"
     if both(train) is not None:
