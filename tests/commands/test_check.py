@@ -44,6 +44,20 @@ def test_a_few_words_without_names_are_asked_about(tmp_path: Path) -> None:
     assert "x.csv: 3 pairs" in weft("data", "check", tmp_path / "x.csv").out
 
 
+@pytest.mark.parametrize(
+    ("header", "file", "item"),
+    [("", "wav/{}.wav", "recordings"), ("path,sentence\n", "wav/{}.WAV", "recordings"),
+     ("", "img/{}.png", "lines"),
+     ("file_name,text\n", "img/{}.jpg", "lines")],
+)  # fmt: skip
+def test_lists_of_files_are_no_pairs(tmp_path: Path, header: str, file: str, item: str) -> None:
+    for ending, mark in ((".csv", ","), (".tsv", "\t")):
+        rows = "".join(f"{file.format(n)},the dog {n}\n" for n in range(5))
+        (tmp_path / f"x{ending}").write_text((header + rows).replace(",", mark))
+        answer = weft("data", "check", tmp_path / f"x{ending}")
+        assert answer.code == 1 and f": 5 {item}" in answer.out, answer.out
+
+
 def test_files_for_two_tasks_are_refused(tmp_path: Path) -> None:
     labelled.make_sentences(tmp_path)
     (tmp_path / "dev.tsv").write_text("a cat\teine Katze\n")

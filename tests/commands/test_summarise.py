@@ -75,3 +75,18 @@ def test_a_text_without_a_summary_is_in_no_score(run: Path, tmp_path: Path) -> N
     assert [one["left_out"] for one in found] == [0, 2] and "2 more left out, with an empty side" in found[1][
         "title"
     ]
+
+
+def test_check_init_and_train_agree_on_the_columns_of_a_table(tmp_path: Path) -> None:
+    rows = [f"the old dog number {n} sees a green house;dog {n}" for n in range(9)]
+    (tmp_path / "news.csv").write_text("\n".join(["\ufeffarticle;highlights", *rows]) + "\n")
+    checked = weft("data", "check", tmp_path / "news.csv", "--task", "summarise")
+    assert checked.code == 0 and "columns 'article' and 'highlights' are read" in checked.lines[0]
+    began = weft("init", "summarise", tmp_path / "news.csv", "-o", tmp_path / "x.yaml")
+    assert (
+        began.code == 0
+        and "columns 'article' and 'highlights' are read as text and summary" in began.lines[0]
+    )
+    assert "source: article" in (tmp_path / "x.yaml").read_text() and "--source article" in began.out
+    trained = weft("train", tmp_path / "x.yaml", "--run", tmp_path / "run", "training.max_updates=1")
+    assert trained.code == 0, trained.err

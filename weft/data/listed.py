@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from weft.data.lines import each_line
 from weft.data.report import Finding, placed
-from weft.data.tables import TableFile, is_table
+from weft.data.tables import HEAD, TableFile, is_table
 from weft.errors import DataError, DataWarning
 
 FILES = ["file", "path", "image", "image_name", "file_name", "filename", "audio", "audio_filepath", "wav"]
@@ -70,6 +70,20 @@ def listed(path: Path, form: str) -> Iterator[ListedText | Finding]:
             yield row
         else:
             yield _row(row.number, row.cells, file, text)
+
+
+def lists_files(path: Path, form: str, endings: tuple[str, ...]) -> bool:
+    """Whether the files that the first rows of a list name have these endings.
+
+    Raises:
+        DataError: the list cannot be read, or its columns are others.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # notes, which come again when it is read
+        rows = list(islice(listed(path, form), HEAD))
+    return bool(rows) and all(
+        isinstance(row, ListedText) and row.file.lower().endswith(endings) for row in rows
+    )
 
 
 def is_ljspeech(path: Path) -> bool:

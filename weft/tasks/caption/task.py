@@ -13,6 +13,9 @@ import numpy as np
 from torch import nn
 
 from weft.data.batching import ShuffledBatches
+from weft.data.captions import CAPTIONED
+from weft.data.images import PICTURES
+from weft.data.listed import lists_files
 from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
@@ -290,6 +293,11 @@ class CaptionTask(Seq2SeqTask[Pictures]):
             0,
         )
         return training
+
+    @classmethod
+    def knows(cls, file: Path) -> bool:
+        """A list whose first column names pictures."""
+        return lists_files(file, CAPTIONED, PICTURES)
 
     @classmethod
     def check(cls, files: Sequence[Path], images: str | None = None) -> Report:

@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from weft.data.audio import SOUNDS, read_spoken
+from weft.data.audio import SOUNDS, SPOKEN, read_spoken
 from weft.data.batching import Batches
+from weft.data.listed import lists_files
 from weft.data.report import Report
 from weft.errors import ConfigError, DataError
 from weft.metrics.cer import Cer
@@ -362,6 +363,11 @@ class SpeechTask(Seq2SeqTask[Recordings]):
             0,
         )
         return SpeechTraining(data, pipeline.vocabulary, train, corpus.valid)
+
+    @classmethod
+    def knows(cls, file: Path) -> bool:
+        """A list whose first column names recordings."""
+        return lists_files(file, SPOKEN, SOUNDS)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from weft.data.guess import columns_of, sides_of
 from weft.data.parallel import ParallelText
+from weft.data.tables import header_of, is_table
 from weft.tasks.init import (
     SMALL,
     TEST,
@@ -26,6 +28,22 @@ from weft.wording import plural
 
 WORDS = 15  # typical length of a summary; Survey counts the longer side
 USUAL = 10_000  # words of the vocabulary
+
+
+def guessed(given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, Any]:
+    """The options with the columns that `weft data check` guesses, if none is named or has its usual name."""
+    train, usual = given["train"], ("text", "summary")
+    if (given["text"], given["summary"]) != usual or not is_table(train) or {*usual} <= {*header_of(train)}:
+        return given
+    found = sides_of(columns_of(train))
+    if found is None:
+        return given
+    text, summary = found
+    say(
+        f"{train}: columns {text!r} and {summary!r} are read as text and summary; --text and --summary "
+        "name others"
+    )
+    return {**given, "text": text, "summary": summary}
 
 
 class SummariseInit(TemplateInit):
@@ -50,6 +68,7 @@ class SummariseInit(TemplateInit):
         return super().with_files(given, as_pairs(files))
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
+        given = guessed(given, say)
         text = ParallelText(given["train"], given["text"], given["summary"])
         for note in text.notes:
             say(note)
