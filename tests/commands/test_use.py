@@ -180,12 +180,22 @@ def test_the_model_card_holds_scores_and_recipe(trained: Path) -> None:
 
 
 def test_doctor_knows_what_an_update_costs() -> None:
-    """On a CPU, which computes at once; what it prints of a GPU was not seen on one."""
-    from weft.commands.doctor import _gpu
+    """On a CPU; what it prints of a GPU was not seen on one."""
+    from weft.commands.doctor import _update
 
-    cost, launched = _gpu(torch.device("cpu"), size=64, num_layers=1, rows=2, steps=3)
-    assert re.fullmatch(r"Transformer 1 x 64, update of 2 x 3 in bfloat16: [\d.]+ ms, [\d,]+ tokens/s", cost)
-    assert re.fullmatch(r"Python launches it in [\d.]+ ms: .+", launched)
+    (cost,) = _update(torch.device("cpu"), size=64, num_layers=1, rows=2, steps=3)
+    shown = r"Transformer 1 x 64, update of 2 x 3 in (bfloat16|float32): [\d.]+ ms, [\d,]+ tokens/s"
+    assert re.fullmatch(shown, cost)
+
+
+def test_doctor_says_where_triton_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    from weft.commands import doctor
+    from weft.nn.cells.peephole import Peephole
+
+    said = doctor._triton(torch.device("cpu"))
+    assert said.startswith("fail here (peephole: cannot use triton") and "WEFT_CELLS=steps" in said
+    monkeypatch.setattr(Peephole, "forward", lambda self, x, state: (x, state))
+    assert "as exact as the plain loop" in doctor._triton(torch.device("cpu"))
 
 
 @pytest.mark.slow

@@ -67,11 +67,31 @@ def _kernels(device: "torch.device") -> list[str]:
         if compiled.library and native.loaded(source).library is None:
             lines.append(f"  without {source}: {native.loaded(source).reason}")
     reason = triton.why_not(device)
-    said = f"not used: {reason}" if reason else "used for peephole, minGRU, SRU, normalised gates and others"
+    said = f"not used: {reason}" if reason else _triton(device)
     lines.append(f"Triton kernels: {said}")
     lines += [f"  {switch} forces a kernel" for switch in choice.switched()]
     lines.append("kernels: chosen by shape and processor, docs/reference/kernels.md")
     return lines
+
+
+def _triton(device: "torch.device") -> str:
+    """Whether a Triton kernel computes here what the plain loop does."""
+    import torch as t
+
+    from weft.nn.cells.peephole import Peephole
+    from weft.nn.kernels.choice import use
+
+    cell, x, found = Peephole(32, 32).to(device), t.randn(4, 16, 32, device=device), []
+    try:
+        for way in ("steps", "triton"):
+            with use(cells=way), t.no_grad():  # type: ignore[arg-type]
+                found.append(cell(x, cell.start(x[:, 0]))[0])
+    except Exception as error:  # noqa: BLE001  a compiler may raise anything
+        said = (str(error).splitlines() or [type(error).__name__])[0][:90]
+        return f"fail here ({said}); set WEFT_CELLS=steps"
+    far = float((found[0] - found[1]).abs().max())
+    equal = "as exact as the plain loop" if far < 1e-3 else f"wrong by {far:.1g} here: set WEFT_CELLS=steps"
+    return f"used for peephole, minGRU, SRU, normalised gates and others; {equal}"
 
 
 def _measure(device: "torch.device") -> list[str]:
@@ -111,13 +131,17 @@ def _measure(device: "torch.device") -> list[str]:
         )
         lines.append(f"{kind.__name__} 256, training step of 64 x 20: {times[0] * 1e3:.1f} ms, {narrow}")
     if device.type == "cuda":
-        lines += _gpu(device, size=512, num_layers=6, rows=256, steps=64)
-    return lines
+        return lines + _update(device, size=512, num_layers=6, rows=256, steps=64)
+    return lines + _update(device, size=128, num_layers=4, rows=64, steps=32)
 
 
-def _gpu(device: "torch.device", *, size: int, num_layers: int, rows: int, steps: int) -> list[str]:
-    """What an update of a Transformer encoder costs, as launched by Python and without waiting for it."""
+def _update(device: "torch.device", *, size: int, num_layers: int, rows: int, steps: int) -> list[str]:
+    """What an update of a Transformer encoder costs; on a GPU also what Python needs to launch it."""
     import torch as t
+
+    from weft.nn import devices
+
+    low = devices.fast_bfloat16(device)
 
     layer = t.nn.TransformerEncoderLayer(size, size // 64, 4 * size, dropout=0.0, batch_first=True)
     model = t.nn.TransformerEncoder(layer, num_layers, enable_nested_tensor=False).to(device)
@@ -125,20 +149,21 @@ def _gpu(device: "torch.device", *, size: int, num_layers: int, rows: int, steps
     x = t.randn(rows, steps, size, device=device)
 
     def update() -> None:
-        with t.autocast(device.type, t.bfloat16):
+        with t.autocast(device.type, t.bfloat16, enabled=low):
             loss = model(x).float().square().mean()
         loss.backward()
         optimiser.step()
         optimiser.zero_grad()
 
     seconds = _median(update, device)
-    launched = _median(update, device, waits=False)
-    shown = f"Transformer {num_layers} x {size}, update of {rows} x {steps} in bfloat16"
-    slow = launched > 0.7 * seconds
-    advice = "larger batches, or training.cuda_graphs, use it better" if slow else "it is busy meanwhile"
+    precision = "bfloat16" if low else "float32"
+    shown = f"Transformer {num_layers} x {size}, update of {rows} x {steps} in {precision}"
     lines = [f"{shown}: {seconds * 1e3:.1f} ms, {rows * steps / seconds:,.0f} tokens/s"]
-    lines.append(f"Python launches it in {launched * 1e3:.1f} ms: {advice}")
     if device.type == "cuda":
+        launched = _median(update, device, waits=False)
+        slow = launched > 0.7 * seconds
+        advice = "larger batches, or training.cuda_graphs, use it better" if slow else "it is busy meanwhile"
+        lines.append(f"Python launches it in {launched * 1e3:.1f} ms: {advice}")
         free, whole = (number / 2**30 for number in t.cuda.mem_get_info(device))
         lines.append(f"memory: {free:.1f} of {whole:.1f} GiB free")
     return lines

@@ -50,6 +50,12 @@ def prepare(device: torch.device) -> torch.device:
     return device
 
 
+def select(device: torch.device) -> None:
+    """Make a GPU the one that torch uses where none is named, such as for its generator and its streams."""
+    if device.type == "cuda" and device.index is not None:
+        torch.cuda.set_device(device)
+
+
 def fast_bfloat16(device: torch.device) -> bool:
     """Whether the device multiplies bfloat16 in hardware.
 

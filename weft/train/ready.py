@@ -139,6 +139,7 @@ def _prepare(session: Session, task: Task) -> Pipeline:
 
 
 def _model(session: Session, pipeline: Pipeline) -> nn.Module:
+    devices.select(session.device)
     seeds.settle(seeds.derive(session.settings.seed, "weights"), session.device)
     model = blueprint.build(pipeline.model).to(session.device).train()
     check_fits(session.settings.feeding, model)
