@@ -28,6 +28,11 @@ _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # of glibc's malloc.h
 _MIB = 1 << 20
 
 
+def has_gpu() -> bool:
+    """Whether the system shows an NVIDIA GPU, found without torch."""
+    return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
+
+
 def settle(environment: MutableMapping[str, str] = os.environ) -> None:
     """Set how threads wait, their number and how memory is kept, unless the user has set them."""
     environment.setdefault("OMP_WAIT_POLICY", "passive")

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import weft.tasks
-from weft import rooms
+from weft import machine, rooms
 from weft.commands.lazy import Lazy, once
 from weft.commands.options import plugins_in
 from weft.commands.output_check import OutputPath
@@ -89,9 +89,15 @@ def command_of(init: Init) -> click.Command:
         given = init.with_files(_renamed(init, given), given.pop("files"))
         recipe = outputs.fresh(output or Path(init.file_name(given)))
         written = init.write(given, click.echo)
-        outputs.begin(recipe, written.recipe, *written.steps, plugin=init.plugin())
+        outputs.begin(recipe, for_this_machine(written.recipe), *written.steps, plugin=init.plugin())
 
     return click.Command(init.task, callback=run, params=params, help=text, short_help=init.about)
+
+
+def for_this_machine(recipe: str) -> str:
+    """The text of a recipe, with large batches if this machine has a GPU."""
+    line = "  scale: gpu                        # larger updates than below, for this machine's GPU; or cpu"
+    return recipe.replace("\ntraining:\n", f"\ntraining:\n{line}\n", 1) if machine.has_gpu() else recipe
 
 
 def _renamed(init: Init, given: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ Read next: table.py, a recipe in memory; text.py, which reads it; build.py, whic
 """
 
 from weft.config.build import build, described, named, resolved
-from weft.config.recipe import read_recipe
+from weft.config.recipe import changed, read_recipe
 from weft.config.table import Entry, PlacedError, Table
 from weft.config.text import dump, parse
 
@@ -17,6 +17,7 @@ __all__ = [
     "PlacedError",
     "Table",
     "build",
+    "changed",
     "described",
     "dump",
     "named",

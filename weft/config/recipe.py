@@ -33,7 +33,7 @@ def read_recipe(
         got = "nothing" if entry.value is None else entry.shown()
         raise ConfigError(f"{entry.place}: expected a table with {holds}, got {got}")
     for override in (*found.overrides, *overrides):
-        entry = _changed(entry, override)
+        entry = changed(entry, override)
     return entry
 
 
@@ -59,7 +59,12 @@ def _text(path: str | Path) -> str:
         raise ConfigError(f"{path}:{line}: not UTF-8 text; is this a recipe?") from None
 
 
-def _changed(recipe: Table, override: str) -> Table:
+def changed(recipe: Table, override: str) -> Table:
+    """A recipe with one override, section.key=value.
+
+    Raises:
+        ConfigError: the override does not fit.
+    """
     name, equals, text = override.partition("=")
     shown = override if override.isprintable() and len(override) <= 100 else repr(override[:100])
     place = f"override {shown}"

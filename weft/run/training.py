@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from weft.config import Table, build, dump, read_recipe, resolved
+from weft.config import Table, build, changed, dump, read_recipe, resolved
 from weft.config.compared import at, difference
 from weft.config.shipped import data_source, shipped
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.nn import devices
 from weft.run.loading import described, make_task, open_run
+from weft.run.scale import for_gpu
 from weft.store import digests, files, locks, run_format, weights
 from weft.tasks.task import Task
 from weft.train import transfer
@@ -46,6 +47,16 @@ def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedReci
     Raises:
         ConfigError: a mistake in the recipe, or a plugin that cannot be found.
     """
+    checked = _checked(recipe, plugins)
+    changes = for_gpu(checked.plain) if checked.settings.scale == "gpu" else []
+    if not changes:
+        return checked
+    for change in changes:
+        recipe = changed(recipe, change)
+    return _checked(recipe, plugins)._replace(note=f"training.scale: gpu: {', '.join(changes)}")
+
+
+def _checked(recipe: Table, plugins: Collection[str]) -> CheckedRecipe:
     task = make_task(recipe, plugins=plugins)
     table, name = recipe.section("training", optional=True), recipe.value["task"].value
     settings = build(table, TrainingSettings, plugins=plugins)
@@ -165,7 +176,7 @@ def as_begun(path: Path, checked: CheckedRecipe, recipe: Table) -> CheckedRecipe
         return checked
     then, now = read_recipe(path / "recipe.yaml").plain().get("training") or {}, checked.plain["training"]
     first: dict[str, Any] = {name: then.get(name) or None for name in ("start", "start_parts")}
-    note, late = "", now["start"]
+    note, late = checked.note, now["start"]
     if late is not None and first != {name: now[name] or None for name in first}:
         note = (
             f"training.start={late} is not used: {path} has checkpoints already, and continues from them; "

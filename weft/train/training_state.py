@@ -343,6 +343,8 @@ class TrainingState:
         report, settings = self.session.report, self.session.settings
         if number == 1 and (said := unreached(settings.schedule, settings.planned(group.batches))):
             report.warned(said)
+        if number == 1 and (said := too_small(taken.tokens, self.session)):
+            report.warned(said)
         if taken.skipped:
             report.warned(f"{taken.skipped}; this update was skipped{self._roll_back()}")
         if said := self.divergence.after(number, taken):
@@ -363,3 +365,17 @@ class TrainingState:
         session.processes.wait()
         to = roll_back(session.checkpoints, self.model, self.optimiser, self.criterion.own)
         return f" and the parameters of update {to} were restored"
+
+
+SMALL_UPDATE = 4_000
+"""Target tokens of an update below which a GPU mostly waits for Python."""
+
+
+def too_small(tokens: int, session: Session) -> str:
+    """A sentence if an update gives a GPU too little to compute, else ""."""
+    if session.device.type != "cuda" or tokens * session.processes.count >= SMALL_UPDATE:
+        return ""
+    return (
+        f"an update has {tokens:,} target tokens, which keeps no GPU busy; set training.scale: gpu for "
+        "larger ones, or training.cuda_graphs: true"
+    )
