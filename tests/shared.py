@@ -134,8 +134,10 @@ def _train(toy: Toy, folder: Path) -> None:
 
 def _seen(folder: Path) -> dict[str, list[int]]:
     """Every file with its size and time; locks, which every reader may take, left out."""
-    return {
-        str(path.relative_to(folder)): [path.stat().st_size, path.stat().st_mtime_ns]
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != ".lock" and not path.name.startswith("whole.")
-    }
+    found = {}
+    for inside, _, names in os.walk(folder):  # pathlib takes six times as long, after every module of tests
+        for name in names:
+            if name != ".lock" and not name.startswith("whole."):
+                about = os.stat(f"{inside}/{name}")
+                found[f"{inside}/{name}"[len(f"{folder}/") :]] = [about.st_size, about.st_mtime_ns]
+    return found

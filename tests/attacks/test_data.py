@@ -5,6 +5,7 @@ Read next: bombs.py, the files; jail.py, the process; test_runs.py.
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -56,14 +57,19 @@ def trained(jail: Jail, folder: Path, recipe: Path, sentence: str, *changes: str
     assert not [path for path in folder.rglob("*") if path.suffix == ".safetensors" or path.name == "harm"]
 
 
-WAVS = {
+def made(data: bytes | Callable[[], bytes]) -> bytes:
+    """A file's content; those that take long are made by the tests that need them, not by every worker."""
+    return data if isinstance(data, bytes) else data()
+
+
+WAVS: dict[str, tuple[bytes | Callable[[], bytes], str]] = {
     "2 GB of samples": (bombs.wav(0x7FFEFFFE, 2**31), r"2,147,418,110 bytes of samples"),
     "a chunk beyond the file": (bombs.wav(2**30, 2**30), r"1,073,741,824 bytes of samples"),
     "no channel": (bombs.wav(8, 44, channels=0), r"damaged, or no recording"),
     "a rate of zero": (bombs.wav(8, 44, rate=0), r"damaged, or no recording|got 0 Hz"),
     "a rate of one": (bombs.wav(8, 44, rate=1) + b"\0" * 2**20, r"1,000 to 768,000 Hz"),
     "a rate without a divisor": (bombs.wav(8, 44, rate=99_991), r"to 8000 Hz"),
-    "hours of silence": (bombs.flac(), r"more than 300 times its size"),
+    "hours of silence": (bombs.flac, r"more than 300 times its size"),
 }
 
 
@@ -71,18 +77,18 @@ WAVS = {
 def test_recordings_that_promise(jail: Jail, tmp_path: Path, name: str) -> None:
     data, sentence = WAVS[name]
     recipe = toys.songs(tmp_path / "toy")
-    (tmp_path / "toy" / "train0.wav").write_bytes(data)
+    (tmp_path / "toy" / "train0.wav").write_bytes(made(data))
     trained(jail, tmp_path, recipe, sentence)
 
 
-PICTURES = {
-    "a PNG of 10^9 pixels": ("png", bombs.png(100_000, 10_048), r"more than 89,478,485 pixels"),
+PICTURES: dict[str, tuple[str, bytes | Callable[[], bytes], str]] = {
+    "a PNG of 10^9 pixels": ("png", partial(bombs.png, 100_000, 10_048), r"more than 89,478,485 pixels"),
     "a PNG that promises 10^18": (
         "png",
         bombs.png(8, 64, promised=10**9),
         r"more than 89,478,485 pixels",
     ),
-    "a GIF of endless frames": ("gif", bombs.gif(2000, 2000, 9000), r"more than 256 MiB of frames"),
+    "a GIF of endless frames": ("gif", partial(bombs.gif, 2000, 2000, 9000), r"more than 256 MiB of frames"),
     "an array of 10^12 numbers": ("npy", bombs.npy((HUGE,)), r"array of numbers|damaged"),
     "an array whose size overflows": ("npy", bombs.npy((2**40, 2**40)), r"array of numbers|damaged"),
     "an array of objects": ("npy", bombs.pickled_npy(), r"array of numbers|damaged"),
@@ -100,22 +106,22 @@ def test_pictures_that_become_more(
     folder = next(
         path for path in sorted((tmp_path / "toy").rglob("*")) if path.suffix in (".png", ".npy", ".gif")
     )
-    folder.with_name(f"0bomb.{ending}").write_bytes(data)
+    folder.with_name(f"0bomb.{ending}").write_bytes(made(data))
     trained(jail, tmp_path, recipe, sentence, f"data.folder={tmp_path / 'toy'}")
 
 
 def test_a_caption_of_a_bomb(jail: Jail, tmp_path: Path) -> None:
     recipe = toys.captions(tmp_path / "toy")
     first = next(path for path in sorted((tmp_path / "toy").rglob("*.png")))
-    first.write_bytes(PICTURES["a PNG of 10^9 pixels"][1])
+    first.write_bytes(made(PICTURES["a PNG of 10^9 pixels"][1]))
     trained(jail, tmp_path, recipe, r"more than 89,478,485 pixels", f"data.folder={tmp_path / 'toy'}")
 
 
-VECTORS = {
+VECTORS: dict[str, tuple[str, bytes | Callable[[], bytes], str]] = {
     "a head of 10^15 words": ("bin", b"%d 300\nword " % 10**15, r"says 300 numbers for each word, got 0"),
     "a head of 10^15 numbers": ("bin", b"1 %d\nword " % 10**15, r"says 1,000,000,000,000,000 numbers"),
     "a head of 5,000 digits": ("bin", b"1" * 5000 + b" 3\n", r"expected a first line"),
-    "a line of 5 million numbers": ("txt", bombs.glove(5_000_000), r"more than 1,000,000 numbers"),
+    "a line of 5 million numbers": ("txt", partial(bombs.glove, 5_000_000), r"more than 1,000,000 numbers"),
     "a text head that lies": (
         "txt",
         b"%d 3\nword 1 2\nmore 1 2 3\n" % HUGE,
@@ -128,7 +134,7 @@ VECTORS = {
 def test_vectors_that_promise(jail: Jail, tmp_path: Path, name: str) -> None:
     ending, data, sentence = VECTORS[name]
     recipe = labelled.make_sentences(tmp_path / "toy")
-    (tmp_path / "toy" / f"v.{ending}").write_bytes(data)
+    (tmp_path / "toy" / f"v.{ending}").write_bytes(made(data))
     trained(jail, tmp_path, recipe, sentence, f"model.embedding.vectors={tmp_path / 'toy' / f'v.{ending}'}")
 
 
