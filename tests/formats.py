@@ -7,6 +7,7 @@ function that writes such a file and returns what is read and what was written, 
 
 import csv
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -124,6 +125,12 @@ def turned(path: Path) -> None:
     Image.fromarray(np.array([[40, 30], [20, 10]], np.uint8)).save(path, exif=exif)
 
 
+def plain(path: Path) -> None:
+    """A grey picture, without loss."""
+    how = {".webp": {"lossless": True}, ".jp2": {"irreversible": False}}.get(path.suffix, {})
+    Image.fromarray(np.array([[10, 200], [30, 40]], np.uint8)).convert("RGB").save(path, **how)
+
+
 def recording(
     name: str, subtype: str | None = None, *, shifted: bool = False, **how: Any
 ) -> Callable[[Path], Pair]:
@@ -136,6 +143,16 @@ def recording(
         error = found.samples.std() - wave.std() if shifted else np.abs(found.samples[:800] - wave).max()
         close = abs(error) < 0.03
         return [found.rate, bool(close)], [8000, True]
+
+    return run
+
+
+def each(*runs: Callable[[Path], Pair]) -> Callable[[Path], Pair]:
+    """Several files of one row of the page."""
+
+    def run(folder: Path) -> Pair:
+        read, written = zip(*(one(folder) for one in runs), strict=True)
+        return read, written
 
     return run
 
@@ -271,6 +288,27 @@ FORMATS = [
     ),
     FileFormat(
         TABLES,
+        "`.csv` in UTF-16 with tabs",
+        "Excel, BI tools",
+        "",
+        table("x.csv", text(CELLS, delimiter="\t").encode("utf-16")),
+    ),
+    FileFormat(
+        TABLES,
+        "`.csv` with row numbers",
+        "pandas `to_csv`, R `write.csv`",
+        "a first column without a name",
+        table("x.csv", ",en,de\n0,a,b\n1,c,d\n", [["", "en", "de"], ["0", "a", "b"], ["1", "c", "d"]]),
+    ),
+    FileFormat(
+        TABLES,
+        "`.csv`, `.tsv` with `\\N`",
+        "MySQL, PostgreSQL",
+        "an empty cell",
+        table("x.tsv", "en\tde\na\t\\N\nb\tc\n", [["en", "de"], ["a", ""], ["b", "c"]]),
+    ),
+    FileFormat(
+        TABLES,
         "`.xlsx`",
         "Excel, LibreOffice, Google Sheets, pandas `to_excel`",
         "first visible sheet, or `book.xlsx#SHEET`",
@@ -283,6 +321,20 @@ FORMATS = [
         "pandas `to_json(lines=True)`, Hugging Face datasets",
         "keys are columns, also the languages of `translation`",
         frame("x.jsonl", lambda one, path: one.to_json(path, orient="records", lines=True)),
+    ),
+    FileFormat(
+        TABLES,
+        "`.ndjson`",
+        "BigQuery, Elasticsearch, Kaggle",
+        "as `.jsonl`",
+        frame("x.ndjson", lambda one, path: one.to_json(path, orient="records", lines=True)),
+    ),
+    FileFormat(
+        TABLES,
+        "`.json`, a list for each column",
+        'Hugging Face datasets, `to_dict("list")`',
+        "",
+        frame("x.json", lambda one, path: path.write_text(json.dumps(one.to_dict("list")))),
     ),
     FileFormat(
         TABLES,
@@ -441,6 +493,13 @@ FORMATS = [
         ),
     ),
     FileFormat(
+        PICTURES,
+        "`.bmp`, `.tga`, lossless `.webp`, `.jp2`",
+        "web tools, archives, games",
+        "",
+        each(*(picture(f"x.{end}", plain, [[10, 200], [30, 40]]) for end in ("bmp", "tga", "webp", "jp2"))),
+    ),
+    FileFormat(
         SOUNDS, "`.wav`, 16 or 24 bits", "Audacity, ffmpeg, recorders", "", recording("x.wav", "PCM_24")
     ),
     FileFormat(SOUNDS, "`.wav`, float", "Audacity, Python", "", recording("x.wav", "FLOAT")),
@@ -450,6 +509,27 @@ FORMATS = [
         "ffmpeg, Windows",
         "",
         recording("x.wav", "PCM_16", format="WAVEX"),
+    ),
+    FileFormat(
+        SOUNDS,
+        "`.wav` RF64, `.w64`",
+        "field recorders, BBC",
+        "",
+        each(recording("x.wav", format="RF64"), recording("x.w64")),
+    ),
+    FileFormat(
+        SOUNDS,
+        "`.wav`, A-law, µ-law",
+        "telephones",
+        "",
+        each(recording("x.wav", "ULAW"), recording("y.wav", "ALAW")),
+    ),
+    FileFormat(
+        SOUNDS,
+        "`.aiff`, `.caf`, `.au`",
+        "Logic, Praat, Macs",
+        "",
+        each(recording("x.aiff", "FLOAT"), recording("x.caf"), recording("x.au")),
     ),
     FileFormat(SOUNDS, "`.flac`", "Audacity, LibriSpeech", "", recording("x.flac")),
     FileFormat(SOUNDS, "`.ogg`, `.opus`", "browsers, messengers", "", recording("x.ogg")),

@@ -152,6 +152,14 @@ def test_columns_of_any_name_are_guessed_and_told(tmp_path: Path) -> None:
     assert table.series[0].values[:2, 0].tolist() == [1001.5, 1002.5]
 
 
+@pytest.mark.parametrize("missing", ["null", "NA", "-", "#N/A", "."])
+def test_a_column_with_missing_values_is_of_numbers(tmp_path: Path, missing: str) -> None:
+    lines = [f"2024-01-0{day},{missing if day == 2 else day},{day}\n" for day in range(1, 8)]
+    (tmp_path / "x.csv").write_text("Date,Open,Close\n" + "".join(lines))
+    which, note = guessed(tmp_path / "x.csv", Columns())
+    assert which.time == ("Date",) and "'Open', 'Close'" in note and "left out" not in note
+
+
 def test_init_writes_what_it_guessed_and_trains_on_it(tmp_path: Path) -> None:
     file, recipe = shops(tmp_path / "shops.csv"), tmp_path / "x.yaml"
     answer = weft("init", "forecast", "--file", file, "--horizon", 2, "--target", "Umsatz",

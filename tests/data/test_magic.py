@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import openpyxl
+import pandas as pd
 import pytest
 import soundfile
 from odf.opendocument import OpenDocumentSpreadsheet, OpenDocumentText
@@ -39,6 +40,7 @@ def tar() -> bytes:
     return out.getvalue()
 
 
+FRAME = pd.DataFrame({"a": [1.0, 2.0]})
 TONE = np.zeros(8000)
 FILES = {
     "a.xlsx": (saved(openpyxl.Workbook().save), "an Excel workbook; .*convert it: soffice .* csv"),
@@ -52,6 +54,17 @@ FILES = {
     "a.zip": (packed("a.txt"), "a .zip archive; unpack it: unzip"),
     "a.tar.gz": (tar(), "a tar archive; unpack it: tar xf"),
     "a.bz2": (bz2.compress(b"some text\n"), "a bzip2 file; unpack it: bunzip2"),
+    "a.feather": (
+        saved(FRAME.to_feather),
+        r"a Feather table; convert it: python -c .*pd\.read_feather\('",
+    ),
+    "a.dta": (saved(FRAME.to_stata), r"a Stata table; convert it: .*read_stata\('.*csv', index=False\)"),
+    "a.orc": (saved(FRAME.to_orc), "an ORC table; .*read_orc"),
+    "a.sav": (b"$FL2@(#) SPSS DATA FILE" + bytes(99), "an SPSS table; .*read_spss"),
+    "a.sas7bdat": (bytes(12) + b"\xc2\xea\x81\x60" + bytes(99), "a SAS table; .*read_sas"),
+    "a.pkl": (saved(FRAME.to_pickle), "a pickle of Python; save it as plain text"),
+    "a.h5": (b"\x89HDF\r\n\x1a\n" + bytes(99), "an HDF5 file; save it"),
+    "a.numbers": (packed("Index/Document.iwa"), "a document of Numbers, Pages or Keynote; save it"),
     "a.pdf": (b"%PDF-1.7\n", "a PDF; convert it: pdftotext"),
     "a.rtf": (rb"{\rtf1\ansi text}", "an RTF document; convert it: pandoc"),
     "a.doc": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504), "an old Office file; convert it: soffice"),

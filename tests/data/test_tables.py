@@ -247,7 +247,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
         ("x.xlsx", b"", "the file is empty"),
         ("x.xlsx", b"PK\x03\x04 no zip", "cannot be read as a workbook"),
         ("x.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 no more", "cannot be read as a workbook"),
-        ("x.ods", b"text", "cannot be read as a workbook"),
+        ("x.ods", b"text", "no workbook, although its name says so"),
         ("x.csv", b"", "the file is empty"),
         ("x.csv", b"\n\n", "expected a table, got no row"),
         ("x.jsonl", b"[1]\n", "expected a record"),
@@ -321,6 +321,17 @@ def test_a_json_of_pandas_is_read_or_refused(tmp_path: Path, orient: str) -> Non
     else:
         with pytest.raises(DataError, match=r'x\.json: expected records .* orient="records"'):
             TableFile(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    "content", [b"<html><table></table></html>", b"en\tde\na\tb\n", b'<?xml version="1.0"?>']
+)
+def test_text_that_is_called_a_workbook_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.xls").write_bytes(content)
+    with pytest.raises(
+        DataError, match=r"x\.xls: no workbook, .* save it as \.xlsx, or rename it \.csv or \.tsv"
+    ):
+        TableFile(tmp_path / "x.xls")
 
 
 TITLES = {

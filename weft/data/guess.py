@@ -10,7 +10,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from weft.data.dialect import plain_numbers
+from weft.data.dialect import MISSING, plain_numbers
 from weft.data.labelled import MARKED
 from weft.data.language_guess import SIDES, code_of
 from weft.data.lines import raw_lines
@@ -288,22 +288,23 @@ def _beside(time: ColumnStatistics, columns: Sequence[ColumnStatistics]) -> list
 
 def _column(name: str, cells: Sequence[str]) -> ColumnStatistics:
     filled = [cell for cell in cells if cell]
+    values = [cell for cell in filled if cell.lower() not in MISSING]
     return ColumnStatistics(
         name,
         sum(len(cell.split()) for cell in filled) / max(1, len(filled)),
         len(set(filled)),
         len(filled),
-        numbers := bool(filled) and all(map(is_number, filled)),
-        bool(filled) and not numbers and are_times(filled),
-        numbers and count_times(filled),
-        bool(filled) and all(map(CLOCK.fullmatch, filled)),
+        numbers := bool(values) and all(map(is_number, values)),
+        bool(values) and not numbers and are_times(values),
+        numbers and count_times(values),
+        bool(values) and all(map(CLOCK.fullmatch, values)),
         numbers and _even(cells),
-        numbers and all(map(str.isdecimal, filled)),
+        numbers and all(map(str.isdecimal, values)),
     )
 
 
 def _even(cells: Sequence[str]) -> bool:
-    if len(cells) < 3 or not all(cells):
+    if len(cells) < 3 or not all(map(is_number, cells)):
         return False
     steps = [float(after) - float(before) for before, after in pairwise(cells)]
     return steps[0] > 0 and max(steps) - min(steps) < 1e-6 * steps[0]

@@ -27,6 +27,7 @@ class FileKind(NamedTuple):
 
 _TO_TEXT = "pandoc FILE -t plain --wrap=none -o TEXT"
 _TO_CSV = "soffice --headless --convert-to csv FILE"
+_PANDAS = 'python -c "import pandas as pd; pd.{}(NAME).to_csv(AS_CSV, index=False)"'
 _OLD = "soffice --headless --convert-to txt FILE"
 _TO_WAV = "ffmpeg -i FILE WAV"
 
@@ -36,6 +37,7 @@ _ZIPPED = (
     (rb"PK\x03\x04.{26}ppt/", FileKind("a PowerPoint presentation", ".pptx", "writing", _TO_TEXT)),
     (rb"opendocument\.text", FileKind("an OpenDocument text", ".odt", "writing", _TO_TEXT)),
     (rb"opendocument\.spreadsheet", FileKind("an OpenDocument spreadsheet", ".ods", "table", _TO_CSV)),
+    (rb"Index/[A-Za-z]+\.iwa", FileKind("a document of Numbers, Pages or Keynote", "", "writing")),
     (rb"application/epub\+zip", FileKind("an EPUB book", ".epub", "writing", _TO_TEXT)),
 )
 _ZIP = FileKind("a .zip archive", ".zip", "archive", "unzip FILE")
@@ -77,11 +79,30 @@ _KINDS = tuple(
         (rb"\x93NUMPY", FileKind("an array of NumPy", ".npy", "numbers")),
         (rb"\xba\x16\x4f\x2f", FileKind("a model of fastText", ".ftz", "numbers")),
         (rb"PAR1", FileKind("a Parquet table", ".parquet", "numbers")),
+        (rb"ARROW1\0\0", FileKind("a Feather table", ".feather", "table", _PANDAS.format("read_feather"))),
+        (rb"ORC.{8}", FileKind("an ORC table", ".orc", "table", _PANDAS.format("read_orc"))),
+        (
+            rb"<stata_dta>|[\x71-\x73][\x01\x02]\x01\0",
+            FileKind("a Stata table", ".dta", "table", _PANDAS.format("read_stata")),
+        ),
+        (
+            rb"\0{12}\xc2\xea\x81\x60|HEADER RECORD\*{7}LIBRARY",
+            FileKind("a SAS table", ".sas7bdat", "table", _PANDAS.format("read_sas")),
+        ),
+        (rb"\$FL[23]@\(#\)", FileKind("an SPSS table", ".sav", "table", _PANDAS.format("read_spss"))),
+        (rb"\x89HDF\r\n\x1a\n", FileKind("an HDF5 file", ".h5", "numbers")),
+        (rb"\x80[\x02-\x05].{2}", FileKind("a pickle of Python", ".pkl", "numbers")),
+        (rb"(<\?xml[^>]*>\s*)?<svg\b", FileKind("an SVG drawing", ".svg", "picture", "magick FILE PNG")),
         (rb"SQLite format 3", FileKind("an SQLite database", ".sqlite", "other")),
         (rb"\x7fELF|MZ.{58}", FileKind("a program", "", "other")),
     )
 )
-_TEXTUAL = (".pdf", ".rtf")  # all others have a NUL byte or bytes that are not UTF-8 near their start
+_TEXTUAL = (
+    ".pdf",
+    ".rtf",
+    ".dta",
+    ".sav",
+)  # all others have a NUL byte or bytes that are not UTF-8 near their start
 
 
 def kind_of_bytes(start: bytes) -> FileKind | None:
@@ -136,7 +157,7 @@ def not_text(start: bytes, file: str) -> str | None:
     convert = f"convert it: {typed_for(kind, file)}"
     if kind.ending in (".docx", ".odt"):
         return f"{what}; to translate it, pass it with --document, or {convert}"
-    if kind.holds == "table" and not file.lower().endswith(kind.ending):
+    if kind.command == _TO_CSV and not file.lower().endswith(kind.ending):
         return f"{what}; name it {kind.ending} where a table is read, or {convert}"
     return f"{what}; {convert}"
 
@@ -145,6 +166,9 @@ def typed_for(kind: FileKind, file: str) -> str:
     """The command that converts a file of this kind."""
     file = "FILE" if file.startswith("<") else file  # not the name of a stream, such as <stdin>
     stem = file[: -len(kind.ending)] if file.lower().endswith(kind.ending) else file
+    if "NAME" in kind.command:
+        file, stem = (file, stem) if re.fullmatch(r"[\w./ @+-]+", file) else ("FILE", "FILE")
+        return kind.command.replace("NAME", repr(file)).replace("AS_CSV", repr(f"{stem}.csv"))
     names = {"FILE": file, "TEXT": f"{stem}.txt", "WAV": f"{stem}.wav", "PNG": f"{stem}.png"}
     return " ".join(shlex.quote(names[word]) if word in names else word for word in kind.command.split())
 

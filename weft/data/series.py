@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from weft.data.dialect import Order, order_of, plain_numbers
+from weft.data.dialect import MISSING, Order, order_of, plain_numbers
 from weft.data.guess import PERIODS, TIMES, has_header
 from weft.data.periods import aligned, resampled
 from weft.data.tables import NAMED, WORKBOOKS, TableFile, is_number
@@ -25,12 +25,6 @@ from weft.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MISSING = {
-    "", "na", "n/a", "n.a.", "n/d", "k.a.", "nan", "nat", "null", "none", "-", "--", ".", "?", ":",
-    "<na>", "\\n", "#n/a", "#na", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!",
-}  # fmt: skip
-"""Cells without a value, as pandas, R, spreadsheets, SQL and statistical offices write them; lower-cased."""
 
 _PERIOD = re.compile(r"(19|20)\d\d([-/ ]?([MQTW]?\d\d?)(-\d\d?)?)?|\d\d?/\d\d?/\d{2,4}")
 

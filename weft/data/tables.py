@@ -1,7 +1,7 @@
 """Read tables row by row, as text: .csv, .tsv, workbooks (.xlsx, .xls, .ods), .jsonl, .json and .parquet.
 
-The csv module, python-calamine and pyarrow read; pandas would not say in which line a row begins, nor go on
-after a wrong one. This file chooses the delimiter, the quoting and the sheet, and says what it chose.
+The csv module, python-calamine and pyarrow read; pandas would not say in which line a row begins, and would
+stop at a wrong one. This file chooses the delimiter, the quoting and the sheet, and says what it chose.
 Read next: quoting.py; parallel.py and labelled.py, which find their columns.
 """
 
@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple
 
 from weft.data.files import COMPRESSED, FREE_BYTES, MOST_TIMES, file_bytes
 from weft.data.lines import LONGEST, each_line, raw_lines, text_bytes, wrong_bytes
+from weft.data.magic import kind_of_file
 from weft.data.parquet import parquet_rows
 from weft.data.quoting import doubled, escaped, mark_of, quoting
 from weft.data.report import Finding, placed
@@ -26,12 +27,15 @@ from weft.errors import ConfigError, DataError
 from weft.wording import plural
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-RECORDS = (".jsonl", ".json")
+RECORDS = (".jsonl", ".ndjson", ".json")
 NAMED = (*RECORDS, ".parquet")
 """Tables whose columns always have names."""
 
 ENDINGS = (".csv", ".tsv", *NAMED, *WORKBOOKS)
 """Endings of tables; those of text files may be compressed too."""
+
+NULL = "\\N"
+"""A cell without a value, as MySQL and PostgreSQL write it."""
 
 HEAD = 20
 """Rows in which the header is looked for."""
@@ -158,6 +162,8 @@ class TableFile:
         for row in self._read():
             if isinstance(row, Row) and len(row.cells) != width:
                 row = self._fitted(row)
+            if isinstance(row, Row) and NULL in row.cells:
+                row.cells[:] = ["" if cell == NULL else cell for cell in row.cells]
             if isinstance(row, Row) and not row.cells[0].strip() and not any(map(str.strip, row.cells)):
                 blank.append(row)
                 continue
@@ -321,6 +327,11 @@ class TableFile:
                     name: _sheet(book.get_sheet_by_name(name)) for name in ([sheet] if sheet else visible)
                 }
         except CalamineError as error:
+            if kind_of_file(self.path) is None:  # as many programs that write HTML or text for Excel
+                what = (
+                    "no workbook, although its name says so; open it and save it as .xlsx, or rename it .csv "
+                )
+                raise DataError(what + "or .tsv if it is text", path=self.path) from error
             why = str(error).rstrip(".")[:100]
             raise DataError(f"cannot be read as a workbook ({why}); save it again", path=self.path) from error
         filled = {name: rows for name, rows in read.items() if rows}
@@ -443,12 +454,15 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(text: str) -> list[dict[str, Any]] | None:
-    """The records of a .json: a list of them, or numbered cells of columns, pandas' default."""
+    """The records of a .json: a list of them, or columns, as lists or as numbered cells, pandas' default."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if isinstance(found, dict) and found and all(isinstance(column, dict) for column in found.values()):
+    if isinstance(found, dict) and found and all(isinstance(column, list) for column in found.values()):
+        if len({len(column) for column in found.values()}) == 1:
+            found = [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+    elif isinstance(found, dict) and found and all(isinstance(column, dict) for column in found.values()):
         keys = list(next(iter(found.values())))
         if keys and all(list(column) == keys for column in found.values()) and all(map(str.isdecimal, keys)):
             found = [{name: column[key] for name, column in found.items()} for key in keys]

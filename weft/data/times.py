@@ -4,7 +4,7 @@ The base of a run is one of: "" for times without offsets from UTC, as written; 
 time zone (UTC, +02:00, Europe/Zagreb). The training table decides it, and every other table is converted.
 
 pandas alone reads 2024-T2 as February, UTC+01:00 with its sign reversed, Jan-24 in the year 1, 12:30 as of
-today, and neither weeks nor 24:00; so texts are told apart here before it parses them.
+today, and neither weeks nor 24:00; so texts are sorted here before it parses them.
 Read next: calendar.py, the frequency of a series.
 """
 
