@@ -21,7 +21,13 @@ from weft.inspect.comparing.variants import VariantRuns, columns, gathered, holm
 SMALL = ("training.max_updates=6", "training.validate_every=3", "training.schedule.warmup=1")
 
 
-def test_a_grid_is_trained_measured_and_compared_and_nothing_twice(tmp_path: Path) -> None:
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the figures, which take half of the time; another test has them drawn by the command."""
+    monkeypatch.setattr("weft.commands.compare._draw", lambda figures, output: [])
+
+
+def test_a_grid_is_trained_measured_and_compared_and_nothing_twice(undrawn: None, tmp_path: Path) -> None:
     recipe, output = corpus.make(tmp_path / "toy"), tmp_path / "out"
     wanted = ["compare", recipe, *SMALL, "--grid", "model.encoder.cell=elman,gru", "--output", output]
     answer = weft(*wanted)
@@ -52,7 +58,9 @@ def test_a_grid_is_trained_measured_and_compared_and_nothing_twice(tmp_path: Pat
     assert re.sub(r"[\d,.]+", "", (output / "report.md").read_text("utf-8")) == re.sub(r"[\d,.]+", "", told)
 
 
-def test_runs_of_a_classifier_are_compared_and_other_tasks_are_refused(trained: Path, tmp_path: Path) -> None:
+def test_runs_of_a_classifier_are_compared_and_other_tasks_are_refused(
+    undrawn: None, trained: Path, tmp_path: Path
+) -> None:
     recipe = labelled.make_texts(tmp_path / "t")
     for seed in (1, 2):
         run = tmp_path / f"s{seed}"
@@ -255,7 +263,7 @@ def test_missing_seeds_of_runs_are_trained_and_budgets_are_equal(tmp_path: Path)
     }
 
 
-def test_a_budget_ends_each_training_and_sets_its_width(tmp_path: Path) -> None:
+def test_a_budget_ends_each_training_and_sets_its_width(undrawn: None, tmp_path: Path) -> None:
     recipe, output = corpus.make(tmp_path / "toy"), tmp_path / "out"
     wanted = ["compare", recipe, "training.max_updates=9", "--grid", "model.encoder.cell=elman,gru"]
     wanted += ["--budget", "tokens=900", "--budget", "parameters=9k", "--output", output]
