@@ -5,6 +5,7 @@ The reference is torch.nn, also with torch's own list of module cases; row by ro
 
 import copy
 import inspect
+import re
 from typing import Any
 
 import pytest
@@ -243,3 +244,30 @@ def test_help_explains_every_argument_itself_on_two_screens(kind: str) -> None:
     more = ["device", "dtype", "join:", "residual:", "nan:", "Returns:", "Raises:"]
     assert [name for name in [*named, *more] if name not in text] == []
     assert "see `" not in text
+
+
+TORCHS = (
+    "input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "torchs"),
+    [
+        ("LSTM", TORCHS),
+        ("GRU", TORCHS),
+        ("RNN", TORCHS.replace("bias,", "nonlinearity, bias,")),
+        (
+            "MultiheadAttention",
+            "embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, "
+            "batch_first, device, dtype",
+        ),
+    ],
+)
+def test_help_shows_every_argument_in_torchs_order(name: str, torchs: str) -> None:
+    kind = getattr(weft.nn, name)
+    shown = inspect.signature(kind).parameters
+    own = ["join", "residual", "nan"] if name != "MultiheadAttention" else []
+    assert list(shown) == [*torchs.split(", "), *own]
+    assert all(shown[one].kind is inspect.Parameter.KEYWORD_ONLY for one in own)
+    assert all(re.search(rf"\b{one}\b", kind.__doc__) for one in shown)

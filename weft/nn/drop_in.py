@@ -41,6 +41,7 @@ from weft.shapes import check_choice
 
 Join = Literal["concatenate", "mean", "sum"]
 State = tuple[Tensor, ...]
+Device = torch.device | str | int | None
 
 
 class DropIn(DropInModule, nn.RNNBase):
@@ -188,6 +189,7 @@ class RNN(DropIn, nn.RNN):
         batch_first: whether rows come first in input and output; the state is [L, B, H] in any case.
         dropout: dropout rate between layers, in training.
         bidirectional: a second network reads each layer from the end; the state then is [2 L, B, H].
+        proj_size: 0; only an LSTM has a projection.
         device, dtype: of the weights.
         join: "concatenate" the two directions as torch does, or give their "mean" or "sum"; layers above the
             first then read H features, not 2H.
@@ -210,6 +212,41 @@ class RNN(DropIn, nn.RNN):
         >>> torch.allclose(ours(x)[0], theirs(x)[0], atol=1e-5)
         True
     """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: Literal["tanh", "relu"] = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+        *,
+        join: Join = "concatenate",
+        residual: bool = False,
+        nan: Nan = "refuse",
+    ) -> None:
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers=num_layers,
+            nonlinearity=nonlinearity,
+            bias=bias,
+            batch_first=batch_first,
+            dropout=dropout,
+            bidirectional=bidirectional,
+            proj_size=proj_size,
+            device=device,
+            dtype=dtype,
+            join=join,
+            residual=residual,
+            nan=nan,
+        )
 
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
@@ -253,6 +290,39 @@ class LSTM(DropIn, nn.LSTM):
         (torch.Size([9, 10]), torch.Size([2, 2, 5]))
     """
 
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+        *,
+        join: Join = "concatenate",
+        residual: bool = False,
+        nan: Nan = "refuse",
+    ) -> None:
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers=num_layers,
+            bias=bias,
+            batch_first=batch_first,
+            dropout=dropout,
+            bidirectional=bidirectional,
+            proj_size=proj_size,
+            device=device,
+            dtype=dtype,
+            join=join,
+            residual=residual,
+            nan=nan,
+        )
+
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
     ) -> tuple[Tensor, State]:
@@ -276,6 +346,7 @@ class GRU(DropIn, nn.GRU):
         batch_first: whether rows come first in input and output; the state is [L, B, H] in any case.
         dropout: dropout rate between layers, in training.
         bidirectional: a second network reads each layer from the end; the state then is [2 L, B, H].
+        proj_size: 0; only an LSTM has a projection.
         device, dtype: of the weights.
         join: "concatenate" the two directions as torch does, or give their "mean" or "sum"; layers above the
             first then read H features, not 2H.
@@ -294,6 +365,39 @@ class GRU(DropIn, nn.GRU):
         >>> y.shape, h.shape
         (torch.Size([2, 7, 5]), torch.Size([2, 2, 5]))
     """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+        *,
+        join: Join = "concatenate",
+        residual: bool = False,
+        nan: Nan = "refuse",
+    ) -> None:
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers=num_layers,
+            bias=bias,
+            batch_first=batch_first,
+            dropout=dropout,
+            bidirectional=bidirectional,
+            proj_size=proj_size,
+            device=device,
+            dtype=dtype,
+            join=join,
+            residual=residual,
+            nan=nan,
+        )
 
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None

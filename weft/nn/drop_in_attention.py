@@ -46,13 +46,38 @@ class MultiheadAttention(nn.MultiheadAttention):
         (torch.Size([2, 7, 6]), torch.Size([2, 7, 7]), 0.0)
     """
 
-    def __init__(self, embed_dim: int, num_heads: int, *others: Any, **settings: Any) -> None:
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         if num_heads < 1 or embed_dim % num_heads:
             raise ConfigError(
                 f"MultiheadAttention: {num_heads} heads do not divide the width {embed_dim}; take a divisor "
                 f"of {embed_dim}"
             )
-        super().__init__(embed_dim, num_heads, *others, **settings)
+        super().__init__(
+            embed_dim,
+            num_heads,
+            dropout,
+            bias,
+            add_bias_kv,
+            add_zero_attn,
+            kdim,
+            vdim,
+            batch_first,
+            device,  # type: ignore[arg-type]  # torch's own annotation leaves None out
+            dtype,  # type: ignore[arg-type]
+        )
 
     def forward(
         self,

@@ -6,6 +6,7 @@ Read next: drop_in.py.
 """
 
 import copy
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -28,7 +29,9 @@ class DropInModule(nn.Module):
         try:
             super().__init__(*arguments, **settings)
         except ValueError as refusal:
-            given = [*map(repr, arguments), *(f"{name}={value!r}" for name, value in settings.items())]
+            usual = inspect.signature(type(self).__init__).parameters
+            changed = {n: v for n, v in settings.items() if n not in usual or v != usual[n].default}
+            given = [*map(repr, arguments), *(f"{name}={value!r}" for name, value in changed.items())]
             raise ConfigError(f"{type(self).__name__}({', '.join(given)}): {refusal}") from None
 
     def __prepare_scriptable__(self) -> nn.Module:
