@@ -13,12 +13,15 @@ from typing import Literal
 import pytest
 import torch
 
+import weft
 from weft.config import build, dump, parse, read_recipe, resolved
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.encoder import Encoder
+from weft.tasks.embeddings.data import WordsData
+from weft.tasks.pictures.model import CaptionModel, DrawModel
 from weft.tasks.running_text.data import ProseData
 from weft.train.settings import TrainingSettings
 
@@ -144,13 +147,31 @@ def test_an_override_with_null_unsets_a_setting_that_cannot_be_null(tmp_path) ->
         build(parse("{max_epochs: null}", "x.yaml"), TrainingSettings)
 
 
-def test_a_setting_is_read_by_its_earlier_name_too() -> None:
-    texts = (f"{{train: a, valid_share: 0.1, {name}: 7}}" for name in ("rows", "batch_rows"))
-    old, new = (resolved(parse(text, "x.yaml", name="data"), ProseData) for text in texts)
-    assert old == new and new["batch_rows"] == 7 and "rows" not in new
-    both = parse("{train: a, valid_share: 0.1, rows: 7, batch_rows: 5}", "x.yaml", name="data")
-    with pytest.raises(ConfigError, match=r"data\.rows: is now called batch_rows, which is given too"):
-        build(both, ProseData)
+EARLIER = [  # of every class that has earlier names: its section, and settings that it needs
+    (ProseData, "data", "train: a, valid_share: 0.1"),
+    (WordsData, "data", "train: a"),
+    (CaptionModel, "model", ""),
+    (DrawModel, "model", ""),
+]
+
+
+@pytest.mark.parametrize(("kind", "section", "needed"), EARLIER)
+def test_a_setting_is_read_by_its_earlier_name_too(kind: type, section: str, needed: str) -> None:
+    for before, now in kind.renamed.items():  # type: ignore[attr-defined]
+        texts = (f"{{{needed}{', ' * bool(needed)}{name}: 7}}" for name in (before, now))
+        old, new = (resolved(parse(text, "x.yaml", name=section), kind) for text in texts)
+        assert old == new and new[now] == 7 and before not in new
+        both = parse(f"{{{needed}{', ' * bool(needed)}{before}: 7, {now}: 5}}", "x.yaml", name=section)
+        with pytest.raises(
+            ConfigError, match=rf"{section}\.{before}: is now called {now}, which is given too"
+        ):
+            build(both, kind)
+
+
+def test_the_earlier_names_of_every_class_are_tried() -> None:
+    source = [path.read_text("utf-8") for path in Path(weft.__file__).parent.rglob("*.py")]
+    found = sum(text.count("    renamed: ClassVar[Mapping[str, str]] = ") for text in source)
+    assert found == len(EARLIER)
 
 
 # Errors

@@ -1,8 +1,9 @@
 """A recipe's section `model` for tasks on pictures: front end, encoder, decoder or pool."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
@@ -30,27 +31,29 @@ class CaptionModel:
         front: a part of nn/pictures: convolution, patches, or regions of given features.
         encoder: a part of nn/encoders; `bag` leaves the front end's places unchanged.
         decoder: a part of nn/decoders.
-        width: features of a word's vector.
+        size: features of a word's vector.
         dropout: share of a word's features set to zero in training.
         smoothing: share of each word's probability spread over the vocabulary in training.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = {"width": "size"}
+
     front: Callable[..., Front] = ConvolutionFront
     encoder: Callable[..., Encoder] = BagEncoder
     decoder: Callable[..., Decoder] = RecurrentDecoder
-    width: int = 128
+    size: int = 128
     dropout: DropoutRate = 0.1
     smoothing: float = 0.0
 
     def __post_init__(self) -> None:
-        _check(self.width, self.dropout, self.smoothing)
+        _check(self.size, self.dropout, self.smoothing)
 
     def build(self, shape: tuple[int, ...], words: int) -> Generator:
         """A new model for pictures of shape `shape` and a vocabulary of `words` words."""
         front = self.front(shape)
         encoder = self.encoder(front.size)
-        embed = Tokens(words, self.width, dropout=self.dropout)
-        decoder = self.decoder(self.width, encoder)
+        embed = Tokens(words, self.size, dropout=self.dropout)
+        decoder = self.decoder(self.size, encoder)
         head = Categorical(decoder.size, words, smoothing=self.smoothing)
         return Generator(embed, decoder, head, encoder=encoder, source_embed=front)
 
@@ -89,25 +92,27 @@ class DrawModel:
     Args:
         encoder: a part of nn/encoders.
         decoder: a part of nn/decoders.
-        width: features of the vectors of words and tiles.
+        size: features of the vectors of words and tiles.
         dropout: share of their features set to zero in training.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = {"width": "size"}
+
     encoder: Callable[..., Encoder] = RecurrentEncoder
     decoder: Callable[..., Decoder] = TransformerDecoder
-    width: int = 128
+    size: int = 128
     dropout: DropoutRate = 0.0
 
     def __post_init__(self) -> None:
-        _check(self.width, self.dropout, 0.0)
+        _check(self.size, self.dropout, 0.0)
 
     def build(self, words: int, tiles: int) -> Generator:
         """A new model for these numbers of words and tiles, both with the four special symbols."""
-        encoder = self.encoder(self.width)
-        embed = Tokens(tiles, self.width, dropout=self.dropout)
-        decoder = self.decoder(self.width, encoder)
+        encoder = self.encoder(self.size)
+        embed = Tokens(tiles, self.size, dropout=self.dropout)
+        decoder = self.decoder(self.size, encoder)
         head = Categorical(decoder.size, tiles)
-        source = Tokens(words, self.width, dropout=self.dropout)
+        source = Tokens(words, self.size, dropout=self.dropout)
         return Generator(embed, decoder, head, encoder=encoder, source_embed=source)
 
 
@@ -122,9 +127,9 @@ def places_of(front: Callable[..., Front], shape: tuple[int, ...]) -> int:
         return front(shape).places
 
 
-def _check(width: int, *shares: float) -> None:
-    if width < 1:
-        raise ConfigError(f"width: expected at least 1, got {width}")
+def _check(size: int, *shares: float) -> None:
+    if size < 1:
+        raise ConfigError(f"size: expected at least 1, got {size}")
     for share in shares:
         if not 0 <= share < 1 or math.isnan(share):
             raise ConfigError(f"expected a share from 0 to below 1, got {share}")
