@@ -106,10 +106,10 @@ CELLS = {
 """By the name in the tables; the Transformer's cell is not used."""
 
 
-def block(name: str, width: int) -> Callable[..., Cell]:
+def block(name: str, width: int, inner: int = 0) -> Callable[..., Cell]:
     """The block around a cell: norm, convolution over 4 steps unless it has its own, cell, feed-forward network."""
     known = CELLS[name]
-    return partial(Block, cell=known.cell, convolution=0 if known.own else 4, network=2 * width)
+    return partial(Block, cell=known.cell, convolution=0 if known.own else 4, network=inner or 2 * width)
 
 
 def parameters(of: nn.Module) -> int:
@@ -119,12 +119,25 @@ def parameters(of: nn.Module) -> int:
 
 def width_for(build: Callable[[int], nn.Module], budget: int, most: int = 1024) -> int:
     """The largest multiple of STEP up to `most` whose model has at most that many parameters, by bisection."""
-    low, high = 1, most // STEP + 1
+    return STEP * _largest(lambda some: parameters(build(STEP * some)) <= budget, 1, most // STEP + 1)
+
+
+def sizes_for(build: Callable[[int, int], nn.Module], budget: int) -> tuple[int, int]:
+    """Width, and hidden features of the feed-forward networks, whose model has nearly that many parameters.
+
+    The width is the largest with twice as many hidden features; these then grow until nothing more fits.
+    """
+    width = width_for(lambda some: build(some, 2 * some), budget)
+    inner = _largest(lambda some: parameters(build(width, some)) <= budget, 2 * width, 8 * width)
+    return width, inner
+
+
+def _largest(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """The largest number from low to high - 1 that fits, by bisection; `low` is taken to fit."""
     while high - low > 1:
         middle = (low + high) // 2
-        fits = parameters(build(STEP * middle)) <= budget
-        low, high = (middle, high) if fits else (low, middle)
-    return STEP * low
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def state_size(of: nn.Module) -> int | None:

@@ -1,233 +1,145 @@
-"""Recurrences at equal budget: every cell on the same tasks, with equal parameters and CPU seconds.
+"""Recurrences at equal budget: every cell on the same tasks, with equal parameters and equally many updates.
 
-    python experiments/recurrences.py                            # everything that is not measured yet
-    python experiments/recurrences.py --models lstm gru mamba --seeds 3 --seconds 2
-    python experiments/recurrences.py --write --seconds 2        # docs/appendix/recurrences.md
+    python experiments/recurrences.py                            # what is not measured yet, then the page
+    python experiments/recurrences.py --models lstm gru mamba --seeds 3 --tasks language
+    python experiments/recurrences.py --write                    # docs/appendix/recurrences.md alone
 
-All data comes with Weft or is drawn, so the command needs no files: three memory problems, English help texts letter
-by letter, help texts from English to Spanish, the ends of words in texts without spaces (tagging), and noisy waves
-(forecasting). Every finished run is one line of JSON in docs/pictures/memory/recurrences.jsonl; a run that is there,
-or in runs.jsonl of memory.py, is not repeated, so the script can be stopped at any time. Read next: equal.py, the cells and the budget; memory.py and
-texts.py, the same at more length.
+All data comes with Weft or is drawn, so the command needs no files. The runs of three memory problems are those of
+memory.py. Every finished run is one line of JSON in docs/pictures/memory/recurrences.jsonl; a run that is there is not
+repeated, so the script can be stopped at any time. Read next: recurrence_tasks.py, the other four tasks; equal.py, the
+cells and their sizes; memory.py and texts.py, the same at more length.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import argparse
+import math
+import time
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import memory
 import numpy as np
-import texts
 import torch
-from equal import CELLS, FOLDER, block, compare, finished, machines, parameters, train, width_for
-from text_data import PIECES, Parallel, Running, counted
+from equal import CELLS, FOLDER, finished, machines, measure, parameters, sizes_for
+from recurrence_tasks import Language, Task, Translation, Waves, WordEnds
 
-from problems import Labels, english_letters, padded, sentences
 from study import ROOT, interval, learn, plant, shown
-from weft.data.corpora import corpus
-from weft.models import Labeller
-from weft.nn.embed.tokens import Tokens
-from weft.nn.encoders.encoder import Encoder
-from weft.nn.encoders.recurrent import RecurrentEncoder
-from weft.nn.encoders.transformer import TransformerEncoder
-from weft.nn.heads.categorical import Categorical
-from weft.nn.heads.point import Point
-from weft.text.vocabulary import Vocabulary
 
 RUNS, PAGE = FOLDER / "recurrences.jsonl", ROOT / "docs" / "appendix" / "recurrences.md"
-MEMORY = ("parity", "recall", "copying")
-RATE, EMBEDDING, LETTERS, STEPS = 4e-3, 32, 60, 96
-FEWEST, BESIDE = 3, "lstm"
+TASKS = {"language": Language, "translation": Translation, "tagging": WordEnds, "forecasting": Waves}
+BUDGET, UPDATES, WARM_UP, RATE, SEEDS, FIRST = 20_000, 200, 30, 1e-2, 5, 11
+SECONDS = 5.0
+"""CPU seconds of the memory problems' runs."""
+FEWEST, BESIDE, BASELINE = 3, "lstm", "baseline"
 
 
 class Column(NamedTuple):
-    """A task of the table: what its score is, and whether less is better."""
+    """A task of the table: what its score is, what the baseline is, and whether less is better."""
 
     heading: str
     about: str
+    baseline: str
     less: bool = False
 
 
 COLUMNS = {
-    "parity": Column("parity", "share right, 16 bits (chance 0.5)"),
-    "recall": Column("recall", "share right, 8 keys (chance 0.125)"),
-    "copying": Column("copying", "share right, 16 letters of 5"),
-    "language": Column("language, bits per letter", "English help texts, validation part", less=True),
-    "translation": Column("translation, nats per piece", "English to Spanish help texts", less=True),
-    "tagging": Column("tagging, F1", "the ends of words in English help texts without spaces"),
-    "forecasting": Column(
-        "forecasting, MSE", "the next value of three waves in noise of variance 0.09", less=True
+    "language": Column(
+        "language, bits per letter", "English help texts, validation part", "counts of pairs of letters", less=True
     ),
-}
-
-
-def encoder(name: str, size: int, width: int, *, both: bool) -> Encoder:
-    """One block around a cell, or two Transformer layers; `both` reads also from right to left."""
-    if name == "transformer":
-        made = partial(
-            TransformerEncoder, size=width, num_layers=2, num_heads=2, inner=2 * width, dropout=0.0
-        )
-        return made(size, positions="rotary", norm_kind="rms", activation="geglu")
-    return RecurrentEncoder(
-        size, sizes=(width,), cell=block(name, width), last_norm="rms", bidirectional=both
-    )
-
-
-class WordEnds:
-    """Tagging: a text without spaces, letter by letter; a tag says whether a word ends here."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, int] = {}
-        self.train, self.valid = (self._read(split) for split in ("train", "valid"))
-
-    def _read(self, split: str) -> list[tuple[list[int], list[int]]]:
-        rows = []
-        for text in sentences("en", split):
-            words = text.split()
-            letters = "".join(words)[:LETTERS]
-            ends = np.cumsum([len(word) for word in words]) - 1
-            if split == "train":
-                for letter in letters:
-                    self.known.setdefault(letter, len(self.known) + 1)
-            rows.append(
-                ([self.known.get(one, 0) for one in letters], np.isin(range(len(letters)), ends).tolist())
-            )
-        return [row for row in rows if row[0]]
-
-    def model(self, name: str, width: int) -> Labeller:
-        """A tagger that reads in both directions."""
-        symbols = len(self.known) + 1
-        made = encoder(name, EMBEDDING, width, both=True)
-        return Labeller(Tokens(symbols, EMBEDDING), made, Categorical(made.size, 2))
-
-    def draw(self, chance: np.random.Generator) -> Labels:
-        """32 sentences."""
-        return self._batch([self.train[one] for one in chance.integers(0, len(self.train), 32)])
-
-    @torch.no_grad()
-    def score(self, model: Labeller) -> float:
-        """F1 of the ends of words over the validation part."""
-        model.eval()
-        both = found = true = 0
-        for at in range(0, len(self.valid), 100):
-            batch = self._batch(self.valid[at : at + 100])
-            said = (model.best(batch.source, batch.source_mask) == 1) & batch.source_mask
-            real = (batch.target == 1) & batch.source_mask
-            both, found, true = (
-                both + int((said & real).sum()),
-                found + int(said.sum()),
-                true + int(real.sum()),
-            )
-        return 2 * both / max(1, found + true)
-
-    @staticmethod
-    def _batch(rows: Sequence[tuple[list[int], list[int]]]) -> Labels:
-        source, mask = padded([letters for letters, _ in rows])
-        return Labels(source, mask, padded([[int(one) for one in ends] for _, ends in rows])[0])
-
-
-class Waves:
-    """Forecasting: three waves of random period and phase in noise; the next value at each position."""
-
-    def model(self, name: str, width: int) -> Labeller:
-        """A forecaster of one step."""
-        made = encoder(name, EMBEDDING, width, both=False)
-        return Labeller(torch.nn.Linear(1, EMBEDDING), made, Point(made.size))
-
-    def draw(self, chance: np.random.Generator, rows: int = 32) -> Labels:
-        """Series of 96 values, and the value after each."""
-        period = chance.uniform(4, 32, (rows, 3, 1))
-        at = np.arange(STEPS + 1)[None, None] / period + chance.uniform(0, 1, (rows, 3, 1))
-        values = np.sin(2 * np.pi * at).sum(1) + 0.3 * chance.normal(size=(rows, STEPS + 1))
-        series = torch.from_numpy(values.astype(np.float32))
-        return Labels(series[:, :-1, None], torch.ones(rows, STEPS, dtype=torch.bool), series[:, 1:])
-
-    @torch.no_grad()
-    def score(self, model: Labeller) -> float:
-        """Mean squared error over the second half of 500 series."""
-        model.eval()
-        batch = self.draw(np.random.default_rng(0), 500)
-        said = model.best(batch.source, batch.source_mask)
-        return float((said - batch.target).square()[:, STEPS // 2 :].mean())
+    "translation": Column(
+        "translation, nats per word",
+        "drawn sentences from English to Spanish, 500 others; order, and agreement in gender and number",
+        "counts of three Spanish words, without the source",
+        less=True,
+    ),
+    "tagging": Column(
+        "tagging, F1",
+        "the ends of words in English help texts without spaces, validation part",
+        "the more frequent tag of a letter between its neighbours",
+    ),
+    "forecasting": Column(
+        "forecasting, MSE", "the next value of three waves in noise of variance 0.09, 500 others", "the last value", less=True
+    ),
+    "parity": Column("parity", "share right, 16 bits", "chance"),
+    "recall": Column("recall", "share right, 8 keys", "chance"),
+    "copying": Column("copying", "share right, 16 letters of 5", "chance"),
+}  # fmt: skip
+MEMORY = tuple(name for name in COLUMNS if name not in TASKS)
 
 
 @cache
-def data(task: str) -> Any:
-    """The data of a task, read once."""
-    if task == "language":
-        text = english_letters()
-        return Running(text, 64, 16, counted(text.valid, 64), "bits")
-    if task == "translation":
-        return _parallel()
-    return WordEnds() if task == "tagging" else Waves()
+def task_of(name: str) -> Task:
+    """A task, its data read once."""
+    return TASKS[name]()
 
 
-def _parallel() -> Parallel:
-    """The first 8,000 short pairs from English to Spanish, and 300 of the validation part."""
-    pairs = {}
-    for split, most in (("train", 8000), ("valid", 300)):
-        some = (pair for pair in corpus("libreoffice-help", "en", "es", split) if len(pair.source) <= 80)
-        pairs[split] = [(one.source, one.target) for one, _ in zip(some, range(most), strict=False)]
-    words = Vocabulary.train((text for pair in pairs["train"] for text in pair), kind="bpe", size=PIECES)
-    coded = {
-        split: list(zip(*map(words.encode_batch, zip(*found, strict=True)), strict=True))
-        for split, found in pairs.items()
-    }
-    by_length = sorted(coded["train"], key=lambda pair: (len(pair[1]), len(pair[0])))
-    return Parallel(by_length, coded["valid"], [one for _, one in pairs["valid"]], words, 32)
+@cache
+def sizes(task: str, model: str) -> tuple[int, int]:
+    """Width, and hidden features of the feed-forward networks, for equal parameters."""
+    here = task_of(task)
+    return sizes_for(lambda width, inner: here.sized(here.model(model, width, inner)), BUDGET)
+
+
+def rate_at(update: int) -> float:
+    """A warm-up, and a cosine to a tenth."""
+    return RATE * min(1.0, (update + 1) / WARM_UP) * (0.55 + 0.45 * math.cos(math.pi * update / UPDATES))
 
 
 def run(key: Mapping[str, Any]) -> dict[str, Any]:
-    """Train one model for its CPU seconds; its score on the validation part."""
-    task, name = key["task"], key["model"]
-    if task in MEMORY:
-        found = memory.run({**key, "problem": task})
-        return {"width": found["width"], "parameters": found["parameters"], "updates": found["updates"], "score": found["valid"]}  # fmt: skip
-    here = data(task)
-    written = task in ("language", "translation")
-    made: Callable[[int], Any] = partial(texts.model, name, here) if written else partial(here.model, name)
-    sized = partial(texts.decoder, name, texts.encoder_of(here)) if written else made
-    width = width_for(sized, key["budget"])
-    learn(made(width), partial(here.draw, plant(key["seed"])), 1)  # what is done once
+    """Train one model, or count; the score on the validation part."""
+    here, name = task_of(key["task"]), key["model"]
+    if name == BASELINE:
+        return {"score": round(here.baseline(), 4)}
+    width, inner = sizes(key["task"], name)
     chance = plant(key["seed"])
-    model = made(width)
-    updates = train(model, partial(here.draw, chance), key["seconds"], RATE)
-    score = here.score(model) if not written else here.scores(model)["bits" if task == "language" else "loss"]
-    return {"width": width, "parameters": parameters(model), "updates": updates, "score": round(score, 4)}
+    model = here.model(name, width, inner)
+    begun = time.process_time()
+    learn(model, partial(here.draw, chance), UPDATES, rate=rate_at)
+    spent = round(time.process_time() - begun, 2)
+    counted = parameters(here.sized(model))
+    score = round(here.score(model), 4)
+    return {"width": width, "inner": inner, "parameters": counted, "cpu_seconds": spent, "score": score}
 
 
-def shared() -> list[dict[str, Any]]:
-    """The runs of memory.py on the same problems, which need not be repeated."""
-    return [
-        {**one, "task": one["problem"], "score": one["valid"]}
-        for one in finished(memory.RUNS)
-        if one["problem"] in MEMORY
+def remembered() -> list[dict[str, Any]]:
+    """The runs of memory.py with this budget, and chance as their baseline."""
+    budget = {"seconds": SECONDS, "budget": BUDGET}
+    found = [
+        one for one in finished(memory.RUNS) if one["problem"] in MEMORY and budget.items() <= one.items()
+    ]
+    runs = [{**one, "task": one["problem"], "score": one["valid"]} for one in found]
+    return runs + [
+        {**one, "model": BASELINE, "score": one["valid chance"]} for one in runs if one["model"] == BESIDE
     ]
 
 
 def said(found: Mapping[str, Any]) -> str:
     """A finished run."""
-    return f"{found['task']}, {found['model']}, seed {found['seed']}: {found['score']:.4g}, {found['updates']} updates"
+    seed = f", seed {found['seed']}" if "seed" in found else ""
+    return f"{found['task']}, {found['model']}{seed}: {found['score']:.4g}"
 
 
 HEAD = """# Recurrences at equal budget
 
-Which recurrence learns most from the same number of parameters and the same CPU time? Every cell is trained on the same tasks; all
-data comes with Weft or is drawn. One command measures what is missing and one writes this page:
+Which recurrence learns most from the same number of parameters and the same updates? Every cell is trained on the same tasks; all
+data comes with Weft or is drawn. One command measures what is missing and writes this page:
 
 ```console
-$ python experiments/recurrences.py --seconds {seconds:g} --parameters {budget}
-$ python experiments/recurrences.py --seconds {seconds:g} --parameters {budget} --write
+$ python experiments/recurrences.py
 ```
 
-Every model has at most {budget:,} parameters (for language and translation: of the decoder; widths found by bisection) and {seconds:g} CPU
-seconds of training per run. A model is one block around a cell, or two Transformer layers; language and translation use two layers
-([how](texts.md)). One learning rate for all cells, not tuned (0.01 for the memory problems, else 0.004). Processor: {machine}, one thread, shared with other work.
+**Language, translation, tagging and forecasting**: every model has {fewest:,} to {most:,} parameters (for language and translation: of the
+decoder; beside it embeddings of 32 features, and for translation the same encoder, a Transformer of one layer) and {updates} updates with
+Adam: {warm_up} of warm-up, then a cosine from {rate:g} to a tenth. Everyone sees the same batches. **Memory problems**: at most {budget:,}
+parameters and {seconds:g} CPU seconds, as in [What each cell can remember](memory.md). A model is one block around a cell (norm, short
+convolution, cell, feed-forward network), or two Transformer layers; a tagger reads in both directions. No learning rate was tuned, and
+all cells have the same one. Processor: {machine}; one thread, shared with other work; float32.
 
 ± is the 95 % interval of the mean over seeds (Student's t). **Bold**: its paired difference from `lstm` excludes 0 in its favour; *italics*:
-against it. With many 95 % intervals, expect some to be wrong. These budgets are small: a ranking holds only for them. Equal CPU time
-rewards cells that are fast on this processor. The runs are in `docs/pictures/memory/recurrences.jsonl`, those of the memory problems in
-`runs.jsonl` beside it.
+against it; otherwise no verdict. With many 95 % intervals, expect some to be wrong. These budgets are small: a ranking holds only for them. "CPU s" is the mean time of a
+training in the first four columns; other work on the machine makes it longer, never the scores different. The runs are in
+`docs/pictures/memory/recurrences.jsonl`, those of the memory problems in `runs.jsonl` beside it.
 
 {tasks}
 
@@ -238,29 +150,55 @@ def page(runs: Sequence[Mapping[str, Any]]) -> str:
     """The table of what was measured with at least three seeds."""
     scores: dict[tuple[str, str], dict[int, float]] = {}
     for one in runs:
-        scores.setdefault((one["model"], one["task"]), {})[one["seed"]] = one["score"]
-    scores = {key: found for key, found in scores.items() if len(found) >= FEWEST}
+        scores.setdefault((one["model"], one["task"]), {})[one.get("seed", 0)] = one["score"]
+    baselines = {
+        task: np.mean(list(found.values())) for (name, task), found in scores.items() if name == BASELINE
+    }
+    scores = {key: found for key, found in scores.items() if len(found) >= FEWEST and key[0] != BASELINE}
     tasks = [task for task in COLUMNS if any(key[1] == task for key in scores)]
     names = [name for name in CELLS if any(key[0] == name for key in scores)]
-    assert tasks, (
-        "no runs with this budget and three seeds; train first, or give their --seconds and --parameters"
-    )
-    about = [f"- **{COLUMNS[task].heading}**: {COLUMNS[task].about}." for task in tasks]
-    head = HEAD.format(
-        seconds=runs[0]["seconds"], budget=runs[0]["budget"], machine=machines(runs), tasks="\n".join(about)
-    )
-    lines = [f"| cell | seeds | {' | '.join(COLUMNS[task].heading for task in tasks)} |"]
-    lines += [f"|---|---|{'---|' * len(tasks)}"]
+    assert tasks, "no model has runs with three seeds; train first"
+    heads = [COLUMNS[task].heading for task in tasks]
+    lines = [f"| cell | {' | '.join(heads)} | seeds | CPU s |", "|---|" + "---|" * (len(tasks) + 2)]
+    first = [f"{baselines[task]:.4g}" if task in baselines else "" for task in tasks]
+    lines += [f"| {BASELINE} | {' | '.join(first)} | | |"]
     for name in names:
         seeds = sorted({len(scores[name, task]) for task in tasks if (name, task) in scores})
         cells = [_cell(scores, name, task) for task in tasks]
+        spent = [one["cpu_seconds"] for one in runs if one["model"] == name and "cpu_seconds" in one]
+        many = " to ".join(map(str, seeds[:1] + seeds[1:][-1:]))
         lines.append(
-            f"| {name} | {' to '.join(map(str, seeds[:1] + seeds[1:][-1:]))} | {' | '.join(cells)} |"
+            f"| {name} | {' | '.join(cells)} | {many} | {f'{np.mean(spent):.1f}' if spent else ''} |"
         )
-    missing = [name for name in CELLS if name not in names]
-    missing += [COLUMNS[task].heading for task in COLUMNS if task not in tasks]
-    rest = f"\nNot measured with this budget yet: {'; '.join(missing)}.\n" if missing else ""
-    return head + "\n".join(lines) + "\n" + rest
+    return _head(runs, tasks) + "\n".join(lines) + "\n" + _rest(scores)
+
+
+def _head(runs: Sequence[Mapping[str, Any]], tasks: Sequence[str]) -> str:
+    sizes = [one["parameters"] for one in runs if one["task"] in TASKS and one["model"] != BASELINE]
+    told = [(COLUMNS[task], task) for task in tasks]
+    about = [f"- **{one.heading}**: {one.about}. Baseline: {one.baseline}." for one, _ in told]
+    return HEAD.format(
+        fewest=min(sizes, default=BUDGET),
+        most=max(sizes, default=BUDGET),
+        updates=UPDATES,
+        warm_up=WARM_UP,
+        rate=RATE,
+        budget=BUDGET,
+        seconds=SECONDS,
+        machine=machines([one for one in runs if one["model"] != BASELINE], "task"),
+        tasks="\n".join(about),
+    )
+
+
+def _rest(scores: Mapping[tuple[str, str], Mapping[int, float]]) -> str:
+    """What has too few runs, or too few seeds."""
+    told = []
+    for task in COLUMNS:
+        lacking = [name for name in CELLS if (name, task) not in scores]
+        few = {len(scores[name, task]) for name in CELLS if name not in lacking}
+        if lacking:
+            told.append(f"{task} ({'all' if not few else ', '.join(lacking)})")
+    return f"\nNot measured with at least {FEWEST} seeds yet: {'; '.join(told)}.\n" if told else ""
 
 
 def _cell(scores: Mapping[tuple[str, str], Mapping[int, float]], name: str, task: str) -> str:
@@ -277,17 +215,29 @@ def _cell(scores: Mapping[tuple[str, str], Mapping[int, float]], name: str, task
     return f"**{text}**" if (mean < 0) == COLUMNS[task].less else f"*{text}*"
 
 
-def write(runs: list[dict[str, Any]]) -> None:
-    """Write the page."""
-    PAGE.write_text(page(runs), "utf-8")
-    print(f"Written to {PAGE}")
-
-
 def main() -> None:
-    """Run what is missing, or write the page."""
-    # as an encoder the Transformer would see what it is to foretell
-    unfit = {("transformer", "forecasting")}
-    compare(__doc__, RUNS, "task", [*COLUMNS], run, said, write, seconds=20, more=shared, without=unfit)
+    """Run what is missing, then write the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--models", nargs="+", choices=[*CELLS], default=[*CELLS], metavar="NAME")
+    parser.add_argument("--tasks", nargs="+", choices=[*TASKS], default=[*TASKS], metavar="NAME")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help=f"number of seeds ({SEEDS})")
+    parser.add_argument("--runs", type=Path, default=RUNS, help="file of results")
+    parser.add_argument("--write", action="store_true", help="write the page of the runs; train nothing")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    budget = {"updates": UPDATES, "budget": BUDGET}
+    if not asked.write:
+        keys = [{"task": task, "model": BASELINE, **budget} for task in asked.tasks]
+        keys += [
+            {"task": task, "model": name, "seed": seed, **budget}
+            for seed in range(FIRST, FIRST + asked.seeds)
+            for name in asked.models
+            for task in asked.tasks
+        ]
+        measure(asked.runs, keys, run, said)
+    found = [one for one in finished(asked.runs) if budget.items() <= one.items()]
+    PAGE.write_text(page([*found, *remembered()]), "utf-8")
+    print(f"Written to {PAGE}")
 
 
 if __name__ == "__main__":

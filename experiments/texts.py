@@ -41,30 +41,38 @@ GRAMS = {"1-gram": 1, "3-gram": 3, "5-gram": 5}
 EMBEDDING, LAYERS, RATE = 96, 2, 4e-3
 
 
-def decoder(name: str, encoder: Encoder | None, width: int) -> Decoder:
-    """Two layers: Transformer blocks, the same with a cell in place of self-attention, or LSTMs alone."""
+def decoder(
+    name: str,
+    encoder: Encoder | None,
+    width: int,
+    *,
+    inner: int = 0,
+    embedding: int = EMBEDDING,
+    layers: int = LAYERS,
+) -> Decoder:
+    """Layers of Transformer blocks, the same with a cell in place of self-attention, or LSTMs alone."""
     settings: dict[str, Any] = {
         "size": width,
-        "num_layers": LAYERS,
+        "num_layers": layers,
         "num_heads": HEADS,
-        "inner": 2 * width,
+        "inner": inner or 2 * width,
         "dropout": 0.0,
         "norm_kind": "rms",
         "activation": "geglu",
     }
     if name == PLAIN:
         return RecurrentDecoder(
-            EMBEDDING,
+            embedding,
             encoder,
-            sizes=(width,) * LAYERS,
+            sizes=(width,) * layers,
             cell=LSTM,
             score=ScaledScore,
             key_size=width,
             bridge="summary",
         )
     if name == "transformer":
-        return TransformerDecoder(EMBEDDING, encoder, positions="rotary", **settings)
-    return HybridDecoder(EMBEDDING, encoder, cell=CELLS[name].cell, positions="none", **settings)
+        return TransformerDecoder(embedding, encoder, positions="rotary", **settings)
+    return HybridDecoder(embedding, encoder, cell=CELLS[name].cell, positions="none", **settings)
 
 
 def encoder_of(data: Running | Parallel) -> Encoder | None:
