@@ -20,6 +20,7 @@ def test_the_models_of_the_page_learn_in_a_few_steps() -> None:
     assert names["found"].tokens.shape[:2] == (200, 1)
 
 
+@pytest.mark.filterwarnings(r"ignore:`isinstance\(treespec, LeafSpec\)` is deprecated")  # in lightning 2.6
 @pytest.mark.parametrize(("library", "code"), list(zip(("lightning", "accelerate"), SHOWN, strict=True)))
 def test_the_same_in_other_loops(library: str, code: str) -> None:
     pytest.importorskip(library, reason=f"{library} is not installed: pip install --group loop-tests")
