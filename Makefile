@@ -140,6 +140,7 @@ SPHINX := $(QUIET) $(RUN) -m sphinx -q -W --keep-going -j auto -d build/doctrees
 
 docs: $(VENV)/ready-docs
 	@$(SPHINX) -b html docs build/site
+	@$(QUIET) $(RUN) docs/_ext/languages.py site build/site
 	@$(RUN) docs/_ext/links.py build/site
 	@echo "The site is in build/site: open build/site/index.html"
 
@@ -161,7 +162,8 @@ slides: $(VENV)/ready-docs
 	@$(RUN) docs/_ext/slides.py build/slides
 
 docs-gettext: $(VENV)/ready-docs
-	@$(SPHINX) -b gettext docs build/gettext
+	@$(SPHINX) -d build/doctrees-gettext -b gettext -t course docs build/gettext
+	@$(RUN) docs/_ext/languages.py words build/gettext
 	@echo "Catalogs to translate are in build/gettext; translations go to docs/_locale/LANGUAGE/LC_MESSAGES"
 
 clean:

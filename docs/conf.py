@@ -40,6 +40,7 @@ extensions = [
     "docstrings",
     "equations",
     "figures",
+    "languages",
     "live",
     "modules",
     "settings",
@@ -128,7 +129,7 @@ copybutton_prompt_is_regexp = True
 html_theme_options = {
     "logo": {"text": f"Weft {release}"},
     "navbar_align": "left",
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["languages", "theme-switcher"],
     "header_links_before_dropdown": 6,
     "navigation_depth": 3,
     "show_nav_level": 1,
@@ -144,7 +145,17 @@ html_theme_options = {
 }
 html_sidebars = {"index": []}
 
-# Translations: `make docs-gettext` writes one catalog for each folder of docs
-gettext_compact = True
+# Translations: `make docs-gettext` writes one catalog for each page of the course
+gettext_compact = False
 gettext_uuid = False
+gettext_location = False
 locale_dirs = ["_locale"]
+if tags.has("course"):  # noqa: F821  languages.py builds the course alone; other links lead to the English site
+    include_patterns = ["course/**"]
+    root_doc = "course/index"
+    html_theme_options |= {"navbar_center": []}
+    html_sidebars = {"**": ["chapters"]}
+    if os.environ.get("WEFT_ENGLISH_SITE"):
+        intersphinx_mapping["english"] = ("..", os.environ["WEFT_ENGLISH_SITE"])
+    else:
+        suppress_warnings += ["ref.term"]  # the glossary is in the English site

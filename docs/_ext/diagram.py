@@ -17,8 +17,11 @@ class DiagramDirective(Directive):
         figure = nodes.figure(classes=["diagram"])
         figure += nodes.raw("", drawn(name), format="html")
         if self.content:
-            text, messages = self.state.inline_text(" ".join(self.content), self.lineno)
-            figure += nodes.caption("", "", *text)
+            words = " ".join(self.content)
+            text, messages = self.state.inline_text(words, self.lineno)
+            caption = nodes.caption(words, "", *text)
+            caption.source, caption.line = self.state_machine.get_source_and_line(self.lineno)
+            figure += caption
             return [figure, *messages]
         return [figure]
 

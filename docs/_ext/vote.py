@@ -8,6 +8,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from live import Live, open_part
 from sphinx.application import Sphinx
+from sphinx.locale import _
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
@@ -45,7 +46,7 @@ class VoteDirective(SphinxDirective):
 def open_verdict(self: HTML5Translator, verdict: Verdict) -> None:
     """The start of what opens."""
     self.body.append(f'<details class="live-verdict" data-verdict="{verdict.parent["verdict"]}">')
-    self.body.append("<summary>The verdict</summary>\n")
+    self.body.append(f"<summary>{_('The verdict')}</summary>\n")
 
 
 def close_verdict(self: HTML5Translator, verdict: Verdict) -> None:

@@ -40,6 +40,9 @@ STYLE = """
 .dg .cell { stroke: var(--ground); stroke-width: 1.5; fill: #0072b2; }
 """.strip()
 
+WORDS: dict[str, str] = {}
+"""What a diagram says in the language of the page; docs/_ext/languages.py fills it."""
+
 
 @dataclass
 class Diagram:
@@ -78,7 +81,7 @@ class Diagram:
 
     def text(self, x: float, y: float, text: str, style: str = "") -> None:
         """Words, with formulas between dollars: "gate $i_t$"; lines are split at newlines."""
-        lines = text.split("\n")
+        lines = WORDS.get(text, text).split("\n")
         for number, line in enumerate(lines):
             at = y + 18 * (number - (len(lines) - 1) / 2)
             self.pieces.append(f'<text class="{style}" x="{x:g}" y="{at:g}">{_marked(line)}</text>')
@@ -120,7 +123,7 @@ class Diagram:
         size = f"{self.width:g} {self.height:g}"
         return (
             f'<svg class="dg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" '
-            f'width="{self.width:g}" role="img" aria-label="{escape(self.alt)}">\n'
+            f'width="{self.width:g}" role="img" aria-label="{escape(WORDS.get(self.alt, self.alt))}">\n'
             f"<style>{STYLE}</style>\n{inside}\n</svg>"
         )
 

@@ -71,8 +71,8 @@ def bidirectional() -> Diagram:
     )
     for step in range(4):
         x = 110 + 135 * step
-        d.box(x + 16, 170, "cell", w=58, h=34)
-        d.box(x - 16, 115, "cell", w=58, h=34)
+        d.box(x + 16, 170, "cell", w=66, h=34)
+        d.box(x - 16, 115, "cell", w=66, h=34)
         d.line((x + 30, 250), (x + 30, 187))
         d.line((x + 30, 222), (x - 35, 222), (x - 35, 132), bend=6)
         d.line((x + 30, 153), (x + 30, 62))

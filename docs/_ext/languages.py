@@ -1,0 +1,131 @@
+"""The course in other languages: one site for each folder of docs/_locale, in build/site/LANGUAGE.
+
+    python docs/_ext/languages.py site build/site      build them beside the English site
+    python docs/_ext/languages.py words build/gettext  what diagrams say, for translators
+
+A page shows English where a translation is missing. What is missing and what is stale (translated from a
+sentence that the page no longer has) is printed for each language. Read next: ../diagrams/kit.py.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po, write_po
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+DOCS = Path(__file__).resolve().parents[1]
+LOCALE = DOCS / "_locale"
+NAMES = {"en": "English", "es": "Español", "hr": "Hrvatski", "pl": "Polski", "ru": "Русский"}
+BUILD = DOCS.parent / "build" / "languages"
+UNTRANSLATED = re.compile(r"\$[^$]+\$|`[^`]+`|\\text\{[^}]*\}|[^\W\d_]*[\\_&=^]\S*|\W|\d")
+"""Formulas, code and numbers; a text that has nothing else needs no translation."""
+
+
+def translated() -> list[str]:
+    """The languages that docs/_locale has."""
+    return sorted(path.name for path in LOCALE.iterdir() if path.is_dir()) if LOCALE.is_dir() else []
+
+
+def catalog(language: str, name: str) -> Catalog:
+    """A catalog of a language, empty where there is none; a broken one is an error."""
+    path = LOCALE / language / "LC_MESSAGES" / f"{name}.po"
+    if not path.exists():
+        return Catalog()
+    with path.open("rb") as file:
+        return read_po(file, abort_invalid=True)
+
+
+def messages(book: Catalog) -> dict[str, str]:
+    """What is translated, without what was marked as uncertain."""
+    return {one.id: one.string for one in book if one.id and one.string and not one.fuzzy}
+
+
+def setup(app: "Sphinx") -> dict[str, bool]:
+    """Called by Sphinx."""
+    from outside import Anchors, OutsideLinks, Progress
+
+    app.connect("config-inited", _diagrams)
+    app.connect("html-page-context", _switch)
+    app.connect("build-finished", _report)
+    app.add_transform(Progress)
+    app.add_transform(Anchors)
+    app.add_post_transform(OutsideLinks)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _diagrams(app: "Sphinx", config: Any) -> None:
+    from named import kit
+
+    kit().WORDS.update(messages(catalog(config.language, "diagrams")))
+
+
+def _switch(app: "Sphinx", page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """The addresses of a page in the languages that have it, from this page."""
+    here = app.config.language
+    others = [language for language in ("en", *translated()) if page.startswith("course/")]
+    up = "../" * (page.count("/") + (here != "en"))
+    context["languages"] = [
+        (NAMES[one], one, f"{up}{'' if one == 'en' else one + '/'}{page}.html")
+        for one in others
+        if one != here
+    ]
+
+
+def _report(app: "Sphinx", error: Exception | None) -> None:
+    """One line for a language, and a file with every message that is missing or stale."""
+    if error is not None or app.config.language == "en":
+        return
+    lines, counts = [], dict.fromkeys(("all", "missing", "stale"), 0)
+    for page, facts in sorted(app.env.metadata.items()):
+        counts["all"] += facts.get("messages", 0)
+        for kind in ("missing", "stale"):
+            counts[kind] += len(facts.get(kind, ()))
+            lines += [f"{kind}\t{page}\t{text}" for text in facts.get(kind, ())]
+    listed = BUILD / f"{app.config.language}.txt"
+    listed.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    ready, every, stale = counts["all"] - counts["missing"], counts["all"], counts["stale"]
+    print(
+        f"{NAMES[app.config.language]}: {ready} of {every} texts are translated, {stale} are stale; ", end=""
+    )
+    print(f"{listed.relative_to(DOCS.parent)} lists what is missing and what is stale")
+
+
+def build(site: Path) -> None:
+    """Builds every language and puts it beside the English pages; stops at the first failure."""
+    inventory = site.resolve() / "objects.inv"
+    BUILD.mkdir(parents=True, exist_ok=True)
+    for language in translated():
+        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto", "-b", "html"]
+        command += ["-t", "course", "-D", f"language={language}", "-d", str(BUILD / f"{language}-doctrees")]
+        command += [str(DOCS), str(BUILD / language / "site")]
+        subprocess.run(command, check=True, env={**os.environ, "WEFT_ENGLISH_SITE": str(inventory)})
+        shutil.rmtree(site / language, ignore_errors=True)
+        shutil.copytree(BUILD / language / "site", site / language)
+
+
+def words(folder: Path) -> None:
+    """Writes diagrams.pot: every text of the diagrams."""
+    from named import every, kit
+
+    class Recorded(dict[str, str]):
+        def get(self, text: str, default: str = "") -> str:  # type: ignore[override]
+            found.add(text)
+            return default
+
+    found = Catalog(project="Weft", fuzzy=False)
+    kit().WORDS = Recorded()
+    every()
+    with (folder / "diagrams.pot").open("wb") as file:
+        write_po(file, found, sort_output=True)
+
+
+if __name__ == "__main__":
+    {"site": build, "words": words}[sys.argv[1]](Path(sys.argv[2]))

@@ -1,0 +1,69 @@
+"""Translations keep formulas, code and links; diagrams speak the language of their page."""
+
+import re
+from pathlib import Path
+
+import pytest
+from babel.messages.pofile import read_po
+
+from tests.docs.tools import tool
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+LOCALE = DOCS / "_locale"
+CATALOGS = sorted(path.relative_to(LOCALE).as_posix() for path in LOCALE.rglob("*.po"))
+LANGUAGES = sorted({name.split("/")[0] for name in CATALOGS})
+WHOLE = ("elman", "bptt", "lstm", "gru", "stacks", "encoder-decoder", "attention")
+MATH, CODE = re.compile(r"\$[^$]+\$"), re.compile(r"(\{[\w:-]+\})?`([^`]+)`")
+
+
+def marks(text: str) -> list[str]:
+    """What a translation must keep, sorted."""
+    kept = [re.sub(r"\\text\{[^}]*\}", "", formula) for formula in MATH.findall(text)]
+    rest = MATH.sub("", text)
+    for role, inside in CODE.findall(rest):
+        kept.append(role or inside)  # the words of a role may be translated
+    kept += re.findall(r"\]\(([^)]*)\)", rest)
+    return sorted([*kept, "**" * rest.count("**")])
+
+
+@pytest.mark.parametrize("name", CATALOGS)
+def test_a_translation_keeps_formulas_code_and_links(name: str) -> None:
+    with (LOCALE / name).open("rb") as file:
+        found = [one for one in read_po(file, abort_invalid=True) if one.id]
+    assert found
+    for one in found:
+        assert one.string, f"{name}: nothing for {one.id!r}"
+        assert marks(one.string) == marks(one.id), f"{name}: {one.id!r}"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_seven_chapters_on_recurrent_networks_are_translated(language: str) -> None:
+    languages = tool("languages")
+    for page in WHOLE:
+        words = set(languages.messages(languages.catalog(language, f"course/{page}")))
+        source = (DOCS / "course" / f"{page}.md").read_text("utf-8")
+        prose = re.sub(r"^(`{3,}|~{3,})[^\n]*\n.*?^\1$", "", source, flags=re.M | re.S)
+        headings = re.findall(r"^#+ ([^\n{]+)$", prose, re.M)
+        known = [heading for heading in headings if heading in words]
+        assert len(known) >= 0.8 * len(headings), (language, page, set(headings) - words)
+
+
+def test_a_diagram_says_what_the_catalog_says() -> None:
+    tool("languages")
+    named = tool("named")
+    kit = named.kit()
+    before = named.drawn("lstm")
+    try:
+        kit.WORDS["forget"] = "zaboravi"
+        assert ">zaboravi<" in named.drawn("lstm")
+    finally:
+        kit.WORDS.clear()
+    assert named.drawn("lstm") == before
+    assert ">forget<" in before
+
+
+def test_what_has_no_words_needs_no_translation() -> None:
+    words = tool("languages").UNTRANSLATED
+    for text in ("$h_t$", "0.462", "`tag`, `language`", "$D$, $H \\times D$", "H_t = \\tanh(W x_t) \\\\ 1"):
+        assert not words.sub("", text), text
+    assert words.sub("", "state after step $t$")
