@@ -37,7 +37,7 @@ WRONG = ".wrong"
 """Suffix of the file that lists the lines of a chunk without an answer, with reasons."""
 
 REMARKS = ".remarks"
-"""Suffix of the file of what the answers of a chunk lack of their lines (tasks/remarks.py)."""
+"""Suffix of the file of what the answers of a chunk lack of their lines (`Remarks`)."""
 
 
 class ChunkAnswers(NamedTuple):
@@ -136,8 +136,7 @@ def answer(opened: "LoadedRun", part: Chunk, settings: "PredictionSettings", fil
         settings: of the predictor.
         file: the input file, for error messages.
     """
-    from weft.tasks.predictor import Place, answered
-    from weft.tasks.remarks import Remarks
+    from weft.tasks.predictor import Place, Remarks, answered
 
     predictor = opened.pipeline.predictor(opened.model, settings)
     first = part.number * CHUNK + 1
@@ -175,7 +174,7 @@ def join(file: Path, output: Path) -> JoinedOutput:
     Raises:
         DataError: a chunk is missing, or the output cannot be written.
     """
-    from weft.tasks.remarks import Remarks
+    from weft.tasks.predictor import Remarks
 
     parts, lines, wrong, remarks = parts_of(output), 0, list[str](), Remarks()
     try:

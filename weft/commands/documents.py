@@ -61,7 +61,7 @@ def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettin
     """
     from weft.documents.files import opened as document_of
     from weft.documents.plan import DocumentPlan
-    from weft.tasks.remarks import Remarks
+    from weft.tasks.predictor import Remarks
     from weft.tasks.seq2seq.documents import translated
 
     file: Path = given["document"]

@@ -207,8 +207,7 @@ def _filed(opened: "LoadedRun", given: Mapping[str, Any], settings: "PredictionS
 def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapping[str, Any]) -> int:
     """Answer every input, as soon as it is read where it is typed."""
     from weft.commands import outputs
-    from weft.tasks.predictor import answered
-    from weft.tasks.remarks import Remarks
+    from weft.tasks.predictor import Remarks, answered
 
     typed = not isinstance(source, Path) and source.isatty()
     window = 1 if typed else 0 if isinstance(source, Path) else predictor.piped
@@ -246,8 +245,7 @@ def _pictures(
 def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapping[str, Any]) -> int:
     """Write all answers to a file at once, and their pictures if there shall be any."""
     from weft.commands import outputs
-    from weft.tasks.predictor import answered
-    from weft.tasks.remarks import Remarks
+    from weft.tasks.predictor import Remarks, answered
 
     output, answers = given["output"], []
     predictor.file([], output)  # a format that it cannot write is refused before the work

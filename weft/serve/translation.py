@@ -32,7 +32,7 @@ from weft.serve.forms import Json, answered, fields_of, is_form
 from weft.serve.limits import Refusal
 from weft.serve.schemas import Detect, Detected, Language, Settings, Spoken, Suggest, Translate, Translated
 from weft.serve.served import Backend, ServedRun, stoppable
-from weft.tasks.remarks import Remarks
+from weft.tasks.predictor import Remarks
 from weft.tasks.seq2seq.decoding import Decoding, GenerationSettings
 from weft.tasks.seq2seq.documents import written
 from weft.tasks.seq2seq.translator import BestTexts, Translator

@@ -34,7 +34,7 @@ from weft.serve.schemas import Cell
 from weft.serve.served import ServedRun
 from weft.serve.translation import translator
 from weft.tasks.abilities import Weighs
-from weft.tasks.remarks import Remarks
+from weft.tasks.predictor import Remarks
 from weft.tasks.seq2seq.batch_search import looked
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import collate_pairs
