@@ -1,5 +1,6 @@
 """Weft on one GPU beside what a user would write himself; a JSON line per result.
 
+    python benchmarks/gpu_aims.py               records everything, and compares it with the aims
     python benchmarks/gpu.py SECTION ...        train rnn search lm layers cells mixers profile
     WEFT_BENCH_DEVICE=cpu python benchmarks/gpu.py SECTION ...      a dry run with tiny sizes
 
@@ -13,9 +14,9 @@ cells     every cell, as a multiple of cuDNN's LSTM of the same size
 mixers    cells with a matrix state beside flash-linear-attention's layers
 profile   kernels of one update, and how long the card is busy with them
 
-Each figure is the median of 5 to 20 runs after a warm-up. Run each section in a process of its own, with a
-time limit: train takes 65 seconds on an H200, rnn 15, search 55, lm 60, mixers 120. Peers that are not
-installed are named. Read next: ../docs/guides/scale.md.
+Each figure is the median of 5 to 20 runs after a warm-up; updates are timed five at a time, as a training
+takes them without waiting. Each section is run in a process of its own, with a time limit. Peers that are not
+installed are named. Read next: gpu_aims.py; ../docs/guides/scale.md.
 """
 
 import importlib
@@ -28,6 +29,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,9 +49,11 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.recurrent import Stack
+from weft.nn.regions import compile_regions
 from weft.nn.scores import Additive
 from weft.search.beam import beam_search
 from weft.search.greedy import greedy_search
+from weft.tasks.seq2seq.batch_search import rounded
 from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
 from weft.train.captured import CapturedUpdates
 from weft.train.objectives.likelihood import OwnLoss
@@ -95,24 +99,40 @@ def attempt(name: str, run: Callable[[], Any]) -> Any:
             torch.cuda.empty_cache()
 
 
-def milliseconds(run: Callable[[], Any], times: int = 10, warm: int = 3) -> float:
-    """The median time of a call, in milliseconds."""
-    times, warm = (1, 1) if DRY else (times, warm)
+def milliseconds(run: Callable[[], Any], times: int = 10, warm: int = 3, block: int = 1) -> float:
+    """The median time of a call, in milliseconds, of so many between two waits for the GPU."""
+    times, warm, block = (1, 1, 1) if DRY else (times, warm, block)
     for _ in range(warm):
         run()
     found = []
     for _ in range(times):
         synchronise()
         begun = time.perf_counter()
-        run()
+        for _ in range(block):
+            run()
         synchronise()
-        found.append(1e3 * (time.perf_counter() - begun))
+        found.append(1e3 * (time.perf_counter() - begun) / block)
     return round(statistics.median(found), 3)
 
 
 def synchronise() -> None:
     if DEVICE.type == "cuda":
         torch.cuda.synchronize()
+
+
+def recorded(run: Callable[[], Any]) -> Callable[[], Any]:
+    """A call as a CUDA graph; the call itself on a CPU."""
+    if DRY:
+        return run
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            run()
+    torch.cuda.current_stream().wait_stream(stream)
+    with torch.cuda.graph(graph, stream=stream):
+        run()
+    return graph.replay
 
 
 def half(on: bool = True) -> AbstractContextManager[Any]:
@@ -163,9 +183,13 @@ class Batches:
         return self.batches[int(numbers[0]) % len(self.batches)]
 
 
-def weft_update(model: nn.Module, batches: list[Any], *, graphs: bool) -> Callable[[], None]:
+def weft_update(
+    model: nn.Module, batches: list[Any], *, graphs: bool, compiled: bool = False
+) -> Callable[[], None]:
     """One whole update of Weft, as its training loop takes it."""
     devices.prepare(DEVICE)
+    if compiled:
+        compile_regions(model)
     settings = TrainingSettings(
         optimiser=AdamW(lr=1e-3), precision="bfloat16", device=str(DEVICE), max_updates=1, cuda_graphs=graphs
     )
@@ -241,9 +265,12 @@ def train() -> None:
             "x_transformers": lambda: x_transformers_loop(size, there),
         }
         if (size, tokens) == ("base", 32000):
+            ways["weft_graphs_compiled"] = lambda: weft_update(
+                transformer(size), batches, graphs=True, compiled=True
+            )
             ways["transformers_compiled"] = lambda: marian_loop("base", there[:1], compiled=True)
         for name, make in ways.items():
-            time_of = attempt(f"train {name}", lambda: milliseconds(make(), 20, 6))
+            time_of = attempt(f"train {name}", lambda: milliseconds(make(), 5, 8, 5))
             if time_of:
                 speed[name] = round(1e3 * tokens_of(batches) / time_of)
         say(section="train", size=size, tokens=tokens, target_tokens=tokens_of(batches), tokens_per_s=speed)
@@ -370,7 +397,7 @@ def rnn() -> None:
         }
         speed = {}
         for name, make in ways.items():
-            time_of = attempt(f"rnn {name}", lambda: milliseconds(make(), 10, 4))
+            time_of = attempt(f"rnn {name}", lambda: milliseconds(make(), 5, 6, 5))
             if time_of:
                 speed[name] = round(1e3 * tokens_of(batches) / time_of)
         say(section="rnn", width=width, tokens=tokens, tokens_per_s=speed)
@@ -391,14 +418,14 @@ def search() -> None:
         ours = transformer(size).eval()
         first = torch.full((rows,), 2, device=DEVICE)
         for wanted in (False, True):
+            model = rounded(ours, "bfloat16") if wanted else ours
 
             def run(width: int) -> Any:
-                with half(wanted):
-                    state = ours.start(source, mask)
-                    kept: dict[str, Any] = {"eos": 3, "max_length": LENGTH, "banned": (3,)}
-                    if width == 1:
-                        return greedy_search(ours.step, state, first, **kept)
-                    return beam_search(ours.step, state, first, width=width, **kept)
+                state = model.start(source, mask)
+                kept: dict[str, Any] = {"eos": 3, "max_length": LENGTH, "banned": (3,)}
+                if width == 1:
+                    return greedy_search(model.step, state, first, **kept)
+                return beam_search(model.step, state, first, width=width, **kept)
 
             for width in (1, 5):
                 count(f"weft_{'bfloat16' if wanted else 'float32'}_{width}", lambda: run(width))
@@ -443,13 +470,13 @@ def lm() -> None:
     batch = Pieces(x[:, :1], full[:, :1], x[:, :-1], x[:, 1:], full, rows * steps)
     speed: dict[str, int] = {}
 
-    def ours(graphs: bool) -> Callable[[], None]:
+    def ours(graphs: bool, compiled: bool = False) -> Callable[[], None]:
         embed = Tokens(words, width)
         decoder = TransformerDecoder(
             width, None, size=width, num_layers=depth, num_heads=heads, inner=4 * width, dropout=0.0
         )
         model = Generator(embed, decoder, Categorical(decoder.size, words, tied=embed.table)).to(DEVICE)
-        return weft_update(model, [batch], graphs=graphs)
+        return weft_update(model, [batch], graphs=graphs, compiled=compiled)
 
     def theirs(compiled: bool) -> Callable[[], None]:
         from transformers import GPT2Config, GPT2LMHeadModel
@@ -477,9 +504,13 @@ def lm() -> None:
         "weft_graphs": lambda: ours(True),
         "transformers": lambda: theirs(False),
     }
-    ways |= {} if DRY else {"transformers_compiled": lambda: theirs(True)}
+    if not DRY:
+        ways |= {
+            "weft_graphs_compiled": lambda: ours(True, compiled=True),
+            "transformers_compiled": lambda: theirs(True),
+        }
     for name, make in ways.items():
-        time_of = attempt(f"lm {name}", lambda: milliseconds(make(), 8, 3))
+        time_of = attempt(f"lm {name}", lambda: milliseconds(make(), 4, 5, 3))
         if time_of:
             speed[name] = round(1e3 * rows * steps / time_of)
     weights = depth * 12 * width**2 + words * width
@@ -526,8 +557,12 @@ def cells() -> None:
 
         def one() -> None:
             model = Stack(width, (width,), cell=cell_of(name)).to(DEVICE)
-            time_of = milliseconds(lambda: there_and_back(model, x, False), 5, 2)
-            say(section="cells", cell=name, ms=time_of, cudnn_lstm=base, times_lstm=round(time_of / base, 2))
+            run = partial(there_and_back, model, x, False)
+            found = {"eager": milliseconds(run, 5, 2)}
+            replayed = attempt(f"cell {name} as a graph", lambda: milliseconds(recorded(run), 5, 2))
+            found |= {"graph": replayed} if replayed else {}
+            times = round(min(found.values()) / base, 2)
+            say(section="cells", cell=name, ms=found, cudnn_lstm=base, times_lstm=times)
 
         attempt(f"cell {name}", one)
 
@@ -558,7 +593,10 @@ def mixers() -> None:
             kind = cell_of(name)
             headed = "num_heads" in inspect.signature(kind.__init__).parameters
             model = kind(width, width, **({"num_heads": heads} if headed else {})).to(DEVICE)
-            found = {"weft": milliseconds(lambda: there_and_back(model, x, True, model.start(x[:, 0])), 5, 2)}
+            run = partial(there_and_back, model, x, True, model.start(x[:, 0]))
+            found = {"weft": milliseconds(run, 5, 2)}
+            replayed = attempt(f"mixer {name} as a graph", lambda: milliseconds(recorded(run), 5, 2))
+            found |= {"weft_graph": replayed} if replayed else {}
             if theirs is not None and name in known:
                 other = getattr(theirs, known[name])(hidden_size=width, num_heads=heads).to(
                     DEVICE, torch.bfloat16
@@ -584,7 +622,7 @@ def profile() -> None:
 
             def one() -> None:
                 step = weft_update(make(), [pairs(tokens)], graphs=graphs)
-                per_update = milliseconds(step, 5, 5)
+                per_update = milliseconds(step, 5, 5, 5)
                 with profiled(activities=activities) as seen:
                     step()
                     synchronise()

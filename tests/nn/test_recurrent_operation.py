@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
 from tests.laws.members import normal
-from weft.nn.kernels.cells.operations import recurrent
+from weft.nn.kernels.cells.operations import one_step, recurrent
 
 
 class OnGpu(Tensor):
@@ -53,3 +54,27 @@ def test_states_of_a_gpu_lie_in_one_piece() -> None:
     assert not state.is_contiguous()
     x = normal(4, 5, 2).float().as_subclass(OnGpu)
     assert recurrent(given, x, (state,), weights(learns=False)[:2])[1].is_contiguous()
+
+
+@pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.parametrize("name", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
+def test_one_step_by_a_cell_is_that_of_the_layer(name: str, biased: bool) -> None:
+    gates = {"lstm": 4, "gru": 3}.get(name, 1)
+    shapes = [(gates * 3, 2), (gates * 3, 3), *([(gates * 3,)] * 2 if biased else [])]
+    parts = [normal(*shape, seed=seed).requires_grad_() for seed, shape in enumerate(shapes)]
+    x = normal(5, 1, 2, seed=7).requires_grad_()
+    state = [normal(1, 5, 3, seed=8 + k) for k in range(1 + (name == "lstm"))]
+    function, found = getattr(torch, name), []
+    for run in (recurrent, one_step):
+        results = run(function, x, state, parts)
+        total = sum(result.sin().sum() for result in results)
+        found.append([*results, *torch.autograd.grad(total, [x, *parts])])
+    torch.testing.assert_close(found[1], found[0], rtol=1e-12, atol=1e-12)
+
+
+def test_a_gpu_takes_one_step_by_a_cell() -> None:
+    x, state = normal(4, 1, 2).float().as_subclass(OnGpu), (torch.zeros(1, 4, 3),) * 2
+    whole = [normal(12, 2).float(), normal(12, 3).float(), normal(12).float(), normal(12).float()]
+    y, h, c = recurrent(torch.lstm, x, state, whole)
+    assert (y.shape, h.shape, c.shape) == ((4, 1, 3), (1, 4, 3), (1, 4, 3))
+    assert recurrent(given, x, (state[0], state[1]), weights(learns=False))[2]  # with a projection by cuDNN

@@ -47,6 +47,8 @@ def recurrent(
         What the function returns: y, h, and c for an LSTM.
     """
     training = False
+    if x.is_cuda and sizes is None and x.shape[1] == 1 and len(weights) in (2, 4):
+        return one_step(function, x, state, weights)
     if x.is_cuda:
         training = torch.is_grad_enabled() and any(each.requires_grad for each in (x, *state, *weights))
         state, weights = [each.contiguous() for each in state], together(weights)
@@ -55,6 +57,27 @@ def recurrent(
     if sizes is not None:
         return function(x, sizes, started, *how)
     return function(x, started, *how, True)
+
+
+ONE_STEP = {
+    torch.gru: torch.gru_cell,
+    torch.rnn_tanh: torch.rnn_tanh_cell,
+    torch.rnn_relu: torch.rnn_relu_cell,
+}
+
+
+def one_step(
+    function: Callable[..., Any], x: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor]
+) -> Any:
+    """`recurrent` for x [B, 1, D] on a GPU by torch's cells.
+
+    cuDNN would first copy all weights into one piece of memory, at every step of a decoder.
+    """
+    if function is torch.lstm:
+        h, c = torch.lstm_cell(x[:, 0], [each[0] for each in state], *weights)
+        return h[:, None], h[None], c[None]
+    h = ONE_STEP[function](x[:, 0], state[0][0], *weights)
+    return h[:, None], h[None]
 
 
 def together(weights: Sequence[Tensor]) -> list[Tensor]:
