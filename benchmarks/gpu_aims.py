@@ -106,6 +106,7 @@ def machine() -> dict[str, Any]:
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     return {
         "section": "machine",
+        "gpu": there,
         "device": torch.cuda.get_device_name() if there else platform.processor() or "CPU",
         "torch": torch.__version__,
         "python": platform.python_version(),
@@ -162,8 +163,10 @@ def main(start: Callable[[str, Path], None] = run) -> None:
     for line in lines:
         if "fail" in line:
             print(f"failed: {line['fail']}: {line['error']}")
-    for aim in aims(lines):
-        print(aim.verdict())
+    if any(line.get("gpu") for line in lines):
+        print(*(aim.verdict() for aim in aims(lines)), sep="\n")
+    else:
+        print("a dry run on a CPU: its figures say nothing about a GPU")
     print(f"all figures: {file}")
 
 

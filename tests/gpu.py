@@ -89,7 +89,7 @@ class _Operations(TorchDispatchMode):
                 raise Asked(f"{func}: copied from the GPU")
             if here and self.recording:
                 raise Asked(f"{func}: copied to the GPU while a graph is recorded")
-        elif [tensor for tensor in here if tensor.dim()]:
+        elif [one for one in here if one.dim() or torch.Tag.pointwise not in func.tags]:
             raise Asked(f"{func}: tensors on the CPU and on the GPU")
 
 

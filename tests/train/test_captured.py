@@ -72,6 +72,15 @@ class NamedPairs(NamedTuple):
     target_tokens: int
 
 
+class Sentences(NamedTuple):
+    """A batch of sentences that cannot be filled up."""
+
+    source: Spelled
+    source_mask: Tensor
+    target: Tensor
+    target_tokens: int
+
+
 PLAIN: dict[str, Any] = {"schedule": CosineSchedule(), "validate_every": 4, "save_every": 3, "log_every": 5}
 
 
@@ -245,6 +254,20 @@ def test_a_whole_update_asks_a_gpu_for_nothing(recipe: str) -> None:
         captured.launch(group, Position(), 0.5)
         assert Graph.replays == before + 2 * 3  # two batches and the step
         assert len(captured.pending) == 2
+
+
+def test_a_batch_whose_letters_have_no_mask_yet_is_launched() -> None:
+    model, batch = rehearsed("tag/ewt-bilstm")
+    batch = Sentences(*batch)
+    assert batch.source.real is None
+    rules = chosen(optimiser=AdamW(lr=0.01))
+    made: Any = SimpleNamespace(streams=False, collate=lambda numbers: batch)
+    optimiser = rules.optimiser.build(model.train())
+    model.loss(batch).total.backward()
+    optimiser.step()
+    captured = CapturedUpdates(made, OwnLoss(model), optimiser, rules, torch.device("cpu"))
+    captured.launch(BatchGroup(0, 0, [np.arange(2)], 1, 1, 0), Position(), 1.0)
+    assert captured.read()[0].stepped
 
 
 RECIPES = ["translate/help-demo", "translate/help-transformer-tiny", "translate/help-rnn-plain"]

@@ -93,7 +93,7 @@ def test_static_shapes_and_masked_rows_change_no_number(recipe: str) -> None:
 def passes(model: Any, batch: Any) -> None:
     loss = model.loss(batch)
     torch.autograd.grad(loss.total, [p for p in model.parameters() if p.requires_grad], allow_unused=True)
-    assert loss.total.device == GPU
+    assert loss.total.device == loss.count.device == GPU
 
 
 @pytest.mark.parametrize("recipe", [name for name in GIVEN if name.values[0] not in COUNTED])

@@ -173,7 +173,8 @@ class CapturedUpdates:
         place = group.epoch, group.index + offset
         with drawing(torch.Generator().manual_seed(seeds.derive(self.settings.seed, "examples", *place))):
             batch: Any = self.training.collate(group.numbers[offset])
-        return batch.filled() if hasattr(batch, "filled") else batch
+        batch = batch.filled() if hasattr(batch, "filled") else batch
+        return masks.to_device(batch, torch.device("cpu"))  # some parts add their masks
 
     def _seed(self, group: BatchGroup, offset: int) -> None:
         number = seeds.derive(self.settings.seed, "batch", group.epoch, group.index + offset)
