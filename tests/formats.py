@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import openpyxl
 import pandas as pd
+import pytest
 import soundfile
 from odf.opendocument import OpenDocumentSpreadsheet
 from odf.table import Table, TableCell, TableRow
@@ -26,6 +27,7 @@ from weft.data.conllu import read_sentences
 from weft.data.images import read_picture
 from weft.data.labelled import LabelledText
 from weft.data.lines import read_lines
+from weft.data.parallel import ParallelText
 from weft.data.tables import TableFile
 from weft.data.vectors import read_vectors
 
@@ -181,6 +183,35 @@ def tagged(name: str, content: str, column: Any = "upos") -> Callable[[Path], Pa
     return run
 
 
+_OLD_XLIFF = (
+    '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="en-US" '
+    'target-language="de-DE"><body><trans-unit id="1"><source>The <g id="1">old</g> dog</source>{}'
+    "<target>{}</target></trans-unit></body></file></xliff>"
+)
+_NEW_XLIFF = (
+    '<xliff version="2.0" xmlns="urn:oasis:names:tc:xliff:document:2.0" srcLang="en" trgLang="de"><file '
+    'id="f"><unit id="1"><segment><source>The <pc id="1">old</pc> dog</source><target>Der alte Hund'
+    "</target></segment></unit></file></xliff>"
+)
+_TMX = (
+    '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>The old dog</seg></tuv>'
+    '<tuv xml:lang="de"><seg>Der <hi>alte</hi> Hund</seg></tuv></tu></body></tmx>'
+)
+
+
+def memory(name: str, content: str | bytes) -> Callable[[Path], Pair]:
+    """A pair of texts."""
+
+    def run(folder: Path) -> Pair:
+        pytest.importorskip("lxml", reason="lxml is not installed: pip install -e .[documents]")
+        pytest.importorskip("polib", reason="polib is not installed: pip install -e .[documents]")
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        found = [(one.source, one.target) for one in ParallelText(folder / name, "en", "de")]
+        return found, [("The old dog", "Der alte Hund")]
+
+    return run
+
+
 def lines(content: bytes) -> Callable[[Path], Pair]:
     """Two lines of text."""
 
@@ -206,7 +237,7 @@ def vectors(content: bytes, second: str = ". .") -> Callable[[Path], Pair]:
 
 
 TABLES, LABELS, TAGS, TEXTS, VECTORS = "Tables", "Labelled lines", "Tagged sentences", "Text", "Word vectors"
-PICTURES, SOUNDS = "Pictures", "Recordings"
+PICTURES, SOUNDS, MEMORIES = "Pictures", "Recordings", "Translation memories"
 _CONLLU = "".join(f"{n}\t{w}\t_\t{t}\t_\t_\t0\t_\t_\t_\n" for n, w, t in
                   [(1, "Ann", "P"), (2, "sees", "O"), (3, "Bob", "P")])  # fmt: skip
 _FOUR = "-DOCSTART- -X- -X- O\n\nAnn NNP B-NP P\nsees VBZ B-VP O\nBob NNP B-NP P\n\n"
@@ -349,6 +380,49 @@ FORMATS = [
         "pandas, Hugging Face datasets",
         "needs `weft-seq[parquet]`",
         frame("x.parquet", lambda one, path: one.to_parquet(path)),
+    ),
+    FileFormat(
+        MEMORIES,
+        "`.tmx`, also in UTF-16",
+        "Trados, memoQ, OmegaT, OPUS",
+        "codes inside are left out",
+        each(
+            memory("x.tmx", _TMX),
+            memory("y.tmx", ('<?xml version="1.0" encoding="utf-16"?>' + _TMX).encode("utf-16")),
+        ),
+    ),
+    FileFormat(
+        MEMORIES,
+        "`.xliff`, `.xlf`, 1.2 and 2",
+        "CAT tools, Angular, Xcode",
+        "units that need a translation are left out",
+        each(memory("x.xliff", _OLD_XLIFF.format("", "Der alte Hund")), memory("y.xlf", _NEW_XLIFF)),
+    ),
+    FileFormat(
+        MEMORIES,
+        "`.sdlxliff`, `.mxliff`, `.mqxliff`",
+        "Trados, Phrase, memoQ",
+        "as `.xliff` 1.2",
+        each(
+            memory(
+                "x.sdlxliff",
+                _OLD_XLIFF.format(
+                    '<seg-source><mrk mtype="seg" mid="1">The <g id="1">old</g> dog</mrk></seg-source>',
+                    '<mrk mtype="seg" mid="1">Der alte Hund</mrk>',
+                ),
+            ),
+            memory("x.mxliff", _OLD_XLIFF.format("", "Der alte Hund")),
+            memory("x.mqxliff", _OLD_XLIFF.format("", "Der alte Hund")),
+        ),
+    ),
+    FileFormat(
+        MEMORIES,
+        "`.po`",
+        "gettext, Weblate, Poedit",
+        "fuzzy entries are left out",
+        memory(
+            "x.po", 'msgid ""\nmsgstr ""\n"Language: de\\n"\n\nmsgid "The old dog"\nmsgstr "Der alte Hund"\n'
+        ),
     ),
     FileFormat(
         LABELS,

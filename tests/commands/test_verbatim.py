@@ -76,6 +76,15 @@ def test_what_is_lost_is_named_with_its_line(
         )
 
 
+def test_what_a_required_word_displaces_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "weft.tasks.seq2seq.translator.restored", lambda line, found, lost: found.text.replace("due", "🙂")
+    )
+    found = weft("predict", trained, "--require", "due", stdin="alpha 🙂 beta\n".encode())
+    assert found.code == 0 and "due" in found.lines[0].split()
+    assert "standard input:1: the answer lacks 🙂, which would stand in place of a required word" in found.err
+
+
 def test_python_warns(trained: Path) -> None:
     translator = package.load(trained, device="cpu")
     with pytest.warns(UserWarning, match="the vocabulary lacks 🙂; the answers copy them"):

@@ -191,6 +191,23 @@ def test_a_text_box_of_word_is_translated_inside_its_paragraph() -> None:
     assert "OUTER" in found and "INNER" in found and "inner" not in found
 
 
+def test_headers_footers_and_notes_of_word_are_translated() -> None:
+    parts = ("header1", "footer2", "footnotes", "endnotes")
+    made = {
+        f"word/{name}.xml": f'<w:x xmlns:w="{W}"><w:p><w:r><w:t>in {name}</w:t></w:r></w:p></w:x>'
+        for name in parts
+    }
+    table = "<w:tbl><w:tr><w:tc><w:p><w:r><w:t>cell</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"
+    body = f'<w:d xmlns:w="{W}">{table}</w:d>'
+    document = opened(
+        zipped({"[Content_Types].xml": "<a/>", "word/document.xml": body, **made}), "a.docx", "en", "es"
+    )
+    data = shouted(document)
+    assert "CELL" in part(data, "word/document.xml")
+    for name in parts:
+        assert f"IN {name.upper()}<" in part(data, f"word/{name}.xml")
+
+
 def test_opendocument_keeps_spans_notes_and_line_breaks() -> None:
     space = 'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
     body = (

@@ -17,7 +17,7 @@ from weft.documents.xliff import units
 from weft.documents.xml import check_entities, damaged, parsed
 from weft.errors import DataError
 
-ENDINGS = (".tmx", ".po", ".xliff", ".xlf")
+ENDINGS = (".tmx", ".po", ".xliff", ".xlf", ".sdlxliff", ".mxliff", ".mqxliff")
 """The endings of files that `pairs` reads."""
 
 _INLINE = ("hi", "g", "mrk", "pc")
