@@ -58,7 +58,7 @@ def command() -> None:
 def _kernels(device: "torch.device") -> list[str]:
     """The compiled code that runs here, and the kernels that are forced."""
     from weft import native
-    from weft.nn.kernels import choice, triton
+    from weft.nn.kernels import choice, flash_linear_attention, triton
 
     compiled = native.loaded()
     there = f"yes, {compiled.reason}" if compiled.library else f"no, so they run slower: {compiled.reason}"
@@ -69,6 +69,9 @@ def _kernels(device: "torch.device") -> list[str]:
     reason = triton.why_not(device)
     said = f"not used: {reason}" if reason else _triton(device)
     lines.append(f"Triton kernels: {said}")
+    reason = flash_linear_attention.why_not_on(device)
+    said = f"in chunks of products: {reason}" if reason else "by flash-linear-attention in bfloat16"
+    lines.append(f"cells with a matrix per head: {said}")
     lines += [f"  {switch} forces a kernel" for switch in choice.switched()]
     lines.append("kernels: chosen by shape and processor, docs/reference/kernels.md")
     return lines

@@ -38,7 +38,7 @@ from weft.nn.kernels.dropout import Dropout, dropout
 from weft.nn.kernels.exported import stepped
 from weft.nn.kernels.light import light, log_odds, recur
 from weft.nn.kernels.linear import Linear, linear
-from weft.nn.kernels.matrix import Corrected, Decayed, Replaced
+from weft.nn.kernels.matrix import Corrected, Decayed, MatrixRecurrence, Replaced, widened
 from weft.nn.kernels.neighbours import Places, word2vec
 from weft.nn.kernels.repeated import opened, repeating
 from weft.nn.kernels.search_step import (
@@ -69,6 +69,7 @@ __all__ = [
     "Layers",
     "Linear",
     "Looking",
+    "MatrixRecurrence",
     "Network",
     "Norms",
     "Output",
@@ -115,5 +116,6 @@ __all__ = [
     "traced",
     "transformer",
     "use_int8",
+    "widened",
     "word2vec",
 ]

@@ -11,13 +11,12 @@ from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
-from weft.nn.ops import Corrected, Decayed, Replaced
+from weft.nn.ops import Decayed, MatrixRecurrence, widened
 from weft.probe import record, watching
 from weft.setting_types import Count, Size
 from weft.shapes import exporting
 from weft.tree import State
 
-Recurrence = Decayed | Replaced | Corrected
 Extra = tuple[Tensor, ...]
 
 
@@ -63,7 +62,7 @@ class MatrixCell(Cell):
         self.columns = self.value_size  # of S
 
     @abstractmethod
-    def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Recurrence, Extra, Extra]:
+    def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[MatrixRecurrence, Extra, Extra]:
         """What the inputs ask of the matrices.
 
         Args:
@@ -79,7 +78,7 @@ class MatrixCell(Cell):
     def write(self, o: Tensor, rest: Extra) -> Tensor:
         """y [B, T, H] from what the queries found, o [B, T, heads, V], and the last result of `read`."""
 
-    def show(self, asked: Recurrence, rest: Extra) -> None:
+    def show(self, asked: MatrixRecurrence, rest: Extra) -> None:
         """Record the decays of one step, and what multiplies S where that is a matrix.
 
         Args:
@@ -134,10 +133,14 @@ class MatrixCell(Cell):
             self.show(asked, rest)
         if mask is not None:
             asked = asked.masked(mask)
-        wide = torch.promote_types(matrix.dtype, torch.float32)  # sums over many steps
-        with torch.autocast(x.device.type, enabled=False):
-            asked = type(asked)(*(part.to(wide) for part in asked))
-            o, after = (asked.all if at_once else asked.one)(matrix.to(wide))
+        kind = x.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
+        with torch.autocast(kind, enabled=False):
+            if at_once:
+                o, after = asked.all(matrix, dtype)
+            else:
+                asked, wide = widened(asked, matrix)
+                o, after = asked.one(wide)
         y = self.write(o.to(x.dtype), rest)
         return y, (last_of(y, h, mask), after.to(matrix.dtype), *extra)
 

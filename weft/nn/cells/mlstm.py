@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weft.nn.cells.initial import GateNorm
-from weft.nn.cells.matrix import Extra, MatrixCell, Recurrence, last_of
-from weft.nn.ops import Decayed, Linear
+from weft.nn.cells.matrix import Extra, MatrixCell, last_of
+from weft.nn.ops import Decayed, Linear, MatrixRecurrence
 from weft.probe import record
 from weft.setting_types import Count, Size
 
@@ -87,7 +87,7 @@ class MLSTM(MatrixCell):
         v = torch.cat([v, torch.ones_like(v[..., :1])], -1)
         return Decayed(q, k, v, (f + previous - m)[..., None]), (last_of(m, before[0], mask),), (o, m, f)
 
-    def show(self, asked: Recurrence, rest: Extra) -> None:
+    def show(self, asked: MatrixRecurrence, rest: Extra) -> None:
         """Record f, not the decay of what is kept, which is divided by exp(m)."""
         record("forget_gate", rest[2][:, 0].exp())
 

@@ -2,13 +2,14 @@
 
 A state S [K, V] decays by rows: S_t = diag(a_t) S_{t-1} + w_t (e_t^T S_{t-1}) + k_t v_t^T, o_t = S_t^T q_t,
 with one a_t per head or one per row. Compiled code (float32 on the CPU) keeps a matrix in the first-level
-cache from step to step, so that the products of chunks, their solve and their copies are saved.
+cache from step to step, so that the products of chunks, their solve and their copies are saved. In half
+precision on a GPU flash-linear-attention computes all steps, where it is installed.
 
 Within a chunk the influence of step j on step i is the product of the a after j up to i. It is never taken as
 the quotient of two running products, which a step that forgets all would make 0 / 0, or as the difference of
 their logarithms, in which that step would drown those after it. With one a per row the chunk is halved again
 and again, and products begin and end at the border between the halves. Read next: ../cells/matrix.py;
-../../native/matrix.cpp.
+flash_linear_attention.py; ../../native/matrix.cpp.
 """
 
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.native import pointer
-from weft.nn.kernels import choice
+from weft.nn.kernels import choice, flash_linear_attention
 from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.twin import twin_gradients
 
@@ -183,9 +184,9 @@ class Decayed(NamedTuple):
         """As compiled code takes it."""
         return Terms(self.query, self.key, self.value, self.decay.exp())
 
-    def all(self, state: Tensor) -> tuple[Tensor, Tensor]:
-        """All steps: state [B, H, K, V] gives o [B, T, H, V] and the last state."""
-        return _all(self, state)
+    def all(self, state: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
+        """All steps: state [B, H, K, V] gives o [B, T, H, V] and the last state; see `all_steps`."""
+        return all_steps(self, state, dtype)
 
     def chunks(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """`all` in chunks of matrix products.
@@ -242,9 +243,9 @@ class Replaced(NamedTuple):
         kept = decay.exp()
         return Terms(q, k, rate * v, kept, (-kept * rate) * k)
 
-    def all(self, state: Tensor) -> tuple[Tensor, Tensor]:
-        """All steps: state [B, H, K, V] gives o [B, T, H, V] and the last state."""
-        return _all(self, state)
+    def all(self, state: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
+        """All steps: state [B, H, K, V] gives o [B, T, H, V] and the last state; see `all_steps`."""
+        return all_steps(self, state, dtype)
 
     def chunks(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """`all` in chunks of matrix products.
@@ -273,7 +274,7 @@ class Corrected(NamedTuple):
 
     query, key: [B, T, H, K].
     value: [B, T, H, V].
-    decay: log a_t <= 0, [B, T, H, K].
+    decay: log a_t, from -e^(-1/2) to 0 (flash_linear_attention.py relies on it), [B, T, H, K].
     erase, write: e_t and w_t, [B, T, H, K].
     """
 
@@ -306,9 +307,9 @@ class Corrected(NamedTuple):
         q, k, v, decay, erase, write = self
         return Terms(q, k, v, decay.exp(), erase, write)
 
-    def all(self, state: Tensor) -> tuple[Tensor, Tensor]:
-        """All steps: state [B, H, K, V] gives o [B, T, H, V] and the last state."""
-        return _all(self, state)
+    def all(self, state: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
+        """All steps: state [B, H, K, V] gives o [B, T, H, V] and the last state; see `all_steps`."""
+        return all_steps(self, state, dtype)
 
     def chunks(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """`all` in chunks of matrix products.
@@ -332,9 +333,34 @@ class Corrected(NamedTuple):
         return _steps(o + _pairs(q, k, halves) @ v, self.query.shape[1]), state
 
 
-def _all(asked: Decayed | Replaced | Corrected, state: Tensor) -> tuple[Tensor, Tensor]:
-    asked_way = ASKED.get(choice.forced("cells"), "chunks")
-    return pick("matrix", WAYS, (asked, state), asked=asked_way).run(asked, state)
+MatrixRecurrence = Decayed | Replaced | Corrected
+
+
+def widened(asked: MatrixRecurrence, state: Tensor) -> tuple[MatrixRecurrence, Tensor]:
+    """A recurrence and its state in float32 at least, for sums over many steps."""
+    wide = torch.promote_types(state.dtype, torch.float32)
+    return type(asked)(*(part.to(wide) for part in asked)), state.to(wide)
+
+
+def all_steps(
+    asked: MatrixRecurrence, state: Tensor, dtype: torch.dtype | None = None
+) -> tuple[Tensor, Tensor]:
+    """All steps of a recurrence.
+
+    Args:
+        asked: the recurrence.
+        state: [B, H, K, V], before the first step.
+        dtype: of the model's products; half precision lets flash-linear-attention multiply so on a GPU.
+
+    Returns:
+        o [B, T, H, V], and the last state, both in float32 at least.
+    """
+    forced = ASKED.get(choice.forced("cells"), "chunks")
+    library = flash_linear_attention if forced == "auto" and not choice.traced() else None
+    if library is not None and dtype is not None and not library.why_not(asked, state, dtype):
+        return library.run(asked, state, dtype)
+    asked, state = widened(asked, state)
+    return pick("matrix", WAYS, (asked, state), asked=forced).run(asked, state)
 
 
 WAYS: tuple[Way[tuple[Tensor, Tensor]], ...] = (
