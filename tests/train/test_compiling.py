@@ -17,10 +17,12 @@ from tests.commands import corpus
 from tests.commands.shell import Answer, refused, weft
 from tests.train.several import Pairs
 from tests.train.test_processes import furthest, trained
-from tests.train.toy import ROWS
+from tests.train.toy import ROWS, Notes, Task, quiet, settings
 from weft.errors import ConfigError
 from weft.nn.regions import Region, compile_regions, plainly
 from weft.probe import probe
+from weft.train import compiling
+from weft.train.loop import train
 from weft.train.settings import TrainingSettings
 
 # torch's own, when it loads its compiler
@@ -144,6 +146,15 @@ def test_a_compiler_that_fails_is_told_in_a_sentence(tmp_path: Path, monkeypatch
     done = subprocess.run(command, capture_output=True, text=True)
     said = refused(Answer(done.returncode, done.stdout, done.stderr))
     assert "torch cannot compile here" in said and "training.compile: false" in said
+
+
+def test_the_time_that_torch_compiled_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "check_compiler", lambda device: None)
+    monkeypatch.setattr(compiling, "seconds_spent", lambda: 34.25)
+    note = Notes()
+    train(Task(), tmp_path, settings(compile=True), quiet(tmp_path, note))
+    said = [text for text in note.texts if "torch compiled" in text]
+    assert said == ["training.compile: torch compiled for 34.2 s in update 1"]
 
 
 @COMPILER

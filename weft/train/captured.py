@@ -174,7 +174,9 @@ class CapturedUpdates:
         with drawing(torch.Generator().manual_seed(seeds.derive(self.settings.seed, "examples", *place))):
             batch: Any = self.training.collate(group.numbers[offset])
         batch = batch.filled() if hasattr(batch, "filled") else batch
-        return masks.to_device(batch, torch.device("cpu"))  # some parts add their masks
+        if hasattr(batch, "_fields"):
+            batch = masks.to_device(batch, torch.device("cpu"))  # some parts add their masks
+        return batch
 
     def _seed(self, group: BatchGroup, offset: int) -> None:
         number = seeds.derive(self.settings.seed, "batch", group.epoch, group.index + offset)

@@ -63,5 +63,13 @@ def sentence(blocks: int) -> str:
     return f"training.compile: {plural(blocks, 'block')} of the model will be compiled at first use"
 
 
+def seconds_spent() -> float:
+    """Seconds that torch has compiled in this process; 0 where this version of torch does not say."""
+    from torch._dynamo import utils
+
+    known = getattr(utils, "calculate_time_spent", dict)()
+    return float(known.get("total_wall_time", 0.0))
+
+
 def _trial(x: torch.Tensor) -> torch.Tensor:
     return torch.sin(2 * x)

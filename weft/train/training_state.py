@@ -13,7 +13,7 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.tasks.task import Pipeline, Training
-from weft.train import kernels
+from weft.train import compiling, kernels
 from weft.train.captured import PENDING, CannotCapture, CapturedUpdates, Launch
 from weft.train.clock import Moment, TrainingClock, now
 from weft.train.divergence import Divergence
@@ -56,6 +56,7 @@ class TrainingState:
     samples: samples of the last validation.
     notes: sentences of earlier validations and updates, each reported once.
     split: whether a batch has been split because it did not fit into memory.
+    compiled: seconds that torch has compiled and that were reported.
     captured: launches updates whose results are read later; None to take them one by one.
     """
 
@@ -77,6 +78,7 @@ class TrainingState:
     samples: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
     split: bool = False
+    compiled: float = 0.0
     captured: CapturedUpdates | None = None
 
     def end(self) -> str:
@@ -203,6 +205,7 @@ class TrainingState:
         session, settings, before = self.session, self.session.settings, now()
         self.frozen.at(self.position.update)
         taken = self._launched(group) or self._update(group, self.position, self._factor(group))
+        self._say_compiled()
         spent = self._agree()
         self.position = self.clock.after(before, self.position, group, taken, spent)
         self.carried = taken.carried
@@ -355,6 +358,16 @@ class TrainingState:
                 f"update {number}: a batch did not fit into memory and was computed in parts; the "
                 "gradient is the same, but smaller batches are faster"
             )
+
+    def _say_compiled(self) -> None:
+        """Report what torch has compiled during an update."""
+        if not self.session.settings.compile:
+            return
+        spent = compiling.seconds_spent()
+        if spent - self.compiled > 0.1:
+            said = f"torch compiled for {spent - self.compiled:.1f} s in update {self.position.update + 1:,}"
+            self.session.report.said(f"training.compile: {said}")
+            self.compiled = spent
 
     def _roll_back(self) -> str:
         """After a skipped update: restore the newest checkpoint if the settings say so; a phrase about it."""
