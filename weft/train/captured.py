@@ -141,7 +141,8 @@ class CapturedUpdates:
         shapes = [self._shape(batch, group, offset) for offset, batch in enumerate(batches)]
         for parameter, gradient in zip(self._used or (), self._gradients, strict=True):
             parameter.grad = gradient
-        torch._foreach_zero_([*self._gradients, self._sums])
+        torch._foreach_zero_(self._gradients)  # one kernel, for tensors of one dtype
+        self._sums.zero_()
         for offset, (batch, shape) in enumerate(zip(batches, shapes, strict=True)):
             _copy(batch, shape.batch)
             self._seed(group, offset)
