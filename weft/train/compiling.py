@@ -67,8 +67,8 @@ def seconds_spent() -> float:
     """Seconds that torch has compiled in this process; 0 where this version of torch does not say."""
     from torch._dynamo import utils
 
-    known = getattr(utils, "calculate_time_spent", dict)()
-    return float(known.get("total_wall_time", 0.0))
+    known: dict[str, float] = getattr(utils, "calculate_time_spent", dict)()
+    return known.get("total_wall_time", 0.0)
 
 
 def _trial(x: torch.Tensor) -> torch.Tensor:
