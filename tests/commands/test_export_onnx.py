@@ -97,6 +97,18 @@ def test_int8_says_what_it_costs(trained: Path, tmp_path: Path) -> None:
     assert any("Integer" in kind or "Quantize" in kind for kind in kinds), kinds
 
 
+@pytest.mark.parametrize(
+    ("to", "usual"), [("onnx", "{}-onnx"), ("web", "{}.html"), ("argos", "{}.argosmodel")]
+)
+def test_an_output_is_named_after_run_and_format(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str, usual: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = usual.format(trained.name)
+    Path(name).mkdir()
+    assert f"{name}: already exists" in refused(weft("export", trained, "--to", to))
+
+
 def test_refusals_leave_nothing(trained: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert "did you mean 'onnx'" in refused(weft("export", trained, "--to", "onxx", "--output", out))

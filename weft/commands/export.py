@@ -32,7 +32,8 @@ class _Listing(click.Command):
     "-o",
     metavar="PATH",
     type=OutputPath(),
-    help="Directory to create (argos: a file; web: a file if it ends in .html); it must not exist.",
+    help="Directory to create (argos: a file; web: a file if it ends in .html); it must not exist. "
+    "Default: the run's name and the format, such as en-es.html or en-es-onnx, in the current directory.",
 )
 @click.option(
     "--int8/--float32",
@@ -61,7 +62,7 @@ def command(
 
     \b
     Examples:
-      weft export runs/demo-en-es --to web --output demo.html
+      weft export runs/demo-en-es --to web
       weft export runs/demo-en-es --to onnx --output demo-onnx
       weft export runs/demo-en-es --to onnx --int8 --output demo-int8
       weft export runs/words --vectors words.txt
@@ -75,10 +76,8 @@ def command(
             raise ConfigError("--vectors: writes one file of word vectors; leave out the other options")
         _vectors(run, vectors, device)
         return
-    if to is None or output is None:
-        raise ConfigError(
-            "expected --to FORMAT and --output PATH, or --vectors FILE; weft export --help lists the formats"
-        )
+    if to is None:
+        raise ConfigError("expected --to FORMAT or --vectors FILE; weft export --help lists the formats")
     for line in export_run(run, to, output, Options(int8), plugins=plugins):
         click.echo(line)
 

@@ -17,14 +17,14 @@ from weft.store.locks import check_idle
 
 
 def export_run(
-    run: Path, to: str, output: Path, options: Options, *, plugins: Collection[str] = ()
+    run: Path, to: str, output: Path | None, options: Options, *, plugins: Collection[str] = ()
 ) -> Sequence[str]:
     """Export a run to a new directory or, for formats that are one file, a new file.
 
     Args:
         run: the run directory.
         to: name of the format.
-        output: must not exist.
+        output: must not exist; None for a name from run and format, in the current directory.
         options: the user's.
         plugins: packages whose parts the recipe may name.
 
@@ -38,6 +38,9 @@ def export_run(
         ExportError: the exported model answers differently.
     """
     form: Format = rooms.find(formats, Format, to)()
+    if output is None:
+        name = run.resolve().name
+        output = Path(f"{name}{form.ending}" if form.ending else f"{name}-{to}")
     if output.exists() or output.is_symlink():
         raise ConfigError(f"--output {output}: already exists; remove it or choose another --output")
     check_idle(run)

@@ -22,10 +22,12 @@ class Format(ABC):
     Attributes:
         about: what it is for, one line of `weft export --help`.
         packages: modules that must be importable, for the message that says what to install.
+        ending: of the file that is written unless the user names an output; "" for a directory.
     """
 
     about: ClassVar[str]
     packages: ClassVar[Sequence[str]] = ()
+    ending: ClassVar[str] = ""
 
     @abstractmethod
     def check(self, opened: LoadedRun, options: Options) -> None:

@@ -32,6 +32,7 @@ class Argos(Format):
     """A package that Argos Translate installs."""
 
     about: ClassVar[str] = "Argos Translate: translators, one .argosmodel file"
+    ending: ClassVar[str] = ".argosmodel"
     packages: ClassVar[Sequence[str]] = ("ctranslate2", "sentencepiece", "onnx")
 
     def check(self, opened: LoadedRun, options: Options) -> None:

@@ -61,6 +61,7 @@ class Web(Format):
     """The graphs of formats/onnx.py in one file, the steps of its program in JavaScript, and a page."""
 
     about = "a page for the browser, without a server: .html is one file, any other name a folder"
+    ending = ".html"
     packages = Onnx.packages
 
     def check(self, opened: LoadedRun, options: Options) -> None:
