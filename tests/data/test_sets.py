@@ -199,10 +199,13 @@ def test_the_command_lists_and_fetches(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = server.file(TEXT)
-    table = {"trec": {"about": "Letters", "source": "here", "licence": "none", "files": [one._asdict()]}}
+    none = "none stated; " * 9 + "repository MIT"
+    table = {"trec": {"about": "Letters", "source": "here", "licence": none, "files": [one._asdict()]}}
     (tmp_path / "sets.json").write_text(json.dumps(table), "utf-8")
     monkeypatch.setattr(sets, "TABLE", tmp_path / "sets.json")
-    assert "trec" in weft("data", "get").out
+    listed = weft("data", "get").lines
+    assert listed[0].startswith("trec ") and "repository MIT" in listed[-1]
+    assert max(map(len, listed)) <= 80
     done = weft("data", "get", "trec", "--folder", tmp_path / "here")
     assert done.code == 0 and done.lines == [str(tmp_path / "here" / "a.txt")]
     assert "data.folder=" in done.err

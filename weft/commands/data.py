@@ -240,10 +240,12 @@ def get(name: str | None, folder: Path | None) -> None:
     from weft.commands.program import typed
     from weft.config.shipped import data_source, shipped
     from weft.data.sets import data_sets, fetch, find_set
+    from weft.wording import columns, folded
 
     if name is None:
         for one in data_sets().values():
-            click.echo(f"{one.name:12} {one.bytes / 1e6:5.1f} MB  {one.about}\n{'':23}licence: {one.licence}")
+            licence = folded(f"{'':23}licence: {one.licence}", columns(), indent=2)
+            click.echo(f"{one.name:12} {one.bytes / 1e6:5.1f} MB  {one.about}\n{licence}")
         return
     found = find_set(name)
     click.echo(f"{found.about}, from {found.source}; licence: {found.licence}", err=True)

@@ -185,5 +185,8 @@ def _named(given: Mapping[str, Any]) -> TrainingText:
         note += "--target name others"
     if not source or not target:
         why = f"{train} has no header that names its two columns; " if table else ""
-        raise ConfigError(f"--source and --target: {why}name the languages, as file endings or columns")
+        raise ConfigError(
+            f"--source and --target: {why}name the languages, as file endings or columns, such as "
+            "--source en --target es"
+        )
     return TrainingText(train, source, target, note, valid, test)
