@@ -58,6 +58,11 @@ def test_lists_of_files_are_no_pairs(tmp_path: Path, header: str, file: str, ite
         assert answer.code == 1 and f": 5 {item}" in answer.out, answer.out
 
 
+def test_words_with_tags_are_known_by_the_ending_of_their_file(tmp_path: Path) -> None:
+    (tmp_path / "wnut.conll").write_text("in\tO\nRome\tB-location\n\nAnn\tB-person\nsees\tO\n")
+    assert "wnut.conll: 2 sentences" in weft("data", "check", tmp_path / "wnut.conll").out
+
+
 def test_files_for_two_tasks_are_refused(tmp_path: Path) -> None:
     labelled.make_sentences(tmp_path)
     (tmp_path / "dev.tsv").write_text("a cat\teine Katze\n")

@@ -99,3 +99,14 @@ def test_a_file_that_no_terminal_shows_needs_an_output(
             check_options(given)
     else:
         check_options(given)
+
+
+def test_a_document_given_as_lines_is_named(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "film.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nalpha\n")
+    answer = weft("predict", trained, tmp_path / "film.srt")
+    assert (
+        answer.code == 0
+        and "film.srt is read as lines; to translate its text alone, give it with --document" in answer.err
+    )
+    (tmp_path / "film.txt").write_text("alpha\n")
+    assert "--document" not in weft("predict", trained, tmp_path / "film.txt").err

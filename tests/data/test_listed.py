@@ -5,11 +5,14 @@ import json
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import openpyxl
 import pandas
 import pytest
+import soundfile
 from PIL import Image
 
+from tests.commands.shell import weft
 from weft.data.audio import read_paths, read_spoken
 from weft.data.captions import read_captions
 from weft.errors import DataError, DataWarning
@@ -99,3 +102,20 @@ def test_a_zip_from_macos_holds_only_its_pictures(tmp_path: Path) -> None:
     assert found.path == tmp_path / "images.zip" / "photos" / "a.png"
     assert [path.name for path, _ in pictures_in(tmp_path / "images.zip")] == ["a.png"]
     assert [path.name for path, _ in pictures_in(tmp_path)] == ["b c.png"]
+
+
+def test_recordings_of_common_voice_and_captions_of_flickr_are_found(tmp_path: Path) -> None:
+    (tmp_path / "clips").mkdir()
+    for name in ("a.wav", "b.wav"):
+        soundfile.write(tmp_path / "clips" / name, np.ones(800) / 9, 8000)
+    table = tmp_path / "train.tsv"
+    table.write_text("client_id\tpath\tsentence\tup_votes\nx\ta.wav\tthe dog\t2\nx\tb.wav\tthe house\t2\n")
+    assert [one.file for one in read_spoken(table)] == [
+        tmp_path / "clips" / name for name in ("a.wav", "b.wav")
+    ]
+    assert [path.name for _, path in read_paths(table)] == ["a.wav", "b.wav"]
+    assert weft("data", "check", table).out.startswith(f"{table}: 2 recordings\nno problems")
+    Image.new("RGB", (4, 4)).save(tmp_path / "p.jpg")
+    captions = tmp_path / "Flickr8k.token.txt"
+    captions.write_text("p.jpg#0\tA dog .\np.jpg#1\tOne dog .\n")
+    assert [one.captions for one in read_captions(captions)] == [["A dog .", "One dog ."]]

@@ -42,6 +42,10 @@ HEADINGS = {
 }
 
 
+LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", ".xlf", ".tmx")
+"""Endings of text files that have more than lines to translate."""
+
+
 @click.command(cls=GroupedCommand, headings=HEADINGS)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), required=False)
@@ -166,6 +170,14 @@ def command(**given: Any) -> int:
     settings = settings_for(opened, opened.task.prediction_settings, given, PREDICTING)
     if given["document"]:
         return outputs.reported(documents.translate(opened, given, settings))
+    if (
+        file is not None
+        and file.suffix.lower() in LAID_OUT
+        and getattr(opened.pipeline, "directions", tuple)()
+    ):
+        click.echo(
+            f"note: {file} is read as lines; to translate its text alone, give it with --document", err=True
+        )
     if given["output"]:
         return _filed(opened, given, settings)
     if file is None and sys.stdin.isatty():

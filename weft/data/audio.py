@@ -19,7 +19,7 @@ import numpy as np
 
 from weft.data.files import FREE_BYTES, MOST_TIMES, unreadable
 from weft.data.lines import read_lines
-from weft.data.listed import columns, is_ljspeech, listed
+from weft.data.listed import columns, inside, is_ljspeech, listed
 from weft.data.magic import UNLISTED, kind_of_bytes, kind_of_file, typed_for
 from weft.data.report import Finding
 from weft.data.tables import TableFile, is_table
@@ -271,7 +271,8 @@ def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
             table = TableFile(path)
             file, _, header = columns(table, SPOKEN)
             rows = islice(table, header, None)
-            yield from ((row.number, path.parent / row.cells[file].strip()) for row in rows)
+            names = ((row.number, row.cells[file].strip()) for row in rows)
+            yield from ((number, path.parent / inside(path.parent, name)) for number, name in names)
             return
     folder = Path(source).parent if isinstance(source, str | Path) else Path()
     for number, line in enumerate(read_lines(source), 1):

@@ -3,6 +3,7 @@
 Read next: tables.py, which reads them; captions.py and audio.py, which use them.
 """
 
+import re
 import warnings
 from collections.abc import Iterator
 from itertools import islice
@@ -17,6 +18,8 @@ from weft.errors import DataError, DataWarning
 FILES = ["file", "path", "image", "image_name", "file_name", "filename", "audio", "audio_filepath", "wav"]
 TEXTS = ["text", "comment", "transcript", "transcription", "sentence"]
 """Further names of columns, in any letter case; of several, the first here."""
+
+_NUMBERED = re.compile(r"(\.[A-Za-z]{3,4})#\d+$")  # a.jpg#0, the first caption of a.jpg in Flickr8k
 
 
 class ListedText(NamedTuple):
@@ -69,7 +72,14 @@ def listed(path: Path, form: str) -> Iterator[ListedText | Finding]:
         if isinstance(row, Finding):
             yield row
         else:
-            yield _row(row.number, row.cells, file, text)
+            found = _row(row.number, row.cells, file, text)
+            yield found._replace(file=inside(path.parent, found.file))
+
+
+def inside(folder: Path, file: str) -> str:
+    """The name of a file in a folder; Common Voice leaves out that its recordings are in clips."""
+    plain = "/" not in file and len(file) < 256
+    return f"clips/{file}" if plain and (folder / "clips" / file).is_file() else file
 
 
 def lists_files(path: Path, form: str, endings: tuple[str, ...]) -> bool:
@@ -110,7 +120,8 @@ def columns(table: TableFile, form: str) -> tuple[int, int | None, bool]:
 
 
 def _row(number: int, cells: list[str], file: int, text: int) -> ListedText:
-    return ListedText(number, cells[file].strip(), " ".join(cells[text].split()))
+    name = _NUMBERED.sub(r"\1", cells[file].strip())
+    return ListedText(number, name, " ".join(cells[text].split()))
 
 
 def _wrong(path: Path, number: int, what: str, cells: list[str]) -> Finding:

@@ -430,7 +430,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         "f1": "higher",
         "span_f1": "higher",
     }
-    suffixes: ClassVar[Sequence[str]] = (".conllu",)
+    suffixes: ClassVar[Sequence[str]] = (".conllu", ".conll", ".iob", ".iob2")
     least: ClassVar[int] = 2
 
     def about(self) -> str:
