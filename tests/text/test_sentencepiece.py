@@ -152,7 +152,7 @@ def test_what_is_damaged_or_of_another_kind_is_said(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="half a surrogate pair"):
         SentencePieces(whole, SPECIALS, framed=False).encode("x\ud800")
     for content, said in (
-        ("[1]", "no table of pieces"),
+        ("[1]", "expected object, got array"),
         ('{"a": 1, "b": 1}', "two pieces"),
         ('{"a": 9}', "number 9"),
     ):

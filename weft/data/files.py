@@ -55,6 +55,16 @@ def file_bytes(path: str | Path) -> Iterator[bytes]:
     return _guarded(parts, path)
 
 
+def bare(path: Path) -> Path:
+    """A path without the ending of a compressed file.
+
+    Example:
+        >>> str(bare(Path("a.csv.gz"))), str(bare(Path("a.csv")))
+        ('a.csv', 'a.csv')
+    """
+    return path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+
+
 def stream_bytes(stream: BinaryIO) -> Iterator[bytes]:
     """The bytes of an open stream, each part as soon as it arrives."""
     read = getattr(stream, "read1", stream.read)

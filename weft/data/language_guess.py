@@ -4,6 +4,7 @@ This is enough to notice that two files were swapped, but it is not language ide
 Read next: swapped.py.
 """
 
+import re
 from collections.abc import Mapping
 
 WORDS = {
@@ -32,6 +33,9 @@ _NAMES = {
     "italiano": "it", "nederlands": "nl", "polski": "pl", "português": "pt", "русский": "ru",
     "slovenščina": "sl", "srpski": "sr", "svenska": "sv", "українська": "uk",
 }  # fmt: skip
+
+CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
+"""A language code, such as en or pt-BR."""
 
 SIDES = ("source", "target", "src", "tgt", "trg")
 """Common names of the two sides of a pair."""

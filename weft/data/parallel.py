@@ -8,15 +8,14 @@ two files with any names. `ParallelText("memory.tmx", "en", "de")` reads a trans
 Read next: tables.py; corpora.py, the corpus included in Weft; store.py.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from weft.data.files import COMPRESSED, file_bytes, unreadable
+from weft.data.files import COMPRESSED, bare, file_bytes, unreadable
 from weft.data.held_out import is_held_out
-from weft.data.language_guess import SIDES, code_of
+from weft.data.language_guess import CODE, SIDES, code_of
 from weft.data.lines import read_lines
 from weft.data.magic import not_text
 from weft.data.report import Finding
@@ -25,8 +24,6 @@ from weft.documents.pairs import ENDINGS, pairs
 from weft.errors import DataError
 from weft.store.files import status
 from weft.wording import plural
-
-_LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
 
 
 class SentencePair(NamedTuple):
@@ -149,9 +146,8 @@ class ParallelText:
 
     def _units(self) -> Iterator[SentencePair]:
         (file,) = self.files
-        bare = file.with_suffix("") if file.suffix in COMPRESSED else file
         try:
-            for found in pairs(file_bytes(file), str(bare), self.source, self.target):
+            for found in pairs(file_bytes(file), str(bare(file)), self.source, self.target):
                 yield SentencePair(*found)
         except DataError as error:
             raise DataError(error.why, path=file, line=error.line) from error
@@ -235,7 +231,7 @@ def names_side(cell: str) -> bool:
         [True, True, True, True, False, False]
     """
     lower = cell.strip().lower()
-    return bool(_LANGUAGE.fullmatch(cell) and cell != "id") or lower in SIDES or code_of(lower) is not None
+    return bool(CODE.fullmatch(cell) and cell != "id") or lower in SIDES or code_of(lower) is not None
 
 
 def one_line(cell: str) -> str:
@@ -262,8 +258,7 @@ def complete(sources: Sequence[str], targets: Sequence[str]) -> list[int]:
 
 def is_memory(path: str | Path) -> bool:
     """Whether a path names a translation memory, a catalogue or XLIFF."""
-    path = Path(path)
-    return (path.with_suffix("") if path.suffix in COMPRESSED else path).suffix.lower() in ENDINGS
+    return bare(Path(path)).suffix.lower() in ENDINGS
 
 
 def both(path: str | Path) -> tuple[Path, Path] | None:

@@ -9,9 +9,9 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from weft.data.files import COMPRESSED, file_bytes
+from weft.data.files import bare, file_bytes
 from weft.data.guess import columns_of, sides_of
-from weft.data.language_guess import SIDES, code_of
+from weft.data.language_guess import CODE, SIDES, code_of
 from weft.data.lines import raw_lines
 from weft.data.parallel import ParallelText, headless, is_memory, names_side, one_line, pair_columns
 from weft.data.report import Finding, placed
@@ -20,7 +20,6 @@ from weft.documents.pairs import languages
 from weft.errors import ConfigError, DataError
 
 _PART = re.compile(r"(?<![a-z])(train(ing)?|valid(ation)?|val|dev|test)(?![a-z])", re.IGNORECASE)
-_LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
 
 
 class SideLines(NamedTuple):
@@ -122,7 +121,7 @@ def texts(
                 f"no such file, nor one with a language after the name, such as {path}.en",
             )
         for file in files:
-            stem, _, language = _bare(file).rpartition(".")
+            stem, _, language = str(bare(file)).rpartition(".")
             groups.setdefault((stem or str(file)) if pairs else str(file), {})[language] = str(file)
     found: list[AlignedText | Finding] = [_table(file, columns) for file in dict.fromkeys(tables)]
     found += [_memory(file) for file in dict.fromkeys(memories)]
@@ -160,11 +159,11 @@ def side_name(file: str) -> str:
         >>> side_name("data/train.en"), side_name("train-english.txt.gz"), side_name("hr.txt")
         ('en', 'english', 'hr')
     """
-    bare = Path(_bare(Path(file)))
-    end = bare.suffix[1:]
-    if _LANGUAGE.fullmatch(end) and end != "txt":
+    path = bare(Path(file))
+    end = path.suffix[1:]
+    if CODE.fullmatch(end) and end != "txt":
         return end
-    return _PART.sub("", bare.stem).strip("-_. ") or end
+    return _PART.sub("", path.stem).strip("-_. ") or end
 
 
 def _files_as_pair(names: list[str], *files: str) -> AlignedText:
@@ -175,14 +174,10 @@ def _files_as_pair(names: list[str], *files: str) -> AlignedText:
     return AlignedText(" + ".join(files), names, list(files), [], notes=(note,))
 
 
-def _bare(file: Path) -> str:
-    return str(file.with_suffix("")) if file.suffix in COMPRESSED else str(file)
-
-
 def _memory(file: str) -> AlignedText | Finding:
     try:
         return AlignedText(
-            file, list(languages(file_bytes(file), _bare(Path(file)))), [file] * 2, [], units=True
+            file, list(languages(file_bytes(file), str(bare(Path(file))))), [file] * 2, [], units=True
         )
     except DataError as error:
         return placed(file, error.at(file, error.line))

@@ -17,7 +17,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from weft.data.files import COMPRESSED, FREE_BYTES, MOST_TIMES, file_bytes
+from weft.data.files import FREE_BYTES, MOST_TIMES, bare, file_bytes
+from weft.data.language_guess import CODE
 from weft.data.lines import LONGEST, each_line, raw_lines, text_bytes, wrong_bytes
 from weft.data.magic import kind_of_file
 from weft.data.parquet import parquet_rows
@@ -48,8 +49,6 @@ MOST_CELLS = 2**28
 
 SAMPLE = 100, 2**16
 """Lines, and about the characters, that the delimiter of a .csv is chosen from."""
-
-_LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
 
 csv.field_size_limit(LONGEST)  # the library's own limit is 131,072 characters
 
@@ -378,9 +377,7 @@ def kind_of(path: Path) -> str:
         >>> kind_of(Path("a.CSV.gz")), kind_of(Path("book.xlsx#Sheet 2")), kind_of(Path("a.txt"))
         ('.csv', '.xlsx', '')
     """
-    name = _book(path)[0].name.lower()
-    for end in COMPRESSED:
-        name = name.removesuffix(end)
+    name = bare(_book(path)[0]).name.lower()
     return next((ending for ending in ENDINGS if name.endswith(ending)), "")
 
 
@@ -448,7 +445,7 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
         return record
     flat: dict[str, Any] = {}
     for name, value in record.items():
-        nested = isinstance(value, dict) and value and all(map(_LANGUAGE.fullmatch, value))
+        nested = isinstance(value, dict) and value and all(map(CODE.fullmatch, value))
         flat.update(value if nested else {name: value})
     return flat
 

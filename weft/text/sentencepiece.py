@@ -146,15 +146,10 @@ def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tu
     Raises:
         CheckpointError: the file is missing or damaged, or has more pieces than the model.
     """
-    try:
-        numbers = jsonfile.decode(_bytes(path), dict[str, jsonfile.Count])
-        names = {number: piece for piece, number in numbers.items()}
-        if len(names) != len(numbers):
-            raise ValueError("a number stands for two pieces")
-    except ValueError as error:
-        raise CheckpointError(
-            f"{path}: is no table of pieces and numbers ({error}); fetch it again"
-        ) from error
+    numbers = jsonfile.load(path, dict[str, jsonfile.Count], "fetch it again")
+    names = {number: piece for piece, number in numbers.items()}
+    if len(names) != len(numbers):
+        raise CheckpointError(f"{path}: a number stands for two pieces; fetch it again")
     if max(names, default=0) >= size:
         raise CheckpointError(
             f"{path}: has the number {max(names)}, the model {size} tokens; does it belong to this model?"
@@ -172,11 +167,13 @@ def read_model(path: Path) -> bytes:
         CheckpointError: the file is missing, damaged or of an unsupported kind.
         ConfigError: the library is not installed.
     """
-    raw = _bytes(path)
     try:
+        raw = jsonfile.read_bytes(path, LARGEST)
         SentencePieces(raw, SPECIALS, framed=False)
     except ConfigError:
         raise
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror}); fetch it again") from error
     except Exception as error:
         raise CheckpointError(f"{path}: is no SentencePiece model ({error}); fetch it again") from error
     return raw
@@ -227,14 +224,3 @@ def _assembled(cut: dict[str, Any]) -> bytes:
 def _library(part: str) -> Any:
     """The library, which takes a while to load and few runs need."""
     return importlib.import_module(f"sentencepiece{part}")
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            raw = file.read(LARGEST + 1)
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror}); fetch it again") from error
-    if len(raw) > LARGEST:
-        raise CheckpointError(f"{path}: is larger than {LARGEST // 2**20} MiB; fetch it again")
-    return raw
