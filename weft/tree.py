@@ -95,6 +95,18 @@ def join_steps(parts: Sequence[State]) -> State:
     return _join(list(parts), False)
 
 
+def doubled(least: int, number: int) -> int:
+    """The smallest of least, 2 least, 4 least, .. that is not below a number.
+
+    Example:
+        >>> doubled(32, 32), doubled(32, 33)
+        (32, 64)
+    """
+    while least < number:
+        least *= 2
+    return least
+
+
 def where(mask: Tensor, new: State, old: State) -> State:
     """For each row `new` if the mask is True, else `old`.
 

@@ -8,7 +8,8 @@ keys and values. Attention masks the entries of other hypotheses.
 Entries are stored in a buffer with spare capacity. Appending writes after the existing entries if that place
 is still free (`filled` tells whether another state has already continued from here), and otherwise copies
 to a larger buffer. With gradients, and in an exported graph, it always copies. Later steps never change
-an earlier state. Read next: decoders/transformer.py.
+an earlier state, except in a search whose steps are captured on a GPU (`roomy`).
+Read next: decoders/transformer.py.
 """
 
 from typing import NamedTuple
@@ -17,6 +18,12 @@ import torch
 from torch import Tensor
 
 from weft.nn.distances import Order
+
+SOURCE_ROOM = 16
+"""Least positions of the sources of a state that never grows; each next length is twice as long."""
+
+SPARE = 8
+"""Entries that no hypothesis reads, at the end of a cache that never grows; its paths end there."""
 
 ROOM = 32
 """Minimum capacity of a new buffer, in entries; a full buffer is replaced by one twice as large."""
@@ -27,6 +34,7 @@ class KeyValueCache(NamedTuple):
 
     layers: tuple[Tensor, ...]  # each [B, 2, H, E, K]: keys, then values
     filled: Tensor  # [B] int64, buffer entries in use by this or another state
+    time: Tensor | None = None  # [B] int64, positions in use, of a cache that does not grow; see `roomy`
     per_source = True
 
     @property
@@ -51,6 +59,11 @@ class KeyValueCache(NamedTuple):
         """
         old = self.layers[layer]
         entries, added = old.shape[3], keys.shape[2]
+        if self.time is not None:
+            place = self.filled[:1] + torch.arange(added, device=keys.device)
+            old[:, 0].index_copy_(2, place, keys.to(old.dtype))
+            old[:, 1].index_copy_(2, place, values.to(old.dtype))
+            return old
         if _must_copy() or (not entries and added > 1):  # a first call with several positions
             new = torch.stack([keys, values], 1)
             return torch.cat([old, new], 3) if entries else new
@@ -73,6 +86,29 @@ class KeyValueCache(NamedTuple):
         if self.entries and not _must_copy() and layers[0].data_ptr() == self.layers[0].data_ptr():
             return KeyValueCache(layers, self.filled.fill_(entries))
         return KeyValueCache(layers, torch.full_like(self.filled, entries))
+
+    def roomy(self, entries: int, dtype: torch.dtype, time: int) -> "KeyValueCache":
+        """A cache of so many entries, which steps fill in place without a look at any number.
+
+        Args:
+            entries: of each source, at least those that are there.
+            dtype: of keys and values.
+            time: positions in use, unless this cache counts them itself.
+        """
+        layers = []
+        for old in self.layers:
+            new = old.new_zeros(*old.shape[:3], entries, old.shape[4], dtype=dtype)
+            new[:, :, :, : old.shape[3]] = old
+            layers.append(new)
+        if self.time is not None:
+            return self._replace(layers=tuple(layers))
+        used = torch.full_like(self.filled, self.entries)
+        return KeyValueCache(tuple(layers), used, torch.full_like(used, time))
+
+    def stepped(self, added: int) -> "KeyValueCache":
+        """This cache after a step that wrote so many entries of each source in place."""
+        assert self.time is not None
+        return self._replace(filled=self.filled + added, time=self.time + 1)
 
     def _with_room(self, old: Tensor, added: int) -> Tensor:
         """[B, 2, H, E + n, K] with the first E unchanged, in the same buffer if it has space."""

@@ -109,6 +109,15 @@ def added(
     return encoding(nothing, range(first, first + count))[0]  # type: ignore[no-any-return]
 
 
+def add_at(encoding: nn.Module, x: Tensor, at: Tensor, most: int) -> Tensor:
+    """x [N, T, D] with what an encoding adds at positions [N, T], all below `most`; no value is read."""
+    if isinstance(encoding, Sinusoidal) and most <= TABLE:
+        return x + encoding.table[at].to(x.dtype)
+    if isinstance(encoding, Learned):
+        return x + encoding.table(at)
+    return encoding(x, at)  # type: ignore[no-any-return]
+
+
 class Nowhere(nn.Module):
     """Adds no position encoding.
 

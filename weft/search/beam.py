@@ -26,38 +26,26 @@ A source is done when any of these holds:
      hypotheses rank last.
 Rule 3 saves time and never changes the result.
 
-Read `_search` for the loop, then the steps below it. Read next: finished.py, trace.py.
+Read `_search` for the loop, then its steps in beams.py. Read next: finished.py, trace.py.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.search.candidates import INFINITY, Candidates, best_candidates
-from weft.search.compiled import compiled_beam
-from weft.search.finished import (
-    BeamAdditions,
-    FinishedHypotheses,
-    append_cut,
-    as_hypotheses,
-    merge_ended,
-    nothing_finished,
-    write,
-)
+from weft.search.beams import Beams, Stop, cut, done_sources, ends, extend, finish, start_beams
+from weft.search.candidates import INFINITY, best_candidates
+from weft.search.captured import whole_search
+from weft.search.compiled import SearchRequest
+from weft.search.finished import BeamAdditions, as_hypotheses, write
 from weft.search.hypotheses import Hypotheses, best
 from weft.search.normalisation import Normalisation, norms_for
 from weft.search.step import COMPACT_SHARE, Step, check_best, checked_step, source_limits
 from weft.search.trace import Trace, TracedSettings
 from weft.tree import State, fan, keep_sources, reorder, take
-
-Stop = Literal["best", "full", "worst", "never"]
-"""Which active hypotheses keep a source in the search after W have finished (rule 2): those that score better
-than the best finished one; none (the rule of fairseq); those that score better than the worst of the best W;
-all, so that only rules 1 and 3 end it."""
 
 Penalty = Callable[[State], Tensor]
 """Maps the state to a term for the score of each hypothesis that ends, [N] float64, never above 0."""
@@ -116,30 +104,18 @@ def beam_search(
     """
     limits = source_limits(max_length, first)
     enough = _enough(width, nbest, math.inf if stop == "never" else patience, limits)
-    num_kept = width if stop == "worst" else nbest  # finished hypotheses
+    kept = width if stop == "worst" else nbest  # finished hypotheses
     settings = TracedSettings(eos, width, nbest, length_penalty, normalisation, enough, limits.tolist())
-    found = None
-    if trace is None and penalty is None:
-        found = compiled_beam(step, state, first, limits, settings, num_kept, stop, banned)
+    norm = norms_for(limits, length_penalty, normalisation)
+    asked = SearchRequest(first, limits, eos, banned, width, nbest, kept, enough, stop, norm)
+    found = whole_search(step, state, asked) if trace is None and penalty is None else None
     if found is None:
-        found = _search(step, state, _start(first, limits, num_kept), settings, stop, banned, trace, penalty)
+        found = _search(step, state, start_beams(first, limits, kept), settings, stop, banned, trace, penalty)
     return best(found, nbest)
 
 
 beam = beam_search
 """The name in older code."""
-
-
-class Beams(NamedTuple):
-    """The B sources still being searched, with the beam of each."""
-
-    source: Tensor  # [B] int64, the number of the source
-    limit: Tensor  # [B] int64, its max_length
-    finished: FinishedHypotheses  # the best N finished hypotheses so far
-    num_finished: Tensor  # [B] int64, number of all finished hypotheses
-    logp: Tensor  # [B, W] float64, cumulative; -inf for no hypothesis; W is 1 before the first step
-    parent: Tensor  # [B, W] int64, the slot of each hypothesis one step before
-    token: Tensor  # [B, W] int64, its last token
 
 
 def _search(
@@ -167,13 +143,17 @@ def _search(
         extra = None if penalty is None else penalty(state).view(len(beams.source), -1)  # of each parent
 
         is_eos = found.token == settings.eos
-        beams, ending = _finish(beams, found, is_eos, time, norm, settings.width, extra)
-        beams, order = _extend(beams, found, is_eos, settings.width)
+        ending = ends(found, is_eos, settings.width)
+        if bool(ending.any()):
+            beams = finish(beams, found, ending, time, norm, extra)
+        beams, order = extend(beams, found, is_eos, settings.width)
         steps.append(BeamAdditions(beams.source, beams.parent, beams.token))
 
-        done = _done(beams, time, norm, settings, stop, extra)
+        done = done_sources(
+            beams, time, norm, enough=settings.enough, nbest=settings.nbest, stop=stop, extra=extra
+        )
         if time in stops:
-            beams, done = _cut(beams, time, norm, extra), done | (beams.limit == time)
+            beams, done = cut(beams, time, norm, extra), done | (beams.limit == time)
         if trace is not None:
             trace.record(
                 time, beams.source, found, logp, ending, order, beams.logp, done, beams.limit, norm[time]
@@ -210,74 +190,6 @@ def _begin(trace: Trace, settings: TracedSettings, penalty: Penalty | None) -> N
     if penalty is not None:
         raise ConfigError("trace: a search with coverage cannot be replayed; leave out one of them")
     trace.begin(settings)
-
-
-def _start(first: Tensor, limits: Tensor, nbest: int) -> Beams:
-    """Every source with one empty hypothesis."""
-    source = torch.arange(len(first), device=first.device)
-    table = nothing_finished(len(first), nbest, first.device)
-    logp = torch.zeros(len(first), 1, dtype=torch.float64, device=first.device)
-    zero = torch.zeros_like(source)
-    return Beams(source, limits, table, zero, logp, zero[:, None], first[:, None])
-
-
-def _finish(
-    beams: Beams,
-    found: Candidates,
-    is_eos: Tensor,
-    time: int,
-    norm: Tensor,
-    width: int,
-    extra: Tensor | None,
-) -> tuple[Beams, Tensor]:
-    """Store the candidates among the first W that choose eos as finished; which these are, [B, 2W] bool."""
-    ending = is_eos & (found.value > -INFINITY)
-    ending[:, width:] = False
-    if not bool(ending.any()):
-        return beams, ending
-    parent = found.parent[:, :width]
-    value = found.value[:, :width].masked_fill(~ending[:, :width], -INFINITY)
-    ended = FinishedHypotheses(value / norm[time], value, torch.full_like(parent, time - 1), parent)
-    table = merge_ended(beams.finished, _penalised(ended, extra, parent))
-    return beams._replace(finished=table, num_finished=beams.num_finished + ending.sum(1)), ending
-
-
-def _extend(beams: Beams, found: Candidates, is_eos: Tensor, width: int) -> tuple[Beams, Tensor]:
-    """The next beam: the first W candidates without eos, in order; and their indices, [B, W].
-
-    If there are fewer than W, candidates with eos fill the slots, with logp -inf.
-    """
-    order = is_eos.to(torch.uint8).sort(dim=1, stable=True).indices[:, :width]
-    logp = found.value.masked_fill(is_eos, -INFINITY).gather(1, order)
-    parent, token = found.parent.gather(1, order), found.token.gather(1, order)
-    return beams._replace(logp=logp, parent=parent, token=token), order
-
-
-def _done(
-    beams: Beams, time: int, norm: Tensor, settings: TracedSettings, stop: Stop, extra: Tensor | None
-) -> Tensor:
-    """Which sources are done by rule 2 or 3, [B] bool."""
-    score, finished = beams.finished.score, beams.num_finished >= settings.enough
-    bound = beams.logp[:, 0] / norm[beams.limit]
-    alive = beams.logp / norm[time]  # [B, W]
-    if extra is not None:
-        alive = alive + extra.gather(1, beams.parent)
-    alive = alive.amax(1)  # with a penalty the best is not always the first
-    if stop in ("best", "worst"):
-        finished = finished & (alive <= score[:, 0 if stop == "best" else -1])
-    return (bound <= score[:, settings.nbest - 1]) | finished
-
-
-def _cut(beams: Beams, time: int, norm: Tensor, extra: Tensor | None) -> Beams:
-    """Rule 1: at its max_length a source keeps its active hypotheses, after those that ended."""
-    value = beams.logp.masked_fill((beams.limit != time)[:, None], -INFINITY)
-    slots = torch.arange(beams.parent.shape[1], device=value.device).expand_as(beams.parent)
-    cut = FinishedHypotheses(value / norm[time], value, torch.full_like(beams.parent, time), slots)
-    return beams._replace(finished=append_cut(beams.finished, _penalised(cut, extra, beams.parent)))
-
-
-def _penalised(new: FinishedHypotheses, extra: Tensor | None, parent: Tensor) -> FinishedHypotheses:
-    return new if extra is None else new._replace(score=new.score + extra.gather(1, parent))
 
 
 def _follow(state: State, parent: Tensor) -> State:

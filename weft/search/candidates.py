@@ -34,7 +34,9 @@ class Candidates(NamedTuple):
     token: Tensor  # [B, k] int64
 
 
-def best_candidates(logp: Tensor, base: Tensor, count: int, banned: Sequence[int] = ()) -> Candidates:
+def best_candidates(
+    logp: Tensor, base: Tensor, count: int, banned: Sequence[int] = (), *, waits: bool = True
+) -> Candidates:
     """The best `count` of base[b, w] + logp[b * W + w, v] for each source b.
 
     Sums are taken in float64: in float32 two tokens of different log-probability can get the same
@@ -46,21 +48,24 @@ def best_candidates(logp: Tensor, base: Tensor, count: int, banned: Sequence[int
             row of logp is not read.
         count: k; if W * V is less, impossible candidates fill up the result.
         banned: tokens never chosen.
+        waits: may look for equal sums, which saves work but makes a GPU's caller wait.
     """
     if _compiled(logp):
         return _by_native(logp, base, count, banned)
-    return by_torch(logp, base, count, banned)
+    return by_torch(logp, base, count, banned, waits=waits)
 
 
-def by_torch(logp: Tensor, base: Tensor, count: int, banned: Sequence[int] = ()) -> Candidates:
+def by_torch(
+    logp: Tensor, base: Tensor, count: int, banned: Sequence[int] = (), *, waits: bool = True
+) -> Candidates:
     """`best_candidates` in torch operations."""
     sources, width = base.shape
     vocabulary = logp.shape[1]
     there = base > -INFINITY
     maxima = _block_maxima(logp, banned).view(sources, width, -1)
     num_blocks = maxima.shape[2]
-    sums = torch.where(there[..., None], maxima + base[..., None], -INFINITY).flatten(1)
-    _, blocks = _first(sums, count)
+    sums = (maxima + base[..., None]).masked_fill(~there[..., None], -INFINITY).flatten(1)
+    _, blocks = _first(sums, count, waits)
     # Ascending, so that within what is gathered the earlier place is the earlier parent, then the lower id.
     blocks = blocks.sort(dim=1).values
     parent = blocks // num_blocks  # [B, k]
@@ -69,15 +74,14 @@ def by_torch(logp: Tensor, base: Tensor, count: int, banned: Sequence[int] = ())
     place = token + (parent * vocabulary)[..., None]
     possible = there.gather(1, parent)[..., None]
     if banned or vocabulary % BLOCK:
-        allowed = torch.ones(vocabulary + BLOCK, dtype=torch.bool, device=logp.device)
-        allowed[vocabulary:] = False
+        allowed = torch.arange(vocabulary + BLOCK, device=logp.device) < vocabulary
         if banned:
             allowed[torch.tensor(banned, device=logp.device)] = False
         possible = possible & allowed.take(token)
         place = place.clamp_(max=width * vocabulary - 1)
     value = logp.reshape(sources, width * vocabulary).gather(1, place.flatten(1)).view(place.shape)
-    value = torch.where(possible, value + base.gather(1, parent)[..., None], -INFINITY).flatten(1)
-    value, pick = _first(value, count)
+    value = (value + base.gather(1, parent)[..., None]).masked_fill(~possible, -INFINITY).flatten(1)
+    value, pick = _first(value, count, waits)
     # An impossible token may lie beyond the vocabulary; the step still gets it, as token 0.
     token = token.flatten(1).gather(1, pick).masked_fill(value == -INFINITY, 0)
     found = Candidates(value, parent.gather(1, pick // BLOCK), token)
@@ -154,7 +158,7 @@ def _block_maxima(logp: Tensor, banned: Sequence[int]) -> Tensor:
     return maxima
 
 
-def _first(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+def _first(values: Tensor, count: int, waits: bool) -> tuple[Tensor, Tensor]:
     """The `count` largest values per row and their indices; ties go to the lower index.
 
     `topk` is 15 times faster than a stable sort but leaves the order of equal values undefined. So it
@@ -167,7 +171,7 @@ def _first(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
         return ordered, index
     top, index = values.topk(count + 1, dim=1)
     equal = (top[:, 1:] == top[:, :-1]) & (top[:, 1:] > -INFINITY)
-    if not bool(equal.any()) or bool(top[:, 0].isnan().any()):  # check_best rejects NaN later
+    if waits and (not bool(equal.any()) or bool(top[:, 0].isnan().any())):  # check_best rejects NaN later
         return top[:, :count], index[:, :count]
     least = top[:, count - 1 : count]
     place = torch.arange(size - 1, -1, -1, device=values.device)

@@ -18,10 +18,8 @@ from torch import Tensor
 from weft import native
 from weft.native import WholeStep, pointer
 from weft.search.hypotheses import Hypotheses
-from weft.search.normalisation import norms_for
-from weft.search.rules import LeastLength, NoRepeat, Prefix, RuleState, UnderRules
+from weft.search.rules import LeastLength, NoRepeat, Prefix, unruled
 from weft.search.step import Step
-from weft.search.trace import TracedSettings
 from weft.tree import State
 
 INFINITY = float("inf")
@@ -44,10 +42,13 @@ class SamplingRule(NamedTuple):
     top_p: float  # 1 keeps every token
     generator: torch.Generator
 
+    def narrows(self) -> bool:
+        """Whether the settings are in their ranges; wrong ones are left to the twin and its errors."""
+        return self.top_k >= 0 and 0 < self.top_p <= 1 and 0 < self.temperature < INFINITY
+
     def served(self) -> bool:
-        """Whether compiled code draws so; wrong settings are left to the twin and its errors."""
-        narrowed = self.top_k >= 0 and 0 < self.top_p <= 1
-        return narrowed and 0 < self.temperature < INFINITY and self.generator.device.type == "cpu"
+        """Whether compiled code draws so."""
+        return self.narrows() and self.generator.device.type == "cpu"
 
 
 class SearchRequest(NamedTuple):
@@ -73,9 +74,7 @@ def compiled_search(step: Step, state: State, asked: SearchRequest) -> Hypothese
         step, state: as `beam` takes them.
         asked: the search.
     """
-    rules: Sequence[object] = ()
-    if isinstance(step, UnderRules) and isinstance(state, RuleState) and state.written is None:
-        rules, step, state = step.rules, step.step, state.inner
+    rules, step, state = unruled(step, state)
     model: Any = getattr(step, "__self__", None)  # with `whole_step` compiled code takes its step
     if not hasattr(model, "whole_step") or step != getattr(model, "step", None) or not len(asked.first):
         return None
@@ -99,30 +98,6 @@ def compiled_search(step: Step, state: State, asked: SearchRequest) -> Hypothese
     limits = _Limits(list(prefix), max((rule.tokens for rule in least), default=0), sum(grams))
     found = _Search(model, asked, given, limits, longest)
     return found.result() if found.run() else None
-
-
-def compiled_beam(
-    step: Step,
-    state: State,
-    first: Tensor,
-    limits: Tensor,
-    settings: TracedSettings,
-    kept: int,
-    stop: str,
-    banned: Sequence[int],
-) -> Hypotheses | None:
-    """`compiled_search` for a beam search.
-
-    Args:
-        step, state, first, limits, stop, banned: as `beam` takes them.
-        settings: of the beam.
-        kept: finished hypotheses of a source.
-    """
-    eos, width, nbest, alpha, kind, enough, _ = settings
-    norm = norms_for(limits, alpha, kind)
-    return compiled_search(
-        step, state, SearchRequest(first, limits, eos, banned, width, nbest, kept, enough, stop, norm)
-    )
 
 
 class _Limits(NamedTuple):

@@ -41,8 +41,8 @@ def temperature(logits: Tensor, degree: float) -> Tensor:
     return logits if degree == 1 else logits / degree
 
 
-def top_k(logits: Tensor, k: int) -> Tensor:
-    """Keep the k most probable tokens; ties go to the lower ids.
+def top_k(logits: Tensor, k: int, *, waits: bool = True) -> Tensor:
+    """Keep the k most probable tokens; ties go to the lower ids; `waits` as in `best_candidates`.
 
     Example:
         >>> import torch
@@ -54,7 +54,7 @@ def top_k(logits: Tensor, k: int) -> Tensor:
     if k >= logits.shape[1]:
         return logits
     base = torch.zeros(len(logits), 1, dtype=torch.float64, device=logits.device)
-    keep = best_candidates(logits, base, k).token
+    keep = best_candidates(logits, base, k, waits=waits).token
     return torch.full_like(logits, -float("inf")).scatter(1, keep, logits.gather(1, keep))
 
 
@@ -78,3 +78,22 @@ def top_p(logits: Tensor, p: float) -> Tensor:
     return torch.full_like(logits, -float("inf")).scatter(
         1, index, ordered.masked_fill(before >= p, -float("inf"))
     )
+
+
+def invert(prob: Tensor, uniform: Tensor) -> Tensor:
+    """The token whose part of the cumulative distribution contains the uniform number.
+
+    One random number per row instead of the V that torch.multinomial draws.
+
+    Args:
+        prob: [N, V]; a token of probability zero is never returned.
+        uniform: [N, 1], in [0, 1).
+
+    Returns:
+        [N] int64.
+    """
+    cumulative = prob.cumsum(1)
+    total = cumulative[:, -1:]
+    # Strictly below the total even when the product rounds up, or the place would be V.
+    place = torch.minimum(uniform * total, torch.nextafter(total, torch.zeros_like(total)))
+    return torch.searchsorted(cumulative, place, right=True)[:, 0]

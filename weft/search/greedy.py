@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from weft.search.candidates import best_tokens
-from weft.search.compiled import SearchRequest, compiled_search
+from weft.search.captured import whole_search
+from weft.search.compiled import SearchRequest
 from weft.search.hypotheses import Hypotheses
 from weft.search.rollout import rollout
 from weft.search.step import Step, check_best, no_token, source_limits
@@ -58,7 +59,7 @@ def greedy_search(
             raise no_token(int(rows[value.argmin()]))
         return token, value
 
-    found = compiled_search(step, state, SearchRequest(first, source_limits(max_length, first), eos, banned))
+    found = whole_search(step, state, SearchRequest(first, source_limits(max_length, first), eos, banned))
     if found is not None:
         return found
     return rollout(step, state, first, eos=eos, max_length=max_length, count=1, choose=choose, banned=banned)

@@ -66,6 +66,13 @@ class UnderRules:
         return logp, RuleState(written, inner)
 
 
+def unruled(step: Step, state: State) -> tuple[Sequence[Rule], Step, State]:
+    """The rules of a search that has not begun, and its step and state without them: undoes `ruled`."""
+    if isinstance(step, UnderRules) and isinstance(state, RuleState) and state.written is None:
+        return step.rules, step.step, state.inner
+    return (), step, state
+
+
 @dataclass(frozen=True)
 class Prefix:
     """The rule of `prefix`."""

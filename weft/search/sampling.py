@@ -10,7 +10,9 @@ from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.search import filters
-from weft.search.compiled import SamplingRule, SearchRequest, compiled_search
+from weft.search.captured import whole_search
+from weft.search.compiled import SamplingRule, SearchRequest
+from weft.search.filters import invert
 from weft.search.hypotheses import Hypotheses
 from weft.search.rollout import rollout
 from weft.search.step import Step, check_best, no_token, source_limits
@@ -60,7 +62,7 @@ def sample(
         temperature, -1 if top_k == 0 else top_k or 0, 1.0 if top_p is None else top_p, generator
     )
     asked = SearchRequest(first, limits, eos, banned, count, count, count, draw=narrow)
-    found = compiled_search(step, state, asked)
+    found = whole_search(step, state, asked)
     if found is not None:
         return found
     num_rows = len(first) * count
@@ -78,22 +80,3 @@ def sample(
         return token, logp.gather(1, token[:, None])[:, 0]
 
     return rollout(step, state, first, eos=eos, max_length=limits, count=count, choose=choose, banned=banned)
-
-
-def invert(prob: Tensor, uniform: Tensor) -> Tensor:
-    """The token whose part of the cumulative distribution contains the uniform number.
-
-    One random number per row instead of the V that torch.multinomial draws.
-
-    Args:
-        prob: [N, V]; a token of probability zero is never returned.
-        uniform: [N, 1], in [0, 1).
-
-    Returns:
-        [N] int64.
-    """
-    cumulative = prob.cumsum(1)
-    total = cumulative[:, -1:]
-    # Strictly below the total even when the product rounds up, or the place would be V.
-    place = torch.minimum(uniform * total, torch.nextafter(total, torch.zeros_like(total)))
-    return torch.searchsorted(cumulative, place, right=True)[:, 0]

@@ -105,3 +105,7 @@ class Decoder(Explained, nn.Module, ABC):
             ends: what stands before and after the decoder, and the size of the search.
         """
         return None
+
+    def fixed(self, state: State, width: int, steps: int) -> tuple[State, int] | None:
+        """As `fixed` of a model; this one serves a decoder whose steps change no shape of the state."""
+        return state, steps

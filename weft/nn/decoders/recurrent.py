@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
 from weft.native import WholeStep
 from weft.nn.attention import Attention, Source, Weights
 from weft.nn.bridge import Bridge, BridgeFrom
+from weft.nn.cache import SOURCE_ROOM
 from weft.nn.cells.lstm import LSTM
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
@@ -24,7 +26,7 @@ from weft.nn.recurrent import Cells, LastNorm, Stack
 from weft.nn.scores import Additive, Score
 from weft.setting_types import DropoutRate, Size, Sizes
 from weft.shapes import check_choice
-from weft.tree import State, where
+from weft.tree import State, doubled, where
 
 Enters = Literal["late", "input", "both", "never"]
 Readout = Literal["tanh", "none"]
@@ -175,6 +177,14 @@ class RecurrentDecoder(Decoder):
         residual = self.stack.residual
         network = Network(self, usable, residual, readout, bent, looking, state.layers, state.fed)
         return recurrent(network, ends)
+
+    def fixed(self, state: RecurrentState, width: int, steps: int) -> tuple[RecurrentState, int] | None:
+        source = state.source
+        if source is not None:  # padded to one of few lengths, so that few shapes occur
+            more = doubled(SOURCE_ROOM, source.mask.shape[1]) - source.mask.shape[1]
+            keys, values = (F.pad(part, (0, 0, 0, more)) for part in source[:2])
+            source = source._replace(keys=keys, values=values, mask=F.pad(source.mask, (0, more)))
+        return state._replace(source=source), steps
 
     def _loop(self, x: Tensor, state: RecurrentState, mask: Tensor | None) -> tuple[Tensor, RecurrentState]:
         layers, fed, source = state

@@ -6,23 +6,42 @@ Read next: ../cache.py for how the hypotheses of a source share one cache.
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft import masks
 from weft.native import WholeStep
 from weft.nn.attention import USUAL, Heads, HeadSource
-from weft.nn.cache import KeyValueCache, empty_cache, longer_path, order_of_entries, seen_entries
+from weft.nn.cache import (
+    ROOM,
+    SOURCE_ROOM,
+    SPARE,
+    KeyValueCache,
+    empty_cache,
+    longer_path,
+    order_of_entries,
+    seen_entries,
+)
 from weft.nn.decoders.decoder import Decoder
-from weft.nn.distances import UNSCALED, Distance, Scaling
+from weft.nn.distances import UNSCALED, Distance, Order, Scaling
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.ops import Dropout, Ends, Layers, Linear, PastSteps, decoding, transformer
 from weft.nn.padding import harmless
-from weft.nn.positions import Positions, added, counted, distance_of, positions_of
+from weft.nn.positions import (
+    Positions,
+    add_at,
+    added,
+    counted,
+    distance_of,
+    most_positions,
+    positions_of,
+)
 from weft.nn.recompute import recomputed
 from weft.nn.transformer import Activation, Norm, blocks_of
 from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import exporting
+from weft.tree import doubled
 
 
 class SourceLayers(NamedTuple):
@@ -163,6 +182,8 @@ class TransformerDecoder(Decoder):
     def _run(
         self, x: Tensor, state: TransformerState, mask: Tensor | None
     ) -> tuple[Tensor, TransformerState]:
+        if state.cache.time is not None:
+            return self._fixed_step(x, state)
         steps, entries = x.shape[1], state.cache.entries
         path, past = state.path, entries if state.path is None else state.path.shape[1]
         width = 1 if exporting() else x.shape[0] // state.cache.sources
@@ -184,6 +205,12 @@ class TransformerDecoder(Decoder):
             path = longer_path(path, x.shape[0], width, past, steps, entries, x.device)  # [N, P + T]
             order = order_of_entries(order, path, width, steps, entries + width * steps)
             seen = seen_entries(seen, path, width, entries + width * steps)  # [B, 1, W T, E]
+        y, layers = self._blocks(x, state, seen, order)
+        return y, TransformerState(state.cache.grown(layers), path, keep, state.source)
+
+    def _blocks(
+        self, x: Tensor, state: TransformerState, seen: Tensor | None, order: Order
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
         layers = []
         for layer, block in enumerate(self.blocks):
             source, source_mask = None, None
@@ -191,8 +218,40 @@ class TransformerDecoder(Decoder):
                 source, source_mask = state.source.layers[layer], state.source.mask
             x, entry = recomputed(block.decode, x, state.cache, layer, seen, source, source_mask, order)
             layers.append(entry)
-        after = state.cache.grown(tuple(layers))
-        return self.last_norm(x), TransformerState(after, path, keep, state.source)
+        return self.last_norm(x), tuple(layers)
+
+    def fixed(self, state: TransformerState, width: int, steps: int) -> tuple[TransformerState, int] | None:
+        cache, path, keep, source = state
+        past, most = cache.entries if path is None else path.shape[1], most_positions(self)
+        if most is not None and past + steps > most:
+            return None  # the plain loops say so
+        columns = doubled(ROOM, past + 1)
+        rows, last = cache.sources * width, width * columns + SPARE - 1
+        kind = cache.filled.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else cache.layers[0].dtype
+        places = torch.full((rows, columns), last, device=cache.filled.device)
+        places[:, :past] = torch.arange(past, device=places.device) if path is None else path
+        real = torch.zeros_like(places, dtype=torch.bool)
+        real[:, :past] = True if keep is None else keep
+        if source is not None and cache.time is None:
+            source = _padded(source)
+        return TransformerState(cache.roomy(last + 1, dtype, past), places, real, source), columns - past
+
+    def _fixed_step(self, x: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
+        """A step on tensors that never grow: the next position is a number on the device."""
+        cache, path, keep, source = state
+        assert path is not None and keep is not None and cache.time is not None
+        width, entries, column = len(x) // cache.sources, cache.entries, cache.time[:1]
+        at = keep.sum(1, keepdim=True)  # [N, 1]; padding does not count as a position
+        keep = keep.index_fill(1, column, True)
+        new = cache.filled[:1] + torch.arange(width, device=x.device)
+        path = path.index_copy(1, column, new.repeat(cache.sources)[:, None])
+        whole = (keep.cumsum(1) - 1).clamp(min=0)
+        x = self.entry_norm(add_at(self.positions, self.project(x), at, path.shape[1]))
+        order = order_of_entries(self.distance(at, whole, x), path, width, 1, entries)
+        seen = seen_entries(keep[:, None, None], path, width, entries)
+        y, _ = self._blocks(x, TransformerState(cache, path, keep, source), seen, order)
+        return y, TransformerState(cache.stepped(width), path, keep, source)
 
     def _compiled(
         self, x: Tensor, state: TransformerState, path: Tensor | None, past: int, width: int
@@ -238,6 +297,17 @@ class TransformerDecoder(Decoder):
             return None
         mask = state.source.mask
         return decoding.SourceCache(state.source.layers, None if mask is None else mask[:, 0, 0])
+
+
+def _padded(source: SourceLayers) -> SourceLayers:
+    """With one of few numbers of positions, so that few shapes occur."""
+    layers, mask = source.layers, source.mask
+    keys = layers[0].keys
+    if mask is None:
+        mask = torch.ones(keys.shape[0], 1, 1, keys.shape[2], dtype=torch.bool, device=keys.device)
+    more = doubled(SOURCE_ROOM, keys.shape[2]) - keys.shape[2]
+    wide = (HeadSource(*(F.pad(part, (0, 0, 0, more)) for part in layer)) for layer in layers)
+    return SourceLayers(tuple(wide), F.pad(mask, (0, more)))
 
 
 def _converted(x: Tensor, dtype: torch.dtype) -> Tensor:

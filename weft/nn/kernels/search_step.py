@@ -415,6 +415,23 @@ class WholeSteps:
         if self.between_steps is not None:
             self.between_steps()
 
+    def fixed(self, state: State, width: int, steps: int) -> tuple[State, int] | None:
+        """A state for many steps on tensors that never move (search/captured.py); None where it cannot be.
+
+        Args:
+            state: after at least one step, or from `fixed` with no room left.
+            width: hypotheses of a source.
+            steps: most steps that follow.
+
+        Returns:
+            The same state in tensors whose shapes `step` leaves as they are, and for how many steps.
+        """
+        stepping = next(kind for kind in type(self).__mro__ if "step" in vars(kind))
+        if self.training or WholeSteps not in stepping.__bases__ or choice.fused() == "torch":
+            return None
+        found: tuple[State, int] | None = self.decoder.fixed(state, width, steps)
+        return found
+
     def whole_step(self, state: State, width: int, steps: int) -> WholeStep | None:
         """`step` in compiled code, for many steps in one call; None where it cannot be.
 

@@ -189,6 +189,13 @@ class StepReader:
             logp = self.with_ngrams(logp, recent)
         return logp, ReaderState(inner, past, recent, texts, cache)
 
+    def fixed(self, state: ReaderState, width: int, steps: int) -> tuple[ReaderState, int] | None:
+        """As of the model, if nothing is forgotten or mixed in during these steps; see search/captured.py."""
+        past = state.past
+        full = past is not None and self.window is not None and past.shape[1] + steps > self.window
+        found = None if full or self.mixed is not None else self.model.fixed(state.inner, width, steps)
+        return None if found is None else (state._replace(inner=found[0], past=None), found[1])
+
     def whole_step(self, state: ReaderState, width: int, steps: int) -> WholeStep | None:
         """The model's own, if nothing is forgotten or mixed in during these steps; see search/compiled.py."""
         full = (

@@ -1,0 +1,303 @@
+"""Searches by captured steps, run without graphs on the CPU, find what other searches find.
+
+A CUDA graph needs steps that ask for no value and whose tensors are all on the card; `OnlyOn` tests that.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from weft.models import Generator
+from weft.nn.cells.gru import GRU
+from weft.nn.cells.lstm import LSTM
+from weft.nn.cells.rwkv7 import RWKV7
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn.heads.categorical import Categorical
+from weft.search import candidates, captured, programs
+from weft.search.beam import beam_search
+from weft.search.compiled import SamplingRule, SearchRequest
+from weft.search.greedy import greedy_search
+from weft.search.hypotheses import Hypotheses
+from weft.search.programs import Chooser, Constants
+from weft.search.rules import least_length, no_repeat, prefix, ruled
+from weft.search.sampling import sample
+from weft.tree import fan, leaves, tree_map
+
+V, EOS = 71, 3
+
+
+def transformer(**more: Any) -> Generator:
+    embed = Tokens(V, 16)
+    encoder = TransformerEncoder(16, size=16, num_layers=1, num_heads=2, dropout=0.0)
+    decoder = TransformerDecoder(16, encoder, size=16, num_layers=2, num_heads=2, **more)
+    return Generator(embed, decoder, Categorical(decoder.size, V), encoder=encoder)
+
+
+def recurrent(cell: Any = GRU, **more: Any) -> Generator:
+    embed = Tokens(V, 16)
+    encoder = RecurrentEncoder(16, sizes=(8,), cell=cell)
+    decoder = RecurrentDecoder(16, encoder, sizes=(16,), cell=cell, **more)
+    return Generator(embed, decoder, Categorical(decoder.size, V), encoder=encoder)
+
+
+def language(decoder: Any) -> Generator:
+    return Generator(Tokens(V, 16), decoder, Categorical(decoder.size, V), prompt="read")
+
+
+MODELS: dict[str, Callable[[], Generator]] = {
+    "transformer": transformer,
+    "rotary": lambda: transformer(positions="rotary"),
+    "alibi": lambda: transformer(positions="alibi"),
+    "relative": lambda: transformer(positions="relative", norm="after"),
+    "learned": lambda: transformer(positions="learned", max_length=64),
+    "gru, attention": recurrent,
+    "lstm, input feeding": lambda: recurrent(LSTM, input_feeding=True, enters="both"),
+    "transformer language model": lambda: language(TransformerDecoder(16, size=16, num_heads=2)),
+    "lstm language model": lambda: language(RecurrentDecoder(16, sizes=(16,), cell=LSTM)),
+    "rwkv7 language model": lambda: language(RecurrentDecoder(16, sizes=(16,), cell=RWKV7)),
+}
+
+
+def made(name: str) -> Generator:
+    torch.manual_seed(2)
+    model = MODELS[name]().eval()
+    with torch.no_grad():  # texts of different lengths, neither all short nor all cut
+        for weight in model.parameters():
+            weight.mul_(2.0)
+        for bias in (one for one in model.head.parameters() if one.dim() == 1):
+            bias[EOS] = -1.0 if "gru" in name else 2.0
+    return model
+
+
+def sources(count: int, longest: int = 9) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(count)
+    tokens = torch.randint(4, V, (count, longest), generator=generator)
+    lengths = torch.randint(1, longest + 1, (count,), generator=generator)
+    lengths[0] = longest
+    return tokens, torch.arange(longest) < lengths[:, None]
+
+
+@contextmanager
+def by_captured(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
+    """Searches run by captured steps; which of them did."""
+    served, inner = [], captured.captured_search
+
+    def counted(*given: Any) -> Hypotheses | None:
+        found = inner(*given)
+        served.append(found is not None)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(captured, "DEVICES", ("cpu",))
+        patch.setattr(captured, "captured_search", counted)
+        yield served
+
+
+def both(
+    model: Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    search: Callable[..., Hypotheses],
+    sources_given: int = 5,
+    rules: Any = (),
+    **more: Any,
+) -> tuple[Hypotheses, Hypotheses]:
+    def run() -> Hypotheses:
+        with torch.no_grad():
+            step, state = ruled(model.step, model.start(*sources(sources_given)), rules)
+            first = torch.full((sources_given,), 2)
+            return search(step, state, first, eos=EOS, banned=(0, 1, 2), **more)
+
+    want = run()
+    with by_captured(monkeypatch) as served:
+        found = run()
+    assert served == [True]
+    return found, want
+
+
+def same(found: Hypotheses, want: Hypotheses) -> None:
+    assert found.tokens.tolist() == want.tokens.tolist()
+    assert found.lengths.tolist() == want.lengths.tolist()
+    torch.testing.assert_close(found.logp, want.logp, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(found.score, want.score, rtol=1e-5, atol=1e-4)
+
+
+def drawn(*given: Any, **more: Any) -> Hypotheses:
+    return sample(*given, generator=torch.Generator().manual_seed(7), **more)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_captured_search_finds_what_the_plain_one_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = made(name)
+    limits = torch.tensor([41, 1, 7, 12, 40])  # beyond the first 32 positions; ragged; one ends at once
+    same(*both(model, monkeypatch, greedy_search, max_length=limits))
+    same(*both(model, monkeypatch, beam_search, max_length=limits, width=3, nbest=3))
+    same(*both(model, monkeypatch, drawn, max_length=limits, count=2, temperature=0.8, top_k=9, top_p=0.9))
+
+
+@pytest.mark.parametrize("name", ["transformer", "gru, attention"])
+@pytest.mark.parametrize("stop", ["best", "full", "worst", "never"])
+def test_sources_leave_as_they_are_done(name: str, stop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = torch.tensor([3, 9, 17, 33, 66, 2, 2, 2, 5])
+    found = both(
+        made(name), monkeypatch, beam_search, 9, max_length=limits.clamp(max=40), width=2, nbest=2, stop=stop
+    )
+    same(*found)
+    assert len(set(found[0].lengths[:, 0].tolist())) > 3
+
+
+@pytest.mark.parametrize("search", [greedy_search, beam_search, drawn])
+def test_rules_hold(search: Callable[..., Hypotheses], monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = [prefix([9, 8], free=1), least_length(5, EOS), no_repeat(2)]
+    more = {"width": 4, "nbest": 2, "length_penalty": 0.6} if search is beam_search else {}
+    found, want = both(made("transformer"), monkeypatch, search, rules=rules, max_length=37, **more)
+    same(found, want)
+    assert found.tokens[:, 0, :2].tolist() == [[9, 8]] * 5
+    assert int(found.lengths.min()) >= 6
+
+
+def test_programs_are_used_again_and_forget_the_search_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = made("transformer")
+    for count in (3, 4, 3):  # both in the program of four sources
+        same(*both(model, monkeypatch, beam_search, count, max_length=20, width=2))
+    kept = programs.programs_of(model)._kept
+    assert len({key[2][0][0][0] for key in kept}) < 4 and len(kept) <= 3
+    with torch.no_grad():
+        next(model.parameters()).add_(0.1)  # an optimiser's step is seen
+    same(*both(model, monkeypatch, beam_search, 3, max_length=20, width=2))
+
+
+def test_a_sampler_draws_as_often_as_the_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    after = []
+    model = made("gru, attention")
+    for devices in ((), ("cpu",)):
+        monkeypatch.setattr(captured, "DEVICES", devices)
+        chance = torch.Generator().manual_seed(3)
+        with torch.no_grad():
+            state = model.start(*sources(4))
+            sample(model.step, state, torch.full((4,), 2), eos=EOS, max_length=30, generator=chance)
+        after.append(chance.get_state())
+    assert torch.equal(*after)
+
+
+def test_faults_are_those_of_the_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = made("transformer")
+    with torch.no_grad():
+        model.embed.table.weight[5:].fill_(torch.nan)
+    monkeypatch.setattr(captured, "DEVICES", ("cpu",))
+    for search, more in ((greedy_search, {}), (beam_search, {"width": 2}), (drawn, {})):
+        with torch.no_grad(), pytest.raises(ValueError, match="NaN"):
+            state = model.start(torch.full((2, 3), 4), torch.ones(2, 3, dtype=torch.bool))
+            search(model.step, state, torch.full((2,), 2), eos=EOS, max_length=20, **more)
+
+
+def test_what_has_no_fixed_state_is_left_to_the_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captured, "DEVICES", ("cpu",))
+    grown = lambda token, state: (torch.zeros(len(token), V).log_softmax(1), state)  # noqa: E731
+    asked = SearchRequest(torch.tensor([2]), torch.tensor([4]), EOS, ())
+    assert captured.captured_search(grown, None, asked) is None
+    model = made("learned")
+    with torch.no_grad():
+        state = model.start(*sources(1))
+        asked = asked._replace(limits=torch.tensor([90]))  # more than its 64 positions
+        assert captured.captured_search(model.step, state, asked) is None
+
+
+class OnlyOn(TorchDispatchMode):
+    """No operation asks for a value, makes a tensor from Python's numbers, or touches another device."""
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self.device = device
+
+    asks = ("_local_scalar_dense", "is_nonzero", "nonzero", "equal", "item", "lift_fresh", "unique")
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        assert name not in self.asks, name
+        found = func(*args, **(kwargs or {}))
+        for each in (*args, *(found if isinstance(found, tuple) else (found,))):
+            if isinstance(each, Tensor):
+                assert each.device.type == self.device, f"{name}: {each.device}"
+        return found
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kind", ["greedy", "beam", "sample"])
+def test_a_step_asks_for_no_value_and_stays_on_its_device(
+    name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "_compiled", lambda _: False)
+    model, width = made(name), 1 if kind == "greedy" else 3
+    tokens, mask = sources(2)
+    limits = torch.tensor([9, 9])
+    draw = SamplingRule(0.8, 5, 0.9, torch.Generator()) if kind == "sample" else None
+    norm = torch.ones(10, dtype=torch.float64) if kind == "beam" else None
+    asked = SearchRequest(torch.full((2,), 2), limits, EOS, (0, 1), width, norm=norm, draw=draw)
+    chooser = Chooser(asked, 32)
+    with torch.no_grad():
+        state = fan(model.start(tokens, mask), width)
+        logp, state = model.step(torch.full((2 * width,), 2), state)
+        state, _ = model.fixed(state, width, 8)
+        board, constants = chooser.board(), chooser.constants(V)
+        time, uniform = torch.ones(1, dtype=torch.int64), torch.zeros(2, width, dtype=torch.float64)
+        if kind == "beam":
+            board, _ = chooser.choose(board, logp[::width], time, None, constants)
+        program = programs.Program(chooser, state, board, constants)
+        program.load(state, board, constants, 2)
+        assert program.fits(model.step)
+        device = "cpu" if "rwkv7" in name else "meta"  # autocast knows no meta device
+        model.to(device)
+        state, board, constants, time, uniform = (
+            tree_map(lambda leaf: leaf.to(device), tree) for tree in (state, board, constants, time, uniform)
+        )
+        program = programs.Program(chooser, state, board, Constants(*constants))
+        program.time, program.uniform = time, uniform
+        program.load(state, board, constants, 2)
+        with OnlyOn(device):
+            program._read(model.step)
+            program._choose()
+        assert programs.signature(program._next) == programs.signature(state)
+        assert all(leaf.device.type == device for leaf in leaves(program.state))
+
+
+def test_weights_are_cast_once_and_again_after_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = made("transformer")
+    cast: list[Any] = []
+    inner = programs.narrowed
+    monkeypatch.setattr(programs, "narrowed", lambda *given: cast.append(inner(*given)) or cast[-1])
+    for _ in range(2):
+        with torch.autocast("cpu", torch.bfloat16):
+            found, want = both(model, monkeypatch, beam_search, max_length=9, width=2, rules=[prefix([9])])
+        assert found.logp.shape == want.logp.shape
+        torch.testing.assert_close(found.logp[:, 0], want.logp[:, 0], rtol=0.05, atol=0.5)
+        layer, own = cast[0].decoder.blocks[0].network.first, model.decoder.blocks[0].network.first
+        assert layer.weight.dtype is torch.bfloat16 and own.weight.dtype is torch.float32
+        assert torch.equal(layer.weight, own.weight.bfloat16())
+        assert cast[0].embed.table.weight is model.embed.table.weight
+        with torch.no_grad():
+            own.weight.mul_(0.5)
+    assert len(cast) == 1
+
+
+def test_a_model_that_cannot_be_recorded_is_searched_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: programs.Program, step: Any) -> None:
+        raise RuntimeError("operation not permitted when stream is capturing\nmore")
+
+    monkeypatch.setattr(programs.Program, "record", fails)
+    monkeypatch.setattr(captured, "DEVICES", ("cpu",))
+    model, asked = made("transformer"), SearchRequest(torch.full((2,), 2), torch.tensor([9, 9]), EOS, ())
+    with torch.no_grad():
+        first = captured.captured_search(model.step, model.start(*sources(2)), asked)
+        assert first is not None  # not recorded before its shapes come again
+        with pytest.warns(UserWarning, match="step by step on this GPU: operation not permitted"):
+            assert captured.captured_search(model.step, model.start(*sources(2)), asked) is None
+        assert captured.captured_search(model.step, model.start(*sources(2)), asked) is None

@@ -1,0 +1,134 @@
+"""The tensors of a beam search, and what one step does to them: pure functions, the same on every device.
+
+None of them asks for a value of a tensor, so a GPU can run them without waiting (captured.py). `time` is the
+number of the step, from 1: a number, or a tensor [1]. Read next: beam.py.
+"""
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft.search.candidates import Candidates
+from weft.search.finished import FinishedHypotheses, append_cut, merge_ended, nothing_finished
+
+INFINITY = float("inf")
+
+Stop = Literal["best", "full", "worst", "never"]
+"""Which active hypotheses keep a source in the search after W have finished (rule 2): those that score better
+than the best finished one; none (the rule of fairseq); those that score better than the worst of the best W;
+all, so that only rules 1 and 3 end it."""
+
+
+class Beams(NamedTuple):
+    """The B sources still being searched, with the beam of each."""
+
+    source: Tensor  # [B] int64, the number of the source
+    limit: Tensor  # [B] int64, its max_length
+    finished: FinishedHypotheses  # the best N finished hypotheses so far
+    num_finished: Tensor  # [B] int64, number of all finished hypotheses
+    logp: Tensor  # [B, W] float64, cumulative; -inf for no hypothesis; W is 1 before the first step
+    parent: Tensor  # [B, W] int64, the slot of each hypothesis one step before
+    token: Tensor  # [B, W] int64, its last token
+
+
+def start_beams(first: Tensor, limits: Tensor, nbest: int) -> Beams:
+    """Every source with one empty hypothesis."""
+    source = torch.arange(len(first), device=first.device)
+    table = nothing_finished(len(first), nbest, first.device)
+    logp = torch.zeros(len(first), 1, dtype=torch.float64, device=first.device)
+    zero = torch.zeros_like(source)
+    return Beams(source, limits, table, zero, logp, zero[:, None], first[:, None])
+
+
+def ends(found: Candidates, is_eos: Tensor, width: int) -> Tensor:
+    """Which candidates finish, [B, 2W] bool: those among the first W that choose eos."""
+    first = torch.arange(is_eos.shape[1], device=is_eos.device) < width
+    return is_eos & (found.value > -INFINITY) & first
+
+
+def finish(
+    beams: Beams, found: Candidates, ending: Tensor, time: int | Tensor, norm: Tensor, extra: Tensor | None
+) -> Beams:
+    """Store the candidates that end as finished.
+
+    Args:
+        beams: before this step.
+        found: its candidates.
+        ending: from `ends`.
+        time: of the step.
+        norm: what log-probabilities are divided by, by length, [T + 1].
+        extra: a term for the score of each parent that ends, [B, W], or None.
+    """
+    width = ending.shape[1] // 2
+    parent = found.parent[:, :width]
+    value = found.value[:, :width].masked_fill(~ending[:, :width], -INFINITY)
+    ended = FinishedHypotheses(value / _norm_at(norm, time), value, _filled(parent, time) - 1, parent)
+    table = merge_ended(beams.finished, _penalised(ended, extra, parent))
+    return beams._replace(finished=table, num_finished=beams.num_finished + ending.sum(1))
+
+
+def extend(beams: Beams, found: Candidates, is_eos: Tensor, width: int) -> tuple[Beams, Tensor]:
+    """The next beam: the first W candidates without eos, in order; and their indices, [B, W].
+
+    If there are fewer than W, candidates with eos fill the slots, with logp -inf.
+    """
+    order = is_eos.to(torch.uint8).sort(dim=1, stable=True).indices[:, :width]
+    logp = found.value.masked_fill(is_eos, -INFINITY).gather(1, order)
+    parent, token = found.parent.gather(1, order), found.token.gather(1, order)
+    return beams._replace(logp=logp, parent=parent, token=token), order
+
+
+def done_sources(
+    beams: Beams,
+    time: int | Tensor,
+    norm: Tensor,
+    *,
+    enough: int,
+    nbest: int,
+    stop: Stop,
+    extra: Tensor | None = None,
+) -> Tensor:
+    """Which sources are done by rule 2 or 3, [B] bool.
+
+    Args:
+        beams: after this step.
+        time, norm, extra: as in `finish`.
+        enough: hypotheses that must finish under rule 2.
+        nbest: hypotheses that are returned.
+        stop: the second condition of rule 2.
+    """
+    score, finished = beams.finished.score, beams.num_finished >= enough
+    bound = beams.logp[:, 0] / norm[beams.limit]
+    alive = beams.logp / _norm_at(norm, time)  # [B, W]
+    if extra is not None:
+        alive = alive + extra.gather(1, beams.parent)
+    alive = alive.amax(1)  # with a penalty the best is not always the first
+    if stop in ("best", "worst"):
+        finished = finished & (alive <= score[:, 0 if stop == "best" else -1])
+    return (bound <= score[:, nbest - 1]) | finished
+
+
+def cut(beams: Beams, time: int | Tensor, norm: Tensor, extra: Tensor | None = None) -> Beams:
+    """Rule 1: at its max_length a source keeps its active hypotheses, after those that ended.
+
+    Args:
+        beams: after this step.
+        time, norm, extra: as in `finish`.
+    """
+    value = beams.logp.masked_fill((beams.limit != time)[:, None], -INFINITY)
+    slots = torch.arange(beams.parent.shape[1], device=value.device).expand_as(beams.parent)
+    whole = FinishedHypotheses(value / _norm_at(norm, time), value, _filled(slots, time), slots)
+    return beams._replace(finished=append_cut(beams.finished, _penalised(whole, extra, beams.parent)))
+
+
+def _penalised(new: FinishedHypotheses, extra: Tensor | None, parent: Tensor) -> FinishedHypotheses:
+    return new if extra is None else new._replace(score=new.score + extra.gather(1, parent))
+
+
+def _norm_at(norm: Tensor, time: int | Tensor) -> Tensor:
+    return norm.index_select(0, time) if isinstance(time, Tensor) else norm[time]
+
+
+def _filled(like: Tensor, number: int | Tensor) -> Tensor:
+    return torch.zeros_like(like) + number
