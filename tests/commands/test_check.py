@@ -63,6 +63,12 @@ def test_words_with_tags_are_known_by_the_ending_of_their_file(tmp_path: Path) -
     assert "wnut.conll: 2 sentences" in weft("data", "check", tmp_path / "wnut.conll").out
 
 
+def test_a_task_without_files_says_so(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("a\n")
+    said = refused(weft("data", "check", "--task", "memory", tmp_path / "x.txt"))
+    assert "generates its problems and reads no files" in said
+
+
 def test_files_for_two_tasks_are_refused(tmp_path: Path) -> None:
     labelled.make_sentences(tmp_path)
     (tmp_path / "dev.tsv").write_text("a cat\teine Katze\n")

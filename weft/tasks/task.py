@@ -370,7 +370,7 @@ class Task(ABC):
         Raises:
             ConfigError: this task has no checks.
         """
-        raise ConfigError(f"{files[0]}: this task has no data checks yet; weft train reads its files")
+        raise ConfigError(f"{files[0]}: this task has no data checks; weft train reads its files")
 
 
 class EpochOrder(Protocol):

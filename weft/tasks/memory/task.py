@@ -13,6 +13,7 @@ import numpy as np
 from torch import nn
 
 from weft.data.memory_problems import NUM_SIGNS
+from weft.data.report import Report
 from weft.errors import ConfigError
 from weft.models import Labeller
 from weft.nn.embed.tokens import Tokens
@@ -169,6 +170,10 @@ class MemoryTask(LabelTask[MemoryData, MemoryModel]):
     def loss_unit(self) -> str:
         """Squared error for sums, nats for symbols."""
         return "squared error" if self.data.problem == "adding" else "nats"
+
+    @classmethod
+    def check(cls, files: Sequence[Path]) -> Report:
+        raise ConfigError(f"{files[0]}: this task generates its problems and reads no files; leave it out")
 
     def about(self) -> str:
         """The problem and its length."""
