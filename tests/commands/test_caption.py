@@ -56,7 +56,7 @@ def test_evaluate_prints_every_score_beside_the_most_frequent_caption(run: Path,
         "BLEU-4",
         "ROUGE-L",
         "CIDEr-D",
-        "baseline: the most frequent caption",
+        "baseline: most frequent caption (",
         "n:3",
     ):
         assert shown in answer.out

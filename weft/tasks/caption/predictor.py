@@ -458,7 +458,7 @@ def evaluate(
     seconds = time.perf_counter() - begun
     often = Counter(caption for captions in train or found.captions for caption in captions)
     usual = often.most_common(1)[0][0]
-    name, answers = f"the most frequent caption, {usual!r}", [usual] * len(outputs)
+    name, answers = f"most frequent caption ({usual!r})", [usual] * len(outputs)
     lowest = scored(answers, found.captions)
     return CaptionEvaluation(
         title=f"{title}, {plural(len(outputs), 'picture')}, {captioner.decoding.describe()}",

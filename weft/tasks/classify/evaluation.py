@@ -179,7 +179,7 @@ def evaluate_several(
     lowest: dict[str, list[str]] = {}
     if train is not None:
         common = Counter(train[1]).most_common(1)[0][0]
-        lowest = {f"always {common or 'no label'}": [common] * len(texts)}
+        lowest = {f"most frequent labels ({common or 'none'})": [common] * len(texts)}
     seen = {name for label in labels for name in names_of(label, reader.separator)}
     unseen = sorted(seen - set(reader.classes))
     every = [*reader.classes, *unseen]

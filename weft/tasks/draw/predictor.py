@@ -314,8 +314,9 @@ def _right(
         usual = asked.most_common(1)[0][0]
         wanted = [read_caption(text) for text in texts]
         share = float(np.mean([(one if name == "all" else getattr(one, name)) == usual for one in wanted]))
+        most = f"most frequent {'drawing' if name == 'all' else name}"
         metric = ratio(f"{name} right", "by the nearest template", higher_is_better=True)
-        found.append(mean_of(metric, right, baselines={"always the most frequent": share}, items=items))
+        found.append(mean_of(metric, right, baselines={most: share}, items=items))
     return found
 
 

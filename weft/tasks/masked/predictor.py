@@ -473,7 +473,7 @@ def evaluate(
     accuracy = ratio("accuracy", signature, higher_is_better=True)
     outputs = [vocabulary.decode(line) for line in text.joined(found.filled(lines))]
     lowest = {"token frequencies": perplexity(entropy)}
-    common = {"the most frequent token": max(counts.values()) / total}
+    common = {"most frequent token": max(counts.values()) / total}
     sums, hits = found.by_line(found.each), found.by_line(found.hit)
     many, size, items = (
         found.by_line(np.ones_like(found.each)),
