@@ -175,6 +175,17 @@ def test_programs_are_used_again_and_forget_the_search_before(monkeypatch: pytes
     same(*both(model, monkeypatch, beam_search, 3, max_length=20, width=2))
 
 
+def test_searches_may_alternate_between_inference_mode_and_no_grad(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, more = made("transformer"), {"max_length": 12, "rules": [no_repeat(2)], "width": 2}
+    found, want = both(model, monkeypatch, beam_search, **more)
+    with torch.inference_mode():
+        same(*both(model, monkeypatch, beam_search, **more))
+        twin, _ = both(model, monkeypatch, beam_search, max_length=13, rules=[no_repeat(2)], width=2)
+    same(found, want)
+    same(*both(model, monkeypatch, beam_search, **more))
+    assert twin.tokens.shape[0] == 5
+
+
 def test_a_sampler_draws_as_often_as_the_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     after = []
     model = made("gru, attention")
@@ -286,6 +297,34 @@ def test_weights_are_cast_once_and_again_after_a_change(monkeypatch: pytest.Monk
         with torch.no_grad():
             own.weight.mul_(0.5)
     assert len(cast) == 1
+
+
+class Graph:
+    """Replays a function, as a CUDA graph does; or does nothing."""
+
+    def __init__(self, replay: Callable[[], None]) -> None:
+        self.replay = replay
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_a_recorded_step_is_compared_with_the_step_itself(
+    stale: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def record(self: programs.Program, step: Any) -> None:
+        self._graphs = [Graph(lambda: None if stale else self._read(step)), Graph(self._choose)]
+
+    model = made("transformer")
+    monkeypatch.setattr(programs.Program, "record", record)
+    same(*both(model, monkeypatch, beam_search, max_length=20, width=2))  # read by the step itself
+    if not stale:
+        return same(*both(model, monkeypatch, beam_search, max_length=20, width=2))  # replayed
+    monkeypatch.setattr(captured, "DEVICES", ("cpu",))
+    asked = SearchRequest(torch.full((5,), 2), torch.full((5,), 20), EOS, ())
+    with torch.no_grad():
+        assert captured.captured_search(model.step, model.start(*sources(5)), asked) is not None
+        with pytest.warns(UserWarning, match="differed from the step itself"):
+            assert captured.captured_search(model.step, model.start(*sources(5, 8)), asked) is None
+    return None
 
 
 def test_a_model_that_cannot_be_recorded_is_searched_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:

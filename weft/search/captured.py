@@ -3,7 +3,7 @@
 A graph replays the same kernels on the same memory. So the state of the model and of the search lies in
 tensors that never move (`Program`), for one of a few numbers of sources (GRID) and lengths (`fixed` of a
 decoder); rows that are not needed repeat the first source. A step asks for no value of a tensor: which
-sources are done is read every few steps, then finished sources leave. A longer text goes on in the program
+sources are done is read every few steps, then finished sources leave. A longer text continues in the program
 of the next length.
 
 It serves a step that is the `step` method of an object with `fixed`, and every rule of rules.py. Everything

@@ -11,6 +11,7 @@ import copy
 import threading
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -268,17 +269,19 @@ class Program:
         self._graphs = graphs
 
     def _read(self, step: Step) -> None:
-        self.logp, self._next = step(self.board.token.flatten(), self.state)
+        with torch.inference_mode(False), torch.no_grad():
+            self.logp, self._next = step(self.board.token.flatten(), self.state)
 
     def _choose(self) -> None:
         uniform = None if self.chooser.asked.draw is None else self.uniform
-        board, self.rows = self.chooser.choose(self.board, self.logp, self.time, uniform, self.constants)
-        state = self._next
-        if self.rows is not None and board.token.shape[1] > 1:
-            state = reorder(state, self.rows)
-        _write(self.state, state)
-        _write(self.board, board)
-        self.time += 1
+        with torch.inference_mode(False), torch.no_grad():
+            board, self.rows = self.chooser.choose(self.board, self.logp, self.time, uniform, self.constants)
+            state = self._next
+            if self.rows is not None and board.token.shape[1] > 1:
+                state = reorder(state, self.rows)
+            _write(self.state, state)
+            _write(self.board, board)
+            self.time += 1
 
 
 class Programs:
@@ -321,8 +324,8 @@ class Programs:
             found = Program(chooser, state, board, constants)
             found.load(state, board, constants, time)
             found = found if found.fits(step) else None
-        elif found is not None:  # its shapes came again, so recording pays
-            found = self._recorded(found, step)
+        elif found is not None:  # recorded when its shapes come a second time
+            found = _recorded(found, step, lambda to: to.load(state, board, constants, time))
         self._kept[key] = found
         self._kept.move_to_end(key)
         while len(self._kept) > MOST_PROGRAMS:
@@ -331,14 +334,26 @@ class Programs:
             found.load(state, board, constants, time)
         return found
 
-    def _recorded(self, program: Program, step: Step) -> Program | None:
-        try:
+
+def _recorded(program: Program, step: Step, load: Callable[[Program], None]) -> Program | None:
+    """The program with its graphs, if they do what the step does; else None."""
+    try:
+        found = []
+        for _ in range(2):
+            load(program)
+            program.logp.fill_(torch.nan)  # a graph that computes nothing would leave it so
+            program.read(step)
+            program.choose()
+            found.append([leaf.clone() for leaf in leaves(program.board) if leaf.is_floating_point()])
             program.record(step)
-        except RuntimeError as error:  # a part of the model that a graph cannot hold
-            first = str(error).partition("\n")[0]
-            warnings.warn(f"searches of this model run step by step on this GPU: {first}", stacklevel=2)
-            return None
-        return program
+        pairs = zip(*found, strict=True)
+        if not all(torch.allclose(one, two, rtol=1e-2, atol=1e-2) for one, two in pairs):
+            raise RuntimeError("a recorded step differed from the step itself")
+    except RuntimeError as error:  # also a part of the model that a graph cannot hold
+        first = str(error).partition("\n")[0]
+        warnings.warn(f"searches of this model run step by step on this GPU: {first}", stacklevel=2)
+        return None
+    return program
 
 
 _programs: "WeakKeyDictionary[Any, Programs]" = WeakKeyDictionary()
