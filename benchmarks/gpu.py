@@ -16,7 +16,7 @@ profile   kernels of one update, and how long the card is busy with them
 
 Each figure is the median of 5 to 20 runs after a warm-up; updates are timed five at a time, as a training
 takes them without waiting. Each section is run in a process of its own, with a time limit. Peers that are not
-installed are named. Read next: gpu_aims.py; ../docs/guides/scale.md.
+installed are named. Read next: gpu_aims.py; ../docs/guides/gpu.md.
 """
 
 import importlib

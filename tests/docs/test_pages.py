@@ -16,6 +16,7 @@ PAGES = (
     "start/recipes-and-runs",
     "course/lecturer",
     "guides/add-a-cell",
+    "guides/gpu",
 )
 TYPED = re.compile(r"(?:^\$ (?:\.venv/bin/)?|`)(weft [^`\n]+)", re.MULTILINE)
 
