@@ -116,7 +116,7 @@ def test_times_that_are_not_of_the_given_frequency_are_named(tmp_path: Path) -> 
     far = write(tmp_path / "far.csv", ["1724-02-01", "2024-02-02", "2024-02-03"])
     with pytest.raises(DataError, match="3 rows from 1724-02-01"):
         read_series(far, Columns(frequency="min"))
-    with pytest.raises(DataError, match=r"at most 10,000,000 periods, got 157,.* of min from 1724-02-01"):
+    with pytest.raises(DataError, match=r"got 157,\d{3},\d{3} at the frequency min from 1724-02-01"):
         read_series(far, Columns(frequency="min", resample="min"))
     with pytest.raises(DataError, match="2024-02-02 followed by 2024-02-03"):
         read_series(far)

@@ -65,6 +65,10 @@ FILES = {
     "a.pkl": (saved(FRAME.to_pickle), "a pickle of Python; save it as plain text"),
     "a.h5": (b"\x89HDF\r\n\x1a\n" + bytes(99), "an HDF5 file; save it"),
     "a.numbers": (packed("Index/Document.iwa"), "a document of Numbers, Pages or Keynote; save it"),
+    "a.lfs": (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 3\n",
+        r"a Git LFS pointer \(type git lfs pull\)",
+    ),
     "a.pdf": (b"%PDF-1.7\n", "a PDF; convert it: pdftotext"),
     "a.rtf": (rb"{\rtf1\ansi text}", "an RTF document; convert it: pandoc"),
     "a.doc": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504), "an old Office file; convert it: soffice"),

@@ -334,6 +334,12 @@ def test_text_that_is_called_a_workbook_is_named(tmp_path: Path, content: bytes)
         TableFile(tmp_path / "x.xls")
 
 
+def test_a_web_page_that_is_called_a_table_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("<!DOCTYPE html>\n<html><head><title>Sign in, please</title></head>\n")
+    with pytest.raises(DataError, match=r"x\.csv: expected a table, got a web page; fetch the file itself"):
+        TableFile(tmp_path / "x.csv")
+
+
 TITLES = {
     "padded": "Report,,\nof 2024,,\n,,\nid,en,de\n1,a,b\n2,c,d\n",
     "alone": "Report\n\nid,en,de\n1,a,b\n2,c,d\n",

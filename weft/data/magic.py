@@ -92,6 +92,11 @@ _KINDS = tuple(
         (rb"\$FL[23]@\(#\)", FileKind("an SPSS table", ".sav", "table", _PANDAS.format("read_spss"))),
         (rb"\x89HDF\r\n\x1a\n", FileKind("an HDF5 file", ".h5", "numbers")),
         (rb"\x80[\x02-\x05].{2}", FileKind("a pickle of Python", ".pkl", "numbers")),
+        (
+            rb"version https://git-lfs\.github\.com/spec/",
+            FileKind("a Git LFS pointer (type git lfs pull)", ".lfs", "other"),
+        ),
+        (rb"(?i)\s*<(!DOCTYPE html|html)\b", FileKind("a web page", ".html", "other")),
         (rb"(<\?xml[^>]*>\s*)?<svg\b", FileKind("an SVG drawing", ".svg", "picture", "magick FILE PNG")),
         (rb"SQLite format 3", FileKind("an SQLite database", ".sqlite", "other")),
         (rb"\x7fELF|MZ.{58}", FileKind("a program", "", "other")),
@@ -102,6 +107,7 @@ _TEXTUAL = (
     ".rtf",
     ".dta",
     ".sav",
+    ".lfs",
 )  # all others have a NUL byte or bytes that are not UTF-8 near their start
 
 

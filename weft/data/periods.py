@@ -31,8 +31,8 @@ FREE_HOLES = 20.0
 """Maximum missing periods per row for a frequency given by the user, and for whole numbers."""
 
 
-MOST_PERIODS = 10_000_000
-"""Maximum periods that rows of a series are aggregated into; 19 years of minutes."""
+MOST_VALUES = 30_000_000
+"""Maximum periods times columns that rows of a series are aggregated into; 57 years of minutes."""
 
 
 class Grid(NamedTuple):
@@ -103,10 +103,11 @@ def resampled(times: Any, columns: np.ndarray, frequency: str, how: Sequence[str
     if OTHER_DAY.match(frequency):
         raise ConfigError(f"resample: expected a frequency with periods, such as MS or ME, got {frequency!r}")
     count = seconds_between(times) / about_seconds(frequency)
-    if count > MOST_PERIODS:
+    if (values := count * columns.shape[1]) > MOST_VALUES:
         raise DataError(
-            f"expected at most {MOST_PERIODS:,} periods, got {count:,.0f} of {frequency} from "
-            f"{shown(times[0])} to {shown(times[-1])}; give a longer data.frequency, or correct the times"
+            f"expected periods with {MOST_VALUES:,} values at most, got {values:,.0f} at the frequency "
+            f"{frequency} from {shown(times[0])} to {shown(times[-1])}; give a longer data.frequency, or "
+            "correct the times"
         )
     try:
         groups = pd.DataFrame(columns, index=times).resample(offset_of(frequency))

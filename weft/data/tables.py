@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 from weft.data.files import FREE_BYTES, MOST_TIMES, bare, file_bytes
 from weft.data.language_guess import CODE
 from weft.data.lines import LONGEST, each_line, raw_lines, text_bytes, wrong_bytes
-from weft.data.magic import kind_of_file
+from weft.data.magic import kind_of_bytes, kind_of_file
 from weft.data.parquet import parquet_rows
 from weft.data.quoting import doubled, escaped, mark_of, quoting
 from weft.data.report import Finding, placed
@@ -224,6 +224,8 @@ class TableFile:
                 break
             sample += [] if isinstance(line, Finding) else [line.decode("utf-8", "replace")]
         head = sample[0] if sample else ""
+        if (kind := kind_of_bytes(head.encode())) is not None and kind.ending == ".html":
+            raise DataError("expected a table, got a web page; fetch the file itself", path=self.path)
         if head[:4].lower() == "sep=" and len(head) == 5:  # for Excel, which does not show this line
             self._begin, self.mark = 1, head[4]
         else:
@@ -326,7 +328,8 @@ class TableFile:
                     name: _sheet(book.get_sheet_by_name(name)) for name in ([sheet] if sheet else visible)
                 }
         except CalamineError as error:
-            if kind_of_file(self.path) is None:  # as many programs that write HTML or text for Excel
+            kind = kind_of_file(self.path)
+            if kind is None or kind.ending == ".html":  # as many programs write for Excel
                 what = (
                     "no workbook, although its name says so; open it and save it as .xlsx, or rename it .csv "
                 )
