@@ -7,7 +7,7 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -234,8 +234,6 @@ def compare(
     write: Callable[[list[dict[str, Any]]], None],
     *,
     seconds: float,
-    more: Callable[[], list[dict[str, Any]]] = list,
-    without: Collection[tuple[str, str]] = (),
 ) -> None:
     """The command of a script that measures every cell on several problems: run what is missing, or write the page.
 
@@ -248,8 +246,6 @@ def compare(
         said: a finished run as a line.
         write: writes the page of the runs.
         seconds: CPU seconds of a run by default.
-        more: finished runs of other files.
-        without: pairs of model and problem that are not run.
     """
     parser = arguments(doc, runs, models=[*CELLS], seconds=seconds, budget=20_000)
     parser.add_argument(
@@ -259,19 +255,15 @@ def compare(
     torch.set_num_threads(1)
     budget = {"seconds": asked.seconds, "budget": asked.parameters}
     if asked.write:
-        write([one for one in [*finished(asked.runs), *more()] if budget.items() <= one.items()])
+        write([one for one in finished(asked.runs) if budget.items() <= one.items()])
         return
     keys = [
         {by: problem, "model": name, "seed": seed, **budget}
         for seed in range(asked.first, asked.first + asked.seeds)
         for problem in asked.problems
         for name in asked.models
-        if (name, problem) not in without
     ]
-    done = more()
-    measure(
-        asked.runs, [key for key in keys if not any(key.items() <= one.items() for one in done)], run, said
-    )
+    measure(asked.runs, keys, run, said)
 
 
 def machines(runs: Sequence[Mapping[str, Any]], by: str = "model") -> str:
