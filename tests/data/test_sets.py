@@ -83,6 +83,12 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+def test_a_machine_without_a_network_is_told_where_to_fetch(server: Server, tmp_path: Path) -> None:
+    file = server.file(TEXT)._replace(address="http://server.invalid/a.txt")
+    with pytest.raises(DataError, match="may have no network; run the same command on one that has"):
+        fetch(file, tmp_path)
+
+
 @pytest.mark.parametrize("ranges", [True, False], ids=["continued", "from the start"])
 def test_an_interrupted_download_is_resumed(server: Server, tmp_path: Path, ranges: bool) -> None:
     file = server.file(TEXT)

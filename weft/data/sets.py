@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import json
 import os
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -184,6 +185,11 @@ def _trouble(error: Exception) -> str:
         answer = f"the server answers {error.code} ({error.reason})"
         return f"{answer}; get the set from its source, or try again later"
     why = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(why, socket.gaierror):
+        return (
+            "the server is not found, so this machine may have no network; run the same command on one that "
+            "has, and copy its folder"
+        )
     return f"the connection failed ({why or type(error).__name__}); run the same command again, it continues"
 
 
