@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
+from weft.masks import static
 from weft.nn.distances import UNSCALED, Alibi, Distance, Relative, Rotary, Scaling
 from weft.nn.ops import Linear
 from weft.shapes import check_choice, exporting
@@ -215,9 +216,10 @@ class Learned(nn.Module):
         """x [B, T, D], positions [T] or [B, T], or a range of T."""
         if exporting():  # the program that runs the graph checks the length
             return x + self.table(positions)
-        last = (
-            positions.stop - 1 if isinstance(positions, range) else int(positions.max()) if x.shape[1] else -1
-        )
+        if isinstance(positions, range):
+            last = positions.stop - 1
+        else:  # a recorded graph reads no value
+            last = int(positions.max()) if x.shape[1] and not static() else -1
         if last >= self.table.num_embeddings:
             raise ShapeError(
                 f"expected at most {self.table.num_embeddings} positions, got {last + 1}; "
