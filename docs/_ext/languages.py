@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+from gettext import NullTranslations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,11 +49,23 @@ def messages(book: Catalog) -> dict[str, str]:
     return {one.id: one.string for one in book if one.id and one.string and not one.fuzzy}
 
 
+class Words(NullTranslations):
+    """Translations of an extension, from ours: its own have the wrong case after "solution to"."""
+
+    def __init__(self, words: dict[str, str]) -> None:
+        super().__init__()
+        self._words = words
+
+    def gettext(self, message: str) -> str:
+        """Called by Sphinx."""
+        return self._words.get(message, message)
+
+
 def setup(app: "Sphinx") -> dict[str, bool]:
     """Called by Sphinx."""
     from outside import Anchors, OutsideLinks, Progress
 
-    app.connect("config-inited", _diagrams)
+    app.connect("config-inited", _words)
     app.connect("html-page-context", _switch)
     app.connect("build-finished", _report)
     app.add_transform(Progress)
@@ -61,10 +74,13 @@ def setup(app: "Sphinx") -> dict[str, bool]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def _diagrams(app: "Sphinx", config: Any) -> None:
+def _words(app: "Sphinx", config: Any) -> None:
     from named import kit
+    from sphinx.locale import translators
 
     kit().WORDS.update(messages(catalog(config.language, "diagrams")))
+    if config.language != "en":
+        translators["general", "exercise"] = Words(messages(catalog(config.language, "sphinx")))
 
 
 def _switch(app: "Sphinx", page: str, template: str, context: dict[str, Any], doctree: Any) -> None:

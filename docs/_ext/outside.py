@@ -3,14 +3,11 @@
 from pathlib import PurePosixPath
 
 from docutils import nodes
-from languages import UNTRANSLATED, catalog
+from languages import UNTRANSLATED, catalog, messages
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import extract_messages
-
-OTHERS = {"file_format", "Exercise", "Solution to"}
-"""What extensions translate themselves."""
 
 
 class OutsideLinks(SphinxPostTransform):
@@ -53,7 +50,8 @@ class Progress(SphinxTransform):
             return
         page = self.env.docname
         known = {one.id: one for one in catalog(self.config.language, page) if one.id}
-        every = {text for _, text in extract_messages(self.document)} - OTHERS
+        done = {"file_format", "mystnb", *messages(catalog(self.config.language, "sphinx")).values()}
+        every = {text for _, text in extract_messages(self.document)} - done
         said = {text for text in every if UNTRANSLATED.sub("", text)}
         ready = {text for text, one in known.items() if one.string and not one.fuzzy}
         facts = self.env.metadata[page]

@@ -40,6 +40,8 @@ STYLE = """
 .dg .cell { stroke: var(--ground); stroke-width: 1.5; fill: #0072b2; }
 """.strip()
 
+LETTER = 8.2
+"""About how wide a letter is, in pixels."""
 WORDS: dict[str, str] = {}
 """What a diagram says in the language of the page; docs/_ext/languages.py fills it."""
 
@@ -68,7 +70,7 @@ class Diagram:
             f'rx="{4 if kind != "part" else 10}"/>'
         )
         if text:
-            self.text(x, y, text)
+            self.text(x, y, text, room=w - 8)
 
     def op(self, x: float, y: float, text: str, r: float = 13) -> None:
         """A circle that computes element by element."""
@@ -79,12 +81,22 @@ class Diagram:
         """Where a line branches."""
         self.pieces.append(f'<circle class="dot" cx="{x:g}" cy="{y:g}" r="3"/>')
 
-    def text(self, x: float, y: float, text: str, style: str = "") -> None:
-        """Words, with formulas between dollars: "gate $i_t$"; lines are split at newlines."""
+    def text(self, x: float, y: float, text: str, style: str = "", room: float | None = None) -> None:
+        """Words, with formulas between dollars: "gate $i_t$"; lines are split at newlines.
+
+        A translation that is longer than `room` (or than the diagram) is set narrower.
+        """
         lines = WORDS.get(text, text).split("\n")
+        translated = WORDS.get(text, text) != text
+        if room is None:
+            free = {"left": self.width - x, "right": x}.get(style.split(" ")[-1])
+            room = (2 * min(x, self.width - x) if free is None else free) - 8
         for number, line in enumerate(lines):
             at = y + 18 * (number - (len(lines) - 1) / 2)
-            self.pieces.append(f'<text class="{style}" x="{x:g}" y="{at:g}">{_marked(line)}</text>')
+            narrow = ""
+            if translated and LETTER * len(line.replace("$", "")) > room:
+                narrow = f' textLength="{room:g}" lengthAdjust="spacingAndGlyphs"'
+            self.pieces.append(f'<text class="{style}" x="{x:g}" y="{at:g}"{narrow}>{_marked(line)}</text>')
 
     def line(self, *points: Point, kind: str = "flow", arrow: bool = True, bend: float = 8) -> None:
         """A line through points with rounded corners and an arrow head at its end."""
