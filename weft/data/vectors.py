@@ -2,6 +2,8 @@
 
 text     a word and its numbers on each line, separated by spaces; word2vec begins with a line "words size"
 binary   "words size" LF, then each word, a space, its numbers as float32 (little-endian), LF
+
+NumPy reads tables of numbers only; here words may contain spaces, and a file may be larger than the memory.
 """
 
 import codecs
