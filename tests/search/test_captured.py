@@ -16,8 +16,10 @@ from weft.models import Generator
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
 from weft.nn.cells.rwkv7 import RWKV7
+from weft.nn.decoders.hybrid import HybridDecoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.decoders.window import WindowDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
@@ -49,6 +51,12 @@ def recurrent(cell: Any = GRU, **more: Any) -> Generator:
     return Generator(embed, decoder, Categorical(decoder.size, V), encoder=encoder)
 
 
+def other(kind: Any, **more: Any) -> Generator:
+    encoder = TransformerEncoder(16, size=16, num_layers=1, num_heads=2, dropout=0.0)
+    decoder = kind(16, encoder, **more)
+    return Generator(Tokens(V, 16), decoder, Categorical(decoder.size, V), encoder=encoder)
+
+
 def language(decoder: Any) -> Generator:
     return Generator(Tokens(V, 16), decoder, Categorical(decoder.size, V), prompt="read")
 
@@ -61,6 +69,8 @@ MODELS: dict[str, Callable[[], Generator]] = {
     "learned": lambda: transformer(positions="learned", max_length=64),
     "gru, attention": recurrent,
     "lstm, input feeding": lambda: recurrent(LSTM, input_feeding=True, enters="both"),
+    "hybrid": lambda: other(HybridDecoder, size=16, num_layers=2, num_heads=2),
+    "window": lambda: other(WindowDecoder, length=3, size=16),
     "transformer language model": lambda: language(TransformerDecoder(16, size=16, num_heads=2)),
     "lstm language model": lambda: language(RecurrentDecoder(16, sizes=(16,), cell=LSTM)),
     "rwkv7 language model": lambda: language(RecurrentDecoder(16, sizes=(16,), cell=RWKV7)),
