@@ -4,8 +4,9 @@
     python docs/_ext/notebooks.py build/homework --homework
 
 The second writes release/CHAPTER/CHAPTER.ipynb without solutions and source/CHAPTER/CHAPTER.ipynb with them,
-both with the cells that nbgrader marks. `--site ADDRESS` turns links to other pages of the documentation into
-links to the site; without it only their words are kept. executed.py cleans the site's downloads the same way.
+both with the cells that nbgrader marks, and nbgrader_config.py, which gives cells time to train.
+`--site ADDRESS` turns links to other pages into links to the site; without it only their words are kept.
+executed.py cleans the site's downloads the same way.
 Read next: weft/testing/exercises.py, the checks of the exercises.
 """
 
@@ -37,6 +38,11 @@ INLINE = re.compile(
     r"|\[(?P<words>[^\]]+)\]\((?P<target>[^)\s]+)\)",
     re.DOTALL,
 )
+NBGRADER = """c = get_config()
+c.CourseDirectory.course_id = "weft"
+c.Execute.timeout = 900  # seconds for a cell; some of them train a network, and nbgrader's own limit is 30
+c.Execute.iopub_timeout = 60
+"""
 CHECK = 'from weft.testing import check_exercise\n\ncheck_exercise("{}", globals())'
 MACROS = {r"\softmax": r"\operatorname{softmax}", r"\R": r"\mathbb{R}"}
 """What conf.py defines for KaTeX."""
@@ -183,7 +189,9 @@ def of_block(block: Block, page: Page) -> Iterator[str | nbformat.NotebookNode]:
         inside = "\n\n".join(one for one in rendered(body, page) if isinstance(one, str))
         yield "\n".join(f"> {line}".rstrip() for line in f"**{title}**\n\n{inside}".split("\n"))
     elif block.kind == "live":  # runs in a browser only
-        inside = inline(f"**{given.get('title', '')}** (moves on the site)\n\n{body}", page)
+        path, title = DOCS / "pictures" / "live" / f"{block.argument}.png", given.get("title", "")
+        drawn_part = picture(path.name, path.read_bytes(), title, page) if path.is_file() else ""
+        inside = inline(f"**{title}** (moves on the site)\n\n{body}\n\n{drawn_part}", page)
         yield "\n".join(f"> {line}".rstrip() for line in inside.split("\n"))
     elif block.kind in ("grid", "card", "tab-set", "tab-item", "dropdown"):
         yield f"**{block.argument}**" if block.kind != "grid" and block.argument else ""
@@ -323,6 +331,9 @@ def write(out: Path, *, site: str = "", homework: bool = False) -> list[Path]:
     if homework:
         names = [name for name in names if "{exercise}" in (DOCS / f"{name}.md").read_text("utf-8")]
     made = []
+    if homework:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "nbgrader_config.py").write_text(NBGRADER, "utf-8")
     for name in names:
         for way in ("release", "source") if homework else (None,):
             page = Page(name, site, frozenset(names), way)

@@ -38,7 +38,7 @@ class ImageCaptions(NamedTuple):
 def read_captions(
     path: Path, images: Path | None = None, *, split: str | None = None, language: str = "en"
 ) -> list[ImageCaptions]:
-    """Read images with their captions.
+    r"""Read images with their captions.
 
     Args:
         path: a table such as .tsv, .jsonl or COCO's .json.
@@ -48,6 +48,15 @@ def read_captions(
 
     Raises:
         DataError: a record is malformed, or its image is missing; names file and line.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "a.png").write_bytes(b"")
+        ...     _ = Path(folder, "captions.tsv").write_text("image\tcaption\na.png\ta red circle\n")
+        ...     [image] = read_captions(Path(folder, "captions.tsv"))
+        >>> image.captions, image.number
+        (['a red circle'], 'a')
     """
     where = folders(path, images)
     readers = {".json": _coco, ".jsonl": _records}

@@ -29,7 +29,23 @@ _EMPTY = re.compile(r"(0|[1-9][0-9]{0,8})\.[1-9][0-9]{0,8}")
 
 
 class ConlluSentence(NamedTuple):
-    """The lines of a sentence and its words."""
+    """The lines of a sentence and its words.
+
+    Attributes:
+        lines: of the file, also comments.
+        first: number of the first line in its file.
+        rows: indices of the lines that are words.
+        forms: [T] words.
+        tags: [T], or None if the sentence has none.
+        form: of the file, if it is one of conll.py.
+
+    Example:
+        >>> import io
+        >>> row = "1 Open open VERB _ _ 0 root _ _".replace(" ", chr(9))
+        >>> [sentence] = read_sentences(io.BytesIO(row.encode()))
+        >>> sentence.forms, sentence.tags, sentence.first
+        (['Open'], ['VERB'], 1)
+    """
 
     lines: list[str]
     first: int  # number of the first line in its file

@@ -19,7 +19,7 @@ _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class PlainText:
-    """Lines without their ends; each iteration reads the file again.
+    r"""Lines without their ends; each iteration reads the file again.
 
     Args:
         path: a text file, also .gz, .xz, .zst.
@@ -28,6 +28,13 @@ class PlainText:
 
     Raises:
         DataError: at once if the file is missing or empty; while reading if it is damaged.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "lines.txt").write_text("one\ntwo\n")
+        ...     list(PlainText(Path(folder, "lines.txt")))
+        ['one', 'two']
     """
 
     def __init__(

@@ -115,7 +115,7 @@ class SeriesTable(NamedTuple):
 
 
 def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  # noqa: B008  it never changes
-    """Read all series of a file.
+    r"""Read all series of a file.
 
     Args:
         path: a table with or without a header, see data/tables.py.
@@ -124,6 +124,14 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
     Raises:
         DataError: a line cannot be read; names file and line.
         ConfigError: unknown column or frequency, or pandas is not installed.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "series.csv")
+        ...     _ = path.write_text("date,load\n2026-01-01,3\n2026-01-02,5\n2026-01-03,4\n")
+        ...     [one.values.shape for one in read_series(path).series]  # [T, F]
+        [(3, 1)]
     """
     path = Path(path)
     check_installed("pandas", "pandas", str(path))
@@ -141,11 +149,7 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         others = tuple(name for n, name in enumerate(header) if n not in inputs)
         columns = tuple(which.targets) or _trained(path, others, which.trained) or others
     if not named and not others:
-        wanted = ", ".join(columns)[:100] or "a column to forecast"
-        why = f"expected {wanted}, got only {', '.join(header)[:200]}"
-        what = "give the table of the past, and this one with --future" if which.known else "add it"
-        what += ", and commas, semicolons or tabs between the columns" if len(header) == 1 else ""
-        raise DataError(f"{why}; {what}", path=path)
+        raise _nothing(path, header, which, columns)
     if long and len(columns) != 1:
         raise ConfigError(
             f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
@@ -161,9 +165,8 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         assumed.append(f"{path}: not forecast in training, left out: {', '.join(unused)[:200]}")
     for name, at in groups_of(rows, ids).items():
         own = [rows[n] for n in at]
-        one, note, said = _series(
-            path, name, own, None if times is None else times.times[at], kinds, header, which
-        )
+        own_times = None if times is None else times.times[at]
+        one, note, said = _series(path, name, own, own_times, kinds, header, which)
         series.append(one)
         notes += [note] if note else []
         assumed += [said] if said and said not in assumed else []
@@ -171,6 +174,15 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
     return SeriesTable(
         series, columns, tuple(which.known), tuple(which.past), long, base, tuple(notes), tuple(assumed)
     )
+
+
+def _nothing(path: Path, header: Sequence[str], which: Columns, columns: Sequence[str]) -> DataError:
+    """That no column is left to forecast."""
+    wanted = ", ".join(columns)[:100] or "a column to forecast"
+    why = f"expected {wanted}, got only {', '.join(header)[:200]}"
+    what = "give the table of the past, and this one with --future" if which.known else "add it"
+    what += ", and commas, semicolons or tabs between the columns" if len(header) == 1 else ""
+    return DataError(f"{why}; {what}", path=path)
 
 
 def _trained(path: Path, others: Sequence[str], trained: Sequence[str]) -> tuple[str, ...]:

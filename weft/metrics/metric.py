@@ -60,6 +60,12 @@ class Metric(ABC):
 
     `name` is the usual name ("BLEU"); a recipe and `--metric` use the file's name ("bleu"), or the path of
     a plugin's metric ("mine.metrics.Distinct"). Settings are keyword-only arguments of the constructor.
+
+    Example:
+        >>> import weft.metrics
+        >>> bleu: Metric = weft.metrics.Bleu()
+        >>> bleu.name, bleu.higher_is_better
+        ('BLEU', True)
     """
 
     name: ClassVar[str]

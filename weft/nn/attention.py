@@ -34,7 +34,21 @@ Weights = Literal["softmax", "sparsemax", "entmax"]
 
 
 class Source(NamedTuple):
-    """Keys and values of a source, computed once and shared by all its hypotheses."""
+    """Keys and values of a source, computed once and shared by all its hypotheses.
+
+    Attributes:
+        keys: [B, S, A] prepared by the score.
+        values: [B, S, D].
+        mask: [B, S] bool.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import Additive, Attention, Memory
+        >>> memory = Memory(torch.zeros(2, 7, 5), torch.ones(2, 7) > 0, torch.zeros(2, 5))
+        >>> source: Source = Attention(Additive(3, 5), 5).prepare(memory)
+        >>> source.values.shape  # [B, S, D]
+        torch.Size([2, 7, 5])
+    """
 
     keys: Tensor  # [B, S, A] prepared by the score
     values: Tensor  # [B, S, D]

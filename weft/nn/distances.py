@@ -73,7 +73,14 @@ Where = Tensor | range
 
 
 class Distance(nn.Module):
-    """No positional information; subclasses override `forward`."""
+    """No positional information; subclasses override `forward`.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import Distance
+        >>> Distance()(range(3), range(5), torch.zeros(1)).bias is None  # T queries, S keys
+        True
+    """
 
     def forward(self, queries: Where, keys: Where, like: Tensor) -> Order:
         """Terms for queries at T or [B, T] and keys at S or [B, S]; `like` gives device and dtype."""

@@ -93,6 +93,15 @@ class Trace:
     Attributes:
         settings: those of the search, once it has begun.
         candidates: a list of Candidate in order of time, source and rank.
+
+    Example:
+        >>> import torch
+        >>> from weft.search import beam_search
+        >>> bigram, trace = torch.tensor([[0.1, 0.6, 0.3], [0.5, 0.1, 0.4], [0.4, 0.5, 0.1]]).log(), Trace()
+        >>> _ = beam_search(lambda token, state: (bigram[token], state), None, torch.tensor([0]),
+        ...                 eos=2, max_length=2, width=2, trace=trace)
+        >>> [(one.time, one.token, one.fate) for one in trace.candidates][:2]
+        [(1, 1, 'kept'), (1, 2, 'finished')]
     """
 
     def __init__(self) -> None:

@@ -63,6 +63,16 @@ class PointerDecoder(Decoder):
             negative.
 
     Source: See, Liu & Manning 2017, eq. 1 to 4, 8, 11 and 12.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import RecurrentEncoder
+        >>> encoder = RecurrentEncoder(5, sizes=(6,))
+        >>> decoder = PointerDecoder(5, encoder)
+        >>> memory = encoder(torch.zeros(2, 7, 5), torch.ones(2, 7) > 0)
+        >>> y, state = decoder(torch.zeros(2, 3, 5), decoder.start(memory, 2))
+        >>> y.weights.shape  # [B, T, S], from which words are copied
+        torch.Size([2, 3, 7])
     """
 
     copies = True

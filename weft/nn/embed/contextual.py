@@ -59,6 +59,11 @@ class Context(nn.Module, ABC):
     Attributes:
         width: D, features of each layer.
         num_mixed: number of layers.
+
+    Example:
+        >>> from weft.nn import InContext, PiecesInContext
+        >>> issubclass(PiecesInContext, Context)  # what reads pieces, for the words of `InContext`
+        True
     """
 
     width: int
@@ -231,6 +236,12 @@ class InContext(nn.Module):
         model: a trained model.
         dropout: on the weighted sum.
         tuned: train the model too; otherwise it is frozen and always in evaluation mode.
+
+    Example:
+        >>> from weft.nn import BothWays, Tokens
+        >>> words = InContext(Tokens(9, 4), BothWays(9, 7, size=5, num_layers=2))
+        >>> words.size  # 4 of the task's own, 2 × 5 of both directions
+        14
     """
 
     def __init__(

@@ -40,6 +40,13 @@ class PiecesInContext(Context):
         encoder: reads them.
 
     Source: Devlin et al. 2019, section 5.3; they use a word's first piece, we use the mean of all pieces.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import RecurrentEncoder, Tokens
+        >>> reader = PiecesInContext(Tokens(9, 6), 6, RecurrentEncoder(6, sizes=(6,)))
+        >>> reader.width, reader.num_mixed  # of the pieces and of the states
+        (6, 2)
     """
 
     def __init__(self, embed: nn.Module, embed_size: int, encoder: Encoder) -> None:

@@ -23,6 +23,14 @@ class PairForecaster(Forecaster):
         encoder, decoder: any encoder and decoder.
 
     Source: Bahdanau et al. 2014; Salinas et al. 2020 for feeding back values.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn.forecasters.forecaster import Past
+        >>> none = torch.zeros(3, 12, 0)  # no covariates
+        >>> past = Past(torch.zeros(3, 8), none, torch.zeros(3).long(), none[:, :8])
+        >>> PairForecaster(8, 4)(past, lambda features: features[..., 0]).shape  # [B, H, D]
+        torch.Size([3, 4, 256])
     """
 
     def __init__(

@@ -31,6 +31,12 @@ class Pointer(Head):
         tied: see Categorical.
 
     Source: See, Liu & Manning 2017, eq. 9, 10 and 13.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import Pointer
+        >>> Pointer(6, 11).words(torch.zeros(2, 3, 6)).shape  # of the vocabulary alone
+        torch.Size([2, 3, 11])
     """
 
     copies = True

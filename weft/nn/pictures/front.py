@@ -19,6 +19,13 @@ class Front(nn.Module, ABC):
     Attributes:
         size: D.
         grid: arrangement of the places, such as (height, width); S is their number.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn import PatchFront
+        >>> front: Front = PatchFront((8, 12, 3), size=5, patch=4)
+        >>> front.grid, front(torch.zeros(2, 8, 12, 3)).shape  # [B, S, D]
+        ((2, 3), torch.Size([2, 6, 5]))
     """
 
     size: int
