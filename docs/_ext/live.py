@@ -1,10 +1,12 @@
 """The directive `{live} NAME`: a part of the page that computes in the reader's browser.
 
 Its program is docs/_static/live/NAME.js. The first paragraph of the directive says what to try and is always
-shown; the rest is what a reader sees where scripts are off. A page without live parts loads nothing of this.
+shown; the rest, below a picture of the part, is what a reader sees where scripts are off. A page without live
+parts loads nothing of this.
 Read next: ../_static/live/live.js, which loads the parts.
 """
 
+import os
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,6 +18,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 from weft.export.page import joined
 
+PICTURES = Path(__file__).resolve().parents[1] / "pictures" / "live"
 FOLDER = Path(__file__).resolve().parents[1] / "_static" / "live"
 
 
@@ -42,10 +45,18 @@ class LiveDirective(SphinxDirective):
         self.state.nested_parse(self.content, self.content_offset, part)
         hint, *rest = part.children
         hint["classes"].append("live-try")
-        still = nodes.container("", *rest, classes=["live-still"])
+        still = nodes.container("", *self.picture(name), *rest, classes=["live-still"])
         part.children = []
         part += [hint, still]
         return [part]
+
+    def picture(self, name: str) -> list[nodes.Node]:
+        """The part as it starts, once docs/live/stills.py drew it."""
+        path = PICTURES / f"{name}.png"
+        if not path.is_file():
+            return []
+        page = Path(self.env.doc2path(self.env.docname)).parent
+        return [nodes.image(uri=os.path.relpath(path, page), alt=self.options["title"], loading="lazy")]
 
 
 def open_part(self: HTML5Translator, part: Live) -> None:

@@ -5,7 +5,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from weft.data.corpora import corpus
+
+ROOT = Path(__file__).resolve().parents[2]
 
 LETTERS = "abcdefghijklmnop"
 FEEL = ["liked", "loved", "enjoyed", "wanted", "valued", "praised"]
@@ -124,38 +128,15 @@ def reverse(enters: str) -> dict[str, Any]:
     }
 
 
-TRANSLATOR: dict[str, Any] = {
-    "task": "translate",
-    "data": {
-        "corpus": "libreoffice-help",
-        "source": "en",
-        "target": "es",
-        "vocabulary": {"kind": "bpe", "size": 1500, "shared": True},
-        "batch_tokens": 1200,
-        "validate_rows": 100,
-    },
-    "model": {
-        "encoder": {"use": "recurrent", "cell": "lstm", "sizes": [96], "bidirectional": True, "dropout": 0.0},
-        "decoder": {
-            "use": "recurrent",
-            "cell": "lstm",
-            "sizes": [160],
-            "score": "bilinear",
-            "enters": "late",
-            "dropout": 0.0,
-        },
-        "embedding": {"size": 96, "dropout": 0.0},
-    },
-    "training": {
-        "optimiser": {"use": "adamw", "lr": 0.004, "betas": [0.9, 0.98]},
-        "schedule": {"use": "linear", "warmup": 100},
-        "max_updates": 1800,
-        "validate_every": 900,
-        "metric": "bleu",
-        "seed": 1,
-    },
-    "decoding": {"beam": 5},
-}
+def smaller_demo() -> dict[str, Any]:
+    """The recipe of `weft demo`, half as many word pieces, layers of five sixths: 1.5 MB in 8 bits."""
+    recipe: dict[str, Any] = yaml.safe_load((ROOT / "recipes/translate/help-demo.yaml").read_text("utf-8"))
+    recipe["data"]["vocabulary"]["size"] = 2000
+    model = recipe["model"]
+    model["encoder"]["sizes"], model["decoder"]["sizes"], model["embedding"]["size"] = [160], [208], 160
+    recipe["training"]["seed"] = 1
+    return recipe
+
 
 HEADS: dict[str, Any] = {
     "task": "masked",
@@ -233,7 +214,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "reverse-never": reverse("never"),
     "reverse-late": reverse("late"),
     "reverse-input": reverse("input"),
-    "translator": TRANSLATOR,
+    "translator": smaller_demo(),
     "heads": HEADS,
     "vectors": VECTORS,
     "opinions-bag": judge(bag={"ngrams": 1, "weight": "presence", "naive_bayes": False}),

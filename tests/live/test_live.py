@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.pages import STATIC, blocks
+from tests.live.pages import DOCS, STATIC, blocks
 from tests.serve.browser import Browser
 
 DATA = 5_000_000
@@ -18,15 +18,17 @@ def test_every_part_stands_in_a_chapter_and_is_small() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(blocks()))
-def test_a_part_without_scripts_is_text(name: str, site: Path, chromium: Browser) -> None:
+def test_a_part_without_scripts_is_a_picture_or_a_verdict(name: str, site: Path, chromium: Browser) -> None:
     chromium.send("Emulation.setScriptExecutionDisabled", value=True)
     try:
         chromium.open((site / f"{name}.html").as_uri())
         still = "document.querySelector('.live-still, .live-verdict')"
         text, height = chromium.run(f"[{still}.textContent, {still}.offsetHeight]")
+        drawn = chromium.run("document.querySelector('.live-still img')?.getAttribute('alt') ?? ''")
     finally:
         chromium.send("Emulation.setScriptExecutionDisabled", value=False)
     assert len(text) > 60 and height > 15
+    assert name == "vote" or ((DOCS / "pictures" / "live" / f"{name}.png").is_file() and drawn)
 
 
 def test_a_page_without_parts_loads_nothing_of_them(site: Path) -> None:
