@@ -320,7 +320,7 @@ class Graph:
 def test_a_recorded_step_is_compared_with_the_step_itself(
     stale: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def record(self: programs.Program, step: Any) -> None:
+    def record(self: programs.Program, step: Any, pool: Any) -> None:
         self._graphs = [Graph(lambda: None if stale else self._read(step)), Graph(self._choose)]
 
     model = made("transformer")
@@ -338,7 +338,7 @@ def test_a_recorded_step_is_compared_with_the_step_itself(
 
 
 def test_a_model_that_cannot_be_recorded_is_searched_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(self: programs.Program, step: Any) -> None:
+    def fails(self: programs.Program, step: Any, pool: Any) -> None:
         raise RuntimeError("operation not permitted when stream is capturing\nmore")
 
     monkeypatch.setattr(programs.Program, "record", fails)
@@ -350,3 +350,19 @@ def test_a_model_that_cannot_be_recorded_is_searched_step_by_step(monkeypatch: p
         with pytest.warns(UserWarning, match="step by step on this GPU: operation not permitted"):
             assert captured.captured_search(model.step, model.start(*sources(2)), asked) is None
         assert captured.captured_search(model.step, model.start(*sources(2)), asked) is None
+
+
+def test_a_step_keeps_no_cast_that_ends_with_its_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, inner, kept = made("gru, attention"), Generator.step, []
+
+    def step(self: Generator, token: Tensor, state: Any) -> Any:
+        kept.append(torch.is_autocast_cache_enabled())
+        return inner(self, token, state)
+
+    monkeypatch.setattr(Generator, "step", step)
+    monkeypatch.setattr(captured, "DEVICES", ("cpu",))
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        state = model.start(*sources(3))
+        greedy_search(model.step, state, torch.full((3,), 2), eos=EOS, max_length=5)
+        assert torch.is_autocast_cache_enabled()
+    assert kept[0] and len(kept) > 2 and not any(kept[1:])  # the first step is not recorded

@@ -12,6 +12,7 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -239,17 +240,22 @@ class Program:
         self._read(step)
         return signature(self._next) == signature(self.state)
 
-    def record(self, step: Step) -> None:
+    def record(self, step: Step, pool: Any) -> None:
         """Record both graphs, on CUDA; the tensors hold nothing useful afterwards.
 
-        The kernels run twice before, on a stream of their own, so that libraries are loaded and tuned.
+        The kernels run twice before, on a stream of their own, so that libraries are loaded and tuned. All
+        programs of a model share a pool of memory: what one leaves there is read before another runs.
+
+        Args:
+            step: of the model.
+            pool: from torch.cuda.graph_pool_handle.
         """
         device = self.time.device
         if device.type == "cuda" and not self._graphs:
             with torch.cuda.device(device):
-                self._record(step, device)
+                self._record(step, pool, device)
 
-    def _record(self, step: Step, device: torch.device) -> None:
+    def _record(self, step: Step, pool: Any, device: torch.device) -> None:
         side = torch.cuda.Stream(device)
         side.wait_stream(torch.cuda.current_stream(device))
         with torch.cuda.stream(side):
@@ -262,14 +268,13 @@ class Program:
         graphs: list[Any] = []
         for function in (lambda: self._read(step), self._choose):
             graph = torch.cuda.CUDAGraph()
-            pool = graphs[0].pool() if graphs else None
             with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
                 function()
             graphs.append(graph)
         self._graphs = graphs
 
     def _read(self, step: Step) -> None:
-        with torch.inference_mode(False), torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad(), _without_cache(self.time.device.type):
             self.logp, self._next = step(self.board.token.flatten(), self.state)
 
     def _choose(self) -> None:
@@ -291,7 +296,8 @@ class Programs:
         self.lock = threading.RLock()
         self._kept: OrderedDict[Any, Program | None] = OrderedDict()
         self._weights: tuple[int, ...] = ()
-        self._narrow: tuple[Any, tuple[int, ...]] | None = None
+        self._narrow: Any = None
+        self._pool: Any = None
 
     def step(self, model: Any, step: Step) -> Step:
         """The step to take: under autocast, that of a copy of the model with weights cast once."""
@@ -304,13 +310,11 @@ class Programs:
         kind = weights[0].device.type if weights else "cpu"
         if module is not model or not weights or not torch.is_autocast_enabled(kind):
             return step
-        versions = tuple(0 if one.is_inference() else one._version for one in weights)
         if self._narrow is None:
-            self._narrow = narrowed(model, torch.get_autocast_dtype(kind)), versions
-        elif self._narrow[1] != versions:
-            _cast_again(model, self._narrow[0])
-            self._narrow = self._narrow[0], versions
-        return self._narrow[0].step  # type: ignore[no-any-return]
+            self._narrow = narrowed(model, torch.get_autocast_dtype(kind))
+        else:
+            _cast_again(model, self._narrow)
+        return self._narrow.step  # type: ignore[no-any-return]
 
     def open(
         self, step: Step, chooser: Chooser, state: State, board: Board, constants: Constants, time: int
@@ -325,7 +329,9 @@ class Programs:
             found.load(state, board, constants, time)
             found = found if found.fits(step) else None
         elif found is not None:  # recorded when its shapes come a second time
-            found = _recorded(found, step, lambda to: to.load(state, board, constants, time))
+            if self._pool is None and kind == "cuda":
+                self._pool = torch.cuda.graph_pool_handle()
+            found = _recorded(found, step, self._pool, lambda to: to.load(state, board, constants, time))
         self._kept[key] = found
         self._kept.move_to_end(key)
         while len(self._kept) > MOST_PROGRAMS:
@@ -335,7 +341,7 @@ class Programs:
         return found
 
 
-def _recorded(program: Program, step: Step, load: Callable[[Program], None]) -> Program | None:
+def _recorded(program: Program, step: Step, pool: Any, load: Callable[[Program], None]) -> Program | None:
     """The program with its graphs, if they do what the step does; else None."""
     try:
         found = []
@@ -345,7 +351,7 @@ def _recorded(program: Program, step: Step, load: Callable[[Program], None]) -> 
             program.read(step)
             program.choose()
             found.append([leaf.clone() for leaf in leaves(program.board) if leaf.is_floating_point()])
-            program.record(step)
+            program.record(step, pool)
         pairs = zip(*found, strict=True)
         if not all(torch.allclose(one, two, rtol=1e-2, atol=1e-2) for one, two in pairs):
             raise RuntimeError("a recorded step differed from the step itself")
@@ -386,10 +392,22 @@ def narrowed(model: Any, dtype: torch.dtype) -> Any:
 
 
 def _cast_again(model: Any, twin: Any) -> None:
+    """Cast a model's weights into its narrowed copy; in every search, as a replayed update counts nowhere."""
+    mine: list[Tensor] = []
+    theirs: list[Tensor] = []
     for layer, own in zip(twin.modules(), model.modules(), strict=True):
         if isinstance(layer, nn.Linear):
-            for name, weight in own.named_parameters(recurse=False):
-                layer.get_parameter(name).copy_(weight.detach())
+            mine += layer.parameters(recurse=False)
+            theirs += [weight.detach() for weight in own.parameters(recurse=False)]
+    if mine:
+        torch._foreach_copy_(mine, theirs)
+
+
+def _without_cache(kind: str) -> AbstractContextManager[object]:
+    """Autocast as it is, but without its cache: a graph would read casts that are gone when it ends."""
+    if kind == "meta" or not torch.is_autocast_enabled(kind):
+        return nullcontext()
+    return torch.autocast(kind, dtype=torch.get_autocast_dtype(kind), cache_enabled=False)
 
 
 def _write(mine: State, new: State) -> None:
