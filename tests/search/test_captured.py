@@ -24,6 +24,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
+from weft.nn.kernels import choice
 from weft.search import candidates, captured, programs
 from weft.search.beam import beam_search
 from weft.search.compiled import SamplingRule, SearchRequest
@@ -366,3 +367,25 @@ def test_a_step_keeps_no_cast_that_ends_with_its_context(monkeypatch: pytest.Mon
         greedy_search(model.step, state, torch.full((3,), 2), eos=EOS, max_length=5)
         assert torch.is_autocast_cache_enabled()
     assert kept[0] and len(kept) > 2 and not any(kept[1:])  # the first step is not recorded
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: no graph was recorded")
+@pytest.mark.parametrize("name", MODELS)
+def test_on_a_gpu_graphs_are_recorded_and_find_what_the_plain_loop_finds(name: str) -> None:
+    model = made(name).cuda()
+    tokens, mask = (part.cuda() for part in sources(5))
+    first = torch.full((5,), 2, device="cuda")
+
+    def run(search: Callable[..., Hypotheses], **more: Any) -> Hypotheses:
+        with torch.inference_mode():
+            state = model.start(tokens, mask)
+            found = search(model.step, state, first, eos=EOS, max_length=40, banned=(0, 1, 2), **more)
+        return Hypotheses(*(part.cpu() for part in found))
+
+    for search, more in ((greedy_search, {}), (beam_search, {"width": 3, "nbest": 3})):
+        with choice.use(fused="torch"):
+            want = run(search, **more)
+        for _ in range(3):  # the shapes come again, are recorded, and are replayed
+            same(run(search, **more), want)
+    kept = programs.programs_of(model)._kept
+    assert any(program is not None and program._graphs for program in kept.values())
