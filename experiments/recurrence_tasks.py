@@ -123,6 +123,10 @@ class Language(_Writing):
         """The same by counts of pairs of letters, smoothed as Kneser and Ney."""
         return self.text.grams(order)["bits"]
 
+    def stronger(self) -> float:
+        """By counts of five letters, of the whole training part."""
+        return self.baseline(5)
+
 
 NOUNS = (
     ("house", "houses", "casa", "casas", 1), ("table", "tables", "mesa", "mesas", 1), ("cow", "cows", "vaca", "vacas", 1),
@@ -311,7 +315,7 @@ class Waves(_Labelling):
         batch = self.held_out()
         return self._error(batch.source[..., 0], batch)
 
-    def linear(self, lags: int = 24) -> float:
+    def stronger(self, lags: int = 24) -> float:
         """The same for the best linear function of the last values, fitted to 2,000 other series."""
         train = self.draw(np.random.default_rng(1), 2000)
         batch = self.held_out()
