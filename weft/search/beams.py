@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from weft.search.candidates import Candidates
 from weft.search.finished import FinishedHypotheses, append_cut, merge_ended, nothing_finished
@@ -43,8 +44,8 @@ def start_beams(first: Tensor, limits: Tensor, nbest: int) -> Beams:
 
 def ends(found: Candidates, is_eos: Tensor, width: int) -> Tensor:
     """Which candidates finish, [B, 2W] bool: those among the first W that choose eos."""
-    first = torch.arange(is_eos.shape[1], device=is_eos.device) < width
-    return is_eos & (found.value > -INFINITY) & first
+    ending = is_eos[:, :width] & (found.value[:, :width] > -INFINITY)
+    return pad(ending, (0, is_eos.shape[1] - width))
 
 
 def finish(
@@ -63,7 +64,7 @@ def finish(
     width = ending.shape[1] // 2
     parent = found.parent[:, :width]
     value = found.value[:, :width].masked_fill(~ending[:, :width], -INFINITY)
-    ended = FinishedHypotheses(value / _norm_at(norm, time), value, _filled(parent, time) - 1, parent)
+    ended = FinishedHypotheses(value / _norm_at(norm, time), value, _filled(parent, time - 1), parent)
     table = merge_ended(beams.finished, _penalised(ended, extra, parent))
     return beams._replace(finished=table, num_finished=beams.num_finished + ending.sum(1))
 
@@ -131,4 +132,4 @@ def _norm_at(norm: Tensor, time: int | Tensor) -> Tensor:
 
 
 def _filled(like: Tensor, number: int | Tensor) -> Tensor:
-    return torch.zeros_like(like) + number
+    return torch.full_like(like, number) if isinstance(number, int) else torch.zeros_like(like) + number
