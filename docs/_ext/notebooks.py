@@ -206,9 +206,11 @@ def folded(text: str) -> str:
 
 
 def picture(name: str, content: bytes, alt: str, page: Page) -> str:
-    """An attachment of the notebook."""
-    kind = mimetypes.guess_type(name)[0] or "image/png"
-    page.pictures[name] = {kind: base64.b64encode(content).decode()}
+    """An attachment of the notebook; an SVG is inside the text, because JupyterLab attaches no SVG."""
+    kind, encoded = mimetypes.guess_type(name)[0] or "image/png", base64.b64encode(content).decode()
+    if kind == "image/svg+xml":
+        return f"![{alt}](data:{kind};base64,{encoded})"
+    page.pictures[name] = {kind: encoded}
     return f"![{alt}](attachment:{name})"
 
 
@@ -225,7 +227,7 @@ def _inline(found: re.Match[str], page: Page) -> str:
     if found["code"]:
         return found[0]
     if found["picture"]:
-        if found["picture"].startswith(("http", "attachment:")):
+        if found["picture"].startswith(("http", "attachment:", "data:")):
             return found[0]
         path = (DOCS / page.name).parent / found["picture"]
         return picture(path.name, path.read_bytes(), found["alt"], page)

@@ -77,7 +77,8 @@ def test_every_page_becomes_a_notebook_without_what_only_sphinx_understands(
             assert (path.parent / target).is_file(), (path.name, target)
         assert text.count("<details>") == text.count("</details>")
     lstm = markdown(json.loads((tmp_path / "lstm.ipynb").read_text("utf-8")))
-    assert "(attachment:lstm.svg)" in lstm
+    assert "(data:image/svg+xml;base64," in lstm  # JupyterLab does not show an SVG that is attached
+    assert "(attachment:gates.png)" in lstm
     assert "<details><summary>Solution</summary>" in lstm
     assert "`weft check lstm-parameters FILE`" in lstm
 
