@@ -22,7 +22,7 @@ from odf.table import Table, TableCell, TableRow
 from odf.text import P
 from PIL import Image
 
-from weft.data.audio import read_sound
+from weft.data.audio import read_paths, read_sound, read_spoken
 from weft.data.conllu import read_sentences
 from weft.data.images import read_picture
 from weft.data.labelled import LabelledText
@@ -147,6 +147,14 @@ def recording(
         return [found.rate, bool(close)], [8000, True]
 
     return run
+
+
+def librispeech(folder: Path) -> Pair:
+    soundfile.write(folder / "84-1-0000.flac", np.zeros(80), 8000)
+    (folder / "84-1.trans.txt").write_text("84-1-0000 GO  DO YOU HEAR\n")
+    found = [(one.file.name, one.text) for one in read_spoken(folder / "84-1.trans.txt")]
+    paths = [path.name for _, path in read_paths(folder / "84-1.trans.txt")]
+    return (found, paths), ([("84-1-0000.flac", "GO DO YOU HEAR")], ["84-1-0000.flac"])
 
 
 def each(*runs: Callable[[Path], Pair]) -> Callable[[Path], Pair]:
@@ -606,6 +614,7 @@ FORMATS = [
         each(recording("x.aiff", "FLOAT"), recording("x.caf"), recording("x.au")),
     ),
     FileFormat(SOUNDS, "`.flac`", "Audacity, LibriSpeech", "", recording("x.flac")),
+    FileFormat(SOUNDS, "`.trans.txt`", "LibriSpeech", "`ID TEXT`, with `ID.flac` beside it", librispeech),
     FileFormat(SOUNDS, "`.ogg`, `.opus`", "browsers, messengers", "", recording("x.ogg")),
     FileFormat(SOUNDS, "`.mp3`", "phones, Common Voice", "", recording("x.mp3", shifted=True)),
 ]

@@ -19,7 +19,7 @@ import numpy as np
 
 from weft.data.files import FREE_BYTES, MOST_TIMES, unreadable
 from weft.data.lines import read_lines
-from weft.data.listed import columns, inside, is_ljspeech, listed
+from weft.data.listed import columns, inside, is_librispeech, is_ljspeech, listed
 from weft.data.magic import UNLISTED, kind_of_bytes, kind_of_file, typed_for
 from weft.data.report import Finding
 from weft.data.tables import TableFile, is_table
@@ -264,7 +264,7 @@ def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
         if path.suffix.lower() in SOUNDS or (kind is not None and kind.holds in UNLISTED):
             yield 1, path
             return
-        if is_ljspeech(path):
+        if is_ljspeech(path) or is_librispeech(path):
             yield from ((row.line, row.file) for row in read_spoken(path))
             return
         if is_table(path):

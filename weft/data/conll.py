@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from weft.data.lines import each_line
-from weft.data.tables import is_table
+from weft.data.tables import header_of, is_table
 from weft.errors import DataError
 
 SAMPLE = 2_000
@@ -85,6 +85,8 @@ def form_of(file: str | Path | BinaryIO) -> TaggedForm | None:
         DataError: the file cannot be read, or is CoNLL-U with spaces between its columns.
     """
     if isinstance(file, str | Path):
+        if columns := columns_of_words(Path(file)):
+            raise DataError(_converted(Path(file), *columns), path=file)
         lines = _first(each_line(file))
         if _spaced(lines):
             told = "CoNLL-U with spaces between its columns, expected tabs; convert it: "
@@ -103,9 +105,34 @@ def form_of(file: str | Path | BinaryIO) -> TaggedForm | None:
 def holds_tags(path: Path) -> bool:
     """Whether a file has one of these forms."""
     try:
-        return not is_table(path) and form_of(path) is not None
+        return columns_of_words(path) is not None if is_table(path) else form_of(path) is not None
     except DataError:
         return False
+
+
+def columns_of_words(path: Path) -> tuple[str, str, str] | None:
+    """The columns of sentence, word and tag of a table with a word in each row, such as Kaggle's ner.csv."""
+    names = header_of(path) if is_table(path) else ()
+    sentence = next((one for one in names if "sentence" in one.lower()), None)
+    word = next((one for one in names if one.lower() in ("word", "token")), None)
+    tag = next(
+        (one for one in reversed(names) if one.lower() in ("tag", "ner", "ner_tag", "label", "pos")), None
+    )
+    return (sentence, word, tag) if sentence and word and tag else None
+
+
+def _converted(path: Path, sentence: str, word: str, tag: str) -> str:
+    """What to do with such a table."""
+    try:
+        encoding = path.read_bytes().decode() and "utf-8"
+    except UnicodeDecodeError:
+        encoding = "latin-1"
+    row = f"chr(10)*bool(s and r[{sentence!r}] and r[{sentence!r}]!=s)+r[{word!r}]+chr(9)+r[{tag!r}]"
+    each = f"[print({row}) or (s:=r[{sentence!r}] or s)"
+    code = f"import csv; s=''; {each} for r in csv.DictReader(open({str(path)!r}, encoding={encoding!r}))]"
+    convert = f"python3 -c {shlex.quote(code)} > {shlex.quote(str(path.with_suffix('.conll')))}"
+    what = "a table with a word in each row, expected word TAB tag and an empty line after a sentence"
+    return f"{what}; convert it: {convert}"
 
 
 def form_of_lines(lines: Sequence[str]) -> TaggedForm | None:

@@ -53,6 +53,15 @@ def listed(path: Path, form: str) -> Iterator[ListedText | Finding]:
                 cells = [f"wavs/{name}.wav", *texts[-1:]]
                 yield _row(number, cells, 0, 1) if texts else _wrong(path, number, "expected ID|TEXT", cells)
         return
+    if is_librispeech(path):
+        for number, line in enumerate(each_line(path), 1):
+            if isinstance(line, DataError):
+                yield placed(str(path), line, "bytes")
+            elif line.strip():
+                name, *texts = line.strip().split(maxsplit=1)
+                cells = [f"{name}.flac", *texts]
+                yield _row(number, cells, 0, 1) if texts else _wrong(path, number, "expected ID TEXT", cells)
+        return
     if not is_table(path):
         for number, line in enumerate(each_line(path), 1):
             if isinstance(line, DataError):
@@ -103,6 +112,11 @@ def is_ljspeech(path: Path) -> bool:
     first = next(each_line(path))
     name, mark, _ = str(first).partition("|")
     return bool(mark) and len(name) < 256 and (path.parent / "wavs" / f"{name}.wav").is_file()
+
+
+def is_librispeech(path: Path) -> bool:
+    """Whether this is a .trans.txt of LibriSpeech: ID TEXT, with ID.flac beside it."""
+    return path.name.endswith(".trans.txt") and "\t" not in str(next(each_line(path), ""))
 
 
 def columns(table: TableFile, form: str) -> tuple[int, int | None, bool]:

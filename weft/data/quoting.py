@@ -6,6 +6,8 @@ Read next: tables.py.
 """
 
 import csv
+import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -16,6 +18,7 @@ from weft.data.lines import raw_lines, text_bytes
 from weft.errors import DataError
 
 MARKS = ",;\t|"
+_RULE = re.compile(r"(?=[^|+]*[|+])(?=.*---)[-+|: ]+")  # between the header and the rows of a drawn table
 ENOUGH = 100
 """Cells with quotes that no table would have, after which the rest is not examined."""
 
@@ -46,6 +49,23 @@ def _fit(lines: Sequence[str], mark: str) -> tuple[bool, bool, float, bool, int]
     width = widths[0] if widths else 0
     share = widths.count(width) / len(widths) if widths else 0.0
     return width > 1, not titles, share, width > 1 and mark != ",", width  # numbers and texts have commas too
+
+
+def drawn(lines: Sequence[str], path: Path) -> str:
+    """What to do with a table that is drawn for reading, as psql, MySQL and Markdown do; empty if it is not.
+
+    Example:
+        >>> drawn(["| en | de |", "|---|---|"], Path("a.csv")).partition(";")[0]
+        'expected cells between delimiters, got a table with drawn lines (psql, MySQL, Markdown)'
+        >>> drawn(["en|de", "-|-"], Path("a.csv"))
+        ''
+    """
+    if not any(_RULE.fullmatch(line.strip()) for line in lines[:3]):
+        return ""
+    steps = r"/^[-+|: ]*$/d; /^\([0-9]+ rows?\)$/d; s/^ *\|(.*)\| *$/\1/; s/ *\| */\t/g; s/^ +| +$//g"
+    convert = f"sed -E '{steps}' {shlex.quote(str(path))} > {shlex.quote(str(path.with_suffix('.tsv')))}"
+    what = "expected cells between delimiters, got a table with drawn lines (psql, MySQL, Markdown)"
+    return f"{what}; convert it: {convert}"
 
 
 def escaped(lines: Sequence[str], mark: str) -> bool:

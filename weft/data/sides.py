@@ -3,23 +3,27 @@
 Read next: check.py, which checks the lines.
 """
 
+import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 from weft.data.files import bare, file_bytes
-from weft.data.guess import columns_of, sides_of
+from weft.data.guess import LABELS, TIMES, columns_of, sides_of
 from weft.data.language_guess import CODE, SIDES, code_of
 from weft.data.lines import raw_lines
 from weft.data.parallel import ParallelText, headless, is_memory, names_side, one_line, pair_columns
+from weft.data.quoting import drawn, mark_of
 from weft.data.report import Finding, placed
 from weft.data.tables import TableFile, is_table
 from weft.documents.pairs import languages
 from weft.errors import ConfigError, DataError
 
 _PART = re.compile(r"(?<![a-z])(train(ing)?|valid(ation)?|val|dev|test)(?![a-z])", re.IGNORECASE)
+
+_TITLES = {"text", "id", "summary", *SIDES, *LABELS, *TIMES}
 
 
 class SideLines(NamedTuple):
@@ -140,9 +144,23 @@ def texts(
 
 def _tabs(file: str) -> tuple[str, ...]:
     """A note about a table that is called a text."""
-    first = next(raw_lines(file), b"")
-    tabs = isinstance(first, bytes) and b"\t" in first
-    return (f"{file}: its lines have tabs; name it .tsv to have its columns read",) if tabs else ()
+    lines = [
+        line.decode("utf-8", "replace") for line in islice(raw_lines(file), 20) if isinstance(line, bytes)
+    ]
+    if lines and "\t" in lines[0]:
+        return (f"{file}: its lines have tabs; name it .tsv to have its columns read",)
+    if why := drawn(lines, Path(file)):
+        return (f"{file}: {why}",)
+    mark = mark_of(lines)
+    rows = [row for row in csv.reader(lines, delimiter=mark) if row]
+    names = [name.strip().lower() for name in rows[0]] if len(rows) > 1 else []
+    told = any(name in _TITLES or code_of(name) is not None for name in names)
+    if len(names) > 1 and told and all(len(row) == len(names) for row in rows):
+        return (
+            f"{file}: its first line names columns ({', '.join(names)[:100]}); "
+            "name it .csv to have them read",
+        )
+    return ()
 
 
 def _may_pair(files: Sequence[str]) -> bool:

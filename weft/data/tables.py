@@ -22,7 +22,7 @@ from weft.data.language_guess import CODE
 from weft.data.lines import LONGEST, each_line, raw_lines, text_bytes, wrong_bytes
 from weft.data.magic import kind_of_bytes, kind_of_file
 from weft.data.parquet import parquet_rows
-from weft.data.quoting import doubled, escaped, mark_of, quoting
+from weft.data.quoting import doubled, drawn, escaped, mark_of, quoting
 from weft.data.report import Finding, placed
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
@@ -226,6 +226,8 @@ class TableFile:
         head = sample[0] if sample else ""
         if (kind := kind_of_bytes(head.encode())) is not None and kind.ending == ".html":
             raise DataError("expected a table, got a web page; fetch the file itself", path=self.path)
+        if self.kind in (".csv", ".tsv") and (why := drawn(sample, self.path)):
+            raise DataError(why, path=self.path)
         if head[:4].lower() == "sep=" and len(head) == 5:  # for Excel, which does not show this line
             self._begin, self.mark = 1, head[4]
         else:
