@@ -83,6 +83,7 @@ def test_what_a_required_word_displaces_is_named(trained: Path, monkeypatch: pyt
     found = weft("predict", trained, "--require", "due", stdin="alpha 🙂 beta\n".encode())
     assert found.code == 0 and "due" in found.lines[0].split()
     assert "standard input:1: the answer lacks 🙂, which would stand in place of a required word" in found.err
+    assert "🙂, in 1 input, the first standard input:1; the answers copy them, except in place" in found.err
 
 
 def test_python_warns(trained: Path) -> None:
@@ -126,9 +127,22 @@ def test_alignments_count_the_words_that_are_written(trained: Path, tmp_path: Pa
     assert ["1", place] in pairs[1]
 
 
+@pytest.mark.parametrize(
+    "name", ["summarise", pytest.param("summarise without copying", marks=pytest.mark.slow)]
+)
+def test_a_summary_of_text_without_letters_is_the_text(name: str) -> None:
+    lines = ["2026-11-26", "42", "€ 1,50", "🙂", "%s / {count}", "https://a.org/b"]
+    text = "".join(f"{one}\n" for one in [*lines, "北京"]).encode()
+    found = weft("predict", shared_run(name), stdin=text)
+    assert found.lines[:-1] == lines and found.lines[-1] != "北京"
+    assert "lacks 北 京, in 1 input, the first standard input:7; the model reads them as unknown" in found.err
+    left = weft("predict", shared_run(name), "--set", "verbatim=false", stdin=text)
+    assert not set(left.lines) & {"2026-11-26", "42"}
+
+
 @pytest.mark.parametrize("task", ["classify", "tag", "language", "summarise"])
 def test_other_tasks_name_what_they_read_as_unknown(task: str) -> None:
-    found = weft("predict", shared_run(task), stdin="a 🙂 and 京\n🙂\n".encode())
+    found = weft("predict", shared_run(task), stdin="a 🙂 and 京\nb 🙂\n".encode())
     assert found.code == 0, found.err
     (note,) = [line for line in found.err.splitlines() if line.startswith("note: ")]
     assert "🙂" in note and "京" in note and "in 2 inputs, the first standard input:1" in note

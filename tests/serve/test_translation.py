@@ -186,3 +186,4 @@ def test_notes_say_what_is_copied_or_lost(address: str) -> None:
         "the vocabulary lacks 🙂, in 1 input, the first 'alpha 🙂 beta'; the answers copy them"
     ]
     assert "notes" not in post(f"{address}/translate", {**asked, "q": "alpha"}).body
+    assert told(address, "beta {count} %s") == "due {count} %s"

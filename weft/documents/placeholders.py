@@ -135,8 +135,11 @@ def restored(source: str, found: WrittenSentence, lost: Sequence[Span]) -> str:
     text, last = "", None
     for part in laid(Segment(source, marks), found._replace(links=links)):
         if not isinstance(part, str):
-            begin, end = last = part.what
+            before, last = last, part.what
+            begin, end = last
             text = _spaced(text[::-1], source[:begin][-1:], source[begin], _CLOSING)[::-1]
+            between = source[before[1] : begin] if before else ""
+            text += " " if between.isspace() and not text[-1:].isspace() else ""
             text += source[begin:end]
         elif last is None:
             text += part

@@ -213,8 +213,8 @@ def _translate_each(
             ((_, (best, *_)),) = writer.pairs([sentence])
         except (ConfigError, DataError, ShapeError) as error:
             raise Refusal(400, f"the sentence {sentence[:40]!r}: {error}") from error
-        lacking = used.lacking(sentence)
-        lacked = used.lacked if lacking else ""
+        lacking = writer.lacking(sentence)
+        lacked = writer.lacked if lacking else ""
         remarks.see(repr(sentence[:40]), lost=best.lost, lacking=lacking, lacked=lacked)
         found.append(best.text)
         emit({"event": "draft", "text": text.joined(found)})
@@ -292,11 +292,13 @@ def _finished(
     text = given["text"]
     texts = [found.target.decode(tokens) for tokens in best]
     rows = [SearchResult(*one) for one in zip(texts, scores, scores, best, strict=False)]
-    if not (given["prefix"] or given["edits"].looks):
+    finished = not (given["prefix"] or given["edits"].looks)
+    if finished:
         kept = found.finished(text, rows)
         rows = [one._replace(score=row.score) for one, row in zip(kept, rows, strict=True)]
     remarks, lacking = Remarks(), found.lacking(text)
-    remarks.see("the text", lost=rows[0].lost, lacking=lacking, lacked=found.lacked if lacking else "")
+    lacked = (found.lacked if finished else Translator.unread) if lacking else ""
+    remarks.see("the text", lost=rows[0].lost, lacking=lacking, lacked=lacked)
     return rows, remarks.lines()
 
 

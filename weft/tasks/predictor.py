@@ -139,7 +139,8 @@ class Predictor(ABC, Generic[In]):
     lines: int = 1
     window: int = WINDOW
     piped: int = 1
-    lacked: str = "the model reads them as unknown"
+    unread: ClassVar[str] = "the model reads them as unknown"
+    lacked: str = unread
     """What becomes of characters that the vocabulary lacks, for a message."""
     column: str | None = None
     scorer: "Callable[[Path | None, Literal['test', 'valid']], Evaluation] | None" = None

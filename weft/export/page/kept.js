@@ -4,8 +4,8 @@ const SIGNS = new Map([...'’‘‚‛′'].map((one) => [one, "'"]).concat([..
 const UNK = 1;
 
 export class Kept {
-  constructor(forms, vocabulary) {
-    Object.assign(this, { forms: new RegExp(forms, 'g'), vocabulary });
+  constructor(forms, vocabulary, parts) {
+    Object.assign(this, { forms: new RegExp(forms, 'g'), vocabulary, parts });
     const { model, normalizer } = vocabulary.tokenizer, { order } = vocabulary, own = order?.filter((there, here) => here > 3 && there >= 0) ?? [...model.names.keys()].filter((number) => number > 3);
     this.known = new Set(` ${order && !vocabulary.listed ? '' : own.map((number) => model.names.get(number)).join('')}`);
     this.lost = order ? new Set() : null; // of another program's tokenizer, which may have bytes
@@ -22,13 +22,14 @@ export class Kept {
 
   // The text with plain signs and other letter cases for characters that the vocabulary lacks.
   readable(text) {
+    if (!this.parts) return text;
     const other = (one) => [one, SIGNS.get(one) ?? one, one.toLowerCase(), one.toUpperCase(), one.normalize('NFKC')].find((form) => this.has(form)) ?? one;
     return [...(this.lost || this.vocabulary.form === 'none' ? text : text.normalize('NFC'))].map((one) => (/\s/.test(one) ? one : other(one))).join('');
   }
 
   without(text) { return text.replace(this.forms, ' '); }
 
-  unknown(text) { return new Set([...this.readable(this.without(text))].filter((one) => !this.has(one))); }
+  unknown(text) { return new Set(!this.parts ? [] : [...this.readable(this.without(text))].filter((one) => !this.has(one))); }
 
   // Whether a text has no letters to translate, beside placeholders and unknown words.
   whole(text) {
@@ -38,6 +39,7 @@ export class Kept {
 
   // What an answer lacks of its text.
   lacking(text, answer) {
+    if (!this.parts) return [];
     const given = answer.match(this.forms) ?? [], take = (one) => given.includes(one) && given.splice(given.indexOf(one), 1);
     return [...(text.match(this.forms) ?? []).filter((one) => !take(one)), ...[...this.unknown(text)].filter((one) => !answer.includes(one))];
   }

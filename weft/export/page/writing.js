@@ -131,7 +131,7 @@ export class Rewriter extends SourceWriter {
     super(content);
     this.source = this.about.target === this.about.source ? this.target : new Vocabulary(content.file(this.about.source));
     this.directions = Object.keys(this.about.directions ?? {});
-    this.kept = this.about.kept ? new Kept(this.about.kept, this.source) : null;
+    this.kept = this.about.kept ? new Kept(this.about.kept, this.source, this.about.keeps_parts) : null;
   }
 
   // The numbers of a text, and the names of unknown pieces that may be copied.

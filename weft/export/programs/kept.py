@@ -10,9 +10,10 @@ SIGNS = str.maketrans("’‘‚‛′“”„‟″‐‑‒–—―−", "''
 
 
 class KeptSource:
-    """Placeholders, and characters that the vocabulary lacks."""
+    """Text without letters; in translations also placeholders, and characters that the vocabulary lacks."""
 
-    def __init__(self, forms: str, vocabulary: Vocabulary) -> None:
+    def __init__(self, forms: str, vocabulary: Vocabulary, *, parts: bool) -> None:
+        self.parts = parts  # whether parts of a text with letters are kept too
         self.forms = re.compile(forms)
         self.vocabulary = vocabulary
         self.tokenizer, self.order = vocabulary.tokenizer, vocabulary.order
@@ -25,6 +26,8 @@ class KeptSource:
 
     def readable(self, text: str) -> str:
         """The text with plain signs and other letter cases for characters that the vocabulary lacks."""
+        if not self.parts:
+            return text
         form = (
             text
             if self.order is not None or self.vocabulary.form == "none"
@@ -55,6 +58,8 @@ class KeptSource:
 
     def unknown(self, text: str) -> list[str]:
         """The characters that the vocabulary has in no form, outside of placeholders."""
+        if not self.parts:
+            return []
         return [mark for mark in self.readable(self.forms.sub(" ", text)) if not self.has(mark)]
 
     def whole(self, text: str) -> bool:
@@ -66,6 +71,8 @@ class KeptSource:
 
     def lacking(self, text: str, answer: str) -> str:
         """What an answer lacks of its text, as a sentence; empty if it lacks nothing."""
+        if not self.parts:
+            return ""
         wanted, given = (Counter(one.group() for one in self.forms.finditer(each)) for each in (text, answer))
         unknown = [mark for mark in dict.fromkeys(self.unknown(text)) if mark not in answer]
         lost = [*(wanted - given).elements(), *unknown]

@@ -16,7 +16,8 @@ class Rewriter(SourceWriter):
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         super().__init__(folder, about)
         self.source = Vocabulary(folder / about["source"])
-        self.kept = KeptSource(about["kept"], self.source) if about["kept"] else None
+        forms, parts = about["kept"], about["keeps_parts"]
+        self.kept = KeptSource(forms, self.source, parts=parts) if forms else None
         self.note = ""
 
     def __call__(

@@ -69,7 +69,7 @@ class ManyTranslator(Predictor[str]):
             banned=range(first, first + self._data.symbols),
             others=self._others,
             scores=self._scores,
-            keeps=True,
+            keeps="parts",
             column=pair.partition("-")[0],
         )
 

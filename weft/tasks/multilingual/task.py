@@ -297,7 +297,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
             vocabulary,
             self.decoding,
             symbols=data.symbols,
-            keeps=True,
+            keeps="parts",
             more={"directions": directions},
         )
         source, target = self.directions()[0]

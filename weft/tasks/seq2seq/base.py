@@ -37,6 +37,7 @@ from weft.tasks.seq2seq.decoding import (
     Decoding,
     DecodingSettings,
     GenerationEvaluationSettings,
+    Keeps,
     TextEvaluationSettings,
     TextGenerationSettings,
 )
@@ -381,13 +382,17 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
             others=others,
             scores=scores,
             shortlist=short,
-            keeps=bool(self.directions()),
+            keeps=self._keeps,
             column=self.task.data.source,
         )
 
     def directions(self) -> Sequence[tuple[str, str]]:
         """None, unless it translates; see abilities.Rewrites."""
         return ()
+
+    @property
+    def _keeps(self) -> Keeps:
+        return "parts" if self.directions() else "texts"
 
     def translator(self, model: Generator, decoding: Decoding, target: str = "") -> Translator:
         return Translator(
@@ -396,7 +401,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
             self.target,
             decoding,
             shortlist=self._shortlist() if decoding.shortlist else None,
-            keeps=bool(self.directions()),
+            keeps=self._keeps,
         )
 
     def with_direction(self, text: str, target: str) -> str:
@@ -413,7 +418,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
     def model_export(self, model: nn.Module) -> ModelExport:
         from weft.tasks.seq2seq.graphs import export_rewriter
 
-        cut, keeps = self.reading.cut, bool(self.directions())
+        cut, keeps = self.reading.cut, self._keeps
         form = export_rewriter(model, self.source, self.target, self.decoding, cut=cut, keeps=keeps)
         return form._replace(examples=self.examples, scored=self.scored_examples)
 

@@ -26,6 +26,10 @@ _OF_BEAMS = {
 }  # and the value that turns each off
 
 
+Keeps = Literal["nothing", "texts", "parts"]
+"""What answers keep of their sources: texts without letters as they are; or also parts of other texts."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Decoding(SearchSettings):
     """The search settings for translations: a recipe's section `decoding`.
@@ -48,7 +52,7 @@ class Decoding(SearchSettings):
         no_repeat_ngram: length of the n-grams that may not be repeated in a translation; 0 allows all.
         min_length: minimum number of tokens.
         mean: how an ensemble combines its members: mean "probability", or mean "log" probability.
-        verbatim: a translator copies text without letters, and keeps placeholders, tags, addresses, and words
+        verbatim: text without letters is copied; a translator keeps placeholders, tags, addresses, and words
             with characters that its vocabulary lacks; false leaves everything to the model.
         shortlist: K; a faster search: each batch can write only the K likeliest translations of each source
             token (IBM model 1 on the training data), the K most frequent tokens and the required ones.

@@ -19,7 +19,7 @@ from weft.probe import probe
 from weft.tasks.export import Graph, ModelExport
 from weft.tasks.predictor import Json
 from weft.tasks.seq2seq.batch_search import looked
-from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.decoding import Decoding, Keeps
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import State, leaves, like, tree_map
@@ -152,7 +152,7 @@ def export_rewriter(
     *,
     cut: int | None = None,
     symbols: int = 0,
-    keeps: bool = False,
+    keeps: Keeps = "nothing",
     more: Mapping[str, Json] = {},
 ) -> ModelExport:
     """The graphs of a model that writes a text for a text, without examples.
@@ -163,7 +163,7 @@ def export_rewriter(
         decoding: the recipe's search.
         cut: number of source tokens that are read; None for all.
         symbols: number of symbols after the vocabulary's, which are never written.
-        keeps: whether to keep parts of the source as `decoding.verbatim` says.
+        keeps: what is kept of a source if `decoding.verbatim` is true.
         more: further settings of the program.
 
     Raises:
@@ -183,7 +183,8 @@ def export_rewriter(
             "cut": cut,
             "source": names[0],
             "target": names[1],
-            "kept": PORTABLE if keeps and decoding.verbatim else None,
+            "kept": PORTABLE if keeps != "nothing" and decoding.verbatim else None,
+            "keeps_parts": keeps == "parts",
             **more,
         },
     )

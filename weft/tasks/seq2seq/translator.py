@@ -32,7 +32,7 @@ from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each, succeeded
 from weft.tasks.seq2seq.batch_search import GlossarySearch, Words, batches
-from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.decoding import Decoding, Keeps
 from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
 from weft.text.characters import Alphabet, named
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
@@ -40,6 +40,9 @@ from weft.words import spans as words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+_READS_ALL = Alphabet("", reads=lambda character: True)
 
 
 class KeptParts(NamedTuple):
@@ -182,7 +185,7 @@ class Translator(Predictor[str]):
         others: further members of an ensemble, with the same vocabularies and on the same device.
         scores: whether `weft predict` writes the score of each text before it.
         shortlist: for `decoding.shortlist`.
-        keeps: whether to keep parts of the source as `decoding.verbatim` says.
+        keeps: what is kept of a source if `decoding.verbatim` is true.
         column: of the sources in a table.
     """
 
@@ -200,7 +203,7 @@ class Translator(Predictor[str]):
         others: Sequence[Generator] = (),
         scores: bool = False,
         shortlist: Shortlist | None = None,
-        keeps: bool = False,
+        keeps: Keeps = "nothing",
         column: str | None = None,
     ) -> None:
         self.model = model
@@ -215,7 +218,7 @@ class Translator(Predictor[str]):
         self.described = f"{decoding.describe()}{together}"
         self._searches = GlossarySearch([model, *others], target, decoding, self.banned, shortlist)
         self._alphabet = source.base.alphabet
-        self._keeps = keeps and decoding.verbatim
+        self._keeps: Keeps = keeps if decoding.verbatim else "nothing"
         self._random = self._seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
@@ -252,18 +255,28 @@ class Translator(Predictor[str]):
         return best.text
 
     def lacking(self, value: str) -> list[str]:
-        if not self._keeps:
-            return self._alphabet.unknown(value)
-        return kept_parts(value, self._alphabet).lacking
+        parts = self._parts(value)
+        if self._keeps == "parts" and parts is not None:
+            return parts.lacking
+        return [] if self._is_copied(value, parts) else self._alphabet.unknown(value)
+
+    def _parts(self, line: str) -> KeptParts | None:
+        if self._keeps == "parts":
+            return kept_parts(line, self._alphabet)
+        if self._keeps == "texts":
+            return kept_parts(line, _READS_ALL)._replace(placeholders=False)
+        return None
 
     @cached_property
     def lacked(self) -> str:  # type: ignore[override]
         """What becomes of such characters."""
-        if self._keeps:
+        if self._keeps == "parts":
             with suppress(ConfigError):  # no attention
                 self.align([EOS], [])
-                return "the answers copy them"
-        return super().lacked
+                how = self.decoding
+                asked = how.glossary or how.require or how.prefix
+                return f"the answers copy them{', except in place of required words' if asked else ''}"
+        return self.unread
 
     def translate(self, lines: Iterable[str]) -> AnswerList[list[SearchResult]]:
         """The n best translations of each line, in order; an empty line has n empty ones.
@@ -348,7 +361,7 @@ class Translator(Predictor[str]):
         nothing = [SearchResult("", 0.0, 0.0, [])] * self.decoding.nbest
         results: list[list[SearchResult] | Failure] = [nothing for _ in lines]
         sources: dict[int, list[int]] = {}
-        parts = [kept_parts(line, self._alphabet) if self._keeps else None for line in lines]
+        parts = [self._parts(line) for line in lines]
         read = [self.readable(line) for line in lines]
         for number, source in enumerate(each(read, self.source.encode_batch)):
             if isinstance(source, DataError | ShapeError):
@@ -372,7 +385,7 @@ class Translator(Predictor[str]):
 
     def readable(self, line: str) -> str:
         """A source as the model reads it: what the vocabulary lacks is replaced by what is the same."""
-        return self._alphabet.readable(line) if self._keeps else line
+        return self._alphabet.readable(line) if self._keeps == "parts" else line
 
     def _is_copied(self, line: str, parts: KeptParts | None) -> bool:
         """Whether a line is its own translation, because it has no letters to translate."""
@@ -382,7 +395,7 @@ class Translator(Predictor[str]):
 
     def finished(self, line: str, found: list[SearchResult]) -> list[SearchResult]:
         """The translations of a search for a line, with what `decoding.verbatim` keeps of it."""
-        parts = kept_parts(line, self._alphabet) if self._keeps else None
+        parts = self._parts(line)
         if self._is_copied(line, parts):
             return [SearchResult(line, 0.0, 0.0, [])] * len(found)
         return found if parts is None else self._kept(line, parts, found, self._seeded())
