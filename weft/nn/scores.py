@@ -21,8 +21,8 @@ class Score(Explained, nn.Module, ABC):
     """Compares queries with keys.
 
     A class with a `prepare` of its own expects in `forward` what `prepare` returns. Other keys raise a
-    ShapeError if their size tells so, or before the first call of `prepare`; later, those of the same size are
-    taken for prepared ones.
+    ShapeError if their size tells so, or before the first call of `prepare`; later, those of the same size
+    are taken for prepared ones.
 
     Args:
         query_size: Q, features of a query.
