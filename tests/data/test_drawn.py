@@ -7,6 +7,7 @@ import pytest
 
 from weft.data.conll import form_of, holds_tags
 from weft.data.conllu import read_sentences
+from weft.data.guess import holds_texts
 from weft.data.sides import AlignedText, texts
 from weft.data.tables import TableFile
 from weft.errors import DataError
@@ -39,7 +40,7 @@ def test_a_table_of_words_is_converted_by_the_command(encoding: str, tmp_path: P
     path = tmp_path / "ner.csv"
     text = 'Sentence #,Word,POS,Tag\nSentence: 1,Café,NNP,B-geo\n,",",",",O\nSentence: 2,It\'s,PRP,O\n'
     path.write_bytes(text.encode(encoding))
-    assert holds_tags(path)
+    assert holds_tags(path) and not holds_texts(path)
     with pytest.raises(DataError, match="a table with a word in each row") as found:
         form_of(path)
     subprocess.run(str(found.value).partition("convert it: ")[2], shell=True, check=True)

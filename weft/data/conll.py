@@ -35,6 +35,7 @@ _PARTS = re.compile(
     "|CC|CD|DT|EX|FW|IN|JJ[RS]?|LS|MD|NNP?S?|PDT|POS|PRP[$]?|RB[RS]?|RP|TO|UH|VB[DGNPZ]?|WDT|WP[$]?|WRB"
     "|-[LR]RB-|[#$,.:()\"]|``|''|HYPH|NFP"  # Penn
 )
+_TAG_NAME = re.compile(r"tags?|ner(_tags?)?|label|pos", re.IGNORECASE)  # of a column
 _NUMBER = re.compile(r"\d+([-.]\d+)?")
 _COMMENT = re.compile(r"#\s*[a-z][\w-]*(\s|=|:|$)")
 _GAP = re.compile(r"[ \t]+")  # no-break spaces are part of a word
@@ -115,9 +116,7 @@ def columns_of_words(path: Path) -> tuple[str, str, str] | None:
     names = header_of(path) if is_table(path) else ()
     sentence = next((one for one in names if "sentence" in one.lower()), None)
     word = next((one for one in names if one.lower() in ("word", "token")), None)
-    tag = next(
-        (one for one in reversed(names) if one.lower() in ("tag", "ner", "ner_tag", "label", "pos")), None
-    )
+    tag = next((one for one in reversed(names) if _TAG_NAME.fullmatch(one)), None)
     return (sentence, word, tag) if sentence and word and tag else None
 
 

@@ -10,6 +10,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from weft.data.conll import columns_of_words
 from weft.data.dialect import MISSING, plain_numbers
 from weft.data.labelled import MARKED
 from weft.data.language_guess import SIDES, code_of
@@ -178,7 +179,7 @@ def holds_texts(path: Path) -> bool:
         first = next(raw_lines(path), b"")
         return isinstance(first, bytes) and MARKED.search(first.decode("utf-8", "replace")) is not None
     found = _columns(path)
-    if names_languages(found):
+    if names_languages(found) or columns_of_words(path):
         return False
     said = texts_of(found)
     if said is None or kind_of(path) != ".tsv" or len(found) > 2:
