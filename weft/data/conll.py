@@ -4,6 +4,7 @@ A file's first lines tell its form, as none of them says it and no library guess
 which reads all forms.
 """
 
+import json
 import re
 import shlex
 from collections import Counter
@@ -126,9 +127,10 @@ def _converted(path: Path, sentence: str, word: str, tag: str) -> str:
         encoding = path.read_bytes().decode() and "utf-8"
     except UnicodeDecodeError:
         encoding = "latin-1"
-    row = f"chr(10)*bool(s and r[{sentence!r}] and r[{sentence!r}]!=s)+r[{word!r}]+chr(9)+r[{tag!r}]"
-    each = f"[print({row}) or (s:=r[{sentence!r}] or s)"
-    code = f"import csv; s=''; {each} for r in csv.DictReader(open({str(path)!r}, encoding={encoding!r}))]"
+    name, here, there = (f"r[{json.dumps(one, ensure_ascii=False)}]" for one in (sentence, word, tag))
+    row = f"chr(10)*bool(s and {name} and {name}!=s)+{here}+chr(9)+{there}"
+    opened = f'open({json.dumps(str(path), ensure_ascii=False)}, encoding="{encoding}")'
+    code = f'import csv; s=""; [print({row}) or (s:={name} or s) for r in csv.DictReader({opened})]'
     convert = f"python3 -c {shlex.quote(code)} > {shlex.quote(str(path.with_suffix('.conll')))}"
     what = "a table with a word in each row, expected word TAB tag and an empty line after a sentence"
     return f"{what}; convert it: {convert}"
