@@ -27,7 +27,13 @@ class WeftError(ValueError):
 
 
 class ConfigError(WeftError):
-    """A recipe, an option or an argument does not fit."""
+    """A recipe, an option or an argument does not fit.
+
+    Example:
+        >>> raise ConfigError("temperature: expected a number above 0, got -1")
+        Traceback (most recent call last):
+        weft.errors.ConfigError: temperature: expected a number above 0, got -1
+    """
 
 
 class ShapeError(WeftError):

@@ -34,7 +34,15 @@ _edit: ContextVar[Edit | None] = ContextVar("weft_edit", default=None)
 
 @contextmanager
 def probe() -> Iterator[dict[str, list[Tensor]]]:
-    """Collect the tensors recorded in the block, a list for each name."""
+    """Collect the tensors recorded in the block, a list for each name.
+
+    Example:
+        >>> import torch
+        >>> with probe() as seen:
+        ...     record("gate", torch.tensor([0.5]))
+        >>> seen["gate"]
+        [tensor([0.5000])]
+    """
     seen: dict[str, list[Tensor]] = defaultdict(list)
     token = _seen.set(seen)
     try:

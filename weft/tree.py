@@ -52,6 +52,11 @@ def take(state: State, rows: Tensor) -> State:
     Args:
         state: a tree in which per-source tensors have as many rows as the others.
         rows: [N] int64 row numbers.
+
+    Example:
+        >>> h, c = take((torch.tensor([[1.0], [2.0]]), None), torch.tensor([1, 0, 1]))
+        >>> h.tolist(), c
+        ([[2.0], [1.0], [2.0]], None)
     """
     return tree_map(lambda leaf: leaf.index_select(0, rows), state)
 

@@ -217,6 +217,13 @@ class ShuffledBatches:
         rows: examples per batch.
         seed: of the orders.
         most: maximum number of examples per epoch; 0 for all.
+
+    Example:
+        >>> batches = ShuffledBatches(5, 2, seed=1)
+        >>> [len(batch) for batch in batches.epoch(0)]
+        [2, 2, 1]
+        >>> sorted(int(number) for batch in batches.epoch(0) for number in batch)
+        [0, 1, 2, 3, 4]
     """
 
     def __init__(self, count: int, rows: int, seed: int, *, most: int = 0) -> None:

@@ -18,7 +18,12 @@ WORSE = "worse than the baseline"
 
 
 def copy(sources: Sequence[str]) -> list[str]:
-    """The sources themselves as outputs."""
+    """The sources themselves as outputs.
+
+    Example:
+        >>> copy(["a b", "c"])
+        ['a b', 'c']
+    """
     return list(sources)
 
 

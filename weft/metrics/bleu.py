@@ -32,6 +32,9 @@ class Bleu(Metric):
         tokenize: sacrebleu's tokeniser; "none" for text that is already tokenised.
         lowercase: ignore case.
 
+    Raises:
+        ConfigError: an unknown tokeniser.
+
     Source: Papineni et al. 2002; Post 2018 for the signature.
 
     Example:

@@ -74,7 +74,18 @@ def confidence(
 def with_interval(
     metric: Metric, statistics: np.ndarray, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> MetricScore:
-    """Like `confidence`, from statistics [N, K]."""
+    """Like `confidence`, from statistics [N, K].
+
+    Raises:
+        ConfigError: no resamples.
+
+    Example:
+        >>> from weft.metrics import Accuracy
+        >>> metric = Accuracy()
+        >>> score = with_interval(metric, metric.rows(["a", "b", "c", "d"], ["a", "b", "c", "x"]))
+        >>> score.value, score.low, score.high
+        (0.75, 0.25, 1.0)
+    """
     return _judged(metric, statistics, values_of(metric, [statistics], resamples, seed)[0], seed)
 
 
@@ -130,7 +141,18 @@ def compare(
 def compare_statistics(
     metric: Metric, first: np.ndarray, second: np.ndarray, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> PairedComparison:
-    """Like `compare`, from two systems' statistics [N, K] of the same lines."""
+    """Like `compare`, from two systems' statistics [N, K] of the same lines.
+
+    Raises:
+        ConfigError: no resamples.
+
+    Example:
+        >>> from weft.metrics import Accuracy
+        >>> metric, references = Accuracy(), ["a", "b", "c"]
+        >>> first, second = metric.rows(references, references), metric.rows(["a", "b", "d"], references)
+        >>> round(compare_statistics(metric, first, second).difference, 3)
+        -0.333
+    """
     rows = [first, second]
     values = values_of(metric, rows, resamples, seed)
     scores = [_judged(metric, one, drawn, seed) for one, drawn in zip(rows, values, strict=True)]

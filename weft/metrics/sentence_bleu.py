@@ -18,6 +18,9 @@ class SentenceBleu(Metric):
     Args:
         tokenize, lowercase: as in Bleu.
 
+    Raises:
+        ConfigError: an unknown tokeniser.
+
     Source: Lin and Och 2004, section 4.2 (BLEUS); sacrebleu's `add-k` with k = 1.
 
     Example:

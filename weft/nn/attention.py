@@ -70,6 +70,9 @@ class Attention(nn.Module):
     Attributes:
         size: features of the result.
 
+    Raises:
+        ConfigError: `shared` without a key_size, or with a value_size; unknown weights.
+
     Example:
         >>> import torch
         >>> from weft.nn import Additive, Memory
@@ -199,6 +202,9 @@ class Heads:
         norm: RMSNorm over the features of each query and key, before positions rotate them.
         bias: biases of queries, keys and values; None for those of the other linear layers.
         rotary: leading features of a head that rotary positions rotate; None for all.
+
+    Raises:
+        ConfigError: a number below 1.
 
     Example:
         >>> import torch

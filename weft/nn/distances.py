@@ -134,6 +134,11 @@ def turned(x: Tensor, turn: tuple[Tensor, Tensor] | None) -> Tensor:
     """Rotate each pair of features (a, b) of x [B, H, T, K] to (a cos - b sin, a sin + b cos).
 
     With fewer angles than pairs, the features after the last angle stay as they are.
+
+    Example:
+        >>> quarter = torch.zeros(1, 1), torch.ones(1, 1)  # cos, sin of 90 degrees: [T, K/2]
+        >>> turned(torch.tensor([[[[1.0, 0.0]]]]), quarter).tolist()  # [B, H, T, K]
+        [[[[0.0, 1.0]]]]
     """
     if turn is None:
         return x

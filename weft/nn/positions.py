@@ -213,7 +213,11 @@ class Learned(nn.Module):
         nn.init.normal_(self.table.weight, std=0.02)
 
     def forward(self, x: Tensor, positions: Tensor | range) -> Tensor:
-        """x [B, T, D], positions [T] or [B, T], or a range of T."""
+        """x [B, T, D], positions [T] or [B, T], or a range of T.
+
+        Raises:
+            ShapeError: a position is max_length or more.
+        """
         if exporting():  # the program that runs the graph checks the length
             return x + self.table(positions)
         if isinstance(positions, range):

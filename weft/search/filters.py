@@ -29,6 +29,9 @@ def ban(logits: Tensor, tokens: Sequence[int]) -> Tensor:
 def temperature(logits: Tensor, degree: float) -> Tensor:
     """Divide by `degree`: below 1 sharper, above 1 flatter.
 
+    Raises:
+        ConfigError: the degree is not above 0, or infinite.
+
     Example:
         >>> import torch
         >>> temperature(torch.tensor([[1.0, 2.0]]), 0.5).tolist()  # [N, V]
@@ -43,6 +46,9 @@ def temperature(logits: Tensor, degree: float) -> Tensor:
 
 def top_k(logits: Tensor, k: int, *, waits: bool = True) -> Tensor:
     """Keep the k most probable tokens; ties go to the lower ids; `waits` as in `best_candidates`.
+
+    Raises:
+        ConfigError: k is below 1.
 
     Example:
         >>> import torch
@@ -60,6 +66,9 @@ def top_k(logits: Tensor, k: int, *, waits: bool = True) -> Tensor:
 
 def top_p(logits: Tensor, p: float) -> Tensor:
     """Keep the smallest set of most probable tokens whose probabilities sum to p or more.
+
+    Raises:
+        ConfigError: p is not above 0, or above 1.
 
     Source: Holtzman et al. 2020, section 3.1 (nucleus sampling). Ties go to the lower ids.
 

@@ -5,7 +5,8 @@ source b. What belongs to a source (`per_source`, see tree.py) has B rows while 
 B * W. Read next: greedy.py, then beam.py.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -14,8 +15,22 @@ from weft.errors import ConfigError
 from weft.shapes import check_shape
 from weft.tree import State
 
-Step = Callable[[Tensor, State], tuple[Tensor, State]]
-"""Maps token [N] int64 and a state to log-probabilities [N, V] of the next token, and the next state."""
+
+class Step(Protocol):
+    """What a search calls: a function, or `weft.models.Generator.step`.
+
+    Example:
+        >>> bigram = torch.tensor([[0.1, 0.9], [0.5, 0.5]]).log()  # row: the token before
+        >>> def step(token, state):
+        ...     return bigram[token], state
+        >>> logp, state = step(torch.tensor([0, 1, 0]), None)
+        >>> logp.shape  # [N, V]
+        torch.Size([3, 2])
+    """
+
+    def __call__(self, token: Tensor, state: State, /) -> tuple[Tensor, State]:
+        """Token [N] int64 and a state to log-probabilities [N, V] of the next token, and the next state."""
+
 
 COMPACT_SHARE = 1 / 8
 """Finished sources are removed once they are this share of the batch; fewer are not worth a copy."""

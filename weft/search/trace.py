@@ -110,7 +110,11 @@ class Trace:
         self._candidates: list[Candidate] = []
 
     def begin(self, settings: TracedSettings) -> None:
-        """Called by the search."""
+        """Called by the search.
+
+        Raises:
+            ConfigError: it already holds a search.
+        """
         if self.settings is not None:
             raise ConfigError("trace: it already holds a search; give each search a new Trace()")
         self.settings = settings
@@ -191,7 +195,11 @@ class Trace:
 
     @classmethod
     def from_json(cls, text: str) -> "Trace":
-        """The trace that `to_json` wrote."""
+        """The trace that `to_json` wrote.
+
+        Raises:
+            DataError: not such a trace.
+        """
         trace = cls()
         try:
             saved = jsonfile.decode(text, _Saved)

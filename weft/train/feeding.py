@@ -21,6 +21,15 @@ class Feeding(ABC):
         per_sequence: draw once per sequence instead of once per token.
         parallel: two passes over all positions instead of step by step: the first predicts each token from
             the true ones, the second reads the mixture (Mihaylova & Martins 2019).
+
+    Example:
+        >>> @dataclass(frozen=True)
+        ... class Alternating(Feeding):
+        ...     per_sequence = parallel = False
+        ...     def probability(self, update, epoch):
+        ...         return float(epoch % 2 == 0)
+        >>> [Alternating().probability(0, epoch) for epoch in (0, 1, 2)]
+        [1.0, 0.0, 1.0]
     """
 
     per_sequence: bool
@@ -71,6 +80,10 @@ class ConstantFeeding(Feeding):
         p: probability of feeding the true token.
         per_sequence: draw once per sequence.
         parallel: see Feeding.
+
+    Example:
+        >>> ConstantFeeding(p=0.75).probability(update=1000, epoch=2)
+        0.75
     """
 
     p: Probability = 1.0
@@ -91,6 +104,10 @@ class StepFeeding(Feeding):
         after: probability from then on.
         per_sequence: draw once per sequence.
         parallel: see Feeding.
+
+    Example:
+        >>> [StepFeeding(after_epochs=3).probability(0, epoch) for epoch in (2, 3)]
+        [1.0, 0.5]
     """
 
     after_epochs: int
@@ -115,6 +132,10 @@ class LinearFeeding(Feeding):
         parallel: see Feeding.
 
     Source: Bengio et al. 2015, section 2.4.
+
+    Example:
+        >>> [LinearFeeding(updates=1000).probability(update, 0) for update in (0, 250, 2000)]
+        [1.0, 0.75, 0.0]
     """
 
     updates: AtLeastOne
@@ -138,6 +159,10 @@ class Exponential(Feeding):
         parallel: see Feeding.
 
     Source: Bengio et al. 2015, section 2.4.
+
+    Example:
+        >>> [Exponential(k=0.5, floor=0.2).probability(update, 0) for update in (0, 2, 9)]
+        [1.0, 0.25, 0.2]
     """
 
     k: Probability = 0.9999
@@ -161,6 +186,10 @@ class InverseSigmoid(Feeding):
         parallel: see Feeding.
 
     Source: Bengio et al. 2015, section 2.4.
+
+    Example:
+        >>> round(InverseSigmoid(k=3.0).probability(0, 0), 4)  # k / (k + 1)
+        0.75
     """
 
     k: Annotated[float, Bounds(ge=1)] = 1000.0

@@ -27,6 +27,15 @@ class Optimiser(ABC):
 
     Raises:
         ConfigError: a setting is out of its range.
+
+    Example:
+        >>> @dataclass(frozen=True)
+        ... class Plain(Optimiser):
+        ...     lr: float = 0.5
+        ...     def build(self, model):
+        ...         return torch.optim.SGD(model.parameters(), lr=self.lr)
+        >>> Plain().build(nn.Linear(3, 2)).param_groups[0]["lr"]
+        0.5
     """
 
     lr: float
@@ -81,6 +90,14 @@ class SGD(Optimiser):
         momentum: μ; 0 is plain gradient descent.
         nesterov: use Nesterov's momentum.
         weight_decay: λ, the L2 penalty λ/2 |θ|², over every parameter.
+
+    Example:
+        >>> model = nn.Linear(1, 1, bias=False)
+        >>> _ = nn.init.ones_(model.weight)
+        >>> model.weight.grad = torch.tensor([[2.0]])
+        >>> SGD(lr=0.1).build(model).step()
+        >>> round(model.weight.item(), 4)
+        0.8
     """
 
     lr: NonNegative = 0.1
@@ -111,6 +128,14 @@ class Adam(Optimiser):
         weight_decay: λ; λ θ is added to the gradient of every parameter.
 
     Source: Kingma and Ba 2015, algorithm 1.
+
+    Example:
+        >>> model = nn.Linear(1, 1, bias=False)
+        >>> _ = nn.init.ones_(model.weight)
+        >>> model.weight.grad = torch.tensor([[2.0]])
+        >>> Adam(lr=0.1).build(model).step()
+        >>> round(model.weight.item(), 4)  # the first step has the size lr
+        0.9
     """
 
     lr: NonNegative = 0.001
@@ -142,6 +167,14 @@ class AdamW(Optimiser):
         decay_all: decay every parameter; by default not biases, norm gains and embeddings.
 
     Source: Loshchilov and Hutter 2019, algorithm 2.
+
+    Example:
+        >>> model = nn.Linear(1, 1, bias=False)
+        >>> _ = nn.init.ones_(model.weight)
+        >>> model.weight.grad = torch.tensor([[2.0]])
+        >>> AdamW(lr=0.1, weight_decay=0.5).build(model).step()
+        >>> round(model.weight.item(), 4)  # 1 - 0.1 * 0.5, then a step of 0.1
+        0.85
     """
 
     lr: NonNegative = 0.001
@@ -173,6 +206,14 @@ class Adagrad(Optimiser):
         eps: ε.
 
     Source: Duchi et al. 2011, figure 1.
+
+    Example:
+        >>> model = nn.Linear(1, 1, bias=False)
+        >>> _ = nn.init.ones_(model.weight)
+        >>> model.weight.grad = torch.tensor([[2.0]])
+        >>> Adagrad(lr=0.1).build(model).step()
+        >>> round(model.weight.item(), 4)  # g / √g² = 1
+        0.9
     """
 
     lr: NonNegative = 0.05
@@ -208,6 +249,13 @@ class Muon(AdamW):
 
     Source: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks"; Liu et al. 2025,
     equation 4.
+
+    Example:
+        >>> from weft.nn import Categorical
+        >>> model = nn.Sequential(nn.Embedding(7, 3), nn.Linear(3, 3), Categorical(3, 7))
+        >>> groups = Muon().build(model).param_groups
+        >>> [[list(one.shape) for one in group["params"]] for group in groups if group["hidden"]]
+        [[[3, 3]]]
     """
 
     lr: NonNegative = 0.01

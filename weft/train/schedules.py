@@ -21,6 +21,14 @@ class Schedule(ABC):
 
     Raises:
         ConfigError: a setting is out of its range.
+
+    Example:
+        >>> @dataclass(frozen=True)
+        ... class Halving(Schedule):
+        ...     def factor(self, update, done, state):
+        ...         return 0.5 ** (update - 1)
+        >>> [Halving().factor(update, 0.0, {}) for update in (1, 2, 3)]
+        [1.0, 0.5, 0.25]
     """
 
     def __post_init__(self) -> None:
@@ -105,6 +113,10 @@ class ConstantSchedule(Schedule):
 
     Args:
         warmup: updates of linear warm-up.
+
+    Example:
+        >>> [ConstantSchedule(warmup=4).factor(update, 0.0, {}) for update in (1, 4, 9)]
+        [0.25, 1.0, 1.0]
     """
 
     warmup: Whole = 0
@@ -121,6 +133,10 @@ class LinearSchedule(Schedule):
     Args:
         warmup: updates of linear warm-up.
         floor: the factor at the planned end of training.
+
+    Example:
+        >>> [round(LinearSchedule(floor=0.1).factor(update, update / 100, {}), 4) for update in (50, 100)]
+        [0.55, 0.1]
     """
 
     warmup: Whole = 0
@@ -141,6 +157,10 @@ class CosineSchedule(Schedule):
         floor: the factor at the planned end of training.
 
     Source: Loshchilov and Hutter 2017, equation 5, without restarts.
+
+    Example:
+        >>> [round(CosineSchedule().factor(update, update / 100, {}), 4) for update in (50, 75, 100)]
+        [0.5, 0.1464, 0.0]
     """
 
     warmup: Whole = 0
@@ -169,6 +189,10 @@ class CosineRestarts(Schedule):
 
     Source: Huang et al. 2017, equation 2 (snapshot ensembles); Loshchilov and Hutter 2017, equation 5, with
     T_mult = 1.
+
+    Example:
+        >>> [round(CosineRestarts(cycles=2).factor(update, update / 100, {}), 4) for update in (25, 50, 75)]
+        [0.5, 0.0, 0.5]
     """
 
     cycles: AtLeastOne = 5
@@ -197,6 +221,10 @@ class Noam(Schedule):
         warmup: updates until the peak, which is (d warmup)^-0.5.
 
     Source: Vaswani et al. 2017, equation 3.
+
+    Example:
+        >>> [round(Noam(width=64, warmup=100).factor(update, 0.0, {}), 6) for update in (50, 100, 400)]
+        [0.00625, 0.0125, 0.00625]
     """
 
     width: AtLeastOne
@@ -213,6 +241,10 @@ class InverseSquareRoot(Schedule):
 
     Args:
         warmup: updates until the full learning rate.
+
+    Example:
+        >>> [InverseSquareRoot(warmup=100).factor(update, 0.0, {}) for update in (25, 100, 400)]
+        [0.25, 1.0, 0.5]
     """
 
     warmup: AtLeastOne = 4000
@@ -231,6 +263,14 @@ class Plateau(Schedule):
         patience: validations without a new best score that make a plateau.
         floor: lowest factor.
         warmup: updates of linear warm-up.
+
+    Example:
+        >>> schedule = Plateau(patience=2)
+        >>> state = schedule.start()
+        >>> for loss in (3.0, 2.0, 2.5, 2.1):  # the last two are no new best
+        ...     state = schedule.observe(state, loss, higher=False)
+        >>> schedule.factor(100, 0.0, state)
+        0.5
     """
 
     decay: Annotated[float, Bounds(gt=0, lt=1)] = 0.5

@@ -151,6 +151,10 @@ class Mlflow(Tracker):
     Args:
         experiment: experiment of the run.
         uri: tracking server, such as http://localhost:5000 or sqlite:///mlflow.db; empty for RUN/mlflow.
+
+    Example:
+        >>> Mlflow(experiment="en-es").experiment
+        'en-es'
     """
 
     def __init__(self, *, experiment: str = "weft", uri: str = "") -> None:

@@ -27,6 +27,10 @@ class Jordan(Cell):
 
     If the true outputs are known, pass them shifted by one step (`fed`); then the steps are independent and
     run in parallel. Otherwise the cell reads its own outputs, as it always does in an encoder or a decoder.
+
+    Raises:
+        ConfigError: an unknown activation or output, or `hidden` below 1.
+
     Source: Jordan 1986, "Serial order: a parallel distributed processing approach".
 
     Example:

@@ -31,6 +31,10 @@ class LocalAttention(Cell):
 
     The state is (y, the keys and values of the last W - 1 positions, 1 where there was one), so its size does
     not grow with the text. Positions are relative: a stored key is rotated by its distance when it is read.
+
+    Raises:
+        ConfigError: key_value_heads does not divide num_heads, or the window is below 2.
+
     Source: De et al. 2024, "Griffin", section 2.3; Beltagy et al. 2020, "Longformer", section 3.1.
 
     Example:

@@ -31,6 +31,10 @@ class LRU(Cell):
 
     The state is (y, Re h, Im h); no step reads y. D is a full matrix, as in equation 1; the paper's code
     has a diagonal one.
+
+    Raises:
+        ConfigError: not 0 <= min_radius < max_radius <= 1, or max_phase is not above 0.
+
     Source: Orvieto et al. 2023, "Resurrecting recurrent neural networks for long sequences", equations 1 to 8
     and appendix A.
 

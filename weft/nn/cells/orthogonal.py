@@ -63,7 +63,7 @@ class Orthogonal(Cell):
         return self.cell.step(x, state)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
-        """All steps with the Elman cell, which computes the matrix once."""
+        """All steps, x [B, T, D], with the Elman cell, which computes the matrix once."""
         return self.cell(x, state, mask)
 
 

@@ -33,6 +33,10 @@ class Peephole(Cell):
         normalised: layer normalisation of each gate's W x and W h, and of c before its tanh.
 
     The peepholes start at zero, so initially the cell is an LSTM.
+
+    Raises:
+        ConfigError: an unknown form, candidate or gate, or a gate named twice.
+
     Source: Gers & Schmidhuber 2000, "Recurrent nets that time and count".
 
     Example:

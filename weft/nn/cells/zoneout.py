@@ -27,6 +27,9 @@ class Zoneout(Cell):
         cell: the wrapped cell; its own settings go in a table, `cell: {use: gru, reset: before}`.
         rate: share of the state that keeps its old value.
 
+    Raises:
+        ConfigError: the rate is below 0, or 1 or more.
+
     Source: Krueger et al. 2017, "Zoneout: regularizing RNNs by randomly preserving hidden activations".
 
     Example:

@@ -29,7 +29,15 @@ BOUNDARY = 0
 
 
 class Sentences(NamedTuple):
-    """A batch of sentences."""
+    """A batch of sentences.
+
+    Example:
+        >>> import torch
+        >>> from weft.nn.embed.words import Spelled
+        >>> one = Spelled(torch.tensor([[4, 5]]), torch.tensor([[1, 2], [3, 0]]), torch.tensor([[0, 1]]))
+        >>> Sentences(one, torch.ones(1, 2) > 0, target_tokens=3).mask.shape  # [B, S]
+        torch.Size([1, 2])
+    """
 
     given: Spelled
     mask: Tensor  # [B, S] bool

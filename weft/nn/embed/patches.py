@@ -33,7 +33,11 @@ class Patches(nn.Module):
         self.first = nn.Parameter(0.02 * torch.randn(size)) if first else None
 
     def forward(self, picture: Tensor) -> Tensor:
-        """[B, height, width, channels] to [B, S, D], S = height width / P^2, plus one with `first`."""
+        """[B, height, width, channels] to [B, S, D], S = height width / P^2, plus one with `first`.
+
+        Raises:
+            ShapeError: a side of the picture is not a multiple of P.
+        """
         height, width = picture.shape[1:3]
         if height % self.patch or width % self.patch:
             raise ShapeError(

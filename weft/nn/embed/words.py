@@ -16,7 +16,15 @@ from weft.setting_types import DropoutRate, Size
 
 
 class Spelled(NamedTuple):
-    """Sentences for `Words`, with the letters of each distinct word stored once."""
+    """Sentences for `Words`, with the letters of each distinct word stored once.
+
+    Example:
+        >>> import torch
+        >>> words = torch.tensor([[4, 5, 4]])  # [B, S]: the first word again
+        >>> given = Spelled(words, letters=torch.tensor([[1, 2], [3, 0]]), which=torch.tensor([[0, 1, 0]]))
+        >>> given.letters[given.which].shape  # [B, S, L]
+        torch.Size([1, 3, 2])
+    """
 
     words: Tensor  # [B, S] int64 rows of the word table
     letters: Tensor  # [N, L] int64, 0 is padding

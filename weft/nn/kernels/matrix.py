@@ -161,6 +161,13 @@ class Decayed(NamedTuple):
     query, key: [B, T, H, K].
     value: [B, T, H, V].
     decay: log a_t <= 0, [B, T, H, 1] or [B, T, H, K].
+
+    Example:
+        >>> import torch
+        >>> one = torch.ones(1, 3, 1, 1)  # [B, T, H, K]
+        >>> o, state = Decayed(one, one, one, (one / 2).log()).all(torch.zeros(1, 1, 1, 1))
+        >>> [round(value, 4) for value in o.flatten().tolist()]  # [B, T, H, V]: each step halves S and adds 1
+        [1.0, 1.5, 1.75]
     """
 
     query: Tensor
