@@ -12,6 +12,8 @@ cells and their sizes; memory.py and texts.py, the same at more length.
 
 import argparse
 import math
+import re
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
@@ -33,6 +35,8 @@ SECONDS = 5.0
 """CPU seconds of the memory problems' runs."""
 FEWEST, BESIDE, BASELINE, STRONGER = 3, "lstm", "baseline", "stronger baseline"
 COUNTED = (BASELINE, STRONGER)
+WIDTH = 120
+"""Characters of a line of the page, but for tables."""
 
 
 class Column(NamedTuple):
@@ -126,24 +130,28 @@ def said(found: Mapping[str, Any]) -> str:
 
 HEAD = """# Recurrences at equal budget
 
-Which recurrence learns most from the same number of parameters and the same updates? Every cell is trained on the same tasks; all
-data comes with Weft or is drawn. One command measures what is missing and writes this page:
+Which recurrence learns most from the same number of parameters and the same updates? Every cell is trained
+on the same tasks; all data comes with Weft or is drawn. One command measures what is missing and writes
+this page:
 
 ```console
 $ python experiments/recurrences.py
 ```
 
-**Language, translation, tagging and forecasting**: every model has {fewest:,} to {most:,} parameters (for language and translation: of the
-decoder; beside it embeddings of 32 features, and for translation the same encoder, a Transformer of one layer) and {updates} updates with
-Adam: {warm_up} of warm-up, then a cosine from {rate:g} to a tenth. Everyone sees the same batches. **Memory problems**: at most {budget:,}
-parameters and {seconds:g} CPU seconds, as in [What each cell can remember](memory.md). A model is one block around a cell (norm, short
-convolution, cell, feed-forward network), or two Transformer layers; a tagger reads in both directions. No learning rate was tuned, and
-all cells have the same one. Processor: {machine}; one thread, shared with other work; float32.
+**Language, translation, tagging and forecasting**: every model has {fewest:,} to {most:,} parameters (for
+language and translation: of the decoder; beside it embeddings of 32 features, and for translation the same
+encoder, a Transformer of one layer) and {updates} updates with Adam: {warm_up} of warm-up, then a cosine
+from {rate:g} to a tenth. Everyone sees the same batches. **Memory problems**: at most {budget:,} parameters
+and {seconds:g} CPU seconds, as in [What each cell can remember](memory.md). A model is one block around a
+cell (norm, short convolution, cell, feed-forward network), or two Transformer layers; a tagger reads in
+both directions. No learning rate was tuned, and all cells have the same one. Processor: {machine}; one
+thread, shared with other work; float32.
 
-± is the 95 % interval of the mean over seeds (Student's t). **Bold**: its paired difference from `lstm` excludes 0 in its favour; *italics*:
-against it; otherwise no verdict. With many 95 % intervals, expect some to be wrong. These budgets are small: a ranking holds only for them. "CPU s" is the mean time of a
-training in the first four columns; other work on the machine makes it longer, never the scores different. The runs are in
-`docs/pictures/memory/recurrences.jsonl`, those of the memory problems in `runs.jsonl` beside it.
+± is the 95 % interval of the mean over seeds (Student's t). **Bold**: its paired difference from `lstm`
+excludes 0 in its favour; *italics*: against it; otherwise no verdict. With many 95 % intervals, expect some
+to be wrong. These budgets are small: a ranking holds only for them. "CPU s" is the mean time of a training
+in the first four columns; other work on the machine makes it longer, never the scores different. The runs
+are in `docs/pictures/memory/recurrences.jsonl`, those of the memory problems in `runs.jsonl` beside it.
 
 {tasks}
 
@@ -175,7 +183,27 @@ def page(runs: Sequence[Mapping[str, Any]]) -> str:
         lines.append(
             f"| {name} | {' | '.join(cells)} | {many} | {f'{np.mean(spent):.1f}' if spent else ''} |"
         )
-    return _head(runs, tasks) + "\n".join(lines) + "\n" + _rest(scores)
+    return wrapped(_head(runs, tasks)) + "\n".join(lines) + "\n" + wrapped(_rest(scores))
+
+
+def wrapped(text: str) -> str:
+    """Paragraphs and lists of Markdown with lines of at most 120 characters; code stays as it is."""
+    blocks = []
+    for block in text.split("\n\n"):
+        items = [block] if block.startswith("```") else re.split(r"\n(?=- )", block)
+        blocks.append("\n".join(one if one.startswith("```") else _filled(one) for one in items))
+    return "\n\n".join(blocks)
+
+
+def _filled(text: str) -> str:
+    """One paragraph or item; the line ends around it stay."""
+    inner = text.strip("\n")
+    before, after = text[: len(text) - len(text.lstrip("\n"))], text[len(text.rstrip("\n")) :] * bool(inner)
+    indent = "  " * inner.startswith("- ")
+    filled = textwrap.fill(
+        inner, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return f"{before}{filled}{after}"
 
 
 def _head(runs: Sequence[Mapping[str, Any]], tasks: Sequence[str]) -> str:

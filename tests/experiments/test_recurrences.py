@@ -88,3 +88,12 @@ def test_the_page_prints_what_was_measured_and_says_what_was_not(script: ModuleT
     missing = told.rpartition("Not measured")[2]
     assert "language, translation, forecasting, parity, recall, copying: `elman`" in missing
     assert "tagging: `jordan`" in missing  # of tagging `elman`, `lstm` and `gru` are there
+
+
+def test_lines_of_the_page_are_short_except_tables_and_code(script: ModuleType) -> None:
+    code = "```console\n$ " + "run " * 40 + "\n```"
+    text = f"# Head\n\n{'word ' * 50}\nmore\n\n{code}\n\n- {'first ' * 30}\n- second\n\n"
+    found = script.wrapped(text)
+    assert found.split() == text.split() and code in found and found.endswith("\n- second\n\n")
+    assert max(len(line) for line in found.replace(code, "").split("\n")) <= 120
+    assert "\n  first" in found  # an item goes on under its text
