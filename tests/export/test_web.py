@@ -45,6 +45,7 @@ def texts_of(found: list[dict[str, Any]]) -> list[str]:
 
 @node
 @browser
+@pytest.mark.slow
 def test_one_file_answers_from_the_disk_without_a_network(tmp_path: Path) -> None:
     run, page = shared_run("translate"), tmp_path / "page.html"
     lines = export(run, page)
