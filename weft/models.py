@@ -65,6 +65,16 @@ class Generator(WholeSteps, nn.Module):
     Raises:
         ConfigError: an unknown prompt, or one together with an encoder; or only one of decoder and head can
             copy.
+
+    Example:
+        >>> from weft.nn import Categorical, RecurrentDecoder, RecurrentEncoder, Tokens
+        >>> encoder = RecurrentEncoder(3, sizes=(5,))
+        >>> decoder = RecurrentDecoder(3, encoder, sizes=(5,))
+        >>> model = Generator(Tokens(7, 3), decoder, Categorical(5, 7), encoder=encoder)
+        >>> source = torch.tensor([[4, 5], [6, 0]])  # [B, S]
+        >>> logp, state = model.step(torch.tensor([2, 2]), model.start(source, source > 0))
+        >>> logp.shape  # [B, V]
+        torch.Size([2, 7])
     """
 
     def __init__(
@@ -261,6 +271,14 @@ class Labeller(nn.Module):
         encoder: reads the source.
         head: predicts labels.
         pool: reduces a sequence to one vector; None to label every position.
+
+    Example:
+        >>> from weft.nn import Categorical, Mean, RecurrentEncoder, Tokens
+        >>> encoder = RecurrentEncoder(3, sizes=(5,))
+        >>> model = Labeller(Tokens(7, 3), encoder, Categorical(encoder.size, 2), pool=Mean(encoder.size))
+        >>> source = torch.tensor([[4, 5], [6, 0]])  # [B, S]
+        >>> model(source, source > 0).shape  # [B, 1, C]; without a pool [B, S, C]
+        torch.Size([2, 1, 2])
     """
 
     def __init__(self, embed: nn.Module, encoder: Encoder, head: Head, *, pool: Pool | None = None) -> None:

@@ -67,7 +67,9 @@ def test_every_kind_of_part_that_a_recipe_names_has_a_page() -> None:
     assert sorted(found - named) == []
 
 
-@pytest.mark.parametrize("package", ["weft.data", "weft.metrics", "weft.nn", "weft.nn.cells", "weft.search"])
+@pytest.mark.parametrize(
+    "package", ["weft.data", "weft.metrics", "weft.nn", "weft.nn.cells", "weft.search", "weft.tasks"]
+)
 def test_public_names_have_examples(package: str) -> None:
     module = importlib.import_module(package)
     public = {name: getattr(module, name) for name in dir(module) if not name.startswith("_")}

@@ -24,6 +24,10 @@ def languages(name: str) -> list[str]:
 
     Raises:
         ConfigError: no such corpus.
+
+    Example:
+        >>> languages("libreoffice-help")
+        ['en', 'de', 'es', 'fr', 'pl', 'ru']
     """
     from weft.data.lines import read_lines
 

@@ -143,7 +143,12 @@ class Evaluation(ABC):
 
 
 class Sample(NamedTuple):
-    """A validation example and the model's output, as text."""
+    """A validation example and the model's output, as text.
+
+    Example:
+        >>> Sample("a cat", "un gato", "un gato").output
+        'un gato'
+    """
 
     source: str
     reference: str
@@ -159,6 +164,10 @@ class Validation(NamedTuple):
         compared: outputs and references, for each language pair if there are several; empty if the task
             does not compare texts.
         notes: sentences about examples that could not be scored.
+
+    Example:
+        >>> Validation({"loss": 1.25, "accuracy": 0.5}, [Sample("a cat", "NOUN", "DET")]).scores["loss"]
+        1.25
     """
 
     scores: dict[str, float]

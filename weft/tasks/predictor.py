@@ -58,7 +58,19 @@ class Place(NamedTuple):
 
 
 class Answer(ABC):
-    """The answer to one input; text, JSON and figures are computed on demand."""
+    """The answer to one input; text, JSON and figures are computed on demand.
+
+    Example:
+        >>> class TextLength(Answer):
+        ...     def __init__(self, size):
+        ...         self.size = size
+        ...     def text(self):
+        ...         return f"{self.size} letters"
+        ...     def json(self):
+        ...         return self.size
+        >>> TextLength(5).text()
+        '5 letters'
+    """
 
     wrong: str = ""
     """Why there is no answer, with the place of the input; empty if there is one."""
@@ -131,6 +143,22 @@ class Predictor(ABC, Generic[In]):
         window: number of inputs of a file that are answered together.
         piped: number of inputs of a pipe that are answered together; 1 answers each as soon as it is read.
         column: the column of a table that has the inputs; None if every line of a file is one.
+
+    Example:
+        >>> class TextLength(Answer):
+        ...     def __init__(self, size):
+        ...         self.size = size
+        ...     def text(self):
+        ...         return f"{self.size} letters"
+        ...     def json(self):
+        ...         return self.size
+        >>> class LengthOfTexts(Predictor[str]):
+        ...     def parse(self, raw, place):
+        ...         return str(raw)
+        ...     def answers(self, inputs):
+        ...         return (TextLength(len(text)) for text in inputs)
+        >>> LengthOfTexts().predict("a cat")  # the JSON of the answer
+        5
     """
 
     reads: ClassVar[Reads] = "text"

@@ -17,6 +17,14 @@ def load_vocabulary(path: str | Path) -> Vocabulary:
     Raises:
         CheckpointError: the file is missing or damaged, or no tokenizer.json of Weft.
         ConfigError: it needs a library that is not installed.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
+        >>> with TemporaryDirectory() as folder:
+        ...     words.save(Path(folder, "tokenizer.json"))
+        ...     load_vocabulary(Path(folder, "tokenizer.json")).decode(words.encode("a cat"))
+        'a cat'
     """
     path = Path(path)
     if not _is_imported(path):

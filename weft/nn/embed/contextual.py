@@ -95,8 +95,7 @@ class BothWays(Context):
         dropout: on the input of every layer and of the softmax.
 
     Source: Peters et al. 2018, sections 3.1 and 3.4. They use filters of seven widths with highway layers,
-    and
-        cells of 4096 units projected to 512; we use one width and a projection.
+    and cells of 4096 units projected to 512; we use one width and a projection.
 
     Example:
         >>> given = Spelled(torch.tensor([[4, 2]]), torch.tensor([[1], [2]]), torch.tensor([[0, 1]]))

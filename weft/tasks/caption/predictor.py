@@ -129,6 +129,19 @@ class Captioner(predictor.Predictor[Picture]):
         others: further members of an ensemble.
         scores: whether `weft predict` writes the score of each caption.
         coco: whether `weft predict` writes COCO's results.
+
+    Example:
+        >>> from weft.tasks.pictures.data import CaptionData
+        >>> from weft.tasks.pictures.model import CaptionModel
+        >>> from weft.tasks.seq2seq.decoding import Decoding
+        >>> from weft.text.vocabulary import Vocabulary
+        >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
+        >>> model = CaptionModel().build((8, 12, 3), len(words)).eval()
+        >>> model.head.bias.data[words.encode("a cat")[-1]] = 99.0  # an untrained model that writes "cat"
+        >>> data = CaptionData(generated="shapes", max_length=2)
+        >>> captioner = Captioner(model, words, Decoding(search="greedy"), (8, 12, 3), data)
+        >>> captioner.predict(np.zeros((8, 12, 3), np.uint8))  # [height, width, channels]
+        'cat cat'
     """
 
     draws = True
@@ -158,7 +171,11 @@ class Captioner(predictor.Predictor[Picture]):
         self.search = BatchSearch([model, *others], vocabulary, self.decoding, (PAD, UNK, SOS))
 
     def parse(self, raw: Raw, place: Place) -> Picture:
-        """The pixels or features in a file's content, in the shape that the model was trained on."""
+        """The pixels or features in a file's content, in the shape that the model was trained on.
+
+        Raises:
+            DataError: not the bytes of a picture, or one that cannot be read.
+        """
         if not isinstance(raw, bytes):
             raise place.refuse("expected the bytes of a picture")
         with held(raw, str(place), ".npy" if raw.startswith(NUMPY) else "") as path:
@@ -208,7 +225,7 @@ class Captioner(predictor.Predictor[Picture]):
         self.look(np.zeros(self.shape, np.float32), [1])
 
     def predict(self, raw: str | Path | np.ndarray) -> str:
-        """The best caption of one picture: a file, or an array of the shape the model was trained on."""
+        """The best caption of one picture: a file, or its [height, width, channels] as in training."""
         pixels = raw if isinstance(raw, np.ndarray) else self.read(Path(raw))
         return next(self.captions(pixels[None]))[0].text
 

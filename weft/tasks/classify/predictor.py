@@ -215,6 +215,18 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
 
     Raises:
         ConfigError: other classes.
+
+    Example:
+        >>> from weft.tasks.classify.data import LabelData
+        >>> from weft.tasks.classify.model import LabelModel
+        >>> from weft.tasks.classify.reader import LabelReader
+        >>> from weft.text.vocabulary import Vocabulary
+        >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
+        >>> reader = LabelReader(words, ["bad", "good"], items=None, max_length=9)
+        >>> model = LabelModel().build(len(words), num_classes=2).eval()
+        >>> model.head.bias.data[1] = 9.0  # an untrained model that says good
+        >>> TextClassifier(model, reader, LabelData(train="train.tsv", hold_out=10)).predict("a cat")
+        'good'
     """
 
     draws = True
@@ -241,7 +253,11 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         return ClassifyInput(MARKED.sub("", text) if place.line else text)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[ClassifyInput]]:
-        """The lines of a file, or the header (where there is one) and the rows of a table."""
+        """The lines of a file, or the header (where there is one) and the rows of a table.
+
+        Raises:
+            DataError: the file cannot be read.
+        """
         if not isinstance(source, Path) or not is_table(source):
             yield from super().inputs(source)
             return

@@ -84,6 +84,18 @@ class Painter(predictor.Predictor[str]):
 
     Raises:
         ConfigError: a search setting does not apply to pictures.
+
+    Example:
+        >>> from weft.tasks.draw.tiles import Tiles
+        >>> from weft.tasks.pictures.model import DrawModel
+        >>> from weft.tasks.seq2seq.decoding import Decoding
+        >>> from weft.text.vocabulary import Vocabulary
+        >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
+        >>> tiles = Tiles(np.full((1, 2, 2, 3), 255, np.uint8))  # one white tile
+        >>> model = DrawModel(size=16).build(len(words), len(tiles)).eval()
+        >>> picture = Painter(model, words, tiles, (4, 6, 3), Decoding(search="greedy")).predict("a cat")
+        >>> picture.shape, int(picture.min())  # [height, width, channels]
+        ((4, 6, 3), 255)
     """
 
     draws = True

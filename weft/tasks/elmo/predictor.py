@@ -89,13 +89,27 @@ class ContextComparer(predictor.Predictor[ContextQuery]):
         model: trained, in evaluation mode.
         lexicon: its letters.
         data: how text is cut into words.
+
+    Example:
+        >>> from weft.nn import BothWays
+        >>> from weft.tasks.lexicon import Lexicon
+        >>> from weft.tasks.running_text.data import ProseData
+        >>> lexicon = Lexicon(["the", "bank"], [2, 1], list("abehknt"), [], lowercase=True)
+        >>> model = BothWays(lexicon.num_words, lexicon.num_letters, 5, num_layers=2).eval()
+        >>> comparer = ContextComparer(model, lexicon, ProseData(train="text.txt", valid_share=0.1))
+        >>> [round(cosine, 4) for cosine in comparer.compare("bank", "the bank", "the bank")]  # of each layer
+        [1.0, 1.0, 1.0]
     """
 
     def __init__(self, model: BothWays, lexicon: Lexicon, data: ProseData) -> None:
         self.model, self.lexicon, self.data = model, lexicon, data
 
     def parse(self, raw: Raw, place: Place) -> ContextQuery:
-        """WORD TAB SENTENCE TAB SENTENCE; or a sentence, whose vectors are the answer."""
+        """WORD TAB SENTENCE TAB SENTENCE; or a sentence, whose vectors are the answer.
+
+        Raises:
+            DataError: the word is missing in a sentence, or there are too many words.
+        """
         text = str(raw)
         cells = text.split("\t")
         if len(cells) == 3:

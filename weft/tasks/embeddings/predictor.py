@@ -96,6 +96,17 @@ class WordVectors(predictor.Predictor[list[str]]):
         vectors.nearest("king", 5)
         vectors.analogy("man", "king", "woman", 5)
         vectors.save("words.txt")
+
+        >>> import torch
+        >>> from weft.nn import Neighbours
+        >>> from weft.nn.embed.subwords import WordTable
+        >>> from weft.tasks.embeddings.data import WordList, WordsData
+        >>> table = WordTable(3, 2)
+        >>> table.table.weight.data = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])  # [V, D]
+        >>> words = WordList(["cat", "dog", "sun"], [3, 2, 1])
+        >>> vectors = WordVectors(Neighbours(table, 3), words, WordsData(train="text.txt"))
+        >>> [near.word for near in vectors.nearest("cat", 2)]
+        ['dog', 'sun']
     """
 
     draws = True
@@ -125,7 +136,11 @@ class WordVectors(predictor.Predictor[list[str]]):
         return self.data.word(word) in self.list.number
 
     def parse(self, raw: Raw, place: Place) -> list[str]:
-        """One word, or three: a b c."""
+        """One word, or three: a b c.
+
+        Raises:
+            DataError: not one or three words, or one without a vector.
+        """
         words = str(raw).split()
         if len(words) not in (1, 3):
             raise place.refuse(f"expected one word, or three (man king woman), got {len(words)}")

@@ -160,6 +160,19 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         only: names of the series of a table to forecast; if empty, all.
         future: a table with the covariates that are known in advance.
         progress: receives what was assumed about a table.
+
+    Example:
+        >>> from torch import nn
+        >>> from weft.nn import LinearForecaster
+        >>> from weft.tasks.forecast.data import SeriesData
+        >>> from weft.tasks.forecast.model import ForecastModel
+        >>> data = SeriesData(file="series.csv", lookback=4, horizon=2)
+        >>> model = ForecastModel(forecaster=LinearForecaster).build(4, 2, 0, 1).eval()
+        >>> for weight in model.parameters():
+        ...     _ = nn.init.zeros_(weight)  # an untrained model that repeats the last value
+        >>> about = {"names": ["y"], "mean": [0.0], "std": [1.0]}
+        >>> ForecastPredictor(model, data, about, Horizon()).predict([1.0, 2.0, 3.0, 4.0])
+        [4.0, 4.0]
     """
 
     draws = True
@@ -188,7 +201,11 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         self._progress = progress
 
     def parse(self, raw: Raw, place: Place) -> SeriesInput:
-        """The values of one series, oldest first; or the text of a CSV table."""
+        """The values of one series, oldest first; or the text of a CSV table.
+
+        Raises:
+            DataError: the table cannot be read, or a series is too short.
+        """
         forecaster = self.forecaster
         if not isinstance(raw, str | bytes):
             asked = SeriesInput([forecaster.of_values(raw, None, {}, {})], plain=True)

@@ -109,9 +109,17 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
     Args:
         model: in evaluation mode, on its device.
         names: of the classes.
-        shape: of a picture or clip.
+        shape: of a picture [height, width, channels], or of a clip, with its frames first.
         read: reads a file into an array.
         scores: whether the text contains the probabilities of all classes.
+
+    Example:
+        >>> from weft.tasks.pictures.model import ImageModel
+        >>> model = ImageModel().build((8, 12, 3), classes=2).eval()
+        >>> model.head.bias.data[1] = 9.0  # an untrained model that says dog
+        >>> classifier = ImageClassifier(model, ["cat", "dog"], (8, 12, 3), np.load)
+        >>> classifier.predict(np.zeros((8, 12, 3), np.uint8))  # [height, width, channels]
+        'dog'
     """
 
     draws = True
@@ -133,7 +141,11 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         self._scores = scores
 
     def parse(self, raw: Raw, place: Place) -> np.ndarray:
-        """The pixels in a file's content, in the shape that the model was trained on."""
+        """The pixels in a file's content, in the shape that the model was trained on.
+
+        Raises:
+            DataError: not the bytes of a picture, or one that cannot be read.
+        """
         if not isinstance(raw, bytes):
             raise place.refuse("expected the bytes of a picture")
         with held(raw, str(place)) as path:
@@ -150,7 +162,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
             yield PictureAnswer(self.names, probs, scores=self._scores, explain=explain)
 
     def predict(self, raw: str | Path | np.ndarray) -> str:
-        """The class of one picture or clip: a file, or an array of the shape the model was trained on."""
+        """The class of one picture or clip: a file, or its [.., height, width, channels] as in training."""
         picture = raw if isinstance(raw, np.ndarray) else self.read(Path(raw))
         return next(self.answers([picture])).label
 

@@ -65,7 +65,14 @@ class CalibrationSettings(EvaluationSettings):
 
 
 class LabelBatch(NamedTuple):
-    """A batch of sequences and their targets, for weft.models.Labeller."""
+    """A batch of sequences and their targets, for weft.models.Labeller.
+
+    Example:
+        >>> source = torch.tensor([[4, 5], [6, 0]])  # [B, S]
+        >>> batch = LabelBatch(source, source > 0, target=torch.tensor([1, 0]), target_tokens=2)
+        >>> batch.rows(slice(1)).source.tolist()
+        [[4, 5]]
+    """
 
     source: Any  # [B, S] tokens, or another input of the embedding; has to(device)
     source_mask: Tensor  # [B, S] bool

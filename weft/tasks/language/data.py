@@ -419,7 +419,13 @@ def cut(tokens: np.ndarray, starts: np.ndarray, length: int, *, continues: bool 
 
 
 def collate_lines(lines: Sequence[np.ndarray | list[int]]) -> ProseBatch:
-    """Whole lines, as inputs and as targets with their ends."""
+    """Whole lines, as inputs and as targets [B, T] with their ends.
+
+    Example:
+        >>> batch = collate_lines([[4, 5], [6]])
+        >>> batch.target_tokens, batch.target_out.tolist()  # 3 ends a line, 0 is padding
+        (5, [[4, 5, 3], [6, 3, 0]])
+    """
     before, _ = pad([[EOS, *line] for line in lines])
     after, mask = pad([[*line, EOS] for line in lines])
     return ProseBatch(before, after, mask, int(mask.sum()))

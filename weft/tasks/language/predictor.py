@@ -117,6 +117,20 @@ class TextWriter(Predictor[str]):
         batching, length: how training cut the text.
         mixed: an n-gram model and its weight, or None.
         scores: whether `weft predict` writes log-probabilities before the texts.
+
+    Example:
+        >>> from weft.models import Generator
+        >>> from weft.nn import Categorical, RecurrentDecoder, Tokens
+        >>> from weft.tasks.language.decoding import ProseDecoding
+        >>> from weft.text.vocabulary import Vocabulary
+        >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
+        >>> model = Generator(
+        ...     Tokens(len(words), 3), RecurrentDecoder(3, sizes=(5,)), Categorical(5, len(words))
+        ... ).eval()
+        >>> model.head.bias.data[words.encode("a cat")[-1]] = 9.0  # an untrained model that writes "cat"
+        >>> decoding = ProseDecoding(search="greedy", max_tokens=2)
+        >>> TextWriter(model, words, decoding, batching="lines", length=9).predict("a")
+        'a cat cat'
     """
 
     draws = True
@@ -175,6 +189,11 @@ class TextWriter(Predictor[str]):
         return self.vocabulary.alphabet.unknown(value)
 
     def predict(self, raw: Any) -> str:
+        """One text and its best continuation.
+
+        Raises:
+            TypeError: not one text.
+        """
         if not isinstance(raw, str):
             raise TypeError(f"expected one text, got {type(raw).__name__}; for many use write(lines)")
         return next(self.write([raw]))[0].text

@@ -125,6 +125,15 @@ class GapFiller(predictor.Predictor[list[int]]):
         vocabulary: its pieces.
         count: number of pieces of each gap in the text of an answer.
         scores: whether the text says their probabilities.
+
+    Example:
+        >>> from weft.tasks.masked.model import MaskedModel
+        >>> from weft.text.vocabulary import Vocabulary
+        >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
+        >>> model = MaskedModel(size=8).build(len(words)).eval()
+        >>> model.predictor.head.symbols.bias.data[words.encode("a cat")[-1]] = 99.0  # untrained, says "cat"
+        >>> GapFiller(model, words).predict("a [MASK] sat")
+        'a cat sat'
     """
 
     draws = True
@@ -139,7 +148,11 @@ class GapFiller(predictor.Predictor[list[int]]):
         self._scores = scores
 
     def parse(self, raw: Raw, place: Place) -> list[int]:
-        """A text with [MASK] in it, as tokens."""
+        """A text with [MASK] in it, as tokens.
+
+        Raises:
+            DataError: there is no [MASK] in the text.
+        """
         if MASK not in str(raw):
             raise place.refuse(f"expected {MASK} where a word is missing, got {str(raw)[:40]!r}")
         return self.tokens(str(raw))

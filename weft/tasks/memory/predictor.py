@@ -73,6 +73,15 @@ class Rememberer(predictor.Predictor[Tensor]):
 
     Raises:
         ConfigError: scores or figures of sums, which have no probability.
+
+    Example:
+        >>> from weft.tasks.memory.data import MemoryData
+        >>> from weft.tasks.memory.task import MemoryModel
+        >>> data = MemoryData(problem="copying", length=5, symbols=3)
+        >>> model = MemoryModel().build(data).eval()
+        >>> model.head.bias.data[1] = 9.0  # an untrained model that says b
+        >>> Rememberer(model, data).predict("abc")
+        'bbb'
     """
 
     draws = True
@@ -86,7 +95,11 @@ class Rememberer(predictor.Predictor[Tensor]):
         self._scores, self._plot = scores, plot
 
     def parse(self, raw: Raw, place: Place) -> Tensor:
-        """A line as the model's input: [1, T, 2] or [1, T]."""
+        """A line as the model's input: [1, T, 2] or [1, T].
+
+        Raises:
+            DataError: not an input of the problem.
+        """
         if self.data.problem == "adding":
             return _numbers(str(raw).split(), place)
         line = str(raw).strip()

@@ -39,6 +39,23 @@ class ManyTranslator(Predictor[str]):
         decoding: search settings.
         others: further members of an ensemble.
         scores: whether `weft predict` writes the score of each text before it.
+
+    Example:
+        >>> from weft.models import Generator
+        >>> from weft.nn import Categorical, RecurrentDecoder, RecurrentEncoder, Tokens
+        >>> from weft.tasks.multilingual.data import ManyData
+        >>> from weft.tasks.seq2seq.decoding import Decoding
+        >>> from weft.text.vocabulary import Vocabulary
+        >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
+        >>> data = ManyData(pairs=("en-de", "en-fr"), train="{pair}", valid="{pair}")
+        >>> size = len(words) + data.symbols  # a symbol for each target language
+        >>> encoder = RecurrentEncoder(3, sizes=(5,))
+        >>> decoder = RecurrentDecoder(3, encoder, sizes=(5,))
+        >>> model = Generator(Tokens(size, 3), decoder, Categorical(5, size), encoder=encoder).eval()
+        >>> model.head.bias.data[words.encode("a cat")[-1]] = 9.0  # an untrained model that writes "cat"
+        >>> decoding = Decoding(search="greedy", max_ratio=0.0, max_extra=2)
+        >>> ManyTranslator(model, data, words, decoding).to("de").predict("a cat sat")
+        'cat cat'
     """
 
     def __init__(

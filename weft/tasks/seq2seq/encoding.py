@@ -404,7 +404,13 @@ def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) ->
 def collate_pairs(
     sources: Sequence[np.ndarray | Sequence[int]], targets: Sequence[np.ndarray | Sequence[int]]
 ) -> PairBatch:
-    """Sources and targets without special symbols to a batch with them."""
+    """Sources and targets without special symbols to a batch [B, S] and [B, T] with them.
+
+    Example:
+        >>> batch = collate_pairs([[4, 5], [6]], [[7], [8, 9]])
+        >>> batch.source.tolist(), batch.target_out.tolist()  # [B, S], [B, T]; 3 ends a target
+        ([[4, 5], [6, 0]], [[7, 3, 0], [8, 9, 3]])
+    """
     source, source_mask = pad(sources)
     lengths, words = _lengths(targets)[:, None], _joined(targets)
     places = np.arange(lengths.max() + 1)

@@ -187,6 +187,24 @@ class Translator(Predictor[str]):
         shortlist: for `decoding.shortlist`.
         keeps: what is kept of a source if `decoding.verbatim` is true.
         column: of the sources in a table.
+
+    Example:
+        >>> from weft.models import Generator
+        >>> from weft.nn import Categorical, RecurrentDecoder, RecurrentEncoder, Tokens
+        >>> from weft.tasks.seq2seq.decoding import Decoding
+        >>> from weft.tasks.seq2seq.encoding import SourceReader
+        >>> from weft.text.vocabulary import Vocabulary
+        >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
+        >>> encoder = RecurrentEncoder(3, sizes=(5,))
+        >>> decoder = RecurrentDecoder(3, encoder, sizes=(5,))
+        >>> size = len(words)
+        >>> model = Generator(Tokens(size, 3), decoder, Categorical(5, size), encoder=encoder).eval()
+        >>> model.head.bias.data[words.encode("a cat")[-1]] = 9.0  # an untrained model that writes "cat"
+        >>> decoding = Decoding(search="greedy", max_ratio=0.0, max_extra=2)
+        >>> reader = SourceReader(words, cut=9, copies=False)
+        >>> translator = Translator(model, reader, words, decoding, keeps="parts")
+        >>> translator.predict("a cat sat"), translator.predict("3.14")  # text without letters is copied
+        ('cat cat', '3.14')
     """
 
     window = WINDOW
@@ -241,7 +259,12 @@ class Translator(Predictor[str]):
         self.align([EOS], [])
 
     def predict(self, raw: Any) -> str:
-        """The best translation of one text; `pairs` and `translate` take many."""
+        """The best translation of one text; `pairs` and `translate` take many.
+
+        Raises:
+            TypeError: not one text.
+            DataError, ShapeError: it cannot be translated.
+        """
         if not isinstance(raw, str):
             raise TypeError(f"expected one text, got {type(raw).__name__}; for many use pairs(lines)")
         (found,) = self._window([raw], self._seeded())

@@ -107,6 +107,22 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         decoding: search settings.
         others: further members of an ensemble.
         scores: whether `weft predict` writes the score of each transcript.
+
+    Example:
+        >>> from functools import partial
+        >>> from weft.data.audio import Sound
+        >>> from weft.nn import Pyramid
+        >>> from weft.tasks.speech.data import FrameSettings
+        >>> from weft.tasks.speech.task import SpeechModel
+        >>> from weft.text.vocabulary import Vocabulary
+        >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
+        >>> sound = FrameSettings(rate=8000, bins=16)
+        >>> encoder = partial(Pyramid, sizes=(8, 8), factors=(2, 2))
+        >>> model = SpeechModel(encoder=encoder).build(sound.bins, len(words)).eval()
+        >>> model.head.bias.data[words.encode("a cat")[-1]] = 99.0  # an untrained model that writes "cat"
+        >>> decoding = SpeechDecoding(search="greedy", max_ratio=0.0, max_extra=2)
+        >>> Transcriber(model, words, sound, decoding).predict(Sound(np.zeros(4000, np.float32), 8000))
+        'cat cat'
     """
 
     draws = True
@@ -133,7 +149,11 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         self.search = BatchSearch([model, *others], vocabulary, decoding, (PAD, UNK, SOS))
 
     def parse(self, raw: Raw, place: Place) -> np.ndarray:
-        """The content of a recording, as frames [S, F]."""
+        """The content of a recording, as frames [S, F].
+
+        Raises:
+            DataError: not the bytes of a recording, or one that cannot be read.
+        """
         if not isinstance(raw, bytes):
             raise place.refuse("expected the bytes of a recording")
         with held(raw, str(place)) as path:
@@ -205,7 +225,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
             yield from results
 
     def align(self, frames: np.ndarray, tokens: Sequence[int]) -> Heard:
-        """The model's attention while writing these tokens.
+        """The model's attention to frames [S, F] while writing these tokens.
 
         Raises:
             ConfigError: the model has no attention.

@@ -138,6 +138,15 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         probs: whether answers contain the probability of each tag.
         plot: whether answers have figures.
         temperature: of the probabilities; see ../labels/calibration.py.
+
+    Example:
+        >>> from weft.tasks.lexicon import Lexicon
+        >>> from weft.tasks.tag.task import TagModel
+        >>> lexicon = Lexicon(["a", "cat"], [3, 1], list("act"), ["DET", "NOUN"], lowercase=True)
+        >>> model = TagModel().build(lexicon.num_words, lexicon.num_letters, num_tags=2).eval()
+        >>> model.head.bias.data[1] = 9.0  # an untrained model that says NOUN
+        >>> WordTagger(model, lexicon).predict("a cat")
+        [('a', 'NOUN'), ('cat', 'NOUN')]
     """
 
     draws = True

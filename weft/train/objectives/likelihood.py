@@ -24,7 +24,12 @@ class OwnLoss(Criterion):
 
 @dataclass(frozen=True, kw_only=True)
 class MaximumLikelihood(Objective):
-    """-Σ_t log P(y_t | y_<t, x), or any other loss that the model's head defines."""
+    """-Σ_t log P(y_t | y_<t, x), or any other loss that the model's head defines.
+
+    Example:
+        >>> MaximumLikelihood().plain
+        True
+    """
 
     plain: ClassVar[bool] = True
 

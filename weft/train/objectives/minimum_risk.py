@@ -54,6 +54,10 @@ class MinimumRisk(Objective):
         ConfigError: a number is out of its range.
 
     Source: Shen et al. 2016, equations 5 to 8 and algorithm 1; with the likelihood: Wu et al. 2018.
+
+    Example:
+        >>> MinimumRisk(candidates=5, search="beam", likelihood=0.1).candidates
+        5
     """
 
     candidates: AtLeastOne = 10

@@ -47,6 +47,10 @@ class ProfessorForcing(Objective):
         ConfigError: a number is out of its range.
 
     Source: Lamb et al. 2016, equations 2 to 4 and section 3.1 (0.75 and 0.99).
+
+    Example:
+        >>> ProfessorForcing(size=64).strength
+        1.0
     """
 
     size: AtLeastOne = 128
