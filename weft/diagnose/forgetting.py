@@ -60,7 +60,17 @@ class MemoryVerdict(NamedTuple):
 
 @torch.no_grad()
 def forgetting(steps: StepTrace) -> Forgetting | None:
-    """Measure a cell; None if it records no decay, as a plain recurrent network."""
+    """Measure a cell; None if it records no decay, as a plain recurrent network.
+
+    Example:
+        >>> from weft.diagnose.recorded import trace, watch
+        >>> from weft.nn.recurrent import Stack
+        >>> stack = Stack(3, (5,))  # one LSTM
+        >>> with watch(stack) as runs:
+        ...     _ = stack(torch.zeros(2, 7, 3))
+        >>> forgetting(trace(runs[0])).half_lives.shape  # in steps, of each channel
+        torch.Size([5])
+    """
     found = _factors(steps)
     if found is None:
         return None
@@ -122,6 +132,15 @@ def verdict_of(found: Forgetting, name: str) -> MemoryVerdict:
     Args:
         found: from `forgetting`.
         name: of the layer.
+
+    Example:
+        >>> from weft.diagnose.recorded import trace, watch
+        >>> from weft.nn.recurrent import Stack
+        >>> stack = Stack(3, (5,))  # one LSTM
+        >>> with watch(stack) as runs:
+        ...     _ = stack(torch.zeros(2, 7, 3))
+        >>> verdict_of(forgetting(trace(runs[0])), "layer 1").kind in ("keeps", "forgets", "mixed")
+        True
     """
     lives, steps = found.half_lives, len(found.at)
     middle, slowest = float(lives.median()), float(lives.max())

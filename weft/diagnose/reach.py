@@ -54,7 +54,18 @@ def reach(model: nn.Module, batch: Any) -> list[Reach]:
 
 
 def seen(model: nn.Module, batch: Any) -> list[RecordedRun]:
-    """What a model's cells read while it computes its loss on a batch in evaluation mode."""
+    """What a model's cells read while it computes its loss on a batch in evaluation mode.
+
+    Example:
+        >>> from weft.models import Labeller
+        >>> from weft.nn import Categorical, RecurrentEncoder, Tokens
+        >>> from weft.tasks.labels.base import LabelBatch
+        >>> model = Labeller(Tokens(7, 3), RecurrentEncoder(3, sizes=(5,)), Categorical(5, 2))
+        >>> source = torch.tensor([[4, 5, 6]])  # [B, S]
+        >>> (run,) = seen(model, LabelBatch(source, source > 0, source % 2, 3))
+        >>> run.calls[0].x.shape  # [B, S, D]
+        torch.Size([1, 3, 3])
+    """
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:

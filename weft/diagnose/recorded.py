@@ -124,6 +124,15 @@ def trace(run: RecordedRun, *, last: int | None = None) -> StepTrace:
     Args:
         run: from `watch`.
         last: trace only this many final steps; earlier ones use the cell's fast path.
+
+    Example:
+        >>> from weft.nn.recurrent import Stack
+        >>> stack = Stack(3, (5,))  # one LSTM
+        >>> with watch(stack) as runs:
+        ...     _ = stack(torch.zeros(2, 7, 3))
+        >>> steps = trace(runs[0])
+        >>> len(steps.states), steps.states[1][0].shape  # before each step; h [B, H]
+        (7, torch.Size([2, 5]))
     """
     cell, drop = run.place.cell, 0
     if last is not None:

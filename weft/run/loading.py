@@ -90,6 +90,11 @@ def open_run(
     Raises:
         ConfigError: a change that does not fit.
         CheckpointError: not a run directory, of another format, not yet trained, or damaged.
+
+    Example:
+        >>> open_run("runs/none")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        weft.errors.CheckpointError: runs/none: not a run directory ...
     """
     path, model_path = _places(Path(path))
     try:

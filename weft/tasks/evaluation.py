@@ -192,6 +192,16 @@ def mean_loss(model: nn.Module, batches: Iterable[_Batch]) -> float:
     Args:
         model: in evaluation mode; its `loss` takes a batch.
         batches: on any device; each is read once.
+
+    Example:
+        >>> from weft.models import Labeller
+        >>> from weft.nn import BagEncoder, Categorical, Tokens
+        >>> from weft.tasks.labels.base import LabelBatch
+        >>> model = Labeller(Tokens(7, 3), BagEncoder(3), Categorical(3, 2)).eval()
+        >>> _ = torch.nn.init.zeros_(model.head.weight)  # both classes are equally likely
+        >>> source = torch.tensor([[4, 5], [6, 0]])  # [B, S]
+        >>> round(mean_loss(model, [LabelBatch(source, source > 0, source % 2, 3)]), 4)  # ln 2
+        0.6931
     """
     device = next(model.parameters()).device
     total = count = 0.0

@@ -228,6 +228,13 @@ class Task(ABC):
         samples_readable: whether `inspection` can read the source of a validation sample.
         columns: column names in the header of a table that identify this task.
         recipe: what of the recipe describes the model, kept with the weights; set by the recipe's reader.
+
+    Example:
+        >>> from weft.tasks.memory.data import MemoryData
+        >>> from weft.tasks.memory.task import MemoryModel, MemoryTask
+        >>> task = MemoryTask(data=MemoryData(**{"problem": "copying", "length": 9}), model=MemoryModel())
+        >>> task.about(), task.loss_unit
+        ('the copying problem, length 9', 'nats')
     """
 
     data: DataSection
@@ -414,7 +421,7 @@ class Training(ABC):
 
     @abstractmethod
     def collate(self, numbers: np.ndarray) -> TrainingBatch:
-        """A batch of the training examples with these numbers.
+        """A batch of the training examples with these numbers [B].
 
         What it draws at random comes from the open generator (weft/nn/randomness.py), whose numbers depend on
         the batch alone.

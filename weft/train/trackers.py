@@ -78,7 +78,17 @@ class TrackerRun(ABC):
 
 
 class Tracker(ABC):
-    """A tracker, as `training.track` names it."""
+    """A tracker, as `training.track` names it.
+
+    Example:
+        >>> from weft.train.reporting import Reporter
+        >>> class ScreenOnly(Tracker):
+        ...     def report(self, run, recipe, screen):
+        ...         return screen
+        >>> screen = Reporter()
+        >>> ScreenOnly().report(Path("runs/en-es"), {}, screen) is screen
+        True
+    """
 
     @abstractmethod
     def report(self, run: Path, recipe: Mapping[str, Any], screen: Reporter) -> Reporter:
@@ -95,7 +105,12 @@ class Tracker(ABC):
 
 
 class Tensorboard(Tracker):
-    """TensorBoard events in RUN/tensorboard; look at them with tensorboard --logdir RUN/tensorboard."""
+    """TensorBoard events in RUN/tensorboard; look at them with tensorboard --logdir RUN/tensorboard.
+
+    Example:
+        >>> isinstance(Tensorboard(), Tracker)  # training.track: [tensorboard]
+        True
+    """
 
     def report(self, run: Path, recipe: Mapping[str, Any], screen: Reporter) -> Reporter:
         return TensorBoard(run / "tensorboard", screen)
@@ -107,6 +122,10 @@ class Wandb(Tracker):
     Args:
         project: project of the run.
         online: send to the server during the training, as the login and the variables WANDB_* say.
+
+    Example:
+        >>> Wandb(project="en-es").online
+        False
     """
 
     def __init__(self, *, project: str = "weft", online: bool = False) -> None:
@@ -202,6 +221,10 @@ class Trackio(Tracker):
     Args:
         project: project of the run.
         space: Space of the Hugging Face Hub to send to, such as user/name; empty for none.
+
+    Example:
+        >>> Trackio(project="en-es").space
+        ''
     """
 
     def __init__(self, *, project: str = "weft", space: str = "") -> None:

@@ -157,7 +157,7 @@ class Dropout(nn.Module):
         self.share = share
 
     def forward(self, x: Tensor, onto: Tensor | None = None) -> Tensor:
-        """Any shape; `onto` is added to the result."""
+        """Of x [...], with the same shape; `onto` [...] is added to the result."""
         return dropout(x, self.share, training=self.training, onto=onto)
 
     def extra_repr(self) -> str:

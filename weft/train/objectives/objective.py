@@ -50,6 +50,15 @@ class Objective(ABC):
 
     Attributes:
         plain: whether it is the model's own loss; only that supports training.feeding and carried states.
+
+    Example:
+        >>> from weft.train.objectives.likelihood import OwnLoss
+        >>> class SameLoss(Objective):
+        ...     plain = True
+        ...     def build(self, pipeline, model):
+        ...         return OwnLoss(model)
+        >>> SameLoss().plain
+        True
     """
 
     plain: ClassVar[bool] = False
