@@ -76,3 +76,10 @@ def test_public_names_have_examples(package: str) -> None:
     assert [
         name for name, one in public.items() if not inspect.ismodule(one) and ">>>" not in (one.__doc__ or "")
     ] == []
+
+
+def test_every_name_of_the_reference_has_an_example() -> None:
+    places = [one.rpartition(".") for one in tool("modules").documented()]
+    named = {f"{module}.{name}": getattr(importlib.import_module(module), name) for module, _, name in places}
+    without = {name for name, one in named.items() if ">>>" not in (one.__doc__ or "")}
+    assert without == {"weft.run.loading.load"}  # it needs a trained run, which its example names

@@ -41,7 +41,7 @@ class Items(NamedTuple):
 
 
 class Evaluation(ABC):
-    """The scores of a model on a split. Leaves are frozen dataclasses.
+    r"""The scores of a model on a split. Leaves are frozen dataclasses.
 
     Attributes:
         title: the data, the number of examples and the search.
@@ -53,6 +53,18 @@ class Evaluation(ABC):
         compares: whether outputs are compared with reference texts, so that any metric can score them.
         compared: the outputs and references for further metrics, or None.
         wrong: place and reason of each input without an answer.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> from weft.metrics import macro_f1
+        >>> @dataclass(frozen=True)
+        ... class Report(Evaluation):
+        ...     title: str
+        ...     outputs: list[str]
+        ...     scores: list[ScoreWithBaselines]
+        >>> score = macro_f1(["a", "b"], ["a", "b"], baselines={"always a": ["a", "a"]})
+        >>> Report("test, 2 lines", ["a", "b"], [score]).text().split("\n")[0]
+        'test, 2 lines'
     """
 
     title: str

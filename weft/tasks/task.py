@@ -411,6 +411,16 @@ class Training(ABC):
 
     Attributes:
         streams: as in Task: whether a batch continues from the state after the previous one.
+
+    Example:
+        >>> from weft.tasks.memory.data import MemoryData
+        >>> from weft.tasks.memory.task import MemoryTraining
+        >>> data = MemoryData(problem="copying", length=3, symbols=2, batch_rows=5, examples=7)
+        >>> training = MemoryTraining(data)
+        >>> [len(numbers) for numbers in training.plan(seed=1).epoch(0)]
+        [5, 2]
+        >>> training.collate(np.arange(5)).target.shape  # [B, T]: 2 symbols, 2 blanks, a sign, 2 answers
+        torch.Size([5, 7])
     """
 
     streams: bool = False
@@ -448,6 +458,14 @@ class Pipeline(ABC):
     Attributes:
         task: the recipe.
         training: the training data; None unless prepared for training.
+
+    Example:
+        >>> from weft.tasks.memory.data import MemoryData
+        >>> from weft.tasks.memory.task import MemoryModel, MemoryTask
+        >>> task = MemoryTask(data=MemoryData(problem="copying", length=3), model=MemoryModel())
+        >>> pipeline = task.open(Path("runs/copying"))  # a memory problem learns nothing from its data
+        >>> type(pipeline.predictor(pipeline.model().eval())).__name__
+        'Rememberer'
     """
 
     task: Task

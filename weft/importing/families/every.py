@@ -41,6 +41,11 @@ def import_model(path: str | Path) -> Generator | Labeller:
     Raises:
         CheckpointError: files or tensors are missing, extra or of another shape.
         ConfigError: the family or one of its settings is not supported.
+
+    Example:
+        >>> import_model("models/none")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        weft.errors.CheckpointError: models/none/config.json: no such file; give a directory ...
     """
     foreign = read_checkpoint(Path(path))
     name = foreign.setting("model_type")
