@@ -58,6 +58,8 @@ class ModelExport(NamedTuple):
             None where the task has no score of texts.
         shown: the text of an answer of Weft, in the form of the program.
         same: whether two texts are the same answer.
+        distance: of two answers that are numbers, as a share of the largest number; None for other answers.
+            8-bit weights change such answers a little, so they are measured and not counted.
         options: of the predictor and of the program when their answers are compared, such as no sampling.
     """
 
@@ -69,6 +71,7 @@ class ModelExport(NamedTuple):
     scored: "Callable[[], tuple[Sequence[Raw], Score | None]] | None" = None
     shown: Callable[[Answer], str] = lambda answer: answer.text()
     same: Callable[[str, str], bool] = operator.eq
+    distance: Callable[[str, str], float] | None = None
     options: Mapping[str, int | str] = {}
 
 

@@ -14,12 +14,15 @@ from weft.export.format import Format, Options
 from weft.export.programs import assemble
 from weft.run import LoadedRun
 from weft.store import files
+from weft.tasks.abilities import HasVectors
 from weft.tasks.export import ModelExport
 from weft.tasks.predictor import Answer, Place
 
 COMPARED = 20
 TIMED = 50  # inputs; each model answers them ROUNDS times, in turns
 ROUNDS = 3
+FAR = 0.1
+"""Share of the largest number by which 8-bit weights may change a number of an answer."""
 PROGRAM = "weft_onnx.py"
 
 Model = Callable[..., Any]
@@ -33,9 +36,7 @@ class Onnx(Format):
 
     def check(self, opened: LoadedRun, options: Options) -> None:
         if opened.pipeline.model_export(opened.model) is None:
-            raise ConfigError(
-                f"--to onnx: a model of the task {opened.name} has no graphs; serve it with weft serve"
-            )
+            raise without_graphs("onnx", opened)
 
     def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
         from weft.export.quantise import quantise
@@ -67,6 +68,17 @@ class Onnx(Format):
         return [f"next: python {shlex.quote(str(output / PROGRAM))} --help"]
 
 
+def without_graphs(to: str, opened: LoadedRun) -> ConfigError:
+    """The error for a run of a task that has no graphs; it says what to type instead."""
+    run = shlex.quote(str(opened.path))
+    instead = f"use weft serve {run}"
+    if isinstance(opened.pipeline.predictor(opened.model), HasVectors):
+        instead = (
+            f"for its word vectors type weft export {run} --vectors vectors.txt, for a page weft serve {run}"
+        )
+    return ConfigError(f"--to {to}: a model of the task {opened.name} cannot be exported; {instead}")
+
+
 def write_graphs(form: ModelExport, folder: Path) -> float:
     """Write the graphs, the files and the program; the largest difference of an output from Weft's."""
     from weft.export.graphs import write_graph
@@ -79,11 +91,13 @@ def write_graphs(form: ModelExport, folder: Path) -> float:
     return worst
 
 
-def compared(opened: LoadedRun, form: ModelExport, folder: Path) -> str:
+def compared(opened: LoadedRun, form: ModelExport, folder: Path, *, int8: bool = False) -> str:
     """Answer a few inputs with the program and with Weft; a line that says how many answers are equal.
 
+    With 8-bit weights, answers that are numbers differ a little: the line says by how much.
+
     Raises:
-        ExportError: most answers differ.
+        ExportError: most answers differ, or numbers by more than FAR.
     """
     inputs = form.examples(COMPARED)
     asked: dict[str, Any] = dict(form.options)
@@ -94,14 +108,27 @@ def compared(opened: LoadedRun, form: ModelExport, folder: Path) -> str:
     inputs, ours = [one for one, _ in answered], [text for _, text in answered]
     model = program(folder)
     theirs = [model(one, **form.options) for one in inputs]
+    if int8 and form.distance is not None:
+        far = max(map(form.distance, ours, theirs))
+        if far > FAR:
+            raise ExportError(
+                f"with 8-bit weights the answers are up to {_percent(far)} from Weft's, expected at most "
+                f"{_percent(FAR)}; use --float32"
+            )
+        return f"answers at most {_percent(far)} from Weft's"
     equal = sum(map(form.same, ours, theirs))
     if 2 * equal < len(ours):
         differs = next(n for n, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
         raise ExportError(
             f"only {equal} of {len(ours)} answers equal Weft's; for {str(inputs[differs])[:60]!r} Weft "
             f"answers {ours[differs][:60]!r}, the export {theirs[differs][:60]!r}"
+            + ("; use --float32" if int8 else "")
         )
     return f"answers equal to Weft's: {equal} of {len(ours)}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
 
 
 def beside(form: ModelExport, whole: Model, small: Model, before: int, after: int) -> list[str]:
@@ -116,11 +143,13 @@ def beside(form: ModelExport, whole: Model, small: Model, before: int, after: in
             taken.append(time.process_time() - begun)
     ratio = statistics.median(a / b for a, b in zip(seconds[small], seconds[whole], strict=True))
     answers = {model: [model(one, **form.options) for one in inputs] for model in seconds}
-    equal = sum(map(form.same, answers[whole], answers[small]))
-    lines = [
-        f"8-bit weights: {after:,} bytes, {after / before:.2f} of float32; {ratio:.2f} of its CPU time",
-        f"answers equal to float32's: {equal} of {len(inputs)}",
-    ]
+    lines = [f"8-bit weights: {after:,} bytes, {after / before:.2f} of float32; {ratio:.2f} of its CPU time"]
+    if form.distance is not None:
+        far = max(map(form.distance, answers[whole], answers[small]))
+        lines.append(f"answers at most {_percent(far)} from float32's")
+    else:
+        equal = sum(map(form.same, answers[whole], answers[small]))
+        lines.append(f"answers equal to float32's: {equal} of {len(inputs)}")
     if score is not None:
         (name, first), (_, second) = score(answers[whole]), score(answers[small])
         lines.append(f"{name} of {len(inputs)} validation inputs: {second:.2f}, in float32 {first:.2f}")

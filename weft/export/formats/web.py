@@ -17,7 +17,7 @@ from typing import Any
 
 from weft.errors import ConfigError
 from weft.export.format import Format, Options
-from weft.export.formats.onnx import Onnx, compared, write_graphs
+from weft.export.formats.onnx import Onnx, compared, without_graphs, write_graphs
 from weft.export.packed import operators_of, pack, rounded
 from weft.export.page import PAGE, joined
 from weft.run import LoadedRun
@@ -67,9 +67,7 @@ class Web(Format):
     def check(self, opened: LoadedRun, options: Options) -> None:
         form = opened.pipeline.model_export(opened.model)
         if form is None:
-            raise ConfigError(
-                f"--to web: a model of the task {opened.name} runs in no page; serve it with weft serve"
-            )
+            raise without_graphs("web", opened)
         for part in filter(None, map(_unread, form.files.items())):
             raise ConfigError(
                 f"--to web: the page may read {part} of the model's tokenizer.json in another way than Weft; "
@@ -91,7 +89,7 @@ class Web(Format):
             whole = len(pack(paths, form.settings, form.files, int8=False))
             for path in paths.values():
                 rounded(path)
-            lines.append(f"with 8-bit weights: {compared(opened, form, work)}")
+            lines.append(f"with 8-bit weights: {compared(opened, form, work, int8=True)}")
             share = f"{len(content) / whole:.2f} of float32; --float32 keeps all digits"
             lines.append(f"model: {len(content):,} bytes, {share}")
         else:

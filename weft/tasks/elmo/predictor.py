@@ -314,6 +314,7 @@ def export_contexts(comparer: ContextComparer, valid: Callable[[], Iterable[str]
         program="contexts",
         shown=_shown,
         same=_close,
+        distance=_distance,
     )
 
 
@@ -347,6 +348,18 @@ def _shown(answer: Answer) -> str:
         if isinstance(answer, SentenceVectors)
         else answer.text()
     )
+
+
+def _distance(ours: str, theirs: str) -> float:
+    """Of vectors as a share of the largest number; of cosines the largest difference."""
+    if ours.startswith("{"):
+        a, b = (json.loads(text) for text in (ours, theirs))
+        first, second = np.array(a["vectors"]), np.array(b["vectors"])
+        same = a["words"] == b["words"]
+        return float(np.abs(first - second).max() / np.abs(first).max()) if same else math.inf
+    (word, *one), (other, *two) = (text.split("\t") for text in (ours, theirs))
+    differences = np.abs(np.array(one, np.float64) - np.array(two, np.float64))
+    return float(differences.max(initial=0)) if word == other else math.inf
 
 
 def _close(ours: str, theirs: str) -> bool:

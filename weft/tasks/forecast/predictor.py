@@ -407,6 +407,8 @@ def _number(names: Sequence[str], wanted: str | None) -> int:
 
 
 SEED = 1
+CLOSE = 1e-4
+"""Share of the largest number by which equal forecasts may differ."""
 
 
 class BestForecast(nn.Module):
@@ -453,10 +455,10 @@ def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[s
     }
     if not about["known"] and not channels:
         waves = partial(_examples, data, about)
-        return ModelExport([graph], settings, {}, waves, program="series", shown=_shown, same=_close)
+        return ModelExport([graph], settings, {}, waves, "series", None, _shown, _close, distance)
     settings |= {"kind": "tables", **_of_tables(data, about)}
     examples = partial(tables, data, about)
-    return ModelExport([graph], settings, {}, examples, program="tables", shown=_rows, same=_same_rows)
+    return ModelExport([graph], settings, {}, examples, "tables", None, _rows, _same_rows, _distance_of_rows)
 
 
 def _inputs(data: SeriesData, series: int, known: int, channels: int, *, rows: int) -> dict[str, Tensor]:
@@ -564,19 +566,35 @@ def _shown(answer: Answer) -> str:
     return " ".join(f"{value:.6g}" for value in numbers)
 
 
-def _close(ours: str, theirs: str) -> bool:
-    """Equal to four digits of the largest."""
+def distance(ours: str, theirs: str) -> float:
+    """The largest difference of two lines of numbers, as a share of the largest number of the first.
+
+    Example:
+        >>> distance("-4 2", "-4 2.5"), distance("1 2", "1")
+        (0.125, inf)
+    """
     a, b = (np.array(text.split(), np.float64) for text in (ours, theirs))
-    return a.shape == b.shape and bool(np.abs(a - b).max() <= 1e-4 * np.abs(a).max())
+    if a.shape != b.shape:
+        return math.inf
+    found = float(np.abs(a - b).max() / (np.abs(a).max() or 1))
+    return found if math.isfinite(found) else math.inf
+
+
+def _close(ours: str, theirs: str) -> bool:
+    return distance(ours, theirs) <= CLOSE
 
 
 def _rows(answer: Answer) -> str:
     return header(()) + "\n" + answer.text()
 
 
-def _same_rows(ours: str, theirs: str) -> bool:
-    """The same series and times, and numbers as in _close."""
+def _distance_of_rows(ours: str, theirs: str) -> float:
+    """Infinite unless series and times are the same."""
     a, b = ([line.rsplit(",", 1) for line in text.split("\n")[1:]] for text in (ours, theirs))
     if [row[0] for row in a] != [row[0] for row in b]:
-        return False
-    return _close(*(" ".join(row[1] for row in rows) for rows in (a, b)))
+        return math.inf
+    return distance(*(" ".join(row[1] for row in rows) for rows in (a, b)))
+
+
+def _same_rows(ours: str, theirs: str) -> bool:
+    return _distance_of_rows(ours, theirs) <= CLOSE
