@@ -12,6 +12,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 FOUND = {  # for "lstm": [page, title, anchor, description, Sphinx's score, file, kind], the best first
     "chapter": ["course/lstm", "The LSTM", "", None, 15, "", "text"],
     "term": ["reference/glossary", "Glossary", "#term-LSTM", None, 100, "", "index"],
+    "notebook": ["course/scratch/lstm", "The LSTM by hand", "", None, 16, "", "text"],
     "guide": ["guides/recurrences", "Guide > LSTM", "#lstm", None, 15, "", "title"],
     "class": ["reference/api/cells", "weft.nn.cells.lstm.LSTM", "#LSTM", "", 16, "", "object"],
     "page": ["guides/scale", "From one process to many", "", None, 5, "", "text"],
@@ -25,7 +26,7 @@ FOUND = {  # for "lstm": [page, title, anchor, description, Sphinx's score, file
         "",
         "object",
     ],
-    "entries": ["reference/api/export", "Export", "", None, 5, "", "text"],
+    "entries": ["reference/api/runs", "Runs", "", None, 5, "", "text"],
     "part": ["reference/api/cells", "weft.nn.cells.lstm.LSTM.step", "#step", "", 5, "", "object"],
 }
 
@@ -46,3 +47,8 @@ def test_chapters_then_guides_then_the_reference() -> None:
     scores = dict(zip(FOUND, json.loads(said.stdout), strict=True))
     assert sorted(scores, key=lambda name: -scores[name]) == list(FOUND)
     assert len(set(scores.values())) == len(FOUND)
+
+
+def test_the_pages_are_there() -> None:
+    pages = {one[0] for one in FOUND.values()}
+    assert {page for page in pages if not list(DOCS.glob(f"{page}.*"))} == set()
