@@ -44,8 +44,7 @@ class Neighbours(nn.Module):
         sparse_gradients: whether gradients may be sparse tensors; an optimiser that supports them sets it.
 
     Source: Mikolov et al. 2013 (Distributed representations), eq. 4. Unlike theirs, the N negative samples
-    are
-        shared by a row of the batch, and one may be a true neighbour.
+    are shared by a row of the batch, and one may be a true neighbour.
 
     Example:
         >>> model = Neighbours(WordTable(7, 4), 7)

@@ -33,8 +33,7 @@ class SegmentForecaster(Forecaster):
         ConfigError: the segment does not divide lookback and horizon.
 
     Source: Lin et al. 2023, SegRNN, with parallel multi-step forecasting. Known covariates, which are not
-        in
-    the paper, are inputs of past and future segments, other channels of past segments only.
+    in the paper, are inputs of past and future segments, other channels of past segments only.
 
     Example:
         >>> import torch
