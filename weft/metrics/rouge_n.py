@@ -29,6 +29,9 @@ class Rouge(Metric):
     Args:
         kind: "1", "2" or "L".
 
+    Raises:
+        ConfigError: an unknown `kind`.
+
     Source: Lin 2004, sections 2 and 3.1; F with beta 1. Words are those of the package rouge_score, extended
         to every script.
 

@@ -34,6 +34,9 @@ class NonLocal(nn.Module):
         scaled: divide the energies of the two softmax forms by the square root of the number of features
             compared.
 
+    Raises:
+        ConfigError: an unknown `pairwise`.
+
     Source: Wang, Girshick, Gupta & He 2018, eq. 1-6; their 1 x 1 convolutions are linear layers here.
 
     Example:

@@ -119,6 +119,9 @@ class First(Pool):
         size: D.
         layer: g(W h_1 + b) with this g instead of h_1, as in BERT's classifiers.
 
+    Raises:
+        ConfigError: an unknown `layer`.
+
     Source: Devlin et al. 2019, its [CLS].
 
     Example:

@@ -38,6 +38,9 @@ class FeedForward(nn.Module):
         bias: whether there are b_1 and b_2.
         dropout: dropout rate of the hidden features.
 
+    Raises:
+        ConfigError: an unknown activation.
+
     Example:
         >>> import torch
         >>> FeedForward(6, 24)(torch.zeros(2, 7, 6)).shape  # [B, T, D]
@@ -127,6 +130,9 @@ class TransformerBlock(Residual):
         dropout: dropout rate of each sublayer's output.
         attention_dropout: dropout rate of attention weights.
         heads: variants of self-attention; the size of a head is also cross-attention's.
+
+    Raises:
+        ConfigError: an unknown norm.
 
     Source: Vaswani et al. 2017 (after); Xiong et al. 2020 (before); Wang & Komatsuzaki 2021 (parallel).
 

@@ -22,6 +22,9 @@ class Feeding(ABC):
         parallel: two passes over all positions instead of step by step: the first predicts each token from
             the true ones, the second reads the mixture (Mihaylova & Martins 2019).
 
+    Raises:
+        ConfigError: a setting is out of its range.
+
     Example:
         >>> @dataclass(frozen=True)
         ... class Alternating(Feeding):

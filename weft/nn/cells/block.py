@@ -47,6 +47,10 @@ class Block(Cell):
 
     The state is (y, the cell's state, the convolution's inputs); no step reads y. Cells with their own
     convolution and gate, such as mamba, need neither here.
+
+    Raises:
+        ConfigError: an unknown `gate` or `gate_activation`.
+
     Source: De et al. 2024, "Griffin", section 2.2 and figure 2; Gu & Dao 2023, "Mamba", section 3.4.
 
     Example:

@@ -21,6 +21,10 @@ class Coupled(Cell):
         normalised: layer normalisation of each gate's W x and W h, and of c before its tanh.
 
     The gates are stacked f, c^, o: three instead of the LSTM's four.
+
+    Raises:
+        ConfigError: an unknown candidate.
+
     Source: Greff et al. 2017, "LSTM: a search space odyssey", variant CIFG.
 
     Example:

@@ -22,6 +22,9 @@ class Elman(Cell):
             sum at first (W_xh is then drawn from N(0, 0.001)). "rotations" rotates pairs of units by
             random angles.
 
+    Raises:
+        ConfigError: an unknown activation, or unknown initial weights.
+
     Source: Elman 1990, "Finding structure in time"; IRNN: Le, Jaitly & Hinton 2015, "A simple way to
     initialize recurrent networks of rectified linear units".
 

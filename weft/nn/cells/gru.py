@@ -31,6 +31,10 @@ class GRU(Cell):
 
     The gates are stacked r, u, h^ as in torch.nn.GRU (whose z is our u), with one bias instead of torch's
     two, except for b_h (`bias_n`).
+
+    Raises:
+        ConfigError: an unknown `reset` or `candidate`.
+
     Source: Cho et al. 2014, "Learning phrase representations using RNN encoder-decoder"; layer
     normalisation: Ba 2016, appendix.
 

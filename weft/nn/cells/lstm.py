@@ -28,6 +28,10 @@ class LSTM(Cell):
 
     The gates are stacked i, f, c^, o as in torch.nn.LSTM, with one bias instead of torch's two; a disabled
     gate has no weights.
+
+    Raises:
+        ConfigError: an unknown candidate.
+
     Source: Hochreiter & Schmidhuber 1997; forget gate: Gers, Schmidhuber & Cummins 2000; its bias:
     Jozefowicz, Zaremba & Sutskever 2015; layer normalisation: Ba 2016, equations 20 to 22.
 

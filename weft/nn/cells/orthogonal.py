@@ -29,6 +29,9 @@ class Orthogonal(Cell):
             if g preserves it: use modrelu if memory matters most, see docs/appendix/adding-and-copying.md.
         weights: the initial W_hh, a random orthogonal matrix or rotations of pairs of units.
 
+    Raises:
+        ConfigError: an unknown activation, or unknown initial weights.
+
     Source: Helfrich, Willmott & Ye 2018, "Orthogonal recurrent neural networks with scaled Cayley
     transform", with their modrelu but without their scaling.
 

@@ -45,6 +45,10 @@ class S4D(Cell):
 
     The state is (y, Re h, Im h); no step reads y. A starts as -1/2 + i pi n (S4D-Lin), B is 1
     and C is learned.
+
+    Raises:
+        ConfigError: an unknown `rule`.
+
     Source: Gu, Gupta, Goel & Ré 2022, "On the parameterization and initialization of diagonal state space
     models", equations 1, 4 and 9 and listing 1.
 

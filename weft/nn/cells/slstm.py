@@ -40,6 +40,10 @@ class SLSTM(Cell):
 
     The state is (h, c, n, m), and then the last inputs of the convolution; gates are stacked i, f, z, o. R
     starts random, in the authors' code with zeros.
+
+    Raises:
+        ConfigError: an unknown `forget`.
+
     Source: Beck et al. 2024, "xLSTM: extended long short-term memory", equations 8 to 17; figure 9: norm
     and convolution.
 

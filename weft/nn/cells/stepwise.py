@@ -22,6 +22,9 @@ class Stepwise(Cell):
 
     The state is the last output, for `shown`; no step reads it.
 
+    Raises:
+        ConfigError: an unknown activation or output.
+
     Example:
         >>> import torch
         >>> cell = Stepwise(3, 5)

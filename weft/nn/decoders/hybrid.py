@@ -132,6 +132,9 @@ class HybridDecoder(Decoder):
         size, num_layers, num_heads, inner, norm_kind, norm_epsilon, activation, bias, position_base,
             max_length, dropout, attention_dropout: as in TransformerEncoder.
 
+    Raises:
+        ConfigError: an unknown norm, or unknown positions.
+
     Source: Kim et al. 2019, "From research to production and back: ludicrously fast neural machine
     translation", section 3.
 

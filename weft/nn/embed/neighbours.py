@@ -43,6 +43,9 @@ class Neighbours(nn.Module):
     Attributes:
         sparse_gradients: whether gradients may be sparse tensors; an optimiser that supports them sets it.
 
+    Raises:
+        ConfigError: an unknown objective.
+
     Source: Mikolov et al. 2013 (Distributed representations), eq. 4. Unlike theirs, the N negative samples
     are shared by a row of the batch, and one may be a true neighbour.
 

@@ -29,6 +29,9 @@ class Weighted(nn.Module):
         embed: tokens [B, S] to [B, S, D].
         weights: [V].
 
+    Raises:
+        ShapeError: the weights have more than one dimension.
+
     Example:
         >>> import torch
         >>> from torch import nn

@@ -23,6 +23,9 @@ class BagEncoder(Encoder):
         size: project to this width, W x_j; None uses the embeddings unchanged.
         reduce: "mean" or "sum".
 
+    Raises:
+        ConfigError: an unknown `reduce`.
+
     Source: Iyyer et al. 2015, eq. 1 (mean, a deep averaging network's first layer).
 
     Example:

@@ -23,6 +23,9 @@ class Point(RealHead):
         error: squared (which predicts the mean), absolute (the median), or huber (squared up to 1, then
             linear).
 
+    Raises:
+        ConfigError: an unknown `error`.
+
     Example:
         >>> import torch
         >>> head = Point(3)
