@@ -58,6 +58,14 @@ for (const { about, text, best } of JSON.parse(fs.readFileSync(process.argv[3], 
 fs.writeFileSync(process.argv[3], JSON.stringify(found));
 """
 
+COLUMN = """
+import fs from 'node:fs';
+const { numbersOf } = await import(`${process.argv[2]}/series.js`);
+const asked = JSON.parse(fs.readFileSync(process.argv[3], 'utf8'));
+const found = asked.map(([text, names]) => numbersOf(text, names));
+fs.writeFileSync(process.argv[3], JSON.stringify(found));
+"""
+
 SOUND = """
 import fs from 'node:fs';
 const { sound } = await import(`${process.argv[2]}/sound.js`);
@@ -244,3 +252,15 @@ def test_recordings(normalise: bool, tmp_path: Path) -> None:
         ours = model.frames(*samples_of(path))
         assert list(ours.shape) == dims
         assert np.allclose(ours.ravel(), data, atol=1e-3), path
+
+
+@node
+def test_the_column_of_a_table_is_one_that_the_model_knows(tmp_path: Path) -> None:
+    table = "date,sales,visits\n2024-01-01,1.5,70\n2024-01-02,,80\n"
+    asked = [(table, ["sales", "visits"]), (table, ["visits"]), (table, ["shop"]), ("3 4\n5", ["sales"])]
+    assert in_node(COLUMN, asked, tmp_path) == [
+        ["1.5 nan", "sales"],
+        ["70 80", "visits"],
+        ["70 80", "visits"],
+        ["3 4\n5"],
+    ]

@@ -1,6 +1,6 @@
 // The page around weft.js: loads the model, asks it, shows the answer. A link that ends in #text=… asks at once.
 import { SHOWN, make } from './draw.js';
-import { cellsOf } from './series.js';
+import { numbersOf } from './series.js';
 import { load } from './weft.js';
 
 const at = (id) => document.getElementById(id);
@@ -66,15 +66,13 @@ async function take(file) {
     return;
   }
   const text = await file.text();
-  at('text').value = model.about.kind === 'forecaster' ? numbers(text) : text.trimEnd();
-  ask();
-}
-
-// The numbers of a plain list, or of the last column of a table.
-function numbers(text) {
-  if (!/[a-z]|\d{4}-\d\d/i.test(text)) return text.trim();
-  const [, rows] = cellsOf(text);
-  return rows.map((row) => row.at(-1).trim() || 'nan').join(' ');
+  if (model.about.kind !== 'forecaster') { at('text').value = text.trimEnd(); ask(); return; }
+  try {
+    const [values, column] = numbersOf(text, model.about.names);
+    at('text').value = values;
+    if (column) at('named').textContent = `${file.name}, column ${column}`;
+    ask();
+  } catch (error) { fail(error.message); }
 }
 
 function options() {

@@ -149,6 +149,13 @@ export function cellsOf(text, columns = []) {
   return [rows[0].map((name) => name.trim()), rows.slice(1)];
 }
 
+// The numbers of a plain list; or those of a column of a table, and its name: the first of the series in `names` that it has, else the last column.
+export function numbersOf(text, names) {
+  if (!/[a-z]|\d{4}-\d\d/i.test(text)) return [text.trim()];
+  const [header, rows] = cellsOf(text), found = names.find((name) => header.includes(name)) ?? header.at(-1), column = header.lastIndexOf(found);
+  return [rows.map((row) => row[column].trim() || 'nan').join(' '), found];
+}
+
 // The rows of a CSV text that are not empty.
 function records(text, mark) {
   const rows = [[]];
