@@ -30,7 +30,7 @@ class Weighted(nn.Module):
         weights: [V].
 
     Raises:
-        ShapeError: the weights have more than one dimension.
+        ShapeError: the weights do not have one dimension.
 
     Example:
         >>> import torch
