@@ -66,6 +66,13 @@ const found = asked.map(([text, names]) => numbersOf(text, names));
 fs.writeFileSync(process.argv[3], JSON.stringify(found));
 """
 
+FILES = """
+import fs from 'node:fs';
+const { textIn } = await import(`${process.argv[2]}/vocabulary.js`);
+const files = JSON.parse(fs.readFileSync(process.argv[3], 'utf8'));
+fs.writeFileSync(process.argv[3], JSON.stringify(files.map((one) => textIn(Uint8Array.from(one).buffer))));
+"""
+
 SOUND = """
 import fs from 'node:fs';
 const { sound } = await import(`${process.argv[2]}/sound.js`);
@@ -264,3 +271,17 @@ def test_the_column_of_a_table_is_one_that_the_model_knows(tmp_path: Path) -> No
         ["70 80", "visits"],
         ["3 4\n5"],
     ]
+
+
+@node
+def test_a_file_that_is_no_text_is_none(tmp_path: Path) -> None:
+    texts = ["é", "", "\ufeffa"]
+    files = [
+        *(text.encode() for text in texts),
+        *("é\n".encode(kind) for kind in ("utf-16-le", "utf-16-be")),
+        "é\n".encode("utf-16"),
+        "é\n".encode("latin-1"),
+        b"\x89PNG\0",
+    ]
+    wide = [None, None, "é\n", None, None]
+    assert in_node(FILES, [list(one) for one in files], tmp_path) == ["é", "", "a", *wide]

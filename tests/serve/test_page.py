@@ -184,6 +184,18 @@ def test_a_text_file_is_opened_and_answered(page: Browser, tmp_path: Path) -> No
     assert words(page) == ["uno", "due"]
 
 
+def test_a_file_that_is_no_text_is_refused(page: Browser, tmp_path: Path) -> None:
+    choose(page, "toy")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    page.upload("#file", tmp_path / "picture.png")
+    page.wait("document.querySelector('.panel .error')")
+    said = page.run("document.querySelector('.panel .error').textContent")
+    assert said.startswith("picture.png: expected a text") and page.run("at('text').value") == ""
+    (tmp_path / "wide.txt").write_text("the cat", "utf-16")
+    page.upload("#file", tmp_path / "wide.txt")
+    page.wait("at('text').value === 'the cat'")
+
+
 def test_a_text_is_gone_on_with_and_curves_are_drawn_on_their_own_page(page: Browser, address: str) -> None:
     choose(page, "prose")
     enter(page, "the cat")

@@ -1,6 +1,7 @@
 // The page around weft.js: loads the model, asks it, shows the answer. A link that ends in #text=… asks at once.
 import { SHOWN, make } from './draw.js';
 import { numbersOf } from './series.js';
+import { textIn } from './vocabulary.js';
 import { load } from './weft.js';
 
 const at = (id) => document.getElementById(id);
@@ -65,7 +66,8 @@ async function take(file) {
     ask();
     return;
   }
-  const text = await file.text();
+  const text = textIn(await file.arrayBuffer());
+  if (text === null) { fail(`${file.name}: expected a text in UTF-8 or UTF-16, got other data; save it as UTF-8.`); return; }
   if (model.about.kind !== 'forecaster') { at('text').value = text.trimEnd(); ask(); return; }
   try {
     const [values, column] = numbersOf(text, model.about.names);

@@ -54,3 +54,12 @@ export class Vocabulary {
     return there.length ? this.tokenizer.decode(there) : '';
   }
 }
+
+// The text that a file holds, in UTF-8 or in UTF-16 with a byte order mark; null if it is no text.
+export function textIn(content) {
+  const [first, second] = new Uint8Array(content), kind = first === 255 && second === 254 ? 'utf-16le' : first === 254 && second === 255 ? 'utf-16be' : 'utf-8';
+  try {
+    const text = new TextDecoder(kind, { fatal: true }).decode(content);
+    return text.includes('\0') ? null : text;
+  } catch { return null; }
+}

@@ -83,6 +83,15 @@ async function translate_document(file, one) {
   told.firstChild.focus();
 }
 
+// The text that a file holds, in UTF-8 or in UTF-16 with a byte order mark; null if it is no text.
+function text_in(content) {
+  const [first, second] = new Uint8Array(content), kind = first === 255 && second === 254 ? "utf-16le" : first === 254 && second === 255 ? "utf-16be" : "utf-8";
+  try {
+    const text = new TextDecoder(kind, { fatal: true }).decode(content);
+    return text.includes("\0") ? null : text;
+  } catch { return null; }
+}
+
 async function take(file, onto) {
   if (!file) return;
   if (at("terms-box").contains(onto)) { at("terms").value = (await file.text()).trim(); terms_changed(); return; }
@@ -92,7 +101,14 @@ async function take(file, onto) {
   if (is_document(file, one)) { at("panels").replaceChildren(); await translate_document(file, one); return; }
   dropped = file;
   if (chosen().some((each) => READS_FILES[each.task])) { ask(); return; }
-  at("text").value = (await file.text()).trim();
+  const text = text_in(await file.arrayBuffer());
+  if (text === null) {
+    at("panels").replaceChildren();
+    panel_of(one).append(make("p", { className: "error", textContent: `${file.name}: expected a text in UTF-8 or UTF-16, got other data; save it as UTF-8` }));
+    say("no answer", true);
+    return;
+  }
+  at("text").value = text.trim();
   ask();
 }
 
