@@ -68,6 +68,7 @@ def setup(app: "Sphinx") -> dict[str, bool]:
     app.connect("config-inited", _words)
     app.connect("html-page-context", _switch)
     app.connect("build-finished", _report)
+    app.connect("build-finished", _tidy)
     app.add_transform(Progress)
     app.add_transform(Anchors)
     app.add_post_transform(OutsideLinks)
@@ -112,6 +113,17 @@ def _report(app: "Sphinx", error: Exception | None) -> None:
         f"{NAMES[app.config.language]}: {ready} of {every} texts are translated, {stale} are stale; ", end=""
     )
     print(f"{listed.relative_to(DOCS.parent)} lists what is missing and what is stale")
+
+
+def _tidy(app: "Sphinx", error: Exception | None) -> None:
+    """Removes the pages of former sources, which an earlier build left: their links lead nowhere."""
+    if error is not None or app.builder.name != "html":
+        return
+    folders = [path for path in app.srcdir.iterdir() if path.is_dir() and not path.name.startswith("_")]
+    for folder in folders:
+        for page in Path(app.outdir, folder.name).rglob("*.html"):
+            if page.relative_to(app.outdir).with_suffix("").as_posix() not in app.env.found_docs:
+                page.unlink()
 
 
 def build(site: Path) -> None:

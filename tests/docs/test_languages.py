@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from babel.messages.pofile import read_po
@@ -67,3 +68,17 @@ def test_what_has_no_words_needs_no_translation() -> None:
     for text in ("$h_t$", "0.462", "`tag`, `language`", "$D$, $H \\times D$", "H_t = \\tanh(W x_t) \\\\ 1"):
         assert not words.sub("", text), text
     assert words.sub("", "state after step $t$")
+
+
+def test_pages_of_former_sources_leave_the_site(tmp_path: Path) -> None:
+    for page in ("guides/gone", "guides/here", "_static/page"):
+        (tmp_path / "site" / page).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "site" / f"{page}.html").touch()
+    (tmp_path / "docs" / "guides").mkdir(parents=True)
+    (tmp_path / "docs" / "_static").mkdir()
+    env = SimpleNamespace(found_docs={"guides/here"})
+    builder = SimpleNamespace(name="html")
+    app = SimpleNamespace(srcdir=tmp_path / "docs", outdir=tmp_path / "site", env=env, builder=builder)
+    tool("languages")._tidy(app, None)
+    left = {path.relative_to(tmp_path / "site").as_posix() for path in (tmp_path / "site").rglob("*.html")}
+    assert left == {"guides/here.html", "_static/page.html"}
