@@ -5,6 +5,7 @@ The stand-in of tests/gpu.py has no values to give. Tasks and heads: tests/train
 
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -50,6 +51,7 @@ def passes(parts: Placed, run: Any) -> None:
                 torch.autograd.grad(total, [x, *wanted], allow_unused=True)
 
 
+@pytest.mark.slow
 @cases(CELLS)
 def test_a_cell(make: Make) -> None:
     cell = make(3, SIZE)
@@ -62,6 +64,7 @@ def test_an_encoder(make: Make) -> None:
     passes(Placed(encoder), lambda x, mask, y, there: encoder(x, mask).states)
 
 
+@pytest.mark.slow
 @cases(DECODERS)
 def test_a_decoder(make: Make) -> None:
     encoder = READER(3)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from tests.slow import leading
 from weft.models import Generator
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
@@ -145,7 +146,7 @@ def drawn(*given: Any, **more: Any) -> Hypotheses:
     return sample(*given, generator=torch.Generator().manual_seed(7), **more)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", leading(MODELS, 3))
 def test_a_captured_search_finds_what_the_plain_one_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = made(name)
     limits = torch.tensor([41, 1, 7, 12, 40])  # beyond the first 32 positions; ragged; one ends at once
@@ -252,7 +253,7 @@ class OnlyOn(TorchDispatchMode):
         return found
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", leading(MODELS, 3))
 @pytest.mark.parametrize("kind", ["greedy", "beam", "sample"])
 def test_a_step_asks_for_no_value_and_stays_on_its_device(
     name: str, kind: str, monkeypatch: pytest.MonkeyPatch

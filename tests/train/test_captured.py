@@ -16,6 +16,7 @@ from torch import Tensor
 
 from tests.gpu import GPU, Graph, gpu, rehearsed
 from tests.laws.members import normal
+from tests.slow import leading
 from tests.train.toy import Notes, Task, quiet, settings
 from tests.train.traces import Trace, terminate
 from weft import masks
@@ -314,7 +315,7 @@ def batch_of(recipe: str, task: Any, model: Any) -> Any:
     return LabelBatch(tokens, mask, torch.tensor([0, 1, 0]), 3)
 
 
-@pytest.mark.parametrize("recipe", LABELS)
+@pytest.mark.parametrize("recipe", leading(LABELS, 2))
 def test_masked_columns_of_batches_of_one_side_change_nothing(recipe: str) -> None:
     task: Any = check_recipe(read_recipe(f"recipes/{recipe}.yaml", ())).task
     model = task.small_model().double().eval()
@@ -341,7 +342,7 @@ HEADS = {
 }
 
 
-@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("name", leading(HEADS, 2))
 def test_a_head_of_numbers_has_the_same_loss_where_shapes_are_static(name: str) -> None:
     head = HEADS[name].double()
     h, target, mask = normal(3, 7, 5), normal(3, 7, seed=2), normal(3, 7, seed=3) > -0.5
