@@ -125,7 +125,7 @@ VECTORS: dict[str, tuple[str, bytes | Callable[[], bytes], str]] = {
     "a text head that lies": (
         "txt",
         b"%d 3\nword 1 2\nmore 1 2 3\n" % HUGE,
-        r"a word and 2 numbers, got 3",
+        r"a word and (2 numbers, got 3|3 numbers, got 2)",
     ),
 }
 
