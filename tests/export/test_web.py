@@ -330,10 +330,10 @@ def test_a_forecaster(tmp_path: Path) -> None:
 def test_forecasts_with_8_bit_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = test_export_series.trained(tmp_path / "toy", "{use: segments, segment: 4, hidden: 31}", "quantile")
     said = weft("export", run, "--to", "web", "--output", tmp_path / "one.html").out
-    (line,) = re.findall("with 8-bit weights: answers at most (.*) % from Weft's", said)
+    (line,) = re.findall("with 8-bit weights: answers differ from Weft's by at most (.*) %", said)
     assert 0 < float(line) < 5
     said = weft("export", run, "--to", "onnx", "--int8", "--output", tmp_path / "int8").out
-    assert re.search("answers at most .* % from float32's", said)
+    assert re.search("answers differ from float32's by at most .* %", said)
     monkeypatch.setattr("weft.export.formats.onnx.FAR", 0.0)
     answer = weft("export", run, "--to", "web", "--output", tmp_path / "two.html")
     assert answer.code == 2 and "use --float32" in answer.err and not (tmp_path / "two.html").exists()

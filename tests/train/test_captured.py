@@ -209,7 +209,7 @@ class Scarce(Rows):
 @pytest.mark.parametrize(
     ("error", "recorded", "what"),
     [
-        (torch.OutOfMemoryError("CUDA out of memory.\nmore"), False, "memory does not suffice"),
+        (torch.OutOfMemoryError("CUDA out of memory.\nmore"), False, "not enough memory"),
         (ShapeError("expected at most 5 positions, got 8"), True, "at most 5 positions"),
     ],
 )

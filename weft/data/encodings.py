@@ -104,7 +104,7 @@ def advice(file: str, line: bytes) -> str:
     if found == _MIXED:
         return "other lines are UTF-8, so correct or remove the line"
     if found is None:
-        told = "" if 0 in line else "its encoding cannot be told; "
+        told = "" if 0 in line else "the encoding is unclear; "
         return f"{told}convert the file (iconv -f ENCODING -t UTF-8) or remove the line"
     command = f"iconv -f {found} -t UTF-8"
     if plain and path.suffix not in (".gz", ".xz", ".zst"):

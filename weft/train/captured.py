@@ -263,7 +263,7 @@ class CapturedUpdates:
         except ShapeError as error:  # such as masked columns beyond the last learned position
             raise CannotCapture(str(error), once=True) from None
         except torch.OutOfMemoryError as error:
-            why = f"memory does not suffice to record one ({str(error).splitlines()[0][:90]})"
+            why = f"there is not enough memory to record one ({str(error).splitlines()[0][:90]})"
             raise CannotCapture(why) from None
         return found
 

@@ -389,6 +389,6 @@ def too_small(tokens: int, session: Session) -> str:
     if session.device.type != "cuda" or tokens * session.processes.count >= SMALL_UPDATE:
         return ""
     return (
-        f"an update has {tokens:,} target tokens, which keeps no GPU busy; set training.scale: gpu for "
+        f"an update has {tokens:,} target tokens, too few to keep a GPU busy; set training.scale: gpu for "
         "larger ones, or training.cuda_graphs: true"
     )

@@ -112,10 +112,10 @@ def compared(opened: LoadedRun, form: ModelExport, folder: Path, *, int8: bool =
         far = max(map(form.distance, ours, theirs))
         if far > FAR:
             raise ExportError(
-                f"with 8-bit weights the answers are up to {_percent(far)} from Weft's, expected at most "
+                f"with 8-bit weights the answers differ from Weft's by up to {_percent(far)}, expected at most "
                 f"{_percent(FAR)}; use --float32"
             )
-        return f"answers at most {_percent(far)} from Weft's"
+        return f"answers differ from Weft's by at most {_percent(far)}"
     equal = sum(map(form.same, ours, theirs))
     if 2 * equal < len(ours):
         differs = next(n for n, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
@@ -146,7 +146,7 @@ def beside(form: ModelExport, whole: Model, small: Model, before: int, after: in
     lines = [f"8-bit weights: {after:,} bytes, {after / before:.2f} of float32; {ratio:.2f} of its CPU time"]
     if form.distance is not None:
         far = max(map(form.distance, answers[whole], answers[small]))
-        lines.append(f"answers at most {_percent(far)} from float32's")
+        lines.append(f"answers differ from float32's by at most {_percent(far)}")
     else:
         equal = sum(map(form.same, answers[whole], answers[small]))
         lines.append(f"answers equal to float32's: {equal} of {len(inputs)}")
