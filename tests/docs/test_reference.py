@@ -21,11 +21,11 @@ MODULES = re.compile(r"^\.\. modules:: (.+)\n(?:   :without: (.+)\n)?", re.MULTI
 
 
 def test_the_reference_has_every_name_for_users_once_and_no_empty_section() -> None:
-    documented = tool("modules").documented()
+    documented = tool("documented").documented()
     described: list[str] = []
     for page in (DOCS / "api").glob("*.rst"):
         for packages, without in MODULES.findall(page.read_text("utf-8")):
-            modules = [one for package in packages.split() for one in tool("modules").modules(package)]
+            modules = [one for package in packages.split() for one in tool("documented").modules(package)]
             left = [one for one in modules if one.rpartition(".")[2] not in without.split()]
             found = [name for name in documented if name.rpartition(".")[0] in left]
             assert found, (page.name, packages)
@@ -79,7 +79,7 @@ def test_public_names_have_examples(package: str) -> None:
 
 
 def test_every_name_of_the_reference_has_an_example() -> None:
-    places = [one.rpartition(".") for one in tool("modules").documented()]
+    places = [one.rpartition(".") for one in tool("documented").documented()]
     named = {f"{module}.{name}": getattr(importlib.import_module(module), name) for module, _, name in places}
     without = {name for name, one in named.items() if ">>>" not in (one.__doc__ or "")}
     assert without == {"weft.run.loading.load"}  # it needs a trained run, which its example names
