@@ -112,8 +112,8 @@ def compared(opened: LoadedRun, form: ModelExport, folder: Path, *, int8: bool =
         far = max(map(form.distance, ours, theirs))
         if far > FAR:
             raise ExportError(
-                f"with 8-bit weights the answers differ from Weft's by up to {_percent(far)}, expected at most "
-                f"{_percent(FAR)}; use --float32"
+                f"with 8-bit weights the answers differ from Weft's by up to {_percent(far)}, "
+                f"expected at most {_percent(FAR)}; use --float32"
             )
         return f"answers differ from Weft's by at most {_percent(far)}"
     equal = sum(map(form.same, ours, theirs))
