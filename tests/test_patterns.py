@@ -40,14 +40,14 @@ def texts(pattern: str) -> Iterator[tuple[str, str]]:
     yield from itertools.product(["", *signs, *(f"{sign}a" for sign in signs), *words], repeated)
 
 
-def seconds(run: Callable[[Any], Any], text: Any) -> float:
+def seconds(run: Callable[[Any], Any], text: Any, times: int = 3) -> float:
     def once() -> float:
         begun = time.process_time()
         for _ in run(text) or ():
             pass
         return time.process_time() - begun
 
-    return min(once() for _ in range(3))
+    return min(once() for _ in range(times))
 
 
 def used(name: str, one: Any) -> list[Callable[[Any], Any]]:
@@ -67,6 +67,6 @@ def test_four_times_the_text_takes_about_four_times_as_long(name: str, one: Any)
     for run in used(name, one):
         for begin, again in texts(pattern):
             small, large = (begin + (again * size)[:size] + "\0" for size in (SMALL, 4 * SMALL))
-            short = seconds(run, as_given(small))
-            if short > 0.001:
-                assert seconds(run, as_given(large)) < 9 * short, (begin, again)
+            if seconds(run, as_given(small), 1) > 0.001:
+                short = seconds(run, as_given(small))
+                assert short <= 0.001 or seconds(run, as_given(large)) < 9 * short, (begin, again)

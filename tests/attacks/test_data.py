@@ -19,6 +19,7 @@ from tests.commands.prose import make as make_prose
 from tests.slow import leading
 
 TEXTS = {
+    "an endless line in gzip": ("gz", b"\0", 2**28, r"a line longer than 16 MiB|NUL"),
     "a line of 20 MB": ("gz", b"word ", 20_000_000, r"a line longer than 16 MiB"),
     "an endless line in zstandard": (
         "zst",
@@ -26,14 +27,13 @@ TEXTS = {
         2**32,
         r"a line longer than 16 MiB|unpacks to more than 300",
     ),
-    "an endless line in gzip": ("gz", b"\0", 2**28, r"a line longer than 16 MiB|NUL"),
     "an endless line in xz": ("xz", b"a", 2**28, r"a line longer than 16 MiB"),
     "empty lines without end in zstandard": ("zst", b"\n", 2**28, r"unpacks to more than 300 times its size"),
     "empty lines without end in gzip": ("gz", b"\n", 2**28, r"unpacks to more than 300 times its size"),
 }
 
 
-@pytest.mark.parametrize("name", leading(TEXTS, 2))
+@pytest.mark.parametrize("name", leading(TEXTS, 1))
 def test_text_that_unpacks_to_far_more(jail: Jail, tmp_path: Path, name: str) -> None:
     pack, line, size, sentence = TEXTS[name]
     recipe = make_prose(tmp_path / "toy")
@@ -88,16 +88,16 @@ PICTURES: dict[str, tuple[str, bytes | Callable[[], bytes], str]] = {
         bombs.png(8, 64, promised=10**9),
         r"more than 89,478,485 pixels",
     ),
-    "a GIF of endless frames": ("gif", partial(bombs.gif, 2000, 2000, 9000), r"more than 256 MiB of frames"),
     "an array of 10^12 numbers": ("npy", bombs.npy((HUGE,)), r"array of numbers|damaged"),
     "an array whose size overflows": ("npy", bombs.npy((2**40, 2**40)), r"array of numbers|damaged"),
+    "a GIF of endless frames": ("gif", partial(bombs.gif, 2000, 2000, 9000), r"more than 256 MiB of frames"),
     "an array of objects": ("npy", bombs.pickled_npy(), r"array of numbers|damaged"),
     "an array of nothing, hugely": ("npy", bombs.npy((0, HUGE, HUGE)), r"array of numbers|no array"),
     "a zip by the name of an array": ("npy", bombs.archive("zip"), r"array of numbers|no array"),
 }
 
 
-@pytest.mark.parametrize("name", leading(PICTURES, 4))
+@pytest.mark.parametrize("name", leading(PICTURES, 3))
 def test_pictures_that_become_more(
     jail: Jail, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

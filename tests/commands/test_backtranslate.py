@@ -74,6 +74,7 @@ def test_improbable_pairs_are_left_out(trained: Path, mono: Path, tmp_path: Path
     assert len(sides(tmp_path / "out")) == 6  # as before
 
 
+@pytest.mark.slow
 def test_garbage_becomes_no_pair(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(
         b"alpha\n\n\xff\xfe\n beta \t\xe2\x80\xa8 gamma \n" + b"zyx " * 3000 + b"\n"
@@ -113,6 +114,7 @@ STAGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [["--beam", 2], ["--sample", "--seed", 3]])
 def test_stopped_anywhere_it_resumes_and_ends_the_same(
     trained: Path, mono: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: list[Any]

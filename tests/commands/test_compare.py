@@ -248,6 +248,7 @@ def test_the_figures_show_every_variant(count: int, tmp_path: Path) -> None:
         assert all(f">v{n}<" in drawn for n in range(count))
 
 
+@pytest.mark.slow
 def test_missing_seeds_of_runs_are_trained_and_budgets_are_equal(tmp_path: Path) -> None:
     recipe, output = corpus.make(tmp_path / "toy"), tmp_path / "out"
     for cell in ("elman", "gru"):
@@ -263,6 +264,7 @@ def test_missing_seeds_of_runs_are_trained_and_budgets_are_equal(tmp_path: Path)
     }
 
 
+@pytest.mark.slow
 def test_a_budget_ends_each_training_and_sets_its_width(undrawn: None, tmp_path: Path) -> None:
     recipe, output = corpus.make(tmp_path / "toy"), tmp_path / "out"
     wanted = ["compare", recipe, "training.max_updates=9", "--grid", "model.encoder.cell=elman,gru"]

@@ -44,6 +44,7 @@ def test_the_student_reads_the_sources_and_writes_what_the_teacher_does(
     assert alone.code == 0 and "teacher" not in (tmp_path / "alone" / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_other_sources_and_the_original_pairs_can_be_mixed_in(blind: Path, toy: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("alpha beta\n\n\u2028gamma\n")
     (tmp_path / "b.txt").write_text("iota")
@@ -78,6 +79,7 @@ STAGES = {
 }
 
 
+@pytest.mark.slow
 def test_stopped_anywhere_it_resumes_and_ends_the_same(
     blind: Path, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +189,7 @@ def test_a_corpus_belongs_to_one_teacher_and_its_settings(blind: Path, toy: Path
     assert content(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_a_summariser_and_a_model_of_many_languages_have_students(tmp_path: Path) -> None:
     recipe = toys.digests(tmp_path / "digests")
     assert weft("train", recipe, "--run", tmp_path / "a", "training.max_epochs=1").code == 0
@@ -216,6 +219,7 @@ def test_a_summariser_and_a_model_of_many_languages_have_students(tmp_path: Path
     assert json.loads((tmp_path / "d" / "teacher.json").read_text())["run"] == str(tmp_path / "c")
 
 
+@pytest.mark.slow
 def test_several_teachers_write_as_one(toy: Path, tmp_path: Path) -> None:
     run, cycles = tmp_path / "many", "training.schedule={use: cosine_restarts, cycles: 2}"
     made = weft("train", toy, "--run", run, "training.max_updates=40", "training.validate_every=100", cycles)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import Answer, refused, weft
+from tests.slow import leading, slow
 from tests.tasks.every import KINDS
 from weft import rooms, tasks
 from weft.commands import program
@@ -63,12 +64,15 @@ def typed(answer: Answer) -> list[tuple[bytes, list[str]]]:
     return found
 
 
+FAST = ("translate", "language", "tag", "forecast", "embeddings", "images", "masked")
+
+
 def test_every_task_has_an_init_and_a_template() -> None:
     assert set(GIVEN) == set(rooms.parts(tasks, Task))
     assert {one.stem for one in (recipes.folder() / "templates").iterdir()} == set(GIVEN)
 
 
-@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.parametrize("name", [*FAST, *slow(one for one in GIVEN if one not in FAST)])
 def test_its_recipe_trains_and_all_commands_that_are_printed_can_be_typed(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +95,7 @@ def test_its_recipe_trains_and_all_commands_that_are_printed_can_be_typed(
         assert (found.code == 0 and found.out) or "--output" in words, (words, found)
 
 
-@pytest.mark.parametrize("name", ["summarise", "multilingual", "caption", "draw", "speech"])
+@pytest.mark.parametrize("name", leading(["summarise", "multilingual", "caption", "draw", "speech"], 1))
 def test_without_validation_files_some_examples_are_held_out(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ CLASSIFIERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", quick_first(CLASSIFIERS))
 def test_a_classifier(changes: tuple[str, str], tmp_path: Path) -> None:
     plain = changes == CLASSIFIERS["gru"]

@@ -34,6 +34,7 @@ def inputs(run: Path) -> list[str]:
     return [*LINES, *lines][:60]
 
 
+@pytest.mark.slow
 def test_a_translator(trained: Path, tmp_path: Path) -> None:
     answer = exported(trained, tmp_path / "out")
     assert "answers equal to Weft's: " in answer.out and "weights.bin" in answer.out

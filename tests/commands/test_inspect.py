@@ -254,6 +254,7 @@ def opened_in(browser: str, page: Path, folder: Path) -> tuple[set[str], np.ndar
     return asked, image, done.stdout.decode("utf-8", "replace")
 
 
+@pytest.mark.slow
 def test_a_browser_without_a_network_draws_it_and_asks_for_nothing(
     browser: str, whole: Path, tmp_path: Path
 ) -> None:
@@ -268,6 +269,7 @@ def test_a_browser_without_a_network_draws_it_and_asks_for_nothing(
     assert elements.count("<section") == 8 and elements.count("<canvas") >= 2
 
 
+@pytest.mark.slow
 def test_a_page_that_does_ask_is_noticed(browser: str, tmp_path: Path) -> None:
     (tmp_path / "bad.html").write_text("<!doctype html><img src='http://example.com/x.png'>")
     assert opened_in(browser, tmp_path / "bad.html", tmp_path)[0] == {"http://example.com/x.png"}

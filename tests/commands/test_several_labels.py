@@ -120,6 +120,7 @@ def test_scores_and_thresholds_are_fitted_to_the_validation_part(run: Path) -> N
     (run / "calibration.json").unlink()
 
 
+@pytest.mark.slow
 def test_it_is_inspected_and_has_a_page(run: Path, tmp_path: Path) -> None:
     opened = open_run(run, device="cpu")
     seen = opened.pipeline.inspection(opened.model, InspectionSettings(text="a song today"))

@@ -141,6 +141,7 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.Mo
     assert trained.code == 0, trained.err
 
 
+@pytest.mark.slow
 def test_names_are_counted_whole_and_choose_the_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,6 +135,7 @@ def test_statistics_by_hand() -> None:
     assert plan.statistics() == (2, 1.5, 7.5, (11 + 14) / (12 + 14))
 
 
+@pytest.mark.slow
 def test_an_epoch_of_two_million_examples_holds_one_block_and_starts_fast() -> None:
     lengths = np.random.default_rng(1).integers(5, 40, (2_200_000, 2), dtype=np.int32)
     import tracemalloc

@@ -58,7 +58,7 @@ class Server:
                 pass
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.http.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.http.serve_forever, args=[0.01], daemon=True)
         self.thread.start()
 
     def file(self, content: bytes, *, to: str = "a.txt", convert: str = "", most: int = 0) -> SetFile:

@@ -21,6 +21,7 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return memory
 
 
+@pytest.mark.slow
 def test_a_second_call_measures_only_what_is_missing_and_the_page_says_what_was_found(
     memory: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,6 +96,7 @@ def pairs(folder: Path, lines: int = 60) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_second_call_measures_only_what_is_missing_and_the_page_says_what_was_found(
     texts: ModuleType, data: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -280,6 +280,7 @@ def shown_probs(dom: str) -> dict[str, float]:
     return {name: float(prob) for name, prob in found}
 
 
+@pytest.mark.slow
 def test_an_operator_that_the_page_lacks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = web.operators()
     monkeypatch.setattr(web, "operators", lambda: known - {"MatMul", "Gemm"})

@@ -53,6 +53,7 @@ def test_the_first_target_row_is_on_top_and_the_first_source_column_left():
     assert y < opposite_y - 0.2
 
 
+@pytest.mark.slow
 def test_values_are_written_up_to_thirty_and_not_beyond():
     small = texts(svg(heat_map(np.full((30, 30), 1 / 30), words(30), words(30), title="t")))
     large = texts(svg(heat_map(np.full((31, 31), 1 / 31), words(31), words(31), title="t")))
@@ -88,6 +89,7 @@ def test_a_sentence_of_two_hundred_pieces_takes_seconds():
         assert time.thread_time() - start < 10  # quadratic drawing takes minutes
 
 
+@pytest.mark.slow
 def test_two_thousand_pieces_are_drawn_with_fewer_labels():
     weights = np.full((2, 2000), 1 / 2000)
     shown = texts(svg(heat_map(weights, words(2000), words(2), title="t")))

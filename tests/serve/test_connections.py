@@ -81,8 +81,8 @@ def test_an_answer_on_a_kept_connection_waits_for_no_acknowledgement(
     [
         pytest.param([], id="silent"),
         pytest.param([b"GET /health HT"], id="half a line"),
-        pytest.param([bytes([one]) for one in GET[:40]], id="a byte at a time"),
-        pytest.param([GET + b"\r\n", b"", *[b"GET"[:1]] * 9], id="after an answer"),
+        pytest.param([bytes([one]) for one in GET[:40]], id="a byte at a time", marks=pytest.mark.slow),
+        pytest.param([GET + b"\r\n", b"", *[b"GET"[:1]] * 9], id="after an answer", marks=pytest.mark.slow),
     ],
 )
 def test_a_connection_without_a_whole_header_is_closed(hurried: str, parts: list[bytes]) -> None:
@@ -205,6 +205,7 @@ def test_a_request_of_two_lengths_is_refused_and_its_line_closed(hurried: str) -
     assert b"expected Content-Length or Transfer-Encoding, got both" in answer
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_its_answers_is_left(hurried: str) -> None:
     host, port = hurried.removeprefix("http://").split(":")
     with socket.socket() as line:

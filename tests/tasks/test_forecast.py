@@ -176,8 +176,9 @@ def followed(path: Path, rows: int = 500) -> Path:
 
 @pytest.mark.parametrize(
     "forecaster",
-    ["{use: linear}", pytest.param("{use: recurrent, cell: gru, sizes: [24]}", marks=pytest.mark.slow)],
+    ["{use: linear}", "{use: recurrent, cell: gru, sizes: [24]}"],
 )
+@pytest.mark.slow
 def test_other_columns_are_inputs_where_they_are_asked_for(forecaster: str, tmp_path: Path) -> None:
     recipe = tmp_path / "x.yaml"
     recipe.write_text(

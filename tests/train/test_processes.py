@@ -53,6 +53,7 @@ def furthest(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> fl
     return max(float((one[name] - other[name]).abs().max()) for name in one)
 
 
+@pytest.mark.slow
 def test_whole_batches_are_dealt_out_and_dropout_goes_with_the_batch(tmp_path: Path) -> None:
     """Three batches an update, an epoch's last one alone: 50 updates of one process, in float64."""
     one = trained(tmp_path / "one", 1, dropout=0.3)

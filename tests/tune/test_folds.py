@@ -60,6 +60,7 @@ def test_the_report_is_the_mean_of_all_folds_and_a_second_call_trains_nothing(
     assert f"{table}: has changed since this cross-validation began, so its scores" in said
 
 
+@pytest.mark.slow
 def test_taggers_are_cross_validated_too(tmp_path: Path) -> None:
     recipe = make_sentences(tmp_path / "toy")
     words = [*SHORT, "data.test=null", "data.folds=3", "--output", tmp_path / "out"]
@@ -108,6 +109,7 @@ def test_folds_of_another_recipe_do_not_count(recipe: Path, tmp_path: Path) -> N
     assert (tmp_path / "out" / "folds.tsv").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_fold_whose_test_was_interrupted_is_tested_again(
     recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,6 +146,7 @@ def test_a_trial_that_cannot_be_trained_fails_and_the_recipe_itself_is_refused(r
         assert left.number == 0
 
 
+@pytest.mark.slow
 @needs_optuna
 def test_trials_taken_at_once_are_different_ones(recipe: Path) -> None:
     one, other = studied(recipe), studied(recipe)

@@ -85,6 +85,7 @@ def test_a_kill_after_a_training_loses_nothing_and_leaves_nothing(
     assert check_recipe(read_recipe(study.plan.retrained(0, 1) / "recipe.yaml")).task.has("test")
 
 
+@pytest.mark.slow
 @needs_optuna
 def test_a_killed_search_proposes_what_an_unbroken_one_does(recipe: Path) -> None:
     def taken(kills: int) -> list[dict[str, Any]]:
@@ -105,6 +106,7 @@ def test_a_killed_search_proposes_what_an_unbroken_one_does(recipe: Path) -> Non
     assert taken(2) == whole and all(one != other for one, other in pairwise(whole))
 
 
+@pytest.mark.slow
 @needs_optuna
 def test_a_database_that_does_not_answer_is_told_and_the_search_resumes(
     recipe: Path, monkeypatch: pytest.MonkeyPatch
