@@ -1,5 +1,7 @@
 """What holds for every live part: it can be read without scripts, and its page loads nothing else."""
 
+import base64
+import json
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,22 @@ from tests.serve.browser import Browser
 DATA = 5_000_000
 """Bytes that all parts may have together."""
 
+MODEL = 1_500_000
+"""Bytes that the model of one part may have."""
+
 
 def test_every_part_stands_in_a_chapter_and_is_small() -> None:
     programs = {path.stem for path in STATIC.glob("*.js")} - {"live"}
     assert programs == set(blocks())
     assert sum(path.stat().st_size for path in STATIC.rglob("*.*")) < DATA
+
+
+@pytest.mark.parametrize("path", sorted(STATIC.glob("models/*.js")), ids=lambda path: path.stem)
+def test_a_model_is_small(path: Path) -> None:
+    line = path.read_text("utf-8").splitlines()[1]
+    content = json.loads(line.removeprefix(f'live.give("{path.stem}", ').removesuffix(");"))
+    packed = isinstance(content, str) and content.startswith("H4sI")  # base64 of gzip
+    assert (len(base64.b64decode(content)) if packed else len(line)) <= MODEL
 
 
 @pytest.mark.parametrize("name", sorted(blocks()))
